@@ -1,0 +1,55 @@
+"""jaxapi: an Array API 2025.12 namespace over jax.numpy, with `fuse` and a KD-tree on the GPU.
+
+Arrays are plain `jax.Array`. Names whose `jax.numpy` function is right are `jax.numpy`'s own; the
+rest are repaired here. Assembled from the chapters of the standard; each chapter lists its names.
+"""
+
+from . import (
+    _constants,
+    _creation,
+    _dtypes,
+    _elementwise,
+    _indexing,
+    _info,
+    _manipulation,
+    _searching,
+    _set,
+    _sorting,
+    _statistical,
+    _utility,
+    _x64,
+    fft,
+    linalg,
+    spatial,
+)
+from ._constants import *
+from ._creation import *
+from ._dtypes import *
+from ._elementwise import *
+from ._fuse import fuse
+from ._indexing import *
+from ._info import *
+from ._logspace import logspace
+from ._manipulation import *
+from ._searching import *
+from ._set import *
+from ._sorting import *
+from ._statistical import *
+from ._utility import *
+from ._version import __version__
+from .linalg import matmul, matrix_transpose, tensordot, vecdot
+
+__array_api_version__ = "2025.12"
+
+__all__ = ["__array_api_version__", "__version__", "fft", "fuse", "linalg", "logspace", "spatial"]
+__all__ += ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+__all__ += _constants.__all__ + _creation.__all__ + _dtypes.__all__ + _elementwise.__all__
+__all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
+__all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
+
+_x64.honour_explicit_dtypes()
+
+
+def __dir__() -> list[str]:
+    """Only the public names."""
+    return sorted(__all__)

@@ -1,0 +1,11 @@
+"""Sorting functions."""
+
+from jax.numpy import (
+    argsort,
+    sort,
+)
+
+__all__ = [
+    "argsort",
+    "sort",
+]

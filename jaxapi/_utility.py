@@ -1,0 +1,13 @@
+"""Utility functions."""
+
+from jax.numpy import (
+    all,
+    any,
+    diff,
+)
+
+__all__ = [
+    "all",
+    "any",
+    "diff",
+]

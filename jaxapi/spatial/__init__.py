@@ -1,0 +1,3 @@
+"""Spatial data structures, with SciPy's interface."""
+
+__all__: list[str] = []

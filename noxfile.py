@@ -1,0 +1,63 @@
+"""One way to run everything: nox -s demo | tests | lint | conformance | bench."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import nox
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+SUITE = "data-apis/array-api-tests"
+SUITE_COMMIT = "55fcc60179efa2680ddd6cd926ddf17b83530e2b"
+
+
+def group(name):
+    return nox.project.dependency_groups(PROJECT, name)
+
+
+def runs(version):
+    """Say whether ``python<version>`` is here and starts (a pyenv shim may be here and not start)."""
+    if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
+        return True
+    try:
+        return subprocess.run([f"python{version}", "-c", ""], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
+
+nox.options.sessions = ["lint", "tests"]
+nox.options.error_on_missing_interpreters = False
+
+
+@nox.session
+def demo(session):
+    """Run the main job."""
+    session.install(".[demo]")
+    session.run("python", "-m", "jaxapi", *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def tests(session):
+    """Run the tests on every interpreter found."""
+    session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
+    session.install("-e", ".", *group("tests"))
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Check style."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def bench(session):
+    """Measure what this machine can, beside the peers."""
+    session.install(".[demo]", *group("benchmarks"))
+    for script in sorted(pathlib.Path("benchmarks").glob("bench_*.py")):
+        session.run("python", os.fspath(script), *session.posargs)

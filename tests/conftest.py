@@ -1,0 +1,35 @@
+"""What every test shares: x64 on and off, hypothesis profiles, the device."""
+
+import os
+
+import jax
+import pytest
+from hypothesis import HealthCheck, settings
+
+import jaxapi  # noqa: F401  (its import lets explicit 64-bit dtypes through)
+
+_common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=20, **_common)
+settings.register_profile("ci", max_examples=50, **_common)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_report_header(config):
+    """Say what runs the tests."""
+    return f"jax {jax.__version__}, {jax.devices()}, x64 {jax.config.jax_enable_x64}"
+
+
+@pytest.fixture(params=[False, True], ids=["x32", "x64"])
+def x64(request):
+    """Run the test with 64-bit mode off and on."""
+    with jax.enable_x64(request.param):
+        yield request.param
+
+
+@pytest.fixture
+def gpu():
+    """Return the first NVIDIA GPU, or skip."""
+    devices = [d for d in jax.devices() if d.platform == "gpu"]
+    if not devices:
+        pytest.skip("no GPU here")
+    return devices[0]
