@@ -1,15 +1,16 @@
-"""Element-wise functions (chapter "Element-wise functions" of the standard)."""
+"""Element-wise functions (chapter "Element-wise functions" of the standard).
 
+Those with complex special cases of their own are in `_exponential` and `_trigonometric`.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
 from jax.numpy import (
     abs,
-    acos,
-    acosh,
     add,
-    asin,
-    asinh,
-    atan,
     atan2,
-    atanh,
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -20,14 +21,9 @@ from jax.numpy import (
     clip,
     conj,
     copysign,
-    cos,
-    cosh,
     divide,
     equal,
-    exp,
-    expm1,
     floor,
-    floor_divide,
     greater,
     greater_equal,
     hypot,
@@ -37,10 +33,6 @@ from jax.numpy import (
     isnan,
     less,
     less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
     logaddexp,
     logical_and,
     logical_not,
@@ -56,30 +48,19 @@ from jax.numpy import (
     pow,
     real,
     reciprocal,
-    remainder,
     round,
-    sign,
     signbit,
-    sin,
-    sinh,
-    sqrt,
     square,
     subtract,
-    tan,
-    tanh,
     trunc,
 )
 
+from ._typing import Array, ArrayLike
+
 __all__ = [
     "abs",
-    "acos",
-    "acosh",
     "add",
-    "asin",
-    "asinh",
-    "atan",
     "atan2",
-    "atanh",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -90,12 +71,8 @@ __all__ = [
     "clip",
     "conj",
     "copysign",
-    "cos",
-    "cosh",
     "divide",
     "equal",
-    "exp",
-    "expm1",
     "floor",
     "floor_divide",
     "greater",
@@ -107,10 +84,6 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -130,12 +103,160 @@ __all__ = [
     "round",
     "sign",
     "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
     "square",
     "subtract",
-    "tan",
-    "tanh",
     "trunc",
 ]
+
+
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Round ``x1 / x2`` toward minus infinity.
+
+    Unlike `jax.numpy.floor_divide`, infinite and zero operands follow the standard's special cases [1]_:
+    ``-1 // inf`` is -0 (JAX and NumPy give -1), ``inf // 2`` is inf (NaN there), and
+    ``-0. // 2`` keeps its sign.
+
+    Parameters
+    ----------
+    x1, x2 : array_like, real, shapes that broadcast
+        Python scalars take the other operand's dtype.
+
+    Returns
+    -------
+    Array
+        Of the promoted dtype and broadcast shape. Finite operands give NumPy's value: the floor of the exact
+        quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
+        are `jax.numpy`'s.
+
+    Raises
+    ------
+    TypeError
+        If an operand is complex.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; the derivative is zero.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, element-wise functions, ``floor_divide``: special cases.
+
+    Examples
+    --------
+    >>> print(floor_divide(-1.0, float("inf")), floor_divide(float("inf"), 2.0), floor_divide(7.0, -2.0))
+    -0.0 inf -4.0
+    """
+    return _floor_divide(x1, x2)
+
+
+@functools.partial(jax.jit, inline=True)
+def _floor_divide(x1, x2):
+    quotient = jnp.floor_divide(x1, x2)
+    if not jnp.issubdtype(quotient.dtype, jnp.floating):
+        return quotient
+    # NumPy's floor is right where both operands are finite and nonzero; elsewhere the ratio itself is a
+    # zero, an infinity or NaN, with the sign the standard asks for.
+    ratio = jnp.divide(x1, x2)
+    unchanged = jnp.isinf(x2) | (jnp.asarray(x1) == 0) | jnp.isinf(ratio)
+    # `abs` only where the quotient is zero: there it may have come out as -0 from operands of one sign.
+    floor = jnp.where(quotient == 0, jnp.abs(quotient), quotient)
+    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, floor))
+
+
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Remainder of ``floor_divide(x1, x2)``, with the sign of ``x2``.
+
+    Unlike `jax.numpy.remainder`, a zero remainder has the sign of ``x2`` too [1]_, as in Python and NumPy.
+
+    Parameters
+    ----------
+    x1, x2 : array_like, real, shapes that broadcast
+        Python scalars take the other operand's dtype.
+
+    Returns
+    -------
+    Array
+        Of the promoted dtype and broadcast shape. NaN where an operand is, where ``x1`` is infinite and where
+        a floating ``x2`` is 0; integer remainders by zero as `jax.numpy` has them.
+
+    Raises
+    ------
+    TypeError
+        If an operand is complex.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`. The derivative is 1 in ``x1`` and
+    ``-floor_divide(x1, x2)`` in ``x2``.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, element-wise functions, ``remainder``: special cases.
+
+    Examples
+    --------
+    >>> print(remainder(-0.0, 3.0), remainder(6.0, -3.0), remainder(-7.0, 3.0))
+    0.0 -0.0 2.0
+    """
+    return _remainder(x1, x2)
+
+
+@functools.partial(jax.jit, inline=True)
+def _remainder(x1, x2):
+    value = jnp.remainder(x1, x2)
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return value
+    x1, x2 = (jnp.broadcast_to(jnp.asarray(x, value.dtype), value.shape) for x in (x1, x2))
+    return _float_remainder(x1, x2)
+
+
+@jax.custom_jvp
+def _float_remainder(x1, x2):
+    value = jnp.remainder(x1, x2)
+    return jnp.where(value == 0, jnp.copysign(value, x2), value)
+
+
+@_float_remainder.defjvp
+def _float_remainder_jvp(primals, tangents):
+    (x1, x2), (dx1, dx2) = primals, tangents
+    return _float_remainder(x1, x2), dx1 - _floor_divide(x1, x2) * dx2
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """Sign of each element: -1, 0 or 1; for complex elements ``x / abs(x)``.
+
+    Unlike `jax.numpy.sign`, every zero gives +0, and a complex element with a NaN part gives
+    ``nan + nan j`` [1]_.
+
+    Parameters
+    ----------
+    x : array_like, numeric, any shape
+
+    Returns
+    -------
+    Array
+        Same shape and dtype; NaN where ``x`` is.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; the derivative is zero, as JAX has it.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, element-wise functions, ``sign``: special cases.
+
+    Examples
+    --------
+    >>> print(sign(-0.0), sign(-7.0), sign(3 + 4j))
+    0.0 -1.0 (0.6+0.8j)
+    """
+    return _sign(x)
+
+
+@functools.partial(jax.jit, inline=True)
+def _sign(x):
+    value = jnp.sign(x)
+    value = jnp.where(jnp.asarray(x) == 0, jnp.zeros_like(value), value)
+    if jnp.iscomplexobj(value):
+        value = jnp.where(jnp.isnan(x), complex(jnp.nan, jnp.nan), value)
+    return value
