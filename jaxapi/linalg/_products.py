@@ -1,11 +1,21 @@
-"""Products of arrays, shared by the main namespace and `linalg`."""
+"""Products of arrays, shared by the main namespace and `linalg`.
 
-from jax.numpy import (
-    matmul,
-    matrix_transpose,
-    tensordot,
-    vecdot,
-)
+`jax.numpy`'s products run float32 in TF32 on NVIDIA GPUs (errors near 1e-3) and raise JAX's own exception
+types; `jnp.vecdot` also runs as several dispatches. Each function here checks its arguments, then makes one
+call of one compiled contraction in the full precision of the dtype.
+"""
+
+import operator
+from collections.abc import Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._interop import as_array
+from .._typing import Array, ArrayLike
 
 __all__ = [
     "matmul",
@@ -13,3 +23,326 @@ __all__ = [
     "tensordot",
     "vecdot",
 ]
+
+
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Matrix product in full precision.
+
+    Unlike `jax.numpy.matmul`, float32 does not run in TF32 on a GPU (unless ``jax_default_matmul_precision``
+    is set), lists are taken, and a mismatch is NumPy's ``ValueError`` ([1]_, section "matmul").
+
+    Parameters
+    ----------
+    x1 : array_like, shape (..., n, k) or (k,)
+    x2 : array_like, shape (..., k, m) or (k,)
+        The leading axes broadcast; a 1-D operand is a row (``x1``) or a column (``x2``) whose axis the
+        result lacks. NaN and infinity follow IEEE arithmetic.
+
+    Returns
+    -------
+    Array, shape (..., n, m)
+        Of the operands' promoted dtype. float16 and bfloat16 are summed in float32, integers wrap, bool is
+        the OR of ANDs.
+
+    Raises
+    ------
+    ValueError
+        If an operand is 0-d, the contracted sizes differ, or the leading axes do not broadcast.
+
+    Notes
+    -----
+    Works under `jax.jit`, `jax.vmap` and `jax.grad`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Linear algebra functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.matmul([[1, 2], [3, 4]], [10, 1]).tolist()
+    [12, 34]
+    """
+    if not isinstance(x1, jax.Array):
+        x1 = as_array(x1)
+    if not isinstance(x2, jax.Array):
+        x2 = as_array(x2)
+    return _matmul(x1, x2)
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Swap the last two axes.
+
+    Unlike `jax.numpy.matrix_transpose`, lists are taken ([1]_, section "matrix_transpose").
+
+    Parameters
+    ----------
+    x : array_like, shape (..., n, m)
+        Of any dtype; values, NaN included, are only moved.
+
+    Returns
+    -------
+    Array, shape (..., m, n)
+        Of the same dtype.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions.
+
+    Notes
+    -----
+    Works under `jax.jit`, `jax.vmap` and `jax.grad`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Linear algebra functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.matrix_transpose([[1, 2, 3]]).shape
+    (3, 1)
+    """
+    if not isinstance(x, jax.Array):
+        x = as_array(x)
+    return _matrix_transpose(x)
+
+
+def tensordot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+) -> Array:
+    """Contract several axes of two arrays in full precision.
+
+    Unlike `jax.numpy.tensordot`, float32 does not run in TF32 on a GPU (unless
+    ``jax_default_matmul_precision`` is set), lists are taken, and a mismatch is NumPy's ``ValueError`` ([1]_,
+    section "tensordot").
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+        The operands, of any shape. NaN and infinity follow IEEE arithmetic.
+    axes : int or pair of sequences of int
+        ``N``: the last ``N`` axes of ``x1`` with the first ``N`` of ``x2``, in order. A pair: the axes of
+        ``x1`` and those of ``x2``, matched by position; an int in place of a sequence is one axis.
+
+    Returns
+    -------
+    Array
+        The axes of ``x1`` that stayed, then those of ``x2``; of the operands' promoted dtype. float16 and
+        bfloat16 are summed in float32, integers wrap, bool is the OR of ANDs.
+
+    Raises
+    ------
+    ValueError
+        If matched sizes differ, the two sequences differ in length, an axis repeats, or ``N`` is negative.
+    numpy.exceptions.AxisError
+        If an axis does not exist (a ``ValueError`` and an ``IndexError``).
+
+    Notes
+    -----
+    Under `jax.jit`, ``axes`` is static. Differentiable in both operands.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Linear algebra functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=2).item()
+    5
+    """
+    if not isinstance(x1, jax.Array):
+        x1 = as_array(x1)
+    if not isinstance(x2, jax.Array):
+        x2 = as_array(x2)
+    return _tensordot(x1, x2, *_contracted_axes(axes, x1.ndim, x2.ndim))
+
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Dot products of vectors along an axis, ``sum(conj(x1) * x2)``, in full precision.
+
+    Unlike `jax.numpy.vecdot`, float32 does not run in TF32 on a GPU (unless ``jax_default_matmul_precision``
+    is set), it is one dispatch, lists are taken, and errors are of NumPy's types ([1]_, section "vecdot").
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+        Their sizes along ``axis`` must be equal; the other axes broadcast, without the broadcast being
+        stored. NaN and infinity follow IEEE arithmetic.
+    axis : int
+        Counted in each operand by itself, before broadcasting, as `numpy.vecdot` does: ``(100,)`` with
+        ``(100, 20)`` on axis 0 gives ``(20,)``. (The standard only defines negative axes.)
+
+    Returns
+    -------
+    Array
+        The broadcast shape without ``axis``, of the operands' promoted dtype. float16 and bfloat16 are
+        summed in float32, integers wrap, bool is the OR of ANDs; an empty axis gives 0.
+
+    Raises
+    ------
+    ValueError
+        If the sizes along ``axis`` differ (1 does not broadcast there), the other axes do not broadcast, or
+        an operand is 0-d.
+    numpy.exceptions.AxisError
+        If an operand has no such axis (a ``ValueError`` and an ``IndexError``).
+    TypeError
+        If ``axis`` is not an integer.
+
+    Notes
+    -----
+    Under `jax.jit`, ``axis`` is static. Differentiable in both operands.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Linear algebra functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.vecdot([3.0, 4.0], [[1.0, 0.0], [0.0, 1.0]]).tolist()
+    [3.0, 4.0]
+    """
+    if not isinstance(x1, jax.Array):
+        x1 = as_array(x1)
+    if not isinstance(x2, jax.Array):
+        x2 = as_array(x2)
+    return _vecdot(x1, x2, operator.index(axis))
+
+
+@jax.jit
+def _matmul(x1: Array, x2: Array) -> Array:
+    _check_matmul(x1.shape, x2.shape)
+    x1, x2, settings = _operands(x1, x2)
+    return jnp.matmul(x1, x2, **settings).astype(x1.dtype)
+
+
+@jax.jit
+def _matrix_transpose(x: Array) -> Array:
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: x must be at least 2-dimensional, got shape {x.shape}")
+    return jnp.swapaxes(x, -1, -2)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def _tensordot(x1: Array, x2: Array, axes1: tuple[int, ...], axes2: tuple[int, ...]) -> Array:
+    sizes1, sizes2 = ([x.shape[a] for a in axes] for x, axes in ((x1, axes1), (x2, axes2)))
+    if sizes1 != sizes2:
+        raise ValueError(
+            f"shape-mismatch for sum: axes {axes1} of x1 with shape {x1.shape} have sizes {sizes1}, "
+            f"axes {axes2} of x2 with shape {x2.shape} have sizes {sizes2}; they must be equal"
+        )
+    x1, x2, settings = _operands(x1, x2)
+    return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **settings).astype(x1.dtype)
+
+
+@partial(jax.jit, static_argnums=2)
+def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
+    axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)
+    x1, x2, settings = _operands(x1, x2)
+    x1, x2 = jnp.moveaxis(jnp.conj(x1), axis1, -1), jnp.moveaxis(x2, axis2, -1)
+    # Letters for the broadcast axes, counted from the right; a size 1 that broadcasts is squeezed away, so
+    # that the contraction reads the smaller operand as it is.
+    rest = jnp.broadcast_shapes(x1.shape[:-1], x2.shape[:-1])
+    contracted = len(rest)
+    x1, labels1 = _squeeze_broadcast(x1, rest)
+    x2, labels2 = _squeeze_broadcast(x2, rest)
+    out = [label for label in range(contracted) if label in labels1 or label in labels2]
+    dots = jnp.einsum(x1, [*labels1, contracted], x2, [*labels2, contracted], out, **settings)
+    return dots.reshape(rest).astype(x1.dtype)
+
+
+def _squeeze_broadcast(x: Array, rest: tuple[int, ...]) -> tuple[Array, list[int]]:
+    """Drop the leading axes of size 1; the others' positions in ``rest``."""
+    first = len(rest) - (x.ndim - 1)
+    kept = [i for i in range(x.ndim - 1) if x.shape[i] != 1]
+    shape = [x.shape[i] for i in kept] + [x.shape[-1]]
+    return x.reshape(shape), [first + i for i in kept]
+
+
+def _operands(x1: Array, x2: Array) -> tuple[Array, Array, dict]:
+    """Bring both operands to one dtype; how to contract them in it."""
+    dtype = jnp.result_type(x1, x2)
+    half = dtype in (jnp.float16, jnp.bfloat16)
+    settings = {"preferred_element_type": jnp.dtype(jnp.float32) if half else dtype}
+    if jax.config.jax_default_matmul_precision is None:
+        settings["precision"] = lax.Precision.HIGHEST
+    return x1.astype(dtype), x2.astype(dtype), settings
+
+
+def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Spell `tensordot`'s ``axes`` out as two tuples of non-negative axes."""
+    if hasattr(axes, "__index__"):
+        n = operator.index(axes)
+        if n < 0:
+            raise ValueError(f"tensordot: axes must be non-negative when it is an integer, got {n}")
+        if n > min(ndim1, ndim2):
+            raise np.exceptions.AxisError(f"tensordot: axes={n} needs {n} axes, got {ndim1} and {ndim2}")
+        return tuple(range(ndim1 - n, ndim1)), tuple(range(n))
+    axes1, axes2 = axes
+    axes1 = _normalized_axes(axes1, ndim1)
+    axes2 = _normalized_axes(axes2, ndim2)
+    if len(axes1) != len(axes2):
+        raise ValueError(f"tensordot: axes must name as many axes of x1 as of x2, got {axes}")
+    return axes1, axes2
+
+
+def _normalized_axes(axes, ndim: int) -> tuple[int, ...]:
+    axes = (axes,) if hasattr(axes, "__index__") else axes
+    normalized = tuple(_normalized_axis(operator.index(a), ndim) for a in axes)
+    if len(set(normalized)) != len(normalized):
+        raise ValueError(f"tensordot: an axis may appear once in axes, got {tuple(axes)}")
+    return normalized
+
+
+def _normalized_axis(axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis % ndim
+
+
+def _check_matmul(shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
+    signature = "gufunc core with signature (n?,k),(k,m?)->(n?,m?) requires 1"
+    for i, shape in enumerate((shape1, shape2)):
+        if not shape:
+            raise ValueError(
+                f"matmul: Input operand {i} does not have enough dimensions (has 0, {signature}); "
+                "use * for a scalar"
+            )
+    k1, k2 = shape1[-1], shape2[-2] if len(shape2) > 1 else shape2[0]
+    if k1 != k2:
+        raise ValueError(
+            "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"(n?,k),(k,m?)->(n?,m?) (size {k2} is different from {k1}): shapes {shape1} and {shape2}"
+        )
+    _check_broadcast("matmul", shape1[:-2], shape2[:-2])
+
+
+def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -> tuple[int, int]:
+    """Check the shapes; ``axis`` in each operand."""
+    for i, shape in enumerate((shape1, shape2)):
+        if not shape:
+            raise ValueError(
+                f"vecdot: Input operand {i} does not have enough dimensions "
+                "(has 0, gufunc core with signature (n),(n)->() requires 1); use * for a scalar"
+            )
+    axis1, axis2 = _normalized_axis(axis, len(shape1)), _normalized_axis(axis, len(shape2))
+    if shape1[axis1] != shape2[axis2]:
+        raise ValueError(
+            "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+            f"(n),(n)->() (size {shape2[axis2]} is different from {shape1[axis1]}): "
+            f"axis {axis} of shapes {shape1} and {shape2} must be equal"
+        )
+    _check_broadcast("vecdot", *(s[:a] + s[a + 1 :] for s, a in ((shape1, axis1), (shape2, axis2))))
+    return axis1, axis2
+
+
+def _check_broadcast(name: str, shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
+    for size1, size2 in zip(reversed(shape1), reversed(shape2), strict=False):
+        if size1 != size2 and 1 not in (size1, size2):
+            raise ValueError(
+                f"{name}: operands could not be broadcast together: "
+                f"the axes that are not contracted have shapes {shape1} and {shape2}"
+            )
