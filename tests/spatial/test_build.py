@@ -1,0 +1,128 @@
+"""The tree's invariants: every row in one slot, equal leaves, tight boxes, empty slots last."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxapi.spatial._build import build, padded_size, plan, rounds
+
+SIZES = [0, 1, 2, 100, 1000]
+
+
+def cloud(kind, n, m, dtype):
+    rng = np.random.default_rng(n + m)
+    points = rng.random((n, m))
+    if kind == "duplicates":
+        points = np.round(points * 3)
+    elif kind == "line":
+        points = points[:, :1] * np.arange(1, m + 1)
+    elif kind == "outlier" and n:
+        points[0] = 1e9
+    elif kind == "wide":
+        points = (points - 0.5) * 1e30
+    elif kind == "narrow":
+        points = points * 1e-30
+    elif kind == "far" and m > 1:
+        points = points * 1e-30
+        points[:, 0] = 1e20
+    return points.astype(dtype)
+
+
+def check(tree, points):
+    """Assert what every search relies on."""
+    n, m = points.shape
+    columns, rows = np.asarray(tree.points), np.asarray(tree.rows)
+    leaf, leaves = tree.leaf_size, tree.leaves
+    assert columns.shape == (m, leaf * leaves)
+    assert leaves == 1 << tree.levels
+    assert sorted(rows[rows < n]) == list(range(n))
+    assert (rows[n:] == n).all(), "slots without a point come last"
+    assert np.isinf(columns[:, n:]).all()
+    scale = float(tree.scale)
+    assert np.log2(scale) == round(np.log2(scale))
+    np.testing.assert_array_equal(columns[:, :n].T, points[rows[:n]] * points.dtype.type(scale))
+    nodes = columns.reshape(m, leaves, leaf)
+    for node in range(2 * leaves - 1, 0, -1):
+        if node >= leaves:
+            inside = nodes[:, node - leaves]
+            low = inside.min(1)
+            high = np.where(np.isinf(inside), -np.inf, inside).max(1)
+        else:
+            low = np.minimum(tree.lower[:, 2 * node], tree.lower[:, 2 * node + 1])
+            high = np.maximum(tree.upper[:, 2 * node], tree.upper[:, 2 * node + 1])
+        np.testing.assert_array_equal(tree.lower[:, node], low)
+        np.testing.assert_array_equal(tree.upper[:, node], high)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "duplicates", "line", "outlier", "wide", "narrow", "far"])
+@pytest.mark.parametrize("n", SIZES)
+def test_invariants(kind, n):
+    points = cloud(kind, n, 3, np.float32)
+    padded = np.zeros((1024, 3), np.float32)
+    padded[:n] = points
+    check(jitted(padded, n), points)
+
+
+jitted = jax.jit(build, static_argnames="leaf_size")
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 500), (2, 500), (8, 500), (20, 300)])
+def test_dimensions(m, n):
+    points = cloud("uniform", n, m, np.float32)
+    check(jitted(points, n), points)
+
+
+def test_float64_keeps_its_digits():
+    points = cloud("uniform", 1000, 3, np.float64)
+    with jax.enable_x64(True):
+        tree = jitted(jnp.asarray(points), 1000)
+    assert tree.points.dtype == np.float64
+    check(tree, points)
+
+
+def test_vmap():
+    points = np.stack([cloud(kind, 100, 2, np.float32) for kind in ("uniform", "duplicates", "line")])
+    trees = jax.vmap(lambda p: build(p, 100))(points)
+    for i in range(3):
+        check(jax.tree.map(lambda leaf, i=i: leaf[i], trees), points[i])
+
+
+def test_rows_that_are_not_finite_take_no_part():
+    points = cloud("uniform", 100, 3, np.float32)
+    points[[3, 50]] = [[np.nan, 0, 0], [0, -np.inf, 0]]
+    tree = jitted(points, 100)
+    assert sorted(np.asarray(tree.rows)[:98]) == sorted(set(range(100)) - {3, 50})
+    assert (np.asarray(tree.rows)[98:] == 100).all()
+    assert np.isinf(np.asarray(tree.points)[:, 98:]).all()
+    assert np.isfinite(np.asarray(tree.lower)[:, 1]).all()
+
+
+def test_splits_follow_the_points():
+    """Of a cloud of 4,096 uniform points, a leaf's box is not much longer than wide, and leaves do not overlap."""
+    points = cloud("uniform", 4096, 3, np.float32)
+    tree = jitted(points, 4096)
+    low, high = (np.asarray(box)[:, tree.leaves :] for box in (tree.lower, tree.upper))
+    assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
+    assert np.median((high - low).max(0) / (high - low).min(0)) < 4
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 31, 33, 1000, 4097, 10**6, 10**7, 2**31 - 1, 3 * 10**9])
+def test_padded_size(n):
+    size = padded_size(n)
+    assert size >= n
+    assert size <= max(16, 1.125 * n)
+    assert padded_size(size) == size
+    assert size >> max(0, size.bit_length() - 5) << max(0, size.bit_length() - 5) == size
+
+
+@pytest.mark.parametrize("n", [1, 16, 100, 1000, 10**6, 10**7, 2**31])
+@pytest.mark.parametrize("m", [1, 2, 3, 8, 20])
+def test_plan(n, m):
+    levels, leaf = plan(n)
+    assert leaf << levels >= n
+    assert leaf % 4 == 0
+    assert n < 1000 or leaf << levels <= 1.3 * n
+    steps = rounds(levels, m)
+    assert sum(steps) == levels
+    assert min(steps) >= 1
