@@ -1,10 +1,10 @@
 """Points to `Tree`, by a few whole-array radix sorts.
 
-A sort yields every quantile, so one sort splits each node many ways, along the node's widest dimension. All nodes
-are sorted at once: the key is the node's number and, in the bits left over, the coordinate relative to the node's
-own box. One unsigned 32-bit key and one 32-bit payload is what a GPU sorts fastest. Where two coordinates share
-a code their order is arbitrary, which costs a search a little time and never correctness: a search trusts
-the boxes alone, and these are computed from the points at the end.
+A sort yields every quantile, so one sort splits each node many ways, along the node's widest dimension. All
+nodes are sorted at once: the key is the node's number and, in the bits left over, the coordinate relative to
+the node's own box. One unsigned 32-bit key and one 32-bit payload is what a GPU sorts fastest. Where two
+coordinates share a code their order is arbitrary, which costs a search a little time and never correctness: a
+search trusts the boxes alone, and these are computed from the points at the end.
 """
 
 import jax.numpy as jnp
@@ -53,9 +53,8 @@ def rounds(levels: int, m: int) -> list[int]:
 def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
     """Build the tree of the first `n` rows of `points`.
 
-    Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the user's units;
-    `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour. Follows the usual
-    bulk loading of bounding-volume trees: equal leaves by rank, boxes from the bottom up.
+    Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
+    user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
     """
     rows, m = points.shape
     levels, leaf = plan(rows, leaf_size)
@@ -79,7 +78,7 @@ def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
 
 
 def _scale(points: Array, valid: Array) -> Array:
-    """Return the power of two that brings the largest extent to about 1, or less where a coordinate would overflow."""
+    """Return the power of two that brings the largest extent to about 1, less where a coordinate overflows."""
     info = jnp.finfo(points.dtype)
     lower = jnp.where(valid[:, None], points, jnp.inf).min(axis=0)
     upper = jnp.where(valid[:, None], points, -jnp.inf).max(axis=0)
@@ -99,7 +98,7 @@ def _exponent(x: Array) -> Array:
 
 
 def _sort_key(columns: Array, done: int) -> Array:
-    """Return a uint32 key for each slot: its node after `done` splits, then its place along that node's widest dimension."""
+    """Return a uint32 for each slot: its node after `done` splits, then its place along the node's widest side."""
     m, slots = columns.shape
     nodes = columns.reshape(m, 1 << done, slots >> done)
     finite = nodes < jnp.inf

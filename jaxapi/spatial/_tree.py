@@ -10,8 +10,8 @@ __all__ = ["Tree"]
 class Tree(NamedTuple):
     """A bucket KD-tree without pointers; every static number follows from the shapes.
 
-    There are ``L`` leaves (a power of two, at least 8) of equal size, ``N`` slots in all. Node 1 is the root, the
-    children of node ``i`` are ``2i`` and ``2i + 1``, leaf ``j`` is node ``L + j`` and owns the slots
+    There are ``L`` leaves (a power of two, at least 8) of equal size, ``N`` slots in all. Node 1 is the root,
+    the children of node ``i`` are ``2i`` and ``2i + 1``, leaf ``j`` is node ``L + j`` and owns the slots
     ``j * (N // L)`` up to the next leaf's. A slot without a point (there are more slots than points) has
     coordinates ``+inf`` and row ``n``.
 
