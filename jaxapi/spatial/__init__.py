@@ -1,3 +1,5 @@
 """Spatial data structures, with SciPy's interface."""
 
-__all__: list[str] = []
+from ._kdtree import KDTree
+
+__all__ = ["KDTree"]

@@ -1,0 +1,236 @@
+"""The three ways to run one query: SciPy on the host, a compiled call on a device, inside of jit."""
+
+import contextlib
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._typing import Array
+from . import _engine_host, _engines
+from ._metric import axis_distance, combine, power, root
+from ._tree import Tree
+
+__all__ = ["Asked", "on_device", "on_host", "structure", "traced", "without_points"]
+
+
+class Asked(NamedTuple):
+    """What a query asks for, beside its points."""
+
+    k: int
+    columns: tuple[int, ...] | None  # neighbours asked for one by one; None: all of the k
+    p: float
+    bound: float | Array
+    eps: float | Array
+    lengths: tuple[float, ...] | None  # of the periodic box, 0 on axes that are not periodic
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """Shape of the answer for one query."""
+        if self.columns is None:
+            return () if self.k == 1 else (self.k,)
+        return (len(self.columns),)
+
+    def pick(self, n: int) -> tuple[int, ...] | None:
+        """Return which of the `min(k, n)` neighbours make the answer, -1 where one is missing; `None`: all."""
+        columns = range(1, self.k + 1) if self.columns is None else self.columns
+        if self.columns is None and self.k <= n:
+            return None
+        return tuple(column - 1 if column <= n else -1 for column in columns)
+
+
+def result_dtype(data, x) -> np.dtype:
+    """Return the dtype of distances: float64 if either is, else float32."""
+    wide = np.float64 in (data.dtype, x.dtype)
+    return np.dtype(np.float64 if wide else np.float32)
+
+
+def index_dtype(n: int) -> np.dtype:
+    """Return the dtype of rows: JAX's default, wider where `n` needs it."""
+    wide = jax.config.jax_enable_x64 or n > np.iinfo(np.int32).max
+    return np.dtype(np.int64 if wide else np.int32)
+
+
+def width(*dtypes):
+    """Return the context in which compiled code keeps these dtypes."""
+    if any(dtype.itemsize == 8 for dtype in dtypes):
+        return jax.enable_x64(True)
+    return contextlib.nullcontext()
+
+
+def without_points(data, x, batch, asked: Asked):
+    """Answer a query to an empty tree."""
+    shape = batch + asked.inner
+    distances = np.full(shape, np.inf, result_dtype(data, x))
+    return _to_device(distances, np.zeros(shape, index_dtype(0)), data)
+
+
+def on_host(scipy_tree, data, x, batch, asked: Asked, workers: int):
+    """Answer a concrete query with SciPy."""
+    n = data.shape[0]
+    x = np.asarray(x)
+    if not np.isfinite(x).all():
+        raise ValueError("'x' must be finite, check for nan or inf values")
+    distances, rows = _engine_host.nearest(
+        scipy_tree,
+        x,
+        k=min(asked.k, n),
+        p=asked.p,
+        bound=asked.bound,
+        eps=asked.eps,
+        workers=workers,
+        dtype=result_dtype(data, x),
+        index_dtype=index_dtype(n),
+    )
+    columns = asked.pick(n)
+    if columns is not None:
+        columns = np.asarray(columns)
+        distances = np.where(columns < 0, distances.dtype.type(np.inf), distances[:, columns])
+        rows = np.where(columns < 0, rows.dtype.type(n), rows[:, columns])
+    shape = batch + asked.inner
+    return _to_device(distances.reshape(shape), rows.reshape(shape), data)
+
+
+def _to_device(distances, rows, data):
+    """Return host arrays as jax arrays beside `data`."""
+    with width(distances.dtype, rows.dtype):
+        if distances.ndim < 2 and distances.size <= 1024:  # one point: a compiled copy takes the least time
+            distances, rows = _copied(distances, rows)
+        else:
+            distances, rows = jnp.asarray(distances), jnp.asarray(rows)
+    if distances.sharding != data.sharding:
+        distances, rows = jax.device_put((distances, rows), data.sharding)
+    return distances, rows
+
+
+_copied = jax.jit(lambda distances, rows: (distances, rows))
+
+
+def structure(data) -> Tree:
+    """Build the structure over concrete or traced points (n, m)."""
+    n = data.shape[0]
+    padded = _engines.padded_size(n)
+    if isinstance(data, jax.core.Tracer):
+        return _engines.build(jnp.pad(jax.lax.stop_gradient(data), ((0, padded - n), (0, 0))), n)
+    with width(data.dtype):
+        return _build(_padded(data, rows=padded), np.int32(n))
+
+
+_build = jax.jit(_engines.build)
+
+
+@partial(jax.jit, static_argnames="rows")
+def _padded(x, *, rows: int):
+    """Repeat the last line of `x` until there are `rows`."""
+    return jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
+
+
+def on_device(tree: Tree, data, x, batch, asked: Asked):
+    """Answer a concrete query with one compiled call."""
+    n = data.shape[0]
+    q = x.shape[0]
+    dtype, rows_dtype = result_dtype(data, x), index_dtype(n)
+    if not isinstance(x, jax.Array) or x.sharding != data.sharding:
+        x = np.asarray(x, dtype=dtype)
+    rows = _engines.padded_size(q)
+    lengths = None if asked.lengths is None else np.asarray(asked.lengths, dtype)
+    with width(dtype, rows_dtype):
+        if rows > q:
+            x = np.pad(x, ((0, rows - q), (0, 0))) if isinstance(x, np.ndarray) else _padded(x, rows=rows)
+        distances, found, finite = _compiled(
+            tree,
+            x,
+            dtype.type(asked.bound),
+            dtype.type(asked.eps),
+            lengths,
+            k=min(asked.k, n),
+            p=asked.p,
+            dtype=dtype,
+            index_dtype=rows_dtype,
+            columns=asked.pick(n),
+        )
+        if distances.shape != batch + asked.inner:
+            distances, found = _trimmed(distances, found, shape=batch + asked.inner)
+    if not finite:
+        raise ValueError("'x' must be finite, check for nan or inf values")
+    return distances, found
+
+
+@partial(jax.jit, static_argnames=("k", "p", "dtype", "index_dtype", "columns"))
+def _compiled(tree, x, bound, eps, lengths, *, k, p, dtype, index_dtype, columns):
+    distances, rows = _engines.nearest(
+        tree, x, bound, eps, lengths, k=k, p=p, dtype=dtype, index_dtype=index_dtype
+    )
+    distances, rows = _picked(distances, rows, tree.n, columns)
+    if columns is None and k == 1:
+        distances, rows = distances[:, 0], rows[:, 0]
+    return distances, rows, jnp.isfinite(x).all()
+
+
+def _picked(distances, rows, n, columns):
+    """Return the columns asked for."""
+    if columns is None:
+        return distances, rows
+    columns = np.asarray(columns)
+    there = columns >= 0
+    rows = jnp.where(there, rows[:, columns], jnp.asarray(n, rows.dtype))
+    return jnp.where(there, distances[:, columns], jnp.inf), rows
+
+
+@partial(jax.jit, static_argnames="shape")
+def _trimmed(distances, rows, *, shape):
+    """Drop the padded queries and restore the batch shape."""
+    count = int(np.prod(shape)) // max(int(np.prod(distances.shape[1:])), 1)
+    return distances[:count].reshape(shape), rows[:count].reshape(shape)
+
+
+def traced(tree: Tree, data, x, batch, asked: Asked):
+    """Answer a query inside a transformation."""
+    n = data.shape[0]
+    dtype = result_dtype(data, x)
+    shape = batch + asked.inner
+    if n == 0:
+        return jnp.full(shape, jnp.inf, dtype), jnp.zeros(shape, index_dtype(0))
+    x = jnp.asarray(x).astype(dtype)
+    bound, eps = (jnp.asarray(each).astype(dtype) for each in (asked.bound, asked.eps))
+    lengths = None if asked.lengths is None else jnp.asarray(np.asarray(asked.lengths, dtype))
+    distances, rows = _differentiable(
+        data, x, tree, bound, eps, lengths, min(asked.k, n), asked.p, index_dtype(n)
+    )
+    distances, rows = _picked(distances, rows, n, asked.pick(n))
+    return distances.reshape(shape), rows.reshape(shape)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
+def _differentiable(points, x, tree, bound, eps, lengths, k, p, index_dtype):
+    """Search; derivatives flow to `points` (n, m), the tree's points by row, and to `x`."""
+    return _engines.nearest(tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=index_dtype)
+
+
+@_differentiable.defjvp
+def _differentiable_jvp(k, p, index_dtype, primals, tangents):
+    points, x, _, _, _, lengths = primals
+    distances, rows = _differentiable(*primals, k, p, index_dtype)
+
+    def recompute(points, x):
+        return distances_to(points.astype(x.dtype), x, rows, lengths, p)
+
+    _, slopes = jax.jvp(recompute, (points, x), tangents[:2])
+    return (distances, rows), (slopes, np.zeros(rows.shape, jax.dtypes.float0))
+
+
+def distances_to(points, x, rows, lengths, p: float):
+    """Return the distances from each query to its rows, (q, k), with derivative 0 at distance 0."""
+    there = rows < points.shape[0]
+    neighbours = points[jnp.where(there, rows, 0)]  # (q, k, m)
+    if lengths is not None:
+        x = _engines.into_box(x, lengths)
+    along = axis_distance(x[:, None, :], neighbours, lengths)
+    away = there & (along > 0).any(axis=2)
+    along = jnp.where(away[:, :, None], along, 1)
+    total = power(along[..., 0], p)
+    for axis in range(1, along.shape[2]):
+        total = combine(total, power(along[..., axis], p), p)
+    return jnp.where(away, root(total, p), 0)
