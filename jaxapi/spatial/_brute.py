@@ -18,6 +18,8 @@ _POINTS = 2048
 
 def build(points, n) -> Tree:
     """Return `points` (n_pad, m), of which the first `n` count, in the order of their rows."""
+    spare = -points.shape[0] % _LEAVES
+    points = jnp.pad(points, ((0, spare), (0, 0)))
     slots, m = points.shape
     real = (jnp.arange(slots) < n) & jnp.isfinite(points).all(axis=1)
     n = jnp.asarray(n)

@@ -34,7 +34,7 @@ class Asked(NamedTuple):
         return (len(self.columns),)
 
     def pick(self, n: int) -> tuple[int, ...] | None:
-        """Return which of the `min(k, n)` neighbours make the answer, -1 where one is missing; `None`: all."""
+        """Return which of the `min(k, n)` neighbours make the answer, -1 for a missing one; `None`: all."""
         columns = range(1, self.k + 1) if self.columns is None else self.columns
         if self.columns is None and self.k <= n:
             return None
