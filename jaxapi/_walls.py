@@ -1,0 +1,127 @@
+"""The five walls array code meets on its way to JAX and CuPy, checked against NumPy and SciPy."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree as SciPyKDTree
+
+import jaxapi as xp
+
+__all__ = ["Case", "walls"]
+
+
+class Case(NamedTuple):
+    """One input, what the reference gives, what jaxapi gives."""
+
+    given: str
+    reference: str
+    expected: object
+    got: object
+    ok: bool
+
+
+def walls() -> Iterator[tuple[str, list[Case]]]:
+    """Yield each wall's name and its cases, as they are computed."""
+    yield "a KD-tree takes NumPy arrays and lists", list(_kdtree_inputs())
+    yield "fused kernels take Python scalars (NEP 50)", list(_fused_scalars())
+    yield "vecdot broadcasts, on any axis", list(_vecdot())
+    yield "logspace with an integer dtype is exact", list(_logspace())
+    yield "fused kernels take inf, nan, where and newaxis", list(_fused_constants())
+
+
+def _same(expected, got, rtol: float) -> bool:
+    """Tell whether ``got`` has the dtype, the shape and, to ``rtol``, the values of ``expected``."""
+    expected, got = np.asarray(expected), np.asarray(got)
+    if expected.dtype != got.dtype or expected.shape != got.shape:
+        return False
+    return np.allclose(expected, got, rtol=rtol, atol=0, equal_nan=True)
+
+
+def _brief(value) -> str:
+    array = np.asarray(value)
+    if array.size == 1:
+        return f"{array.dtype} {array.item():.6g}" if array.dtype.kind in "fc" else f"{array.dtype} {array}"
+    return f"{array.dtype} {array.shape}, sum {array[np.isfinite(array)].sum():.6g}"
+
+
+def _case(given: str, reference: str, expected, got, rtol: float) -> Case:
+    return Case(given, reference, _brief(expected), _brief(got), _same(expected, got, rtol))
+
+
+def _kdtree_inputs() -> Iterator[Case]:
+    points = np.random.default_rng(0).random((1000, 3))
+    x = [[0.5, 0.5, 0.5], [0.1, 0.2, 0.3]]
+    expected, expected_rows = SciPyKDTree(points).query(x, k=3)
+    for given, data in (
+        ("KDTree(float64 NumPy array).query(list, k=3)", points),
+        ("KDTree(list).query(list, k=3)", points.tolist()),
+    ):
+        distances, rows = xp.spatial.KDTree(data).query(x, k=3)
+        # a list has no dtype: it takes JAX's default, single precision unless x64 is on
+        exact = distances.dtype == np.float64
+        if data is points:
+            ok = _same(expected, distances, 1e-12)
+        else:
+            ok = np.allclose(expected, distances, rtol=1e-12 if exact else 1e-5)
+        ok = ok and np.array_equal(expected_rows, rows)
+        yield Case(given, "scipy", _brief(expected), _brief(distances), bool(ok))
+
+
+def _fused_scalars() -> Iterator[Case]:
+    phi = np.linspace(0, 1, 1000, dtype=np.float32)
+
+    def step(phi, mu, dt):
+        return 1 + mu * dt * phi
+
+    fused = xp.fuse(step)
+    for mu, dt in ((2, 3), (0.25, 1.0), (1 + 2j, 0.5)):
+        given = f"fuse(1 + mu*dt*phi), mu={mu}, dt={dt}, phi float32"
+        yield _case(given, "numpy", step(phi, mu, dt), fused(phi, mu, dt), 1e-6)
+
+
+def _vecdot() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    x1, x2 = rng.random(100), rng.random((100, 20))
+    yield _case(
+        "vecdot((100,), (100, 20), axis=0)",
+        "numpy",
+        np.vecdot(x1, x2, axis=0),
+        xp.vecdot(x1, x2, axis=0),
+        1e-12,
+    )
+
+
+def _logspace() -> Iterator[Case]:
+    yield _case(
+        "logspace(1, 2, num=1, base=3, dtype=int64)",
+        "numpy",
+        np.logspace(1, 2, num=1, base=3, dtype=np.int64),
+        xp.logspace(1, 2, num=1, base=3, dtype=np.int64),
+        0,
+    )
+    total = exact = 0
+    for base in range(2, 17):
+        largest = 0
+        while base ** (largest + 1) <= 2**62:
+            largest += 1
+        for stop in range(largest + 1):
+            powers = xp.logspace(0, stop, stop + 1, base=base, dtype=np.int64)
+            total += stop + 1
+            exact += sum(p == base**i for i, p in enumerate(np.asarray(powers).tolist()))
+    given = "logspace(0, s, s + 1, base=b, dtype=int64), b = 2..16, b**s <= 2**62"
+    yield Case(given, "Python integers", f"{total} exact powers", f"{exact} exact powers", exact == total)
+
+
+def _fused_constants() -> Iterator[Case]:
+    points = np.arange(12, dtype=np.float32).reshape(4, 3)
+    mask = np.array([True, False, False, True])
+    for name, constant in (("inf", xp.inf), ("-inf", -xp.inf), ("nan", xp.nan)):
+        fused = xp.fuse(lambda mask, points, c=constant: xp.where(mask[:, xp.newaxis], c, points))
+        yield _case(
+            f"fuse(where(mask[:, newaxis], {name}, points))",
+            "numpy",
+            np.where(mask[:, np.newaxis], constant, points),
+            fused(mask, points),
+            0,
+        )

@@ -1,0 +1,75 @@
+"""The main job: its parts against SciPy and NumPy, its exit code, its JSON and its plot."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial import KDTree as SciPyKDTree
+
+from jaxapi import __main__ as main_job
+from jaxapi import _airports, _walls
+
+
+@pytest.fixture(scope="module")
+def airports():
+    pytest.importorskip("airportsdata")
+    return _airports.load()
+
+
+def test_json(capsys, tmp_path):
+    pytest.importorskip("airportsdata")
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "map.png"
+    assert main_job.main(["--json", "--plot", str(path)]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is True
+    assert report["airports"] > 28_000
+    assert len(report["walls"]) == 5
+    assert all(wall["ok"] for wall in report["walls"])
+    assert report["differences"] == 0
+    assert report["pairs"] == report["pairs_scipy"] > 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_text_without_airportsdata(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "airportsdata", None)
+    assert main_job.main([]) == 0
+    captured = capsys.readouterr()
+    assert "pip install airportsdata" in captured.err
+    assert "2. The five walls" in captured.out
+    assert "NOT OK" not in captured.out
+
+
+def test_exit_code_tells_a_difference(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "airportsdata", None)
+    wrong = _walls.Case("x", "numpy", "1", "2", False)
+    monkeypatch.setattr(main_job, "walls", lambda: iter([("a wall", [wrong])]))
+    assert main_job.main([]) == 1
+    assert "NOT OK" in capsys.readouterr().out
+
+
+def test_compare_sees_differences(airports):
+    scipys = _airports.neighbours(SciPyKDTree, airports.points)
+    assert _airports.compare(scipys, scipys) == (0, 0.0)
+    off = scipys._replace(distances=scipys.distances * (1 + 1e-8))
+    assert _airports.compare(off, scipys)[0] == np.count_nonzero(scipys.distances)
+    assert _airports.compare(scipys._replace(pairs=0), scipys)[0] == 1
+    rows = scipys.rows.copy()
+    rows[7, 2] = -1
+    moved = scipys._replace(rows=rows, distances=scipys.distances * (1 + 1e-12))
+    assert _airports.compare(moved, scipys)[0] == 1
+
+
+def test_neighbours_leave_out_the_own_row():
+    points = np.array([[0.0, 0, 1]] * 6 + [[0, 1.0, 0], [1.0, 0, 0]])
+    found = _airports.neighbours(SciPyKDTree, points)
+    assert np.all(found.rows != np.arange(8)[:, None])
+    assert np.all(found.distances[:6] == 0)
+    assert found.pairs == 15
+
+
+def test_great_circle():
+    # a quarter of the meridian, and a whole turn's half
+    assert _airports.to_km(np.sqrt(2)) == pytest.approx(6371.0088 * np.pi / 2)
+    assert _airports.to_km(2.0) == pytest.approx(6371.0088 * np.pi)
