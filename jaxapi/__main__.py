@@ -64,7 +64,7 @@ def environment(say) -> dict:
     say("1. What runs here")
     say("   " + ", ".join(f"{name} {version}" for name, version in versions.items()))
     x64 = bool(jax.config.jax_enable_x64)
-    explicit = str(jax.config.jax_explicit_x64_dtypes).rsplit(".", 1)[-1].lower()
+    explicit = jax.config.jax_explicit_x64_dtypes.name.lower()
     mode = "on" if x64 else "off"
     say(f"   Array API {__array_api_version__}; x64 mode {mode}, explicit 64-bit dtypes: {explicit}")
     devices = jax.devices() + [d for d in jax.devices("cpu") if d not in jax.devices()]
