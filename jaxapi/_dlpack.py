@@ -1,0 +1,106 @@
+"""Arrays of other libraries to a `jax.Array`, through DLPack or ``__cuda_array_interface__``.
+
+What cannot be done raises BufferError, as the standard's `from_dlpack` has it.
+"""
+
+import array_api_compat
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._devices import cpu_device
+from ._host_memory import copy_host
+from ._typing import Array
+
+__all__ = [
+    "copy_cuda_interface",
+    "copy_dlpack",
+    "is_on_host",
+    "numpy_view",
+    "share_cuda_interface",
+    "share_dlpack",
+]
+
+_HOST_DEVICES = frozenset({1, 3, 11})  # kDLCPU, kDLCUDAHost, kDLROCMHost
+
+
+def is_on_host(producer) -> bool:
+    """Whether the CPU can read the producer's memory."""
+    return int(producer.__dlpack_device__()[0]) in _HOST_DEVICES
+
+
+def share_dlpack(producer) -> Array:
+    """Return an array on the producer's device that uses its memory.
+
+    JAX gives its own stream to ``__dlpack__``, so that its work waits for the producer's.
+    """
+    _refuse_gradients(producer)
+    try:
+        with jax.enable_x64(True):
+            return jax.dlpack.from_dlpack(producer, copy=False)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
+
+
+def copy_dlpack(producer) -> Array:
+    """Return an array on the producer's device with memory of its own."""
+    if is_on_host(producer):
+        return copy_host(numpy_view(producer), device=cpu_device())
+    _refuse_gradients(producer)
+    if _can_copy(producer):
+        # On the producer's stream: in order with its later writes, and any strides will do.
+        return share_dlpack(_contiguous_copy(producer))
+    return _own_copy(share_dlpack(producer))
+
+
+def numpy_view(producer) -> np.ndarray:
+    """Return a producer's host memory, of any strides, as a NumPy array."""
+    _refuse_gradients(producer)
+    try:
+        return np.from_dlpack(producer)
+    except (BufferError, RuntimeError, TypeError):
+        # NumPy's DLPack has no bfloat16 and no float8; JAX's has.
+        return np.asarray(share_dlpack(_contiguous_copy(producer) if _can_copy(producer) else producer))
+
+
+def share_cuda_interface(producer) -> Array:
+    """Return an array that uses the GPU memory of an object with ``__cuda_array_interface__`` only."""
+    try:
+        with jax.enable_x64(True):
+            return jnp.asarray(producer)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
+
+
+def copy_cuda_interface(producer) -> Array:
+    """Return a copy of the data of an object with ``__cuda_array_interface__`` only."""
+    return _own_copy(share_cuda_interface(producer))
+
+
+def _refuse_gradients(producer) -> None:
+    if array_api_compat.is_torch_array(producer) and producer.requires_grad:
+        raise BufferError(
+            "a PyTorch tensor that requires grad cannot become a jax.Array, "
+            "for its gradient would stop there unseen: pass x.detach()"
+        )
+
+
+def _can_copy(producer) -> bool:
+    return array_api_compat.is_torch_array(producer) or array_api_compat.is_cupy_array(producer)
+
+
+def _contiguous_copy(producer):
+    if array_api_compat.is_cupy_array(producer):
+        return producer.copy(order="C")
+    compact = producer.contiguous()
+    return compact.clone() if compact.data_ptr() == producer.data_ptr() else compact
+
+
+def _own_copy(shared: Array) -> Array:
+    """Copy now: once the owner of the memory goes on, it may write there."""
+    with jax.enable_x64(True):
+        return jnp.array(shared, copy=True).block_until_ready()
+
+
+def _name(producer) -> str:
+    return f"{type(producer).__module__}.{type(producer).__qualname__}"

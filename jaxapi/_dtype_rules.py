@@ -1,0 +1,70 @@
+"""Which dtypes a `jax.Array` can have, and which one Python's numbers get."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["check_dtype", "default_dtype", "native_dtype", "refuse_complex", "resolve_dtype"]
+
+_NAMES = (
+    *("bool", "int2", "int4", "int8", "int16", "int32", "int64"),
+    *("uint2", "uint4", "uint8", "uint16", "uint32", "uint64"),
+    *("bfloat16", "float16", "float32", "float64", "complex64", "complex128"),
+    *("float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn"),
+    *("float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+)
+_SUPPORTED = frozenset(np.dtype(getattr(jnp, name)) for name in _NAMES if hasattr(jnp, name))
+
+# By NumPy's dtype kind.
+_REMEDIES = {
+    "M": "convert dates to numbers first, as in (x - x[0]) / numpy.timedelta64(1, 's')",
+    "m": "convert durations to numbers first, as in x / numpy.timedelta64(1, 's')",
+    "O": "convert it to one numeric dtype first, as in x.astype(float)",
+    "S": "read the numbers out of bytes with numpy.frombuffer(x, dtype)",
+    "U": "convert text to numbers first, as in x.astype(float)",
+    "T": "convert text to numbers first, as in x.astype(float)",
+    "V": "pass the fields of a structured array one by one",
+    "f": "convert it first, as in x.astype(float)",
+    "c": "convert it first, as in x.astype(complex)",
+}
+
+
+def native_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in this machine's byte order."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def check_dtype(dtype: np.dtype) -> None:
+    """Raise TypeError, with the remedy, where JAX has no such dtype."""
+    if dtype not in _SUPPORTED and native_dtype(dtype) not in _SUPPORTED:
+        remedy = _REMEDIES.get(dtype.kind, "convert it first")
+        raise TypeError(f"JAX has no arrays of dtype {dtype}: {remedy}")
+
+
+def refuse_complex(source: np.dtype, target: np.dtype) -> None:
+    """Raise TypeError where a cast would drop imaginary parts."""
+    if jnp.issubdtype(source, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+        raise TypeError(f"complex numbers do not become {target}: take real(x) or imag(x) first")
+
+
+def default_dtype(kind: type) -> np.dtype:
+    """Return the dtype that JAX gives a Python number of this type now (x64 mode on or off)."""
+    x64 = jax.config.jax_enable_x64
+    if kind is bool:
+        return np.dtype(np.bool)
+    if kind is int:
+        return np.dtype(np.int64 if x64 else np.int32)
+    if kind is float:
+        return np.dtype(np.float64 if x64 else np.float32)
+    return np.dtype(np.complex128 if x64 else np.complex64)
+
+
+def resolve_dtype(dtype) -> np.dtype | None:
+    """Return ``dtype=`` as a NumPy dtype that JAX has; ``int``, ``float`` and the like are JAX's defaults."""
+    if dtype is None:
+        return None
+    if any(dtype is kind for kind in (bool, int, float, complex)):  # numpy.dtype("int64") == int
+        return default_dtype(dtype)
+    dtype = native_dtype(np.dtype(dtype))
+    check_dtype(dtype)
+    return dtype

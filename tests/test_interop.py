@@ -1,0 +1,167 @@
+"""Anything array-like becomes a jax.Array with the values and dtype that it had."""
+
+import array
+import enum
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import jaxapi as xp
+from jaxapi._interop import as_array
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+    *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+]
+
+
+def assert_same(got, expected):
+    assert isinstance(got, jax.Array)
+    assert got.dtype == expected.dtype.newbyteorder("=")
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(got), expected.astype(expected.dtype.newbyteorder("=")))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numpy_layouts_keep_values_and_dtype(dtype, x64):
+    base = np.arange(24).reshape(4, 6).astype(dtype)
+    read_only = base.copy()
+    read_only.flags.writeable = False
+    layouts = [
+        *(base, base.T, np.asfortranarray(base), base[::-1, ::-2], base[1:, 1:]),
+        *(base[0, 0], base[2, 3, ...], base[:0], np.broadcast_to(base[0], (4, 6)), read_only),
+    ]
+    for host in layouts:
+        assert_same(as_array(host), np.asarray(host))
+
+
+@pytest.mark.parametrize("dtype", [">i2", ">i8", ">f4", ">f8", ">c16"])
+def test_big_endian(dtype, x64):
+    assert_same(as_array(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
+
+
+def test_later_writes_are_not_seen():
+    for size in (16, 1 << 20):
+        host = np.ones(size)
+        copied = as_array(host)
+        host[:] = 2
+        assert (np.asarray(copied) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        (3, int),
+        (True, bool),
+        (2.5, float),
+        (1j, complex),
+        ([True, False], bool),
+        ([True, 2], int),
+        ([1, 2.5, False], float),
+        ([[1, 2], [3.0, 4j]], complex),
+        ((), float),
+        ([[], []], float),
+        (range(4), int),
+        ([enum.IntEnum("Colour", "red green").green, 1], int),
+        ([2**100, 1.5], float),
+    ],
+)
+def test_python_numbers_take_the_default_dtype(numbers, kind, x64):
+    got = as_array(numbers)
+    assert got.dtype == jnp.asarray([kind(0)]).dtype
+    assert not got.weak_type
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(numbers, dtype=got.dtype))
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**63, -(2**63) - 1, 2**100])
+def test_an_int_that_does_not_fit_raises(number):
+    for numbers in (number, [number], [[1, number]], [number, -1]):
+        with jax.enable_x64(False), pytest.raises(OverflowError, match="int64"):
+            as_array(numbers)
+    with jax.enable_x64(True):
+        if -(2**63) <= number < 2**63:
+            assert int(as_array([number])[0]) == number
+        else:
+            with pytest.raises(OverflowError):
+                as_array([number])
+
+
+def test_explicit_dtype_keeps_every_digit(x64):
+    assert int(xp.asarray([2**53 + 1], dtype=xp.int64)[0]) == 2**53 + 1
+    assert int(xp.asarray(2**64 - 1, dtype=xp.uint64)) == 2**64 - 1
+    assert float(xp.asarray([0.1], dtype=xp.float64)[0]) == 0.1
+    with pytest.raises(OverflowError):
+        xp.asarray([300], dtype=xp.int8)
+    with pytest.raises(OverflowError):
+        xp.asarray([-1], dtype=xp.uint8)
+
+
+def test_sequences_with_arrays_in_them(x64):
+    assert_same(as_array([np.float64(0.1), 2]), np.array([0.1, 2.0]))
+    assert_same(as_array([np.int64(2**40)]), np.array([2**40]))
+    assert_same(as_array([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
+    float64 = as_array(np.float64(0.1))
+    assert_same(as_array([float64, 0.1]), np.array([0.1, 0.1]))
+    assert_same(as_array([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
+    with pytest.raises(OverflowError, match="float"):
+        as_array([np.int8(1), 2**63, -1])
+
+
+def test_sequences_with_traced_values():
+    stacked = jax.jit(lambda x: as_array([x[1], 5.0, x[0]]))(jnp.arange(2.0))
+    np.testing.assert_array_equal(stacked, [1, 5, 0])
+
+
+def test_buffers():
+    assert_same(as_array(array.array("d", [1.5, 2])), np.array([1.5, 2]))
+    assert_same(as_array(memoryview(array.array("q", [1, 2]))[::-1]), np.array([2, 1]))
+    assert_same(as_array(bytearray(b"ab")), np.array([97, 98], "uint8"))
+
+
+def test_pandas():
+    pandas = pytest.importorskip("pandas")
+    assert_same(as_array(pandas.Series([1.5, None])), np.array([1.5, np.nan]))
+    assert_same(as_array(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1]})), np.array([[1, 0.5], [2, 1]]))
+    with pytest.raises(TypeError, match="object"):
+        as_array(pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+    with pytest.raises(TypeError, match="timedelta64"):
+        as_array(pandas.Series(np.array(["2026-01-01"], "M8[ns]")))
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "remedy"),
+    [
+        (np.array(["2026-01-01"], "M8[D]"), TypeError, "timedelta64"),
+        (np.array([1], "m8[s]"), TypeError, "timedelta64"),
+        (np.array([1, None]), TypeError, "astype"),
+        (np.array(["a"]), TypeError, "astype"),
+        (np.zeros(2, [("a", "f4")]), TypeError, "fields"),
+        (np.zeros(2, np.longdouble), TypeError, "astype"),
+        (np.ma.masked_array([1, 2], [0, 1]), TypeError, "filled"),
+        (b"abc", TypeError, "frombuffer"),
+        ("abc", TypeError, "frombuffer"),
+        (["a"], TypeError, "astype"),
+        ([None, 1], TypeError, "astype"),
+        (None, TypeError, "array-like"),
+        ({1, 2}, TypeError, "array-like"),
+        ((i for i in range(3)), TypeError, "array-like"),
+        ([[1], [2, 3]], ValueError, "inhomogeneous"),
+        ([1, [2]], ValueError, "sequence"),
+        ([np.ones(2), np.ones(3)], ValueError, "rectangular"),
+    ],
+    ids=str,
+)
+def test_refused_with_the_remedy(x, error, remedy):
+    with pytest.raises(error, match=remedy):
+        as_array(x)
+
+
+def test_asarray_takes_every_way_to_name_a_dtype(x64):
+    for dtype in ("int64", np.int64, np.dtype("int64"), jnp.int64, xp.int64):
+        assert xp.asarray([1], dtype=dtype).dtype == np.int64
+    for kind in (bool, int, float, complex):
+        assert xp.asarray([1], dtype=kind).dtype == jnp.asarray([kind(1)]).dtype
