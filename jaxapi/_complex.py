@@ -55,8 +55,8 @@ def _patched(real: Array, imag: Array, *rules) -> Array:
 
 
 def _constant(value, like: Array) -> Array:
-    """Return ``value`` in the dtype of ``like``: with x64 off a Python float would be rounded to 32 bits."""
-    return jnp.asarray(value, like.dtype)
+    """Return a number in the dtype of ``like``: as a literal it would have 32 bits where x64 is off."""
+    return value if isinstance(value, jax.Array) else jnp.full((), value, like.dtype)
 
 
 def _signed(magnitude, sign_of: Array) -> Array:

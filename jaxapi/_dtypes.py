@@ -1,12 +1,16 @@
-"""Data types and the functions on them."""
+"""Data types and the functions on them (chapters "Data types" and "Data type functions")."""
 
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.numpy import (
-    astype,
     bool,
     can_cast,
     complex64,
     complex128,
-    finfo,
     float32,
     float64,
     iinfo,
@@ -15,12 +19,15 @@ from jax.numpy import (
     int32,
     int64,
     isdtype,
-    result_type,
     uint8,
     uint16,
     uint32,
     uint64,
 )
+
+from ._interop import as_array
+from ._typing import Array, ArrayLike, Device, DTypeLike
+from ._x64 import WIDE
 
 __all__ = [
     "astype",
@@ -43,3 +50,153 @@ __all__ = [
     "uint32",
     "uint64",
 ]
+
+
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Device | None = None) -> Array:
+    """Convert to another dtype.
+
+    Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its digits with x64 mode off, and a
+    copy is made unless ``copy`` is False ([1]_).
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype
+        A 64-bit dtype is honoured with x64 off too. Floats are truncated toward zero to integers; NaN,
+        and floats outside an integer's range, give values that depend on the backend.
+    copy : bool
+        If False, an array that has the dtype already is returned itself.
+    device : Device or Sharding, optional
+        Where the result lives; where ``x`` does if omitted.
+
+    Returns
+    -------
+    Array
+        In the shape of ``x``.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable between floating dtypes. Complex to real warns,
+    as JAX does: take `real` or `imag`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, data type functions, ``astype``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(float(astype(np.asarray([1 / 3]), float64)[0]))
+    0.3333333333333333
+    """
+    x = x if isinstance(x, jax.Array) else as_array(x)
+    if not copy and x.dtype == dtype:
+        return x if device is None else jax.device_put(x, device)
+    converted = _astype(x, dtype)
+    return converted if device is None else jax.device_put(converted, device)
+
+
+@functools.partial(jax.jit, static_argnums=1, inline=True)
+def _astype(x, dtype):
+    return jnp.astype(x, dtype, copy=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatInfo:
+    """Limits of a floating dtype, all Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+def finfo(type: DTypeLike | Array, /) -> FloatInfo:
+    """Limits of a floating dtype, or of the parts of a complex one.
+
+    Unlike `jax.numpy.finfo`, the limits are Python floats, as the standard asks ([1]_), not scalars of the
+    dtype; NumPy's further attributes are not there.
+
+    Parameters
+    ----------
+    type : dtype or array
+        Of a floating or complex dtype.
+
+    Returns
+    -------
+    FloatInfo
+        With ``bits``, ``eps``, ``max``, ``min``, ``smallest_normal`` and the real ``dtype``.
+
+    Raises
+    ------
+    ValueError
+        If the dtype is neither floating nor complex.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, data type functions, ``finfo``.
+
+    Examples
+    --------
+    >>> finfo(float32).eps
+    1.1920928955078125e-07
+    """
+    limits = jnp.finfo(getattr(type, "dtype", type))
+    return FloatInfo(
+        bits=int(limits.bits),
+        eps=float(limits.eps),
+        max=float(limits.max),
+        min=float(limits.min),
+        smallest_normal=float(limits.smallest_normal),
+        dtype=jnp.dtype(limits.dtype),
+    )
+
+
+def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> np.dtype:
+    """Return the dtype that the arguments promote to.
+
+    Unlike `jax.numpy.result_type`, 64-bit dtypes stay 64-bit with x64 off, and ``uint32`` with a signed
+    integer gives ``int64``, as the standard's table has it ([1]_). JAX's operators themselves then still
+    compute in 32 bits where neither operand has 64.
+
+    Parameters
+    ----------
+    *arrays_and_dtypes : array_like or dtype
+        Python scalars, and JAX's weakly typed arrays, take the dtype of the others where their kind
+        allows; among themselves they give JAX's default dtypes.
+
+    Returns
+    -------
+    numpy.dtype
+
+    Raises
+    ------
+    ValueError
+        If there is no argument.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Type promotion rules".
+
+    Examples
+    --------
+    >>> result_type(float64, jnp.ones(2, "float32"), 1.0)
+    dtype('float64')
+    """
+    if jax.config.jax_enable_x64:
+        return jnp.result_type(*arrays_and_dtypes)
+    weak = [x for x in arrays_and_dtypes if _is_weak(x)]
+    strong = [x for x in arrays_and_dtypes if not _is_weak(x)]
+    if not strong:
+        return jnp.result_type(*weak)
+    with jax.enable_x64(True):
+        promoted = jnp.result_type(*strong)
+        if promoted in WIDE:
+            return jnp.result_type(promoted, *weak)
+    return jnp.result_type(promoted, *weak) if weak else promoted
+
+
+def _is_weak(x):
+    return isinstance(x, int | float | complex) or getattr(x, "weak_type", False)

@@ -1,14 +1,19 @@
-"""Manipulation functions."""
+"""Manipulation functions (chapter "Manipulation functions" of the standard)."""
 
+import functools
+import operator
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.numpy import (
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
     concat,
-    expand_dims,
     flip,
     moveaxis,
-    permute_dims,
     repeat,
     reshape,
     roll,
@@ -17,6 +22,8 @@ from jax.numpy import (
     tile,
     unstack,
 )
+
+from ._typing import Array, ArrayLike
 
 __all__ = [
     "broadcast_arrays",
@@ -35,3 +42,95 @@ __all__ = [
     "tile",
     "unstack",
 ]
+
+
+def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
+    """Insert axes of size 1.
+
+    Unlike `jax.numpy.expand_dims`, an axis out of range raises an ``IndexError``, as the standard asks
+    ([1]_), and the call is compiled.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or sequence of int
+        Where the new axes are in the result; negative ones count from its end.
+
+    Returns
+    -------
+    Array
+        Of the same dtype and values.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        If an axis is out of range; it is both an ``IndexError`` and a ``ValueError``, as in NumPy.
+    ValueError
+        If an axis is given twice.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, manipulation functions, ``expand_dims``.
+
+    Examples
+    --------
+    >>> expand_dims(jnp.ones((2, 3)), axis=(0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (operator.index(axis),)
+    ndim = jnp.ndim(x) + len(axes)
+    for one in axes:
+        if not -ndim <= one < ndim:
+            raise np.exceptions.AxisError(one, ndim)
+    return _expand_dims(x, axes)
+
+
+@functools.partial(jax.jit, static_argnums=1, inline=True)
+def _expand_dims(x, axes):
+    return jnp.expand_dims(x, axes)
+
+
+def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
+    """Put the axes in another order.
+
+    Unlike `jax.numpy.permute_dims` of JAX 0.10, negative axes count from the end ([1]_).
+
+    Parameters
+    ----------
+    x : array_like
+    axes : sequence of int
+        A permutation of the axes of ``x``; axis i of the result is axis ``axes[i]`` of ``x``.
+
+    Returns
+    -------
+    Array
+        Of the same dtype and values.
+
+    Raises
+    ------
+    ValueError
+        If ``axes`` is no permutation of the axes.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, manipulation functions, ``permute_dims``.
+
+    Examples
+    --------
+    >>> permute_dims(jnp.ones((2, 3, 4)), (-1, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return _permute_dims(x, tuple(axes))
+
+
+@functools.partial(jax.jit, static_argnums=1, inline=True)
+def _permute_dims(x, axes):
+    return jnp.transpose(x, axes)

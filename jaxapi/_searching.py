@@ -1,13 +1,13 @@
-"""Searching functions."""
+"""Searching functions (chapter "Searching functions" of the standard)."""
 
-from jax.numpy import (
-    argmax,
-    argmin,
-    count_nonzero,
-    nonzero,
-    searchsorted,
-    where,
-)
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.numpy import count_nonzero, nonzero, where
+
+from ._typing import Array, ArrayLike
+from ._x64 import needs_64_bits
 
 __all__ = [
     "argmax",
@@ -17,3 +17,147 @@ __all__ = [
     "searchsorted",
     "where",
 ]
+
+
+def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Index of the first maximum.
+
+    Unlike `jax.numpy.argmax`, arrays of 64-bit dtypes work with x64 mode off too ([1]_).
+
+    Parameters
+    ----------
+    x : array_like, real
+    axis : int, optional
+        The axis searched; all of ``x``, flattened, if omitted.
+    keepdims : bool
+        Keep the searched axes with size 1.
+
+    Returns
+    -------
+    Array
+        Indices of JAX's default integer dtype. The first NaN counts as the maximum.
+
+    Raises
+    ------
+    ValueError
+        If the searched axis is empty, or ``axis`` is out of range.
+
+    Notes
+    -----
+    The same under `jax.vmap` and `jax.jit`, but with x64 off 64-bit arrays work only outside `jax.jit`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, searching functions, ``argmax``.
+
+    Examples
+    --------
+    >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
+    1
+    """
+    if needs_64_bits(x):
+        with jax.enable_x64(True):
+            return _argmax(x, axis, keepdims, "int32")
+    return _argmax(x, axis, keepdims)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+def _argmax(x, axis, keepdims, dtype=int):
+    return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(dtype)
+
+
+def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Index of the first minimum.
+
+    Unlike `jax.numpy.argmin`, arrays of 64-bit dtypes work with x64 mode off too ([1]_).
+
+    Parameters
+    ----------
+    x : array_like, real
+    axis : int, optional
+        The axis searched; all of ``x``, flattened, if omitted.
+    keepdims : bool
+        Keep the searched axes with size 1.
+
+    Returns
+    -------
+    Array
+        Indices of JAX's default integer dtype. The first NaN counts as the minimum.
+
+    Raises
+    ------
+    ValueError
+        If the searched axis is empty, or ``axis`` is out of range.
+
+    Notes
+    -----
+    The same under `jax.vmap` and `jax.jit`, but with x64 off 64-bit arrays work only outside `jax.jit`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, searching functions, ``argmin``.
+
+    Examples
+    --------
+    >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
+    1
+    """
+    if needs_64_bits(x):
+        with jax.enable_x64(True):
+            return _argmin(x, axis, keepdims, "int32")
+    return _argmin(x, axis, keepdims)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+def _argmin(x, axis, keepdims, dtype=int):
+    return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(dtype)
+
+
+def searchsorted(
+    x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter: ArrayLike | None = None
+) -> Array:
+    """Where the elements of ``x2`` go into the sorted ``x1``.
+
+    Unlike `jax.numpy.searchsorted`, the indices have the default integer dtype (JAX gives int32 even with
+    x64 on), as the standard asks ([1]_).
+
+    Parameters
+    ----------
+    x1 : array_like, real, shape (n,)
+        In ascending order, or put in order by ``sorter``. NaN counts as the largest value.
+    x2 : array_like, real, any shape
+        A Python scalar takes the dtype of ``x1``.
+    side : {'left', 'right'}
+        Before or after elements of ``x1`` that equal the one looked up.
+    sorter : array_like, integer, shape (n,), optional
+        Indices that sort ``x1``.
+
+    Returns
+    -------
+    Array
+        Indices from 0 to n, in the shape of ``x2``.
+
+    Raises
+    ------
+    ValueError
+        If ``x1`` is not 1-D or ``side`` is neither 'left' nor 'right'.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, searching functions, ``searchsorted``.
+
+    Examples
+    --------
+    >>> print(searchsorted(jnp.asarray([1, 2, 2, 5]), jnp.asarray([2, 6]), side="right"))
+    [3 4]
+    """
+    return _searchsorted(x1, x2, sorter, side)
+
+
+@functools.partial(jax.jit, static_argnums=3, inline=True)
+def _searchsorted(x1, x2, sorter, side):
+    return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)

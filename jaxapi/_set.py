@@ -1,12 +1,12 @@
-"""Set functions."""
+"""Set functions (chapter "Set functions" of the standard)."""
 
-from jax.numpy import (
-    isin,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
+
+from ._typing import Array, ArrayLike
 
 __all__ = [
     "isin",
@@ -15,3 +15,68 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
+
+
+def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
+    """Whether each element of ``x1`` is among those of ``x2``.
+
+    Unlike `jax.numpy.isin`, integers of different signedness are compared by value ([1]_): JAX compares
+    int64 with uint64 as floats, and uint32 with int32 modulo 2**32 with x64 off.
+
+    Parameters
+    ----------
+    x1 : array_like, any shape
+    x2 : array_like, any shape
+        A Python integer beside an array takes its dtype.
+    invert : bool
+        Say instead whether each element is missing.
+
+    Returns
+    -------
+    Array
+        Of dtype bool, in the shape of ``x1``. NaN is equal to nothing.
+
+    Raises
+    ------
+    OverflowError
+        If a Python integer is out of the range of the array's integer dtype.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, set functions, ``isin``.
+
+    Examples
+    --------
+    >>> print(isin(jnp.asarray([1, 2, 3, 4]), jnp.asarray([2, 4, 9])))
+    [False  True False  True]
+    """
+    return _isin(_like(x1, x2), _like(x2, x1), invert)
+
+
+def _like(x, other):
+    """Return a Python integer as an array of the other operand's integer dtype."""
+    if type(x) is int and jnp.issubdtype(getattr(other, "dtype", bool), jnp.integer):
+        return jnp.full((), x, other.dtype)
+    return x
+
+
+@functools.partial(jax.jit, static_argnums=2, inline=True)
+def _isin(x1, x2, invert):
+    x1, x2 = jnp.asarray(x1), jnp.asarray(x2).ravel()
+    signed1, signed2 = (jnp.issubdtype(x.dtype, jnp.signedinteger) for x in (x1, x2))
+    unsigned1, unsigned2 = (jnp.issubdtype(x.dtype, jnp.unsignedinteger) for x in (x1, x2))
+    if not x2.size or not ((signed1 and unsigned2) or (unsigned1 and signed2)):
+        return jnp.isin(x1, x2, invert=invert)
+    # Compare unsigned, where no value is lost, and let no negative number match.
+    bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
+    can_match = x1 >= 0
+    if signed2:
+        largest = x2.max()
+        x2 = jnp.where(x2 >= 0, x2, largest)
+        can_match &= largest >= 0
+    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"))
+    return ~found if invert else found

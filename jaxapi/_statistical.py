@@ -1,16 +1,15 @@
-"""Statistical functions."""
+"""Statistical functions (chapter "Statistical functions" of the standard)."""
 
-from jax.numpy import (
-    cumulative_prod,
-    cumulative_sum,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
-    var,
-)
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.numpy import cumulative_sum, mean, prod, std, sum, var
+
+from ._typing import Array, ArrayLike, DTypeLike
+from ._x64 import needs_64_bits
 
 __all__ = [
     "cumulative_prod",
@@ -23,3 +22,193 @@ __all__ = [
     "sum",
     "var",
 ]
+
+
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """Products of the elements up to each one along an axis.
+
+    Unlike `jax.numpy.cumulative_prod`, integers narrower than the default integer are multiplied in the
+    default integer dtype of their signedness, as `cumulative_sum` adds them ([1]_); JAX wraps.
+
+    Parameters
+    ----------
+    x : array_like, numeric, at least 1-D
+        NaN makes every later product NaN.
+    axis : int, optional
+        May be omitted for a 1-D array only.
+    dtype : dtype, optional
+        That of the products.
+    include_initial : bool
+        Begin with a 1, which makes the axis one longer.
+
+    Returns
+    -------
+    Array
+        In the shape of ``x``, but for the 1 in front.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` is 0-d, ``axis`` is missing for more than one dimension, or out of range.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, statistical functions, ``cumulative_prod``.
+
+    Examples
+    --------
+    >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
+    [      1     100   10000 1000000]
+    """
+    return _cumulative_prod(x, axis, dtype, include_initial)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+def _cumulative_prod(x, axis, dtype, include_initial):
+    x = jnp.asarray(x)
+    if dtype is None:
+        dtype = _accumulator(x.dtype)
+    return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+
+def _accumulator(dtype: np.dtype) -> np.dtype:
+    """Return the standard's dtype for sums and products of ``dtype``."""
+    default = jnp.zeros((), int).dtype
+    if dtype.kind == "u":
+        return np.promote_types(dtype, f"uint{8 * default.itemsize}")
+    if dtype.kind in "bi":
+        return np.promote_types(dtype, default)
+    return dtype
+
+
+def max(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Maximum along the axes.
+
+    Unlike `jax.numpy.max`, arrays of 64-bit integers work with x64 mode off on every supported JAX ([1]_).
+
+    Parameters
+    ----------
+    x : array_like, real
+        NaN makes the maximum NaN.
+    axis : int or tuple of int, optional
+        The axes reduced, all of them if omitted.
+    keepdims : bool
+        Keep the reduced axes with size 1.
+    initial : scalar, optional
+        Counts as one more element (as in `numpy.max`).
+    where : array_like, bool, optional
+        The elements that count, others are left out; needs ``initial`` (as in `numpy.max`).
+
+    Returns
+    -------
+    Array
+        Of the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If there is no element and no ``initial``, or an axis is out of range.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable (equal maxima share the derivative).
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, statistical functions, ``max``.
+
+    Examples
+    --------
+    >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
+    [5 7]
+    """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if needs_64_bits(x):
+        with jax.enable_x64(True):
+            return _max(x, initial, where, axis, keepdims)
+    return _max(x, initial, where, axis, keepdims)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4), inline=True)
+def _max(x, initial, where, axis, keepdims):
+    return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+
+
+def min(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Minimum along the axes.
+
+    Unlike `jax.numpy.min`, arrays of 64-bit integers work with x64 mode off on every supported JAX ([1]_).
+
+    Parameters
+    ----------
+    x : array_like, real
+        NaN makes the minimum NaN.
+    axis : int or tuple of int, optional
+        The axes reduced, all of them if omitted.
+    keepdims : bool
+        Keep the reduced axes with size 1.
+    initial : scalar, optional
+        Counts as one more element (as in `numpy.min`).
+    where : array_like, bool, optional
+        The elements that count, others are left out; needs ``initial`` (as in `numpy.min`).
+
+    Returns
+    -------
+    Array
+        Of the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If there is no element and no ``initial``, or an axis is out of range.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable (equal minima share the derivative).
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, statistical functions, ``min``.
+
+    Examples
+    --------
+    >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
+    [1 2]
+    """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if needs_64_bits(x):
+        with jax.enable_x64(True):
+            return _min(x, initial, where, axis, keepdims)
+    return _min(x, initial, where, axis, keepdims)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4), inline=True)
+def _min(x, initial, where, axis, keepdims):
+    return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)

@@ -1,17 +1,34 @@
-"""The 64-bit rule: an explicit request for a 64-bit dtype is honoured, whatever JAX's x64 mode.
+"""The 64-bit rules: what explicitly has 64 bits keeps them, whatever JAX's x64 mode.
 
-JAX's setting for this is ``jax_explicit_x64_dtypes``; its default warns and truncates. Importing jaxapi
-sets it to ``'allow'``, process-wide, unless the user chose otherwise or x64 mode is on already.
+JAX's setting for explicit requests is ``jax_explicit_x64_dtypes``; its default warns and truncates.
+Importing jaxapi sets it to ``'allow'``, process-wide, unless the user chose otherwise or x64 mode is on
+already. A few of JAX's operations then still fail on 64-bit arrays or compute with 32 bits; the functions
+that repair them open a 64-bit context of their own.
 """
 
 import os
 
 import jax
+import numpy as np
 
-__all__ = ["honour_explicit_dtypes"]
+__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits"]
+
+WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 
 
 def honour_explicit_dtypes() -> None:
     """Let explicit 64-bit dtypes through with x64 off; leave a choice of the user's alone."""
     if "JAX_EXPLICIT_X64_DTYPES" not in os.environ and not jax.config.jax_enable_x64:
         jax.config.update("jax_explicit_x64_dtypes", "allow")
+
+
+def needs_64_bits(*arrays) -> bool:
+    """Say whether x64 mode is off and one of the arrays is 64 bits wide.
+
+    Traced arrays do not count: the mode cannot change in the middle of a compiled function.
+    """
+    if jax.config.jax_enable_x64:
+        return False
+    return any(
+        isinstance(x, jax.Array) and x.dtype in WIDE and not isinstance(x, jax.core.Tracer) for x in arrays
+    )
