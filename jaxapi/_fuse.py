@@ -1,100 +1,266 @@
 """`fuse`: cupy.fuse's forms on `jax.jit`."""
 
 import functools
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import jax
+import numpy as np
 
-from ._fuse_arguments import WIDE_DTYPES, convert_argument, convert_leaf, has_wide_dtype, is_static
+from ._explain import Explanation, explain_traced
+from ._fuse_arguments import NARROW_DTYPES, WIDE_DTYPES, prepare_call, signature_of
+from ._fuse_bytecode import lost_assignments, refuse_lost_assignments
+from ._fuse_errors import raise_translated
+from ._fuse_integers import fit_integer, is_weak_integer, meetings_of_integers
+from ._fuse_methods import attributes, refuse_assigned_attributes
 
-__all__ = ["Fusion", "fuse"]
+__all__ = ["BoundFusion", "Fusion", "fuse"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_ATOMS = frozenset([bool, float, complex, type(None)])
+_NUMBERS = frozenset([bool, float, complex, type(None)])
+_NUMBERS_AND_ARRAYS = set(_NUMBERS)  # and the concrete classes of jax.Array that came by
+_HAS_DTYPE = {np.ndarray}  # and those classes, and NumPy's scalar types that came by
+
+
+def _has_dtype(value) -> bool:
+    """Whether `jax.jit` reads it as it is; the answer is kept by type, since asking takes 0.1 us."""
+    if isinstance(value, jax.Array):
+        _NUMBERS_AND_ARRAYS.add(type(value))
+    elif not isinstance(value, np.generic):
+        return False
+    _HAS_DTYPE.add(type(value))
+    return True
+
+
+class _NeedsX64(Exception):
+    """A 64-bit input met a trace that would round the numbers beside it to 32 bits."""
 
 
 class Fusion(Generic[P, R]):
-    """A function compiled by `fuse`.
+    """A function compiled by `fuse`: call it like the function.
 
     Attributes
     ----------
     func : callable
-        The function as it was written.
+        The function as it was written, also ``__wrapped__``.
     name : str
-        The name of the compiled module, ``jit_<name>`` in a profile.
+        The name of the compiled module, which a profile shows as ``jit_<name>``.
     """
 
     def __init__(self, func: Callable[P, R], name: str | None = None):
         functools.update_wrapper(self, func)
         self.func = func
         self.name = name or getattr(func, "__name__", type(func).__name__)
-        self._jit = jax.jit(self._named(self._run))
-        self._static_jit = jax.jit(self._named(self._run_with_static), static_argnums=(0, 1))
-
-    def _named(self, body):
-        @functools.wraps(body)
-        def named(*args, **kwargs):
-            return body(*args, **kwargs)
-
-        named.__name__ = named.__qualname__ = self.name
-        return named
-
-    def _run(self, *args, **kwargs):
-        result = self.func(*args, **kwargs)
-        if result is None:
-            raise TypeError(
-                f"{self.name} returned no array: jax arrays are immutable, so a fused function cannot "
-                "change its arguments; return the new value"
-            )
-        return result
-
-    def _run_with_static(self, treedef, static, leaves):
-        merged = list(leaves)
-        for position, value in static:
-            merged.insert(position, value)
-        args, kwargs = jax.tree.unflatten(treedef, merged)
-        return self._run(*args, **kwargs)
+        self._jits = self._new_jits()
+        self._jit = self._jits[0]
+        self._inner_jit = jax.jit(_named(self.name, self._run_checked))
+        self._met: dict = {}  # signature of a call -> what its Python ints meet
+        self._fitting = (
+            -(2**31),
+            2**31 - 1,
+        )  # Python ints from here to there fit every program traced so far
+        self._lock = threading.Lock()
+        self._plain = _NUMBERS_AND_ARRAYS  # types to pass on unseen; numbers only once 64-bit met x64 off
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, compiling it first for new shapes, dtypes or static arguments."""
-        if kwargs:
-            return self._call_general(args, kwargs)
-        for value in args:
-            kind = type(value)
-            if kind in _ATOMS:
-                continue
-            if kind is int or not isinstance(value, jax.Array) or value.dtype in WIDE_DTYPES:
-                return self._call_general(args, kwargs)
-        return self._jit(*args)
+        try:
+            plain, wide = self._plain, False
+            low, high = fitting = self._fitting
+            for value in (*args, *kwargs.values()) if kwargs else args:
+                kind = type(value)
+                if kind in plain or (kind is int and low <= value <= high):
+                    continue
+                if kind not in _HAS_DTYPE and not _has_dtype(value):
+                    return self._call_anything(args, kwargs)
+                if value.dtype in WIDE_DTYPES:
+                    wide = True
+                elif value.dtype not in NARROW_DTYPES:
+                    return self._call_anything(args, kwargs)
+            if wide and not jax.config.jax_enable_x64:
+                with jax.enable_x64(True):
+                    result = self._jit(*args, **kwargs)
+            else:
+                result = self._jit(*args, **kwargs) if kwargs else self._jit(*args)
+            if self._fitting is fitting:
+                return result
+            return self._call_anything(args, kwargs)  # a program was traced meanwhile: look at the ints again
+        except _NeedsX64:
+            self._plain = _NUMBERS
+            return self(*args, **kwargs)
+        except Exception as error:
+            raise_translated(error, self.name)
 
-    def _call_general(self, args, kwargs):
-        args = tuple(convert_argument(value) for value in args)
-        kwargs = {name: convert_argument(value) for name, value in kwargs.items()}
-        leaves, treedef = jax.tree.flatten((args, kwargs))
-        leaves = [convert_leaf(leaf) for leaf in leaves]
-        static = tuple((i, leaf) for i, leaf in enumerate(leaves) if is_static(leaf))
-        wide = any(map(has_wide_dtype, leaves))
-        with jax.enable_x64(wide or jax.config.jax_enable_x64):
-            if static:
-                dynamic = [leaf for leaf in leaves if not is_static(leaf)]
-                return self._static_jit(treedef, static, dynamic)
-            args, kwargs = jax.tree.unflatten(treedef, leaves)
-            return self._jit(*args, **kwargs)
+    def _call_anything(self, args, kwargs):
+        """Call with anything: convert what needs it, set the static apart, check each Python int."""
+        call = prepare_call(self.func, args, kwargs)
+        with jax.enable_x64(call.x64):
+            compiled, args, kwargs = self._place(call, self._fit(call), self._jits)
+            return compiled(*args, **kwargs)
+
+    def _new_jits(self):
+        """Make the functions to compile: for traced inputs alone, and with something static beside them."""
+        plain, steered = _named(self.name, self._run), _named(self.name, self._run_steered)
+        return jax.jit(plain), jax.jit(steered, static_argnums=0)
+
+    def _place(self, call, leaves, jits):
+        """Choose the compiled function, and say what to call it with."""
+        plain, steered = jits
+        if call.steered:
+            return steered, (call._replace(leaves=None), leaves), {}
+        return plain, *call.merge(leaves)
+
+    def _fit(self, call):
+        """Return the traced inputs, with every Python int checked against what it meets."""
+        met = self._meetings(call)
+        return [fit_integer(x, m) if type(x) is int else x for x, m in zip(call.leaves, met, strict=True)]
+
+    def _meetings(self, call):
+        """For each leaf that is a Python int what it meets, else None; traced once for a signature."""
+        if int not in map(type, call.leaves):
+            return [None] * len(call.leaves)
+        signature = (call.x64, call.treedef, call.static, *map(signature_of, call.leaves))
+        met = self._met.get(signature)
+        if met is None:
+            compiled, args, kwargs = self._place(
+                call, [0 if type(x) is int else x for x in call.leaves], self._jits
+            )
+            met = self._met[signature] = meetings_of_integers(compiled.trace(*args, **kwargs))
+        return met
+
+    # What JAX traces
+
+    def _run(self, *args, **kwargs):
+        leaves = jax.tree.leaves((args, kwargs))
+        if not jax.config.jax_enable_x64 and any(leaf.dtype in WIDE_DTYPES for leaf in leaves):
+            raise _NeedsX64
+        if any(map(is_weak_integer, leaves)):
+            self._narrow_fitting(meetings_of_integers(self._inner_jit.trace(*args, **kwargs)))
+            return self._inner_jit(*args, **kwargs)
+        return self._run_checked(*args, **kwargs)
+
+    def _narrow_fitting(self, met):
+        """Remember which ints fit every program; this comes before any thread can call the new one."""
+        with self._lock:
+            low, high = self._fitting
+            self._fitting = max(low, *(m.low for m in met if m)), min(high, *(m.high for m in met if m))
+
+    def _run_checked(self, *args, **kwargs):
+        refuse_lost_assignments(self.name, self.func, self._lost_assignments, args, kwargs)
+        result = self.func(*args, **kwargs)
+        if result is None:
+            raise TypeError(
+                f"fused function {self.name!r} returned no array: jax arrays are immutable, so it cannot "
+                "have changed its arguments; return the new value"
+            )
+        for leaf in jax.tree.leaves(result):
+            if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, int, float, complex)):
+                raise TypeError(
+                    f"fused function {self.name!r} returned {type(leaf).__name__}: return arrays, numbers, "
+                    "None, or tuples, lists, dicts and other pytrees of these"
+                )
+        return result
+
+    def _run_steered(self, call, leaves):
+        args, kwargs = call.merge(leaves)
+        if not call.has_object:
+            return self._run_checked(*args, **kwargs)
+        before = attributes(args[0])
+        result = self._run_checked(*args, **kwargs)
+        refuse_assigned_attributes(self.name, before, args[0])
+        return result
+
+    @functools.cached_property
+    def _lost_assignments(self):
+        return lost_assignments(self.func)
+
+    # What else one does with a function
+
+    def explain(self, /, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """Tell what XLA makes of the function for these arguments; it is compiled anew and not run.
+
+        Returns
+        -------
+        Explanation
+            Kernels, bytes moved and the least possible, operations and compile time, as fields and, printed,
+            as a table.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> norm = xp.fuse(lambda x, y: xp.sum(xp.sqrt(x * x + y * y)), kernel_name="norm")
+        >>> told = norm.explain(xp.ones(1000), xp.ones(1000))
+        >>> told.name, told.bytes_least
+        ('norm', 8004)
+        """
+        try:
+            call = prepare_call(self.func, args, kwargs)
+            with jax.enable_x64(call.x64):
+                compiled, args, kwargs = self._place(call, self._fit(call), self._new_jits())
+                return explain_traced(self.name, compiled.trace(*args, **kwargs))
+        except Exception as error:
+            raise_translated(error, self.name)
 
     def clear_cache(self) -> None:
-        """Forget every compiled version."""
-        self._jit.clear_cache()
-        self._static_jit.clear_cache()
+        """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
+        for compiled in (*self._jits, self._inner_jit):
+            compiled.clear_cache()
+        self._met.clear()
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else BoundFusion(self, instance)
+
+    def __reduce__(self):
+        found = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        return self.__qualname__ if found is self else (Fusion, (self.func, self.name))
 
     def __repr__(self) -> str:
         return f"<Fusion {self.name!r}>"
 
 
+class BoundFusion:
+    """A fused method together with its object.
+
+    Array, float and complex attributes of the object are inputs of the compiled function: a changed value
+    is seen and does not compile again. A changed int, bool or string attribute is seen and compiles again.
+    Other attributes count as constants by their ``==`` and hash. Assigning ``self.attribute`` inside the
+    method is a TypeError.
+    """
+
+    def __init__(self, fusion: Fusion, instance: Any):
+        functools.update_wrapper(self, fusion)
+        self.__func__ = fusion
+        self.__self__ = instance
+
+    def __call__(self, /, *args, **kwargs):
+        """Run the compiled method."""
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def explain(self, /, *args, **kwargs) -> Explanation:
+        """Tell what XLA makes of the method for this object and these arguments."""
+        return self.__func__.explain(self.__self__, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<bound Fusion {self.__func__.name!r} of {self.__self__!r}>"
+
+
+def _named(name, body):
+    @functools.wraps(body)
+    def named(*args, **kwargs):
+        return body(*args, **kwargs)
+
+    named.__name__ = named.__qualname__ = name
+    return named
+
+
 @overload
-def fuse(func: Callable[P, R], /) -> Fusion[P, R]: ...
+def fuse(func: Callable[P, R], /, kernel_name: str | None = None) -> Fusion[P, R]: ...
 @overload
 def fuse(kernel_name: str | None = None) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
 

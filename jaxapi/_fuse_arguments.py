@@ -1,22 +1,80 @@
 """What a call hands to the compiled function: which arguments are traced, converted, or static."""
 
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from ._fuse_methods import MethodObject, belongs_to_method
 from ._interop import as_array
 
-__all__ = ["STATIC", "WIDE_DTYPES", "convert_argument", "convert_leaf", "has_wide_dtype"]
+__all__ = ["NARROW_DTYPES", "WIDE_DTYPES", "Call", "prepare_call", "signature_of"]
 
 WIDE_DTYPES = frozenset(np.dtype(name) for name in ("float64", "int64", "uint64", "complex128"))
+NARROW_DTYPES = frozenset(
+    np.dtype(name)
+    for name in (
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "uint8",
+        "uint16",
+        "uint32",
+        "float16",
+        "float32",
+        "complex64",
+    )
+)
 STATIC = (str, bytes, np.dtype)
+_WITHOUT_SHAPE = frozenset([bool, int, float, complex, type(None)])
 NUMBERS = (bool, int, float, complex, np.generic)
 
 
-def has_wide_dtype(leaf) -> bool:
-    """Whether a converted leaf has a 64-bit dtype that JAX would cut to 32 bits with x64 off."""
-    return getattr(leaf, "dtype", None) in WIDE_DTYPES
+class Call(NamedTuple):
+    """The arguments of one call, sorted."""
+
+    leaves: list  # the traced inputs: arrays and numbers
+    treedef: Any  # of (args, kwargs)
+    static: tuple  # (position among all leaves, type, value) of the inputs that steer the compilation
+    x64: bool  # whether 64-bit dtypes must live
+    has_object: bool  # whether the first argument is the object of a method
+
+    @property
+    def steered(self) -> bool:
+        """Whether the compilation depends on more than the traced inputs."""
+        return self.has_object or bool(self.static)
+
+    def merge(self, leaves: Iterable) -> tuple[tuple, dict]:
+        """Arguments and keyword arguments with ``leaves`` for the traced inputs."""
+        merged = list(leaves)
+        for position, _, value in self.static:
+            merged.insert(position, value)
+        return jax.tree.unflatten(self.treedef, merged)
+
+
+def prepare_call(func, args: tuple, kwargs: dict) -> Call:
+    """Convert the arguments of ``func`` and sort them into traced and static ones."""
+    has_object = bool(args) and belongs_to_method(func, args[0])
+    if has_object:
+        args = (MethodObject(args[0]), *args[1:])
+    args = tuple(convert_argument(value) for value in args)
+    kwargs = {name: convert_argument(value) for name, value in kwargs.items()}
+    leaves, treedef = jax.tree.flatten((args, kwargs))
+    leaves = [convert_leaf(leaf) for leaf in leaves]
+    static = tuple((i, type(leaf), leaf) for i, leaf in enumerate(leaves) if is_static(leaf))
+    traced = [leaf for leaf in leaves if not is_static(leaf)]
+    wide = any(getattr(leaf, "dtype", None) in WIDE_DTYPES for leaf in traced)
+    return Call(traced, treedef, static, wide or jax.config.jax_enable_x64, has_object)
+
+
+def signature_of(value):
+    """Return what `jax.jit` distinguishes in a traced input: equal signatures share a program."""
+    kind = type(value)
+    if kind in _WITHOUT_SHAPE:
+        return kind
+    return value.shape, value.dtype, getattr(value, "weak_type", False)
 
 
 def convert_argument(value):

@@ -1,0 +1,179 @@
+"""What XLA made of a fused function: kernels, bytes, operations, read from the compiled module."""
+
+import math
+import re
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+
+__all__ = ["Explanation", "Kernel", "explain_traced", "kernels_of"]
+
+# What takes no kernel of its own: names for buffers, and the control flow whose parts are counted.
+_FREE = frozenset(
+    [
+        "parameter",
+        "constant",
+        "tuple",
+        "get-tuple-element",
+        "bitcast",
+        "while",
+        "call",
+        "conditional",
+        "after-all",
+        "partition-id",
+        "replica-id",
+        "opt-barrier",
+        "add-dependency",
+        "domain",
+    ]
+)
+_HEADER = re.compile(r"^(ENTRY )?%?([\w.\-<>]+) \(.*\{$")
+_CALLED = re.compile(r"(?:to_apply|body|condition|true_computation|false_computation)=%?([\w.\-<>]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_UNITS = ["", "k", "M", "G", "T", "P"]
+
+
+class Kernel(NamedTuple):
+    """One instruction of the compiled module that runs as a kernel of its own."""
+
+    kind: str  # fusion, custom-call, sort, dot, copy, ...
+    name: str
+    in_loop: bool  # whether it runs once for every iteration of a loop
+
+
+class Explanation(NamedTuple):
+    """What XLA made of a fused function for one call's arguments; ``print`` shows it as a table.
+
+    Attributes
+    ----------
+    name : str
+        The compiled module's name, without ``jit_``.
+    device : str
+        The kind of device compiled for.
+    kernels : int
+        How many kernels are launched: fusions, custom calls, sorts, matrix products, copies and the like of
+        the entry computation and of the loops and branches it calls, each counted once. On the CPU, where
+        nothing is launched, the count of the same instructions.
+    instructions : tuple of Kernel
+        These instructions: ``kind``, ``name``, and ``in_loop`` where it runs once an iteration.
+    bytes_accessed : int
+        Bytes that XLA's cost analysis expects to be read and written.
+    bytes_least : int
+        Bytes of the inputs in use and of the outputs: less is not possible.
+    flops : int
+        Floating-point operations by XLA's cost analysis, which counts a loop's body once.
+    compile_seconds : float
+        Time XLA took to compile, without tracing and lowering (little where the persistent cache had it).
+    """
+
+    name: str
+    device: str
+    kernels: int
+    instructions: tuple[Kernel, ...]
+    bytes_accessed: int
+    bytes_least: int
+    flops: int
+    compile_seconds: float
+
+    def __str__(self) -> str:
+        unit = "fusions and other instructions" if self.device == "cpu" else "kernels"
+        ratio = (
+            f" ({self.bytes_accessed / self.bytes_least:.2f} of the least possible)"
+            if self.bytes_least
+            else ""
+        )
+        rows = [
+            (unit, f"{self.kernels}"),
+            *(("", f"{k.kind} {k.name}{' (in a loop)' if k.in_loop else ''}") for k in self.instructions),
+            ("bytes moved", f"{_with_unit(self.bytes_accessed, 'B')}{ratio}"),
+            ("inputs + outputs", _with_unit(self.bytes_least, "B")),
+            ("floating-point operations", _with_unit(self.flops)),
+            ("compile time", f"{1e3 * self.compile_seconds:.1f} ms"),
+        ]
+        width = max(len(label) for label, _ in rows)
+        lines = [f"{self.name} on {self.device}", *(f"  {label:<{width}}  {value}" for label, value in rows)]
+        return "\n".join(lines)
+
+
+def _with_unit(number: float, unit: str = "") -> str:
+    power = min(max(0, (len(str(int(number))) - 1) // 3), len(_UNITS) - 1)
+    return f"{number / 1000**power:.3g} {_UNITS[power]}{unit}".rstrip()
+
+
+def explain_traced(name: str, traced: Any) -> Explanation:
+    """Compile a traced function and read off what came out."""
+    lowered = traced.lower()
+    start = time.perf_counter()
+    compiled = lowered.compile()
+    seconds = time.perf_counter() - start
+    instructions = tuple(kernels_of(compiled.as_text()))
+    cost = compiled.cost_analysis() or {}
+    return Explanation(
+        name=name,
+        device=_device_of(compiled),
+        kernels=len(instructions),
+        instructions=instructions,
+        bytes_accessed=int(cost.get("bytes accessed", 0)),
+        bytes_least=_least_bytes(traced.jaxpr.jaxpr),
+        flops=int(cost.get("flops", 0)),
+        compile_seconds=seconds,
+    )
+
+
+def _device_of(compiled) -> str:
+    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    devices = shardings[0].device_set if shardings else jax.devices()
+    return min(device.device_kind for device in devices)
+
+
+def _least_bytes(jaxpr) -> int:
+    used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
+    ends = [v.aval for v in jaxpr.invars if id(v) in used] + [v.aval for v in jaxpr.outvars]
+    return sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in ends)
+
+
+def kernels_of(module: str) -> Iterator[Kernel]:
+    """Kernels in the text of an optimised HLO module, entry computation first."""
+    computations, entry = _split_computations(module)
+    waiting, seen = [(entry, False)], set()
+    while waiting:
+        name, in_loop = waiting.pop(0)
+        if name in seen or name not in computations:
+            continue
+        seen.add(name)
+        for instruction, opcode, line in computations[name]:
+            if opcode in ("while", "call", "conditional"):
+                branches = _BRANCHES.search(line)
+                called = _CALLED.findall(line) + (branches[1].split(",") if branches else [])
+                waiting += [(c.strip().lstrip("%"), in_loop or opcode == "while") for c in called]
+            elif opcode not in _FREE and not opcode.endswith(("-done", "-update")):
+                yield Kernel(opcode.removesuffix("-start"), instruction, in_loop)
+
+
+def _split_computations(module: str):
+    """Each computation's (name, opcode, line) instructions by its name, and the entry's name."""
+    computations, entry, current = {}, "", None
+    for line in module.splitlines():
+        header = _HEADER.match(line)
+        if header:
+            current = computations[header[2]] = []
+            entry = header[2] if header[1] else entry
+        elif line.startswith("}"):
+            current = None
+        elif current is not None and " = " in line:
+            left, right = line.strip().split(" = ", 1)
+            opcode = _after_type(right).split("(", 1)[0].strip()
+            current.append((left.removeprefix("ROOT ").lstrip("%"), opcode, line))
+    return computations, entry
+
+
+def _after_type(text: str) -> str:
+    """Drop the leading result type: a word, or a tuple in balanced parentheses."""
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == " " and depth == 0:
+            return text[i + 1 :]
+    return text

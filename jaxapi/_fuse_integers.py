@@ -1,0 +1,113 @@
+"""Python int arguments: does the value fit the dtype that it meets.
+
+A Python int is weakly typed: it takes the integer dtype of the array it meets. `jax.jit` traces it as
+the default integer and converts it inside the program, where a value that does not fit wraps without
+a word. The traced program shows each conversion, so the bounds are known once a signature is traced,
+and a new value is checked against them without tracing or compiling again.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["Meetings", "fit_integer", "is_weak_integer", "meetings_of_integers"]
+
+
+class Meetings(NamedTuple):
+    """What one Python int argument meets."""
+
+    low: int  # a value from low to high
+    high: int  # fits everywhere as the default integer
+    dtypes: frozenset  # the dtypes it is converted to, and the default where it is used as it is
+    default: np.dtype
+
+
+def is_weak_integer(value: Any) -> bool:
+    """Whether an input of a jaxpr, or a tracer, stands for a Python int."""
+    aval = value.aval
+    return aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
+
+
+def meetings_of_integers(traced: Any) -> list[Meetings | None]:
+    """For each leaf of a traced call, what it meets if it is a Python int, else None."""
+    jaxpr = traced.jaxpr.jaxpr
+    return [_meetings(jaxpr, variable) if is_weak_integer(variable) else None for variable in jaxpr.invars]
+
+
+def _meetings(jaxpr, variable) -> Meetings:
+    default = np.dtype(variable.aval.dtype)
+    dtypes: set = set()
+    _collect(jaxpr, variable, default, dtypes)
+    bounds = [jnp.iinfo(dtype) for dtype in {default, *dtypes} if jnp.issubdtype(dtype, np.integer)]
+    low = max(int(bound.min) for bound in bounds)
+    high = min(int(bound.max) for bound in bounds)
+    return Meetings(low, high, frozenset(dtypes), default)
+
+
+def _collect(jaxpr, variable, default, dtypes) -> None:
+    """Add to ``dtypes`` what ``variable`` is converted to, here and in the jaxprs it is passed to."""
+    if any(out is variable for out in jaxpr.outvars):
+        dtypes.add(default)
+    for equation in jaxpr.eqns:
+        for position, operand in enumerate(equation.invars):
+            if operand is not variable:
+                continue
+            if equation.primitive.name == "convert_element_type":
+                dtypes.add(np.dtype(equation.params["new_dtype"]))
+                continue
+            inner = list(_inner_variables(equation, position))
+            for inner_jaxpr, inner_variable in inner:
+                _collect(inner_jaxpr, inner_variable, default, dtypes)
+            if not inner:
+                dtypes.add(default)
+
+
+def _inner_variables(equation, position):
+    """Where operand ``position`` enters the jaxprs of a call, a branch or a loop."""
+    count = len(equation.invars)
+    if equation.primitive.name == "while":
+        cond_consts, body_consts = equation.params["cond_nconsts"], equation.params["body_nconsts"]
+        cond, body = equation.params["cond_jaxpr"].jaxpr, equation.params["body_jaxpr"].jaxpr
+        if position < cond_consts:
+            yield cond, cond.invars[position]
+        else:
+            yield body, body.invars[position - cond_consts]
+            if position >= cond_consts + body_consts:
+                yield cond, cond.invars[position - body_consts]
+        return
+    for value in equation.params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            inner = getattr(item, "jaxpr", item)
+            invars = getattr(inner, "invars", None)
+            if invars is not None and hasattr(inner, "eqns"):
+                shift = count - len(invars)  # a branch of `cond` does not take the index
+                if 0 <= shift <= position:
+                    yield inner, invars[position - shift]
+
+
+def fit_integer(value: int, met: Meetings) -> int | float:
+    """Return what to pass for ``value``, or raise OverflowError where it does not fit."""
+    if met.low <= value <= met.high:
+        return value
+    for dtype in met.dtypes:
+        if jnp.issubdtype(dtype, np.integer):
+            bound = jnp.iinfo(dtype)
+            if not bound.min <= value <= bound.max:
+                raise OverflowError(
+                    f"Python integer {value} out of bounds for {dtype}, the dtype that this argument meets "
+                    "in the fused function: pass a NumPy scalar of a wider dtype, or convert the array first"
+                )
+    default = jnp.iinfo(met.default)
+    if not met.dtypes:
+        return 0  # unused
+    if default.min <= value <= default.max:
+        return value
+    if all(jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == met.default.itemsize for d in met.dtypes):
+        return value - 2 ** (8 * met.default.itemsize)  # the same bits; the conversion brings them back
+    if all(jnp.issubdtype(dtype, np.inexact) for dtype in met.dtypes):
+        return float(value)
+    raise OverflowError(
+        f"Python integer {value} out of bounds for {met.default}, the default integer as which the fused "
+        "function uses it: pass a NumPy scalar of a wider dtype, or enable jax_enable_x64"
+    )

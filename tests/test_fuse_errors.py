@@ -1,0 +1,258 @@
+"""What `fuse` refuses, with NumPy's exception types, the user's line and the remedy."""
+
+import linecache
+import re
+
+import numpy as np
+import pytest
+
+import jaxapi as xp
+from jaxapi import fuse
+from jaxapi._fuse_bytecode import lost_assignments
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def branch(x):
+    if x > 0:
+        return x
+    return -x
+
+
+def assign(x):
+    x[0] = 1
+    return x
+
+
+def assign_augmented(x):
+    x[...] += 1
+    return x
+
+
+CASES = {
+    "if": (branch, TypeError, "Python scalar.*where"),
+    "and": (lambda x: (x > 0) and x, TypeError, "Python scalar.*where"),
+    "float": (lambda x: float(x.sum()), TypeError, "Python scalar"),
+    "range": (lambda x: range(x.sum().astype(int)), TypeError, "Python scalar"),
+    "axis": (lambda x: xp.sum(x, axis=x[0, 0].astype(int)), TypeError, "Python scalar.*partial"),
+    "shape": (lambda x: xp.zeros(x[0, 0].astype(int)), TypeError, "Python scalar.*partial"),
+    "shapes": (lambda x: x + xp.ones(4), ValueError, r"broadcast together with shapes \(2,3\) \(4,\)"),
+    "same rank": (lambda x: x + xp.ones((2, 4)), ValueError, r"broadcast together.* \(2,3\) \(2,4\)"),
+    "where": (lambda x: xp.where(x > 0, x, xp.ones(4)), ValueError, r"broadcast.*\(2,3\) \(4,\)"),
+    "matmul": (lambda x: x @ x, ValueError, r"\(3,\) and \(2,\)"),
+    "reshape": (lambda x: xp.reshape(x, (4,)), ValueError, "cannot reshape"),
+    "sum axis": (
+        lambda x: xp.sum(x, axis=5),
+        np.exceptions.AxisError,
+        "axis 5 is out of bounds.*dimension 2",
+    ),
+    "axes": (lambda x: x.sum(axis=(0, -3)), np.exceptions.AxisError, "axis -3 is out of bounds"),
+    "subscript": (assign, TypeError, r"immutable.*x\.at\[i\]\.set\(y\)"),
+    "augmented subscript": (assign_augmented, TypeError, r"immutable.*x\.at\[i\]\.set\(y\)"),
+    "ufunc out": (lambda x: xp.add(x, x, out=x), TypeError, "immutable.*out=.*return"),
+    "function out": (lambda x: xp.sqrt(x, out=x), TypeError, "immutable.*out=.*return"),
+    "method out": (lambda x: x.sum(out=x), TypeError, "immutable.*out=.*return"),
+    "numpy ufunc": (lambda x: np.sqrt(x), TypeError, r"NumPy.*jaxapi\.sqrt"),
+    "numpy ufunc of two": (lambda x: np.add(1, x), TypeError, "NumPy.*jaxapi's function of the same name"),
+    "mask": (lambda x: x[x > 0], IndexError, "mask.*where"),
+    "too many indices": (lambda x: x[0, 0, 0], IndexError, "[Tt]oo many indices"),
+    "nothing returned": (lambda x: None, TypeError, "no array.*immutable.*return the new value"),
+    "text returned": (lambda x: "text", TypeError, "returned str"),
+    "none operand": (lambda x: x + None, TypeError, "unsupported operand"),
+}
+
+
+@pytest.mark.parametrize(("function", "kind", "message"), CASES.values(), ids=CASES)
+def test_error(function, kind, message):
+    with pytest.raises(kind, match=re.compile(message, re.DOTALL)) as caught:
+        fuse(function)(X)
+    assert issubclass(caught.type, kind)
+
+
+@pytest.mark.parametrize("name", ["if", "shapes", "sum axis", "subscript", "ufunc out", "mask"])
+def test_the_line_is_named(name):
+    function, kind, _ = CASES[name]
+    with pytest.raises(kind) as caught:
+        fuse(function, kernel_name="kern")(X)
+    line = int(re.search(r"line (\d+) of ", str(caught.value))[1])
+    first = function.__code__.co_firstlineno
+    assert first <= line <= first + 1
+    assert __file__ in str(caught.value)
+    assert "'kern'" in str(caught.value)
+    assert linecache.getline(__file__, line).strip() in str(caught.value)
+
+
+def test_the_line_in_a_helper_is_named_and_once():
+    @fuse(kernel_name="outer")
+    def outer(x):
+        return fuse(branch, kernel_name="inner")(x)
+
+    with pytest.raises(TypeError, match="Python scalar") as caught:
+        outer(X)
+    assert "if x > 0:" in str(caught.value)
+    assert "'inner'" in str(caught.value)
+
+
+def test_the_users_own_errors_pass():
+    def own(x):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine"):
+        fuse(own)(X)
+
+
+def test_unknown_argument():
+    with pytest.raises(TypeError, match="got object"):
+        fuse(lambda x, y: x)(X, object())
+    with pytest.raises(TypeError, match="takes a function, got int"):
+        fuse(3)
+
+
+# Augmented assignments whose value is lost
+
+
+def lost_simple(x, y):
+    x += y
+
+
+def lost_beside_result(x, y):
+    x -= y
+    return y
+
+
+def lost_twice(x, y):
+    x += y
+    x *= y
+    return y
+
+
+def lost_in_loop(x, y):
+    for _ in range(3):
+        x += y
+    return y
+
+
+def lost_on_one_line_loop(x, y):
+    for _ in range(3):
+        x -= y
+    return y
+
+
+def lost_in_while(x, y):
+    n = 3
+    while n > 0:
+        n -= 1
+        x *= n
+    return y
+
+
+def lost_in_branch(x, y):
+    if y is None:
+        return x
+    x **= 2
+    return y
+
+
+def lost_after_read(x, y):
+    z = x + y
+    x /= y
+    return z
+
+
+def lost_keyword_only(y, *, x=X):
+    x += y
+    return y
+
+
+def lost_with_conditional_value(x, y):
+    x += y if y is not None else 1
+    return y
+
+
+def read_returned(x, y):
+    x += y
+    return x
+
+
+def read_later(x, y):
+    x += y
+    y *= x
+    return y
+
+
+def read_in_next_round(x, y):
+    for _ in range(3):
+        x += y
+        y = y + x
+    return y
+
+
+def read_on_one_path(x, y):
+    x += y
+    if y is None:
+        return x
+    return y
+
+
+def read_chain(x, y):
+    x += y
+    x *= y
+    return x
+
+
+def read_by_inner_function(x, y):
+    x += y
+    return (lambda: x)()
+
+
+def read_in_comprehension(x, y):
+    x += y
+    return sum([x for _ in range(2)])
+
+
+def local_not_parameter(x, y):
+    z = x * 2
+    z += y
+    return x
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lost_simple, lost_beside_result, lost_in_loop, lost_on_one_line_loop, lost_in_while,
+        lost_in_branch, lost_after_read, lost_with_conditional_value, lost_twice,
+    ],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_lost_augmented_assignment(function):
+    assert {lost.parameter for lost in lost_assignments(function)} == {"x"}
+    with pytest.raises(TypeError, match=r"loses the result of `x .*=.*immutable.*return x"):
+        fuse(function)(X, X)
+
+
+def test_lost_keyword_only():
+    with pytest.raises(TypeError, match=r"loses the result of `x \+= "):
+        fuse(lost_keyword_only)(X, x=X)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        read_returned, read_later, read_in_next_round, read_on_one_path, read_chain, read_by_inner_function,
+        read_in_comprehension, local_not_parameter,
+    ],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_augmented_assignment_that_is_read(function):
+    assert lost_assignments(function) == ()
+    np.testing.assert_allclose(fuse(function)(X, X), function(X.copy(), X.copy()), rtol=1e-6)
+
+
+def test_a_lost_number_is_no_error():
+    np.testing.assert_array_equal(fuse(lost_beside_result)(3, X), X)
+
+
+def test_line_and_operator_are_reported():
+    (lost,) = lost_assignments(lost_after_read)
+    assert lost.operator == "/="
+    assert linecache.getline(__file__, lost.line).strip() == "x /= y"
