@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.numpy import (
-    broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
     concat,
@@ -42,6 +41,46 @@ __all__ = [
     "tile",
     "unstack",
 ]
+
+
+def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
+    """Broadcast the arrays against one another.
+
+    Unlike `jax.numpy.broadcast_arrays` of JAX 0.10, the result is a tuple, not a list ([1]_).
+
+    Parameters
+    ----------
+    *arrays : array_like, shapes that broadcast
+
+    Returns
+    -------
+    tuple of Array
+        All of one shape, each of its own dtype and values.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, manipulation functions, ``broadcast_arrays``.
+
+    Examples
+    --------
+    >>> [x.shape for x in broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
+    [(2, 3), (2, 3)]
+    """
+    return _broadcast_arrays(arrays)
+
+
+@functools.partial(jax.jit, inline=True)
+def _broadcast_arrays(arrays):
+    return tuple(jnp.broadcast_arrays(*arrays))
 
 
 def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:

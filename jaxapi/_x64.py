@@ -11,9 +11,10 @@ import os
 import jax
 import numpy as np
 
-__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits"]
+__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bits"]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
+_UINT32 = np.dtype("uint32")
 
 
 def honour_explicit_dtypes() -> None:
@@ -32,3 +33,17 @@ def needs_64_bits(*arrays) -> bool:
     return any(
         isinstance(x, jax.Array) and x.dtype in WIDE and not isinstance(x, jax.core.Tracer) for x in arrays
     )
+
+
+def promotes_to_64_bits(*arrays) -> bool:
+    """Say whether x64 mode is off and the arrays promote to a 64-bit dtype by the standard's table.
+
+    So do arrays of which one is 64 bits wide, and uint32 with a signed integer. As with `needs_64_bits`,
+    traced arrays do not count.
+    """
+    if jax.config.jax_enable_x64:
+        return False
+    if any(isinstance(x, jax.core.Tracer) or not isinstance(x, jax.Array) for x in arrays):
+        return False
+    dtypes = {x.dtype for x in arrays}
+    return not WIDE.isdisjoint(dtypes) or (_UINT32 in dtypes and any(dtype.kind == "i" for dtype in dtypes))

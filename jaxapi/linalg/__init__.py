@@ -1,30 +1,11 @@
 """The standard's extension `linalg`."""
 
-from jax.numpy.linalg import (
-    cholesky,
-    cross,
-    det,
-    diagonal,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    inv,
-    matrix_norm,
-    matrix_power,
-    matrix_rank,
-    outer,
-    pinv,
-    qr,
-    slogdet,
-    solve,
-    svd,
-    svdvals,
-    trace,
-    vector_norm,
-)
+from jax.numpy.linalg import diagonal, trace, vector_norm
 
+from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot
+from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
+from ._vectors import cross, outer
 
 __all__ = [
     "cholesky",

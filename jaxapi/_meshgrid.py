@@ -1,0 +1,54 @@
+"""`meshgrid`: a tuple on every supported JAX."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from ._typing import Array, ArrayLike
+
+__all__ = ["meshgrid"]
+
+
+def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
+    """Coordinate arrays of the grid that 1-D arrays span.
+
+    Unlike `jax.numpy.meshgrid` of JAX 0.10, the result is a tuple, not a list ([1]_).
+
+    Parameters
+    ----------
+    *arrays : array_like, at most 1-D
+    indexing : {'xy', 'ij'}
+        Whether the first array varies along the second axis of the results, as in a plot, or the first.
+
+    Returns
+    -------
+    tuple of Array
+        One array for each of the arguments, all of the grid's shape, each of its own dtype and values.
+
+    Raises
+    ------
+    ValueError
+        If an array has more than one dimension or ``indexing`` is another one.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, creation functions, ``meshgrid``.
+
+    Examples
+    --------
+    >>> x, y = meshgrid(jnp.arange(3), jnp.arange(2))
+    >>> print(x)
+    [[0 1 2]
+     [0 1 2]]
+    """
+    return _meshgrid(arrays, indexing)
+
+
+@functools.partial(jax.jit, static_argnums=1, inline=True)
+def _meshgrid(arrays, indexing):
+    return tuple(jnp.meshgrid(*arrays, indexing=indexing))

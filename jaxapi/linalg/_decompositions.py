@@ -1,0 +1,373 @@
+"""Decompositions of matrices, in the full precision of the dtype on every device."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from .._typing import Array, ArrayLike
+from ._precision import full_precision
+from ._results import EighResult, EigResult, QRResult, SVDResult
+
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
+
+
+def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
+    """Cholesky factor of symmetric or Hermitian positive-definite matrices.
+
+    Unlike `jax.numpy.linalg.cholesky`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+        Taken as symmetric: the mean of ``x`` and its adjoint is factored.
+    upper : bool
+        Give the upper factor.
+
+    Returns
+    -------
+    Array
+        Lower triangular factors L with ``L @ adjoint(L) = x``, or upper ones U with ``adjoint(U) @ U = x``;
+        NaN where ``x`` is not positive definite.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``cholesky``.
+
+    Examples
+    --------
+    >>> print(cholesky(jnp.asarray([[4.0, 0.0], [0.0, 9.0]])))
+    [[2. 0.]
+     [0. 3.]]
+    """
+    return _cholesky(x, upper)
+
+
+@functools.partial(jax.jit, static_argnums=(1,))
+@full_precision
+def _cholesky(x, upper):
+    return jnp.linalg.cholesky(x, upper=upper)
+
+
+def eig(x: ArrayLike, /) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices.
+
+    Unlike `jax.numpy.linalg.eig`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+
+    Returns
+    -------
+    EigResult
+        ``eigenvalues``, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose columns belong to
+        them; both complex.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable in the eigenvalues alone.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``eig``.
+
+    Examples
+    --------
+    >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
+    [(2+0j), (8+0j)]
+    """
+    return _eig(x)
+
+
+@jax.jit
+@full_precision
+def _eig(x):
+    return EigResult(*jnp.linalg.eig(x))
+
+
+def eigh(x: ArrayLike, /) -> EighResult:
+    """Eigenvalues and eigenvectors of symmetric or Hermitian matrices.
+
+    Unlike `jax.numpy.linalg.eigh`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+        Taken as symmetric: the mean of ``x`` and its adjoint is decomposed.
+
+    Returns
+    -------
+    EighResult
+        ``eigenvalues``, real, ascending, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose
+        columns are orthonormal.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable where eigenvalues differ.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``eigh``.
+
+    Examples
+    --------
+    >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
+    [2. 8.]
+    """
+    return _eigh(x)
+
+
+@jax.jit
+@full_precision
+def _eigh(x):
+    return EighResult(*jnp.linalg.eigh(x))
+
+
+def eigvals(x: ArrayLike, /) -> Array:
+    """Eigenvalues of square matrices.
+
+    Unlike `jax.numpy.linalg.eigvals`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+
+    Returns
+    -------
+    Array
+        Complex, shape (..., n), in no particular order.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvals``.
+
+    Examples
+    --------
+    >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
+    [(2+0j), (8+0j)]
+    """
+    return _eigvals(x)
+
+
+@jax.jit
+@full_precision
+def _eigvals(x):
+    return jnp.linalg.eigvals(x)
+
+
+def eigvalsh(x: ArrayLike, /) -> Array:
+    """Eigenvalues of symmetric or Hermitian matrices.
+
+    Unlike `jax.numpy.linalg.eigvalsh`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+        Taken as symmetric: the mean of ``x`` and its adjoint counts.
+
+    Returns
+    -------
+    Array
+        Real, ascending, shape (..., n).
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvalsh``.
+
+    Examples
+    --------
+    >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
+    [2. 8.]
+    """
+    return _eigvalsh(x)
+
+
+@jax.jit
+@full_precision
+def _eigvalsh(x):
+    return jnp.linalg.eigvalsh(x)
+
+
+def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
+    """QR decomposition.
+
+    Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+    mode : {'reduced', 'complete'}
+        Give Q min(m, n) columns, or m.
+
+    Returns
+    -------
+    QRResult
+        ``Q`` with orthonormal columns and the upper triangular ``R``; ``Q @ R = x``.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions or ``mode`` is another one.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``qr``.
+
+    Examples
+    --------
+    >>> print(abs(qr(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).R))
+    [[2. 0.]
+     [0. 8.]]
+    """
+    return _qr(x, _checked(mode))
+
+
+@functools.partial(jax.jit, static_argnums=(1,))
+@full_precision
+def _qr(x, mode):
+    return QRResult(*jnp.linalg.qr(x, mode=mode))
+
+
+def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
+    """Singular value decomposition.
+
+    Unlike `jax.numpy.linalg.svd`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+    full_matrices : bool
+        Give square ``U`` and ``Vh``, not only the first min(m, n) vectors.
+
+    Returns
+    -------
+    SVDResult
+        ``U``, the singular values ``S`` in descending order, and ``Vh``; ``U * S @ Vh = x`` with
+        ``full_matrices=False``.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable where singular values differ, with
+    ``full_matrices=False``.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``svd``.
+
+    Examples
+    --------
+    >>> print(svd(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).S)
+    [8. 2.]
+    """
+    return _svd(x, full_matrices)
+
+
+@functools.partial(jax.jit, static_argnums=(1,))
+@full_precision
+def _svd(x, full_matrices):
+    return SVDResult(*jnp.linalg.svd(x, full_matrices=full_matrices))
+
+
+def svdvals(x: ArrayLike, /) -> Array:
+    """Singular values.
+
+    Unlike `jax.numpy.linalg.svdvals`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+
+    Returns
+    -------
+    Array
+        Real, descending, shape (..., min(m, n)).
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``svdvals``.
+
+    Examples
+    --------
+    >>> print(svdvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
+    [8. 2.]
+    """
+    return _svdvals(x)
+
+
+@jax.jit
+@full_precision
+def _svdvals(x):
+    return jnp.linalg.svdvals(x)
+
+
+def _checked(mode: str) -> str:
+    if mode not in ("reduced", "complete"):
+        raise ValueError(f"mode must be 'reduced' or 'complete', got {mode!r}")
+    return mode

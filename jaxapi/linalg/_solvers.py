@@ -1,0 +1,375 @@
+"""Systems, determinants, inverses, powers and norms of matrices, in the full precision of the dtype."""
+
+import functools
+import operator
+
+import jax
+import jax.numpy as jnp
+
+from .._typing import Array, ArrayLike
+from ._precision import full_precision
+from ._results import SlogdetResult
+
+__all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
+
+
+def det(x: ArrayLike, /) -> Array:
+    """Compute the determinants of square matrices.
+
+    Unlike `jax.numpy.linalg.det`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+
+    Returns
+    -------
+    Array
+        Shape (...); 1 for n = 0.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``det``.
+
+    Examples
+    --------
+    >>> print(det(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
+    16.0
+    """
+    return _det(x)
+
+
+@jax.jit
+@full_precision
+def _det(x):
+    return jnp.linalg.det(x)
+
+
+def slogdet(x: ArrayLike, /) -> SlogdetResult:
+    """Signs and logarithms of the absolute determinants of square matrices.
+
+    Unlike `jax.numpy.linalg.slogdet`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+
+    Returns
+    -------
+    SlogdetResult
+        ``sign`` (0 for a singular matrix) and ``logabsdet`` (-inf there), shape (...).
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``slogdet``.
+
+    Examples
+    --------
+    >>> print(slogdet(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).sign)
+    1.0
+    """
+    return _slogdet(x)
+
+
+@jax.jit
+@full_precision
+def _slogdet(x):
+    return SlogdetResult(*jnp.linalg.slogdet(x))
+
+
+def inv(x: ArrayLike, /) -> Array:
+    """Inverses of square matrices.
+
+    Unlike `jax.numpy.linalg.inv`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+
+    Returns
+    -------
+    Array
+        Infinite or NaN for a singular matrix; nothing is raised.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``inv``.
+
+    Examples
+    --------
+    >>> print(inv(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
+    [[0.5   0.   ]
+     [0.    0.125]]
+    """
+    return _inv(x)
+
+
+@jax.jit
+@full_precision
+def _inv(x):
+    return jnp.linalg.inv(x)
+
+
+def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Solutions y of the linear systems ``x1 @ y = x2``.
+
+    Unlike `jax.numpy.linalg.solve`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x1 : array_like, floating or complex, shape (..., n, n)
+    x2 : array_like, shape (n,) or (..., n, k)
+        A 1-D one is one right side for every matrix.
+
+    Returns
+    -------
+    Array
+        Infinite or NaN for a singular matrix; nothing is raised.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``solve``.
+
+    Examples
+    --------
+    >>> print(solve(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), jnp.asarray([2.0, 4.0])))
+    [1.  0.5]
+    """
+    return _solve(x1, x2)
+
+
+@jax.jit
+@full_precision
+def _solve(x1, x2):
+    return jnp.linalg.solve(x1, x2)
+
+
+def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
+    """Moore-Penrose pseudo-inverses.
+
+    Unlike `jax.numpy.linalg.pinv`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. The default
+    ``rtol`` is the standard's, a tenth of JAX's.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+    rtol : float or array of shape (...), optional
+        Singular values up to ``rtol`` times the largest count as zero. Default: ``max(m, n)`` times the
+        dtype's epsilon.
+
+    Returns
+    -------
+    Array
+        Shape (..., n, m).
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``pinv``.
+
+    Examples
+    --------
+    >>> print(pinv(jnp.asarray([[2.0, 0.0], [0.0, 0.0]])))
+    [[0.5 0. ]
+     [0.  0. ]]
+    """
+    return _pinv(x, rtol)
+
+
+@jax.jit
+@full_precision
+def _pinv(x, rtol):
+    return jnp.linalg.pinv(x, rtol=_default_rtol(x) if rtol is None else rtol)
+
+
+def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
+    """Numbers of singular values that are not zero.
+
+    Unlike `jax.numpy.linalg.matrix_rank`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+    rtol : float or array of shape (...), optional
+        Singular values up to ``rtol`` times the largest count as zero. Default: ``max(m, n)`` times the
+        dtype's epsilon.
+
+    Returns
+    -------
+    Array
+        Integers, shape (...).
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_rank``.
+
+    Examples
+    --------
+    >>> print(matrix_rank(jnp.asarray([[2.0, 0.0], [0.0, 0.0]])))
+    1
+    """
+    return _matrix_rank(x, rtol)
+
+
+@jax.jit
+@full_precision
+def _matrix_rank(x, rtol):
+    return jnp.linalg.matrix_rank(x, rtol=rtol)
+
+
+def matrix_power(x: ArrayLike, n: int, /) -> Array:
+    """Integer powers of square matrices.
+
+    Unlike `jax.numpy.linalg.matrix_power`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., n, n)
+    n : int
+        Negative powers are those of the inverse; 0 gives the identity.
+
+    Returns
+    -------
+    Array
+        Of the shape and dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If the last two axes are not of one size.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_power``.
+
+    Examples
+    --------
+    >>> print(matrix_power(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), 2))
+    [[ 4.  0.]
+     [ 0. 64.]]
+    """
+    return _matrix_power(x, operator.index(n))
+
+
+@functools.partial(jax.jit, static_argnums=(1,))
+@full_precision
+def _matrix_power(x, n):
+    return jnp.linalg.matrix_power(x, n)
+
+
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
+    """Norms of matrices.
+
+    Unlike `jax.numpy.linalg.matrix_norm`, float32 is computed in full precision on every device unless
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+
+    Parameters
+    ----------
+    x : array_like, floating or complex, shape (..., m, n)
+        NaN or infinity in a matrix makes its results NaN.
+    keepdims : bool
+        Keep the last two axes with size 1.
+    ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}
+        Frobenius, nuclear (sum of singular values), largest or smallest column sum, singular value, row sum.
+
+    Returns
+    -------
+    Array
+        Real, shape (...).
+
+    Raises
+    ------
+    ValueError
+        If ``x`` has fewer than two dimensions or ``ord`` is another one.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_norm``.
+
+    Examples
+    --------
+    >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
+    8.0
+    """
+    return _matrix_norm(x, keepdims, ord)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+@full_precision
+def _matrix_norm(x, keepdims, ord):
+    return jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+
+
+def _default_rtol(x: Array) -> Array:
+    dtype = jnp.linalg.det(jnp.zeros((0, 0), x.dtype)).dtype  # of x's parts where x is floating
+    return jnp.full((), max(x.shape[-2:]) * float(jnp.finfo(dtype).eps), jnp.finfo(dtype).dtype)

@@ -1,0 +1,104 @@
+"""Products of vectors that are no contractions."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from .._typing import Array, ArrayLike
+from .._x64 import promotes_to_64_bits
+
+__all__ = ["cross", "outer"]
+
+
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
+    """Cross product of 3-element vectors.
+
+    Unlike `jax.numpy.linalg.cross`, integers of different signedness promote as the standard says with
+    x64 off too, uint32 with int32 to int64 ([1]_).
+
+    Parameters
+    ----------
+    x1, x2 : array_like, numeric
+        Of size 3 along ``axis``; the other axes broadcast.
+    axis : int
+        The axis of the vectors in both.
+
+    Returns
+    -------
+    Array
+        Of the promoted dtype and broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If the size along ``axis`` is not 3 or the other axes do not broadcast.
+
+    Notes
+    -----
+    The same under `jax.vmap` and `jax.jit` (inside which JAX's own promotion holds); differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``cross``.
+
+    Examples
+    --------
+    >>> print(cross(jnp.asarray([1, 0, 0]), jnp.asarray([0, 1, 0])))
+    [0 0 1]
+    """
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _cross(x1, x2, axis)
+    return _cross(x1, x2, axis)
+
+
+@functools.partial(jax.jit, static_argnums=2, inline=True)
+def _cross(x1, x2, axis):
+    return jnp.linalg.cross(x1, x2, axis=axis)
+
+
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Outer product of two vectors.
+
+    Unlike `jax.numpy.linalg.outer`, integers of different signedness promote as the standard says with
+    x64 off too, uint32 with int32 to int64 ([1]_).
+
+    Parameters
+    ----------
+    x1 : array_like, numeric, shape (n,)
+    x2 : array_like, numeric, shape (m,)
+
+    Returns
+    -------
+    Array
+        ``x1[i] * x2[j]``, of the promoted dtype and shape (n, m).
+
+    Raises
+    ------
+    ValueError
+        If an operand is not 1-D.
+
+    Notes
+    -----
+    The same under `jax.vmap` and `jax.jit` (inside which JAX's own promotion holds); differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``outer``.
+
+    Examples
+    --------
+    >>> print(outer(jnp.asarray([1, 2]), jnp.asarray([3, 4])))
+    [[3 4]
+     [6 8]]
+    """
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _outer(x1, x2)
+    return _outer(x1, x2)
+
+
+@functools.partial(jax.jit, inline=True)
+def _outer(x1, x2):
+    return jnp.linalg.outer(x1, x2)
