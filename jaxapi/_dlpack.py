@@ -34,7 +34,7 @@ def share_dlpack(producer) -> Array:
 
     JAX gives its own stream to ``__dlpack__``, so that its work waits for the producer's.
     """
-    _refuse_gradients(producer)
+    _check_torch(producer)
     try:
         with jax.enable_x64(True):
             return jax.dlpack.from_dlpack(producer, copy=False)
@@ -46,7 +46,7 @@ def copy_dlpack(producer) -> Array:
     """Return an array on the producer's device with memory of its own."""
     if is_on_host(producer):
         return copy_host(numpy_view(producer), device=cpu_device())
-    _refuse_gradients(producer)
+    _check_torch(producer)
     if _can_copy(producer):
         # On the producer's stream: in order with its later writes, and any strides will do.
         return share_dlpack(_contiguous_copy(producer))
@@ -55,7 +55,7 @@ def copy_dlpack(producer) -> Array:
 
 def numpy_view(producer) -> np.ndarray:
     """Return a producer's host memory, of any strides, as a NumPy array."""
-    _refuse_gradients(producer)
+    _check_torch(producer)
     try:
         return np.from_dlpack(producer)
     except (BufferError, RuntimeError, TypeError):
@@ -77,8 +77,13 @@ def copy_cuda_interface(producer) -> Array:
     return _own_copy(share_cuda_interface(producer))
 
 
-def _refuse_gradients(producer) -> None:
-    if array_api_compat.is_torch_array(producer) and producer.requires_grad:
+def _check_torch(producer) -> None:
+    """Refuse the tensors of PyTorch whose meaning an array cannot carry."""
+    if not array_api_compat.is_torch_array(producer):
+        return
+    if str(producer.layout) != "torch.strided":
+        raise BufferError(f"a PyTorch tensor of layout {producer.layout} is no array: pass x.to_dense()")
+    if producer.requires_grad:
         raise BufferError(
             "a PyTorch tensor that requires grad cannot become a jax.Array, "
             "for its gradient would stop there unseen: pass x.detach()"

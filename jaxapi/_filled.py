@@ -445,11 +445,10 @@ def _value(fill_value, dtype: np.dtype | None):
 
 def _call(function, value, *, shape, dtype: np.dtype, device) -> Array:
     """Run one compiled call with the result on ``device``, 64-bit dtypes as they are."""
-    wide = jax.enable_x64(True) if 8 in (dtype.itemsize, value.dtype.itemsize) else contextlib.nullcontext()
-    with wide:
-        return _compiled(function, None if device is None else as_sharding(device))(
-            value, shape=shape, dtype=dtype
-        )
+    compiled = _compiled(function, None if device is None else as_sharding(device))
+    wide = max(dtype.itemsize, value.dtype.itemsize) >= 8
+    with jax.enable_x64(True) if wide else contextlib.nullcontext():
+        return compiled(value, shape=shape, dtype=dtype)
 
 
 @functools.lru_cache(maxsize=256)

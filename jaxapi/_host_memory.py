@@ -42,10 +42,14 @@ def share_host(host: np.ndarray, device=None) -> Array:
         raise BufferError(
             f"memory that starts at {address:#x} cannot be shared: JAX needs a multiple of {_ALIGNMENT} bytes"
         )
-    with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        array = jax.device_put(host, device) if host.flags.c_contiguous else _share_permuted(host, device)
-        if array.size and array.unsafe_buffer_pointer() != address:
-            raise BufferError(f"memory of dtype {host.dtype} cannot be shared with JAX")
+    put = jax.device_put if host.flags.c_contiguous else _share_permuted
+    with jax.enable_x64(True):
+        array = put(host, device)
+        if isinstance(array, jax.core.Tracer):
+            with jax.ensure_compile_time_eval():
+                array = put(host, device)
+    if array.size and array.unsafe_buffer_pointer() != address:
+        raise BufferError(f"memory of dtype {host.dtype} cannot be shared with JAX")
     return array
 
 
@@ -53,7 +57,7 @@ def _share_permuted(host: np.ndarray, device) -> Array:
     """Share memory without gaps whose axes are permuted, through DLPack, which can describe it."""
     try:
         return jax.dlpack.from_dlpack(host, device=device, copy=False)
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, BufferError) as error:
         raise BufferError(f"memory with strides {host.strides} cannot be shared with JAX: {error}") from None
 
 

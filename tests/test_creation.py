@@ -1,0 +1,141 @@
+"""Creation functions against NumPy: values, dtypes, one compiled call, no compilation for a new value."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi as xp
+from jaxapi import _filled
+
+DTYPES = [
+    *("bool", "int8", "int32", "int64", "uint8", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+]
+
+
+def assert_same(got, expected):
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert not got.weak_type
+    np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_and_dtypes(dtype, x64):
+    for shape in ((), 3, (2, 3), (0, 2)):
+        assert_same(xp.zeros(shape, dtype=dtype), np.zeros(shape, dtype))
+        assert_same(xp.ones(shape, dtype=dtype), np.ones(shape, dtype))
+        assert_same(xp.full(shape, 7, dtype=dtype), np.full(shape, 7, dtype))
+        assert xp.empty(shape, dtype=dtype).dtype == dtype
+    x = xp.ones((2, 3), dtype=dtype)
+    assert_same(xp.zeros_like(x), np.zeros((2, 3), dtype))
+    assert_same(xp.ones_like(x), np.ones((2, 3), dtype))
+    assert_same(xp.full_like(x, 7), np.full((2, 3), 7, dtype))
+    assert xp.empty_like(x).dtype == dtype
+    assert_same(xp.zeros_like(x, dtype="int64"), np.zeros((2, 3), "int64"))
+    for rows, columns, k in [
+        (3, None, 0),
+        (2, 3, 1),
+        (3, 2, -1),
+        (2, 2, 10**30),
+        (2, 2, -(10**30)),
+        (0, 2, 0),
+    ]:
+        diagonal = max(-5, min(k, 5))
+        assert_same(xp.eye(rows, columns, k=k, dtype=dtype), np.eye(rows, columns, k=diagonal, dtype=dtype))
+
+
+def test_defaults_follow_jax(x64):
+    floating = jnp.zeros(1).dtype
+    assert {xp.zeros(1).dtype, xp.ones(1).dtype, xp.empty(1).dtype, xp.eye(1).dtype} == {floating}
+    for value in (True, 3, 2.5, 1j):
+        assert xp.full(2, value).dtype == jnp.full(2, value).dtype
+    assert xp.zeros(1, dtype=float).dtype == floating
+
+
+def test_fill_values_keep_every_digit(x64):
+    assert_same(xp.full(2, 2**53 + 1, dtype=xp.int64), np.full(2, 2**53 + 1))
+    assert_same(xp.full(2, 2**64 - 1, dtype=xp.uint64), np.full(2, 2**64 - 1, "uint64"))
+    assert_same(xp.full(2, 0.1, dtype=xp.float64), np.full(2, 0.1))
+    assert_same(xp.full(2, 16777217j, dtype=xp.complex128), np.full(2, 16777217j))
+    assert_same(xp.full(2, np.float64(0.1)), np.full(2, 0.1))
+    assert_same(xp.full((2, 2), [1.0, 2], dtype="float64"), np.array([[1.0, 2]] * 2))
+
+
+def test_values_that_do_not_fit_raise():
+    with pytest.raises(OverflowError, match="int8"):
+        xp.full(2, 300, dtype=xp.int8)
+    with pytest.raises(OverflowError, match="uint64"):
+        xp.full_like(xp.zeros(2, dtype=xp.uint64), -1)
+    with jax.enable_x64(False), pytest.raises(OverflowError, match="int64"):
+        xp.full(2, 2**40)
+    with pytest.raises(TypeError, match="complex"):
+        xp.full(2, 1j, dtype=xp.float32)
+    with pytest.raises(TypeError, match="complex"):
+        xp.full(2, xp.asarray(1j), dtype=xp.float32)
+    with pytest.raises(ValueError, match="NaN"):
+        xp.full(2, float("nan"), dtype=xp.int32)
+
+
+def test_bad_arguments():
+    for shape in (2.5, (2, 2.5), "ab", None):
+        with pytest.raises(TypeError, match="shape"):
+            xp.zeros(shape)
+    with pytest.raises(ValueError, match="negative"):
+        xp.ones((2, -1))
+    with pytest.raises(ValueError, match="negative"):
+        xp.eye(-1)
+    with pytest.raises(TypeError, match="integer"):
+        xp.eye(2, k=0.5)
+    with pytest.raises(TypeError, match=r"jax\.Device"):
+        xp.zeros(2, device="cpu")
+    with pytest.raises(TypeError, match="datetime64"):
+        xp.zeros(2, dtype="M8[s]")
+
+
+def test_one_compiled_call():
+    x = jnp.ones((2, 3))
+    for call in (
+        lambda: xp.zeros((2, 3)),
+        lambda: xp.ones((2, 3)),
+        lambda: xp.full((2, 3), 2.5),
+        lambda: xp.eye(2, 3),
+        lambda: xp.zeros_like(x),
+        lambda: xp.full_like(x, 2.5),
+    ):
+        assert [equation.primitive.name for equation in jax.make_jaxpr(call)().eqns] == ["jit"]
+
+
+def test_a_new_value_does_not_compile():
+    xp.full((3, 5), 1.5), xp.eye(5, 3)
+    fill, eye = _filled._compiled(_filled._fill, None), _filled._compiled(_filled._eye, None)
+    before = fill._cache_size(), eye._cache_size()
+    for i in range(5):
+        assert xp.full((3, 5), 2.5 + i)[0, 0] == 2.5 + i
+        assert xp.eye(5, 3, k=i)[0, 2] == (i == 2)
+    assert (fill._cache_size(), eye._cache_size()) == before
+
+
+def test_transformations(x64):
+    np.testing.assert_array_equal(jax.jit(lambda v: xp.full(3, v, dtype="float64"))(1.5), np.full(3, 1.5))
+    assert jax.jit(lambda: xp.full(3, 0.1, dtype="float64"))()[0] == xp.asarray(0.1, dtype="float64")
+    np.testing.assert_array_equal(
+        jax.vmap(lambda v: xp.full((2,), v))(np.arange(3)), [[0, 0], [1, 1], [2, 2]]
+    )
+    np.testing.assert_array_equal(jax.vmap(xp.ones_like)(np.arange(3)), [1, 1, 1])
+    assert jax.grad(lambda v: xp.full((2, 3), v).sum())(2.0) == 6
+    assert jax.jit(lambda x: xp.zeros_like(x, dtype="complex128"))(jnp.ones(2)).dtype == np.complex128
+    assert jax.jit(lambda: xp.eye(2, dtype="int64", device=jax.devices()[0]))().dtype == np.int64
+
+
+def test_rest_of_the_chapter(x64):
+    host = np.arange(12.0).reshape(3, 4)
+    x = xp.asarray(host)
+    for k in (-1, 0, 2):
+        assert_same(xp.tril(x, k=k), np.tril(host, k))
+        assert_same(xp.triu(x, k=k), np.triu(host, k))
+    for indexing in ("xy", "ij"):
+        got = xp.meshgrid(x[0], xp.asarray(host[:, 0]), indexing=indexing)
+        for ours, theirs in zip(got, np.meshgrid(host[0], host[:, 0], indexing=indexing), strict=True):
+            assert_same(ours, theirs)
