@@ -1,0 +1,133 @@
+"""Time of conversions and creation functions, beside jax.numpy's: python benchmarks/bench_interop.py [MiB]."""
+
+import importlib.util
+import statistics
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi as xp
+
+
+def median_us(call, repeat=7, number=None):
+    """Return the median time of one call in microseconds, the result waited for."""
+    jax.block_until_ready(call())
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    once = time.perf_counter() - start
+    number = number or max(1, min(1000, int(0.02 / max(once, 1e-7))))
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        for _ in range(number):
+            result = call()
+        jax.block_until_ready(result)
+        times.append((time.perf_counter() - start) / number)
+        del result
+    return statistics.median(times) * 1e6
+
+
+def row(name, ours, peer=None, peer_name="jax.numpy"):
+    try:
+        line = f"{name:46} {median_us(ours):12.1f}"
+        line += f" {median_us(peer):12.1f}  {peer_name}" if peer else ""
+    except Exception as error:  # one row must not cost the others
+        line = f"{name:46} {type(error).__name__}: {str(error)[:80]}"
+    print(line, flush=True)
+
+
+def aligned(size, dtype, offset):
+    room = np.ones(size * np.dtype(dtype).itemsize + 128, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    return room[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+
+
+def small():
+    floats, array = [1.0, 2.0], np.ones(16, np.float32)
+    wide, x = np.ones(16), jnp.ones(16)
+    row("asarray([1.0, 2.0])", lambda: xp.asarray(floats), lambda: jnp.asarray(floats))
+    row("asarray(list of 100)", lambda: xp.asarray(floats * 50), lambda: jnp.asarray(floats * 50))
+    row("asarray(2.5)", lambda: xp.asarray(2.5), lambda: jnp.asarray(2.5))
+    row("asarray(NumPy float32[16])", lambda: xp.asarray(array), lambda: jnp.asarray(array))
+    row("asarray(NumPy float64[16])", lambda: xp.asarray(wide), lambda: jnp.asarray(wide))
+    row("asarray(jax.Array)", lambda: xp.asarray(x), lambda: jnp.asarray(x))
+    row("zeros(16)", lambda: xp.zeros(16), lambda: jnp.zeros(16))
+    row("ones(16)", lambda: xp.ones(16), lambda: jnp.ones(16))
+    row("full(16, 2.0)", lambda: xp.full(16, 2.0), lambda: jnp.full(16, 2.0))
+    row("arange(16)", lambda: xp.arange(16), lambda: jnp.arange(16))
+    row("eye(4)", lambda: xp.eye(4), lambda: jnp.eye(4))
+    row("zeros_like", lambda: xp.zeros_like(x), lambda: jnp.zeros_like(x))
+    device = jax.devices()[0]
+    row("zeros(16, device=...)", lambda: xp.zeros(16, device=device), lambda: jnp.zeros(16, device=device))
+    values = iter(range(10**9))
+    row("full(16, a new value)", lambda: xp.full(16, next(values)), lambda: jnp.full(16, next(values)))
+
+
+def host(mebibytes):
+    size = mebibytes << 18
+    cpu = jax.local_devices(backend="cpu")[0]
+    whole, odd = aligned(size, np.float32, 0), aligned(size, np.float32, 16)
+    reversed_ = whole[::-1]
+    private = aligned(size, np.float32, 0)
+    row("from_dlpack(aligned), shared", lambda: xp.from_dlpack(whole), lambda: jnp.from_dlpack(whole))
+    row("asarray(aligned, copy=False), shared", lambda: xp.asarray(whole, copy=False, device=cpu))
+    for name, array in (("aligned", whole), ("at 16 bytes", odd), ("reversed", reversed_)):
+        row(
+            f"asarray({name}, device=CPU), one copy",
+            lambda array=array: xp.asarray(array, device=cpu),
+            lambda array=array: np.copyto(private, array),
+            "numpy.copyto into touched memory",
+        )
+        row(
+            "  the same",
+            lambda array=array: xp.asarray(array, device=cpu),
+            lambda a=array: a.copy(),
+            "x.copy()",
+        )
+    row("asarray(at 16 bytes)", lambda: xp.asarray(odd), lambda: jnp.asarray(odd))
+
+
+def gpu(mebibytes):
+    device = next((d for d in jax.devices() if d.platform == "gpu"), None)
+    if device is None:
+        print("no GPU here: CuPy and PyTorch on the GPU not measured")
+        return
+    size = mebibytes << 18
+    if importlib.util.find_spec("cupy"):
+        import cupy
+
+        for n in (16, size):
+            x = cupy.ones(n, "float32")
+            y = xp.from_dlpack(x)
+            row(
+                f"from_dlpack(CuPy float32[{n}])",
+                lambda x=x: xp.from_dlpack(x),
+                lambda x=x: jnp.from_dlpack(x),
+            )
+            row(f"asarray(CuPy float32[{n}])", lambda x=x: xp.asarray(x), lambda x=x: jnp.asarray(x))
+            row(f"cupy.from_dlpack(float32[{n}])", lambda y=y: cupy.from_dlpack(y))
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        for n in (16, size):
+            x = torch.ones(n, device="cuda")
+            y = xp.from_dlpack(x)
+            row(
+                f"from_dlpack(PyTorch float32[{n}])",
+                lambda x=x: xp.from_dlpack(x),
+                lambda x=x: jnp.from_dlpack(x),
+            )
+            row(f"asarray(PyTorch float32[{n}])", lambda x=x: xp.asarray(x))
+            row(f"torch.from_dlpack(float32[{n}])", lambda y=y: torch.from_dlpack(y))
+
+
+if __name__ == "__main__":
+    MEBIBYTES = int(sys.argv[1]) if len(sys.argv) > 1 else 256
+    print(f"jax {jax.__version__}, {jax.devices()[0]}, large arrays of {MEBIBYTES} MiB\n")
+    print(f"{'':46} {'jaxapi, us':>12} {'peer, us':>12}")
+    small()
+    host(MEBIBYTES)
+    gpu(MEBIBYTES)
