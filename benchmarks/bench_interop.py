@@ -1,4 +1,4 @@
-"""Time of conversions and creation functions, beside jax.numpy's: python benchmarks/bench_interop.py [MiB]."""
+"""Time of conversions and creation, beside jax.numpy's: python benchmarks/bench_interop.py [MiB]."""
 
 import importlib.util
 import statistics

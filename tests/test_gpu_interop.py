@@ -112,10 +112,11 @@ def test_cuda_array_interface(cupy, gpu, x64):
 
 def slow_fill(cupy, x, value):
     """Write ``value`` on the current stream, a while from now."""
-    delay = cupy.RawKernel(
-        'extern "C" __global__ void delay(long long t) { long long s = clock64(); while (clock64() - s < t); }',
-        "delay",
-    )
+    source = """extern "C" __global__ void delay(long long ticks) {
+        long long start = clock64();
+        while (clock64() - start < ticks);
+    }"""
+    delay = cupy.RawKernel(source, "delay")
     delay((1,), (1,), (np.int64(400_000_000),))  # about 0.2 s
     x.fill(value)
 
