@@ -23,6 +23,9 @@ __all__ = [
 
 _HOST_DEVICES = frozenset({1, 3, 11})  # kDLCPU, kDLCUDAHost, kDLROCMHost
 
+# XLA's GPU programs fail on arguments that start elsewhere; JAX checks this on the CPU only.
+_GPU_ALIGNMENT = 16
+
 
 def is_on_host(producer) -> bool:
     """Whether the CPU can read the producer's memory."""
@@ -37,7 +40,7 @@ def share_dlpack(producer) -> Array:
     _check_torch(producer)
     try:
         with jax.enable_x64(True):
-            return jax.dlpack.from_dlpack(producer, copy=False)
+            return _aligned(jax.dlpack.from_dlpack(producer, copy=False))
     except (RuntimeError, ValueError, TypeError) as error:
         raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
 
@@ -67,7 +70,7 @@ def share_cuda_interface(producer) -> Array:
     """Return an array that uses the GPU memory of an object with ``__cuda_array_interface__`` only."""
     try:
         with jax.enable_x64(True):
-            return jnp.asarray(producer)
+            return _aligned(jnp.asarray(producer))
     except (RuntimeError, ValueError, TypeError) as error:
         raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
 
@@ -75,6 +78,13 @@ def share_cuda_interface(producer) -> Array:
 def copy_cuda_interface(producer) -> Array:
     """Return a copy of the data of an object with ``__cuda_array_interface__`` only."""
     return _own_copy(share_cuda_interface(producer))
+
+
+def _aligned(shared: Array) -> Array:
+    """Raise ValueError for memory that JAX imports and then cannot compute with."""
+    if shared.size and shared.unsafe_buffer_pointer() % _GPU_ALIGNMENT:
+        raise ValueError(f"it does not start at a multiple of {_GPU_ALIGNMENT} bytes")
+    return shared
 
 
 def _check_torch(producer) -> None:

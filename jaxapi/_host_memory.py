@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._devices import is_cpu
 from ._dtype_rules import native_dtype
 from ._typing import Array
 
@@ -20,13 +21,18 @@ _SMALL = 1 << 16
 def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> Array:
     """Copy host memory of any layout and byte order to the device, cast to ``dtype`` on the way.
 
-    JAX is given memory that nobody else knows, so that it may keep it or read it later (on the CPU
-    `jax.device_put` does the one, on a GPU the other), and no later write to ``host`` is seen.
+    No later write to ``host`` is seen: `jax.device_put`, which keeps the memory on the CPU and reads
+    it later for a GPU, is given memory that nobody else knows, or is waited for.
     """
     dtype = native_dtype(host.dtype) if dtype is None else dtype
     if host.nbytes < _SMALL and device is None:
         with jax.enable_x64(True):
             return jnp.asarray(np.array(host, dtype=dtype, order="C"))
+    if host.dtype == dtype and host.flags.c_contiguous and not is_cpu(device):
+        with jax.enable_x64(True):
+            array = jax.device_put(host, device)
+        if not isinstance(array, jax.core.Tracer):
+            return array.block_until_ready()  # now the accelerator has read it
     private = _aligned_empty(host.shape, dtype)
     np.copyto(private, host, casting="unsafe")
     with jax.enable_x64(True):

@@ -237,3 +237,16 @@ def test_torch_refused_with_the_remedy():
                 xp.from_dlpack(tensor, copy=copy)
     with pytest.raises(BufferError, match="to_dense"):
         xp.from_dlpack(torch.eye(2).to_sparse())
+
+
+def test_a_gpu_object_without_a_gpu():
+    if any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("there is a GPU")
+
+    class Cuda(Producer):
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
+
+    with pytest.raises(ValueError, match="Cuda"):
+        xp.asarray(Cuda(numbers("float32"), device=(2, 0)))
+    with pytest.raises(BufferError, match="Cuda"):
+        xp.from_dlpack(Cuda(numbers("float32"), device=(2, 0)))
