@@ -27,12 +27,15 @@ from ._typing import Array
 __all__ = ["as_array", "import_array", "import_dlpack", "place"]
 
 
-def as_array(x) -> Array:
-    """Convert anything array-like; arrays keep their dtype, Python numbers take JAX's defaults."""
+def as_array(x, copy: bool | None = None) -> Array:
+    """Convert anything array-like; arrays keep their dtype, Python numbers take JAX's defaults.
+
+    Pass ``copy=True`` to keep the result for later: a GPU's memory, shared otherwise, may be written to.
+    """
     if isinstance(x, jax.Array):
         return x
     try:
-        return import_array(x)
+        return import_array(x, copy=copy)
     except BufferError as error:
         raise ValueError(str(error)) from None
 

@@ -35,10 +35,13 @@ def is_traced(x) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
-def real_array(x) -> np.ndarray | Array:
-    """Return `x` as a NumPy or jax array of real numbers, not copied where it is one already."""
+def real_array(x, copy: bool | None = None) -> np.ndarray | Array:
+    """Return `x` as a NumPy or jax array of real numbers, not copied where it is one already.
+
+    ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
+    """
     if not isinstance(x, jax.Array | np.ndarray):
-        x = as_array(x) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
+        x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
     if isinstance(x, jax.Array) and not is_traced(x) and len(x.sharding.device_set) > 1:
         raise ValueError(
             f"KDTree takes arrays on one device, got one spread over {len(x.sharding.device_set)} devices: "

@@ -73,7 +73,7 @@ class KDTree:
         balanced_tree: bool = True,
         boxsize: ArrayLike | None = None,
     ):
-        data = _arguments.real_array(data)
+        data = _arguments.real_array(data, copy=True)
         if data.ndim != 2:
             raise ValueError(
                 "data must be of shape (n, m), where there are n points of dimension m, "
