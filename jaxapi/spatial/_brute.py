@@ -21,9 +21,9 @@ def build(points, n) -> Tree:
     spare = -points.shape[0] % _LEAVES
     points = jnp.pad(points, ((0, spare), (0, 0)))
     slots, m = points.shape
-    real = (jnp.arange(slots) < n) & jnp.isfinite(points).all(axis=1)
-    n = jnp.asarray(n)
-    rows = jnp.where(real, jnp.arange(slots, dtype=jnp.int32), n.astype(jnp.int32))
+    real = (jnp.arange(slots, dtype=jnp.int32) < jnp.asarray(n, jnp.int32)) & jnp.isfinite(points).all(axis=1)
+    n = jnp.asarray(n, jnp.int32)
+    rows = jnp.where(real, jnp.arange(slots, dtype=jnp.int32), n)
     box = jnp.full((m, 2 * _LEAVES), jnp.inf, points.dtype)
     return Tree(
         points=jnp.where(real[:, None], points, jnp.inf).T,

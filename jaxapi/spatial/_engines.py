@@ -44,6 +44,7 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
 
 def into_box(x, lengths):
     """Shift every periodic coordinate into ``[0, length)``."""
+    lengths = jnp.broadcast_to(lengths, x.shape)
     length = jnp.where(lengths > 0, lengths, 1)
     inside = x - lax.stop_gradient(jnp.floor(x / length)) * length
     inside = jnp.where(inside >= length, inside - length, inside)

@@ -9,13 +9,17 @@ import numpy as np
 from .._interop import as_array
 from .._typing import Array, ArrayLike
 from . import _arguments, _engine_host, _engines, _queries
+from ._counting import PairCounts
+from ._nodes import NodeAccess
+from ._pairs import PairSearch
+from ._radius import RadiusSearch
 from ._tree import Tree
 
 __all__ = ["KDTree"]
 
 
 @jax.tree_util.register_pytree_node_class
-class KDTree:
+class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
     """Find the nearest of n points in m dimensions.
 
     `scipy.spatial.KDTree` for any array and device: NumPy, CuPy, PyTorch and jax arrays and lists go in, jax
@@ -92,7 +96,7 @@ class KDTree:
             self._data = data.astype(_arguments.floating(data.dtype))
             self._tree = _queries.structure(self._data)
         else:
-            with jax.ensure_compile_time_eval():
+            with jax.core.eval_context():
                 self._data = _kept(data)
                 _check(self._data, self._lengths)
 
@@ -220,7 +224,7 @@ class KDTree:
         x = x.reshape((math.prod(batch), self._m))
         if any(_arguments.is_traced(each) for each in (self._data, x, bound, eps)):
             return _queries.traced(self._structure(), self._data, x, batch, asked)
-        with jax.ensure_compile_time_eval():
+        with jax.core.eval_context():
             if self._n == 0:
                 return _queries.without_points(self._data, x, batch, asked)
             if self.engine == "scipy":
@@ -230,7 +234,7 @@ class KDTree:
     def _structure(self) -> Tree:
         """Return our own structure, built at first use."""
         if self._tree is None:
-            with jax.ensure_compile_time_eval():
+            with jax.core.eval_context():
                 self._tree = _queries.structure(self._data)
         return self._tree
 

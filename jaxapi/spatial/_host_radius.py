@@ -1,0 +1,187 @@
+"""Radius searches by SciPy's cKDTree: NumPy arrays in, NumPy arrays and Python lists out.
+
+SciPy's rules are kept but for two accidents: a negative radius reaches nothing (SciPy takes its absolute
+value for p=2), and neither does a radius that is not a number. Queries and other trees are brought into the
+periodic box of the tree that is searched; SciPy measures outside of it without period.
+"""
+
+import itertools
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.spatial import cKDTree
+
+__all__ = [
+    "ball",
+    "ball_tree",
+    "count_pairs",
+    "csr",
+    "distance_entries",
+    "edges",
+    "first_of_each",
+    "into_box",
+    "pairs",
+    "records",
+    "to_lists",
+]
+
+_PIECE = 1 << 16  # queries whose neighbours are Python lists at one time
+
+
+def ball(tree: cKDTree, x, radius, *, p, eps, workers, return_sorted, return_length):
+    """Return SciPy's `query_ball_point`: lists of rows, or their lengths."""
+    return tree.query_ball_point(
+        x,
+        _without_accidents(radius),
+        p=p,
+        eps=eps,
+        workers=workers,
+        return_sorted=return_sorted,
+        return_length=return_length,
+    )
+
+
+def csr(tree: cKDTree, x, radius, *, p, dtype, index_dtype, lengths, sort):
+    """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
+    if radius.size and (radius == radius[0]).all():
+        found = _csr_of_one_radius(tree, x, radius[0], p, dtype, index_dtype, lengths)
+    else:
+        found = _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths)
+    if not sort:
+        return found
+    indptr, rows, distances = found
+    order = np.lexsort((rows, distances, np.repeat(np.arange(len(x)), np.diff(indptr))))
+    return indptr, rows[order], distances[order]
+
+
+def _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths):
+    """Go through SciPy's lists, a piece at a time."""
+    counts, rows = [], []
+    for start in range(0, len(x), _PIECE):
+        part = slice(start, start + _PIECE)
+        lists = ball(
+            tree, x[part], radius[part], p=p, eps=0, workers=1, return_sorted=True, return_length=False
+        )
+        counts.append(np.fromiter(map(len, lists), np.int64, len(lists)))
+        flat = itertools.chain.from_iterable(lists)
+        rows.append(np.fromiter(flat, index_dtype, int(counts[-1].sum())))
+    counts = np.concatenate([np.zeros(1, np.int64), *counts])
+    rows = np.concatenate([np.zeros(0, index_dtype), *rows])
+    queries = np.repeat(np.arange(len(x)), counts[1:])
+    distances = _distances(tree.data, x, queries, rows, p, lengths).astype(dtype)
+    return _offsets(np.cumsum(counts), index_dtype), rows, distances
+
+
+def _csr_of_one_radius(tree, x, radius, p, dtype, index_dtype, lengths):
+    """Do it without Python lists, which SciPy can for a single radius."""
+    if not radius >= 0 or not len(x):
+        return np.zeros(len(x) + 1, index_dtype), np.zeros(0, index_dtype), np.zeros(0, dtype)
+    queries = cKDTree(into_box(x, lengths), balanced_tree=False, compact_nodes=False)
+    found = tree.sparse_distance_matrix(queries, radius, p=p, output_type="ndarray")
+    entries = coo_array((found["v"], (found["j"], found["i"])), shape=(len(x), tree.n))
+    entries.has_canonical_format = True  # no entry comes twice, so that grouping them needs no sort
+    by_query = entries.tocsr()
+    return (
+        _offsets(by_query.indptr, index_dtype),
+        by_query.indices.astype(index_dtype, copy=False),
+        by_query.data.astype(dtype, copy=False),
+    )
+
+
+def first_of_each(indptr, rows, distances, *, limit, n):
+    """Return rows and distances (q, limit) of the first neighbours of each query, and the counts (q,)."""
+    counts = np.diff(indptr)
+    place = np.arange(limit)
+    there = place < counts[:, None]
+    source = np.where(there, indptr[:-1, None] + place, len(rows))
+    rows = np.append(rows, rows.dtype.type(n))[source]
+    return rows, np.append(distances, distances.dtype.type(np.inf))[source], counts.astype(rows.dtype)
+
+
+def to_lists(indptr, rows) -> list[list[int]]:
+    """Return the rows of each query as a Python list."""
+    flat, ends = rows.tolist(), indptr.tolist()
+    return [flat[start:stop] for start, stop in itertools.pairwise(ends)]
+
+
+def _offsets(indptr, index_dtype):
+    """Return offsets in the dtype of the rows, or wider where they need it."""
+    return indptr.astype(index_dtype if indptr[-1] <= np.iinfo(index_dtype).max else np.int64, copy=False)
+
+
+def _distances(points, x, queries, rows, p, lengths):
+    """Return the distance of each query to each of its rows."""
+    distances = np.empty(len(rows))
+    x = into_box(x, lengths)
+    piece = 1 << 20
+    for start in range(0, len(rows), piece):
+        part = slice(start, start + piece)
+        along = np.abs(x[queries[part]] - points[rows[part]])
+        if lengths is not None:
+            length = np.asarray(lengths)
+            along = np.where(length > 0, np.minimum(along, np.abs(length - along)), along)
+        distances[part] = np.linalg.norm(along, ord=p, axis=1) if len(along) else 0
+    return distances
+
+
+def pairs(tree: cKDTree, radius, *, p, eps, output_type):
+    """Return SciPy's `query_pairs`."""
+    return tree.query_pairs(_without_accidents(radius), p=p, eps=eps, output_type=output_type)
+
+
+def ball_tree(tree: cKDTree, other: cKDTree, radius, *, p, eps):
+    """Return SciPy's `query_ball_tree`."""
+    return tree.query_ball_tree(other, _without_accidents(radius), p=p, eps=eps)
+
+
+def edges(tree: cKDTree, radius, *, p, relation, lengths):
+    """Return receivers, senders and distances of all edges, grouped by receiver; `relation` as in `Lanes`."""
+    if relation == "later":
+        found = pairs(tree, radius, p=p, eps=0, output_type="ndarray")
+        receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
+        return receivers, senders, _distances(tree.data, tree.data, receivers, senders, p, lengths)
+    found = distance_entries(tree, tree, radius, p=p)
+    entries = coo_array((found["v"], (found["i"], found["j"])), shape=(tree.n, tree.n))
+    entries.has_canonical_format = True  # as above
+    by_receiver = entries.tocsr()
+    receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))
+    kept = slice(None) if relation == "any" else receivers != by_receiver.indices
+    return receivers[kept], by_receiver.indices[kept], by_receiver.data[kept]
+
+
+def records(indptr, rows, distances):
+    """Return neighbours in CSR form as SciPy's record array with fields i, j, v."""
+    dtype = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)
+    found = np.empty(len(rows), dtype)
+    found["i"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    found["j"], found["v"] = rows, distances
+    return found
+
+
+def distance_entries(tree: cKDTree, other: cKDTree, radius, *, p):
+    """Return SciPy's `sparse_distance_matrix` as a record array with fields i, j, v."""
+    return tree.sparse_distance_matrix(other, _without_accidents(radius), p=p, output_type="ndarray")
+
+
+def count_pairs(tree: cKDTree, other: cKDTree, radii, *, p, weights, cumulative):
+    """Return SciPy's `count_neighbors` for radii (R,), zero for those that reach nothing."""
+    there = radii >= 0
+    counts = np.zeros(len(radii), np.int64 if weights is None else np.float64)
+    if there.any():
+        counts[there] = tree.count_neighbors(other, radii[there], p=p, weights=weights, cumulative=cumulative)
+    return counts
+
+
+def into_box(x, lengths):
+    """Return points with every periodic coordinate in ``[0, length)``."""
+    if lengths is None:
+        return np.asarray(x, dtype=np.float64)
+    length = np.where(np.asarray(lengths) > 0, lengths, 1.0)
+    inside = x - np.floor(x / length) * length
+    inside = np.where(inside >= length, inside - length, inside)
+    return np.where(np.asarray(lengths) > 0, np.maximum(inside, 0), x).astype(np.float64)
+
+
+def _without_accidents(radius):
+    """Turn radii that reach nothing into nan, with which SciPy finds nothing for every p."""
+    return np.where(np.asarray(radius) >= 0, radius, np.nan)[()]

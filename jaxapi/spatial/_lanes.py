@@ -1,0 +1,111 @@
+"""Queries made ready for a radius search: scaled, ordered by where they fall, one lane each.
+
+Both engines of the radius searches read this; it knows nothing of how a search walks the tree.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+
+from .._typing import Array
+from ._engines import into_box
+from ._metric import axis_gap, combine, power
+from ._tree import Tree
+
+__all__ = ["Lanes", "following", "last_slot", "node_sums", "query_lanes", "self_lanes", "slack"]
+
+
+class Lanes(NamedTuple):
+    """One query a lane, near queries in near lanes.
+
+    What a lane may report is its `relation` to the slots: 'any', all; 'other', all but its own (the edges of
+    a graph); 'later', those after its own (each pair once).
+    """
+
+    points: Array  # (m, Q) in the tree's scaled coordinates, wrapped into the periodic box
+    bound: Array  # (Q,) the radius as a scaled power: a neighbour has power distance <= bound; -1 for none
+    own: Array  # (Q,) slot of the tree that the lane itself is; -1 for a query from outside
+
+
+def query_lanes(tree: Tree, queries: Array, radius: Array, *, p: float, box: Array | None):
+    """Return the lanes of ``queries`` (q, m) and their order: lane ``i`` is query ``order[i]``."""
+    queries = queries if box is None else into_box(queries, box)
+    scaled = queries * tree.scale
+    home = home_leaf(tree, scaled.T, p=p, box=box)
+    _, order = lax.sort((home, jnp.arange(queries.shape[0], dtype=jnp.int32)), num_keys=1)
+    bound = radius_bound(tree, radius, p)
+    own = jnp.full(queries.shape[0], -1, jnp.int32)
+    return Lanes(scaled[order].T, bound[order], own), order
+
+
+def self_lanes(tree: Tree, radius: Array, *, p: float) -> Lanes:
+    """Return the tree's own points as lanes, in slot order; ``radius`` is one number."""
+    slots = tree.points.shape[1]
+    bound = jnp.broadcast_to(radius_bound(tree, radius, p), slots)
+    return Lanes(tree.points, bound, jnp.arange(slots, dtype=jnp.int32))
+
+
+def radius_bound(tree: Tree, radius: Array, p: float) -> Array:
+    """Return the scaled power of a radius; negative and NaN radii give -1, which nothing reaches.
+
+    An infinite radius stays below infinity, where the tree keeps its empty slots.
+    """
+    dtype = tree.points.dtype
+    radius = jnp.asarray(radius, dtype)
+    bound = jnp.minimum(power(jnp.maximum(radius, 0) * tree.scale, p), jnp.finfo(dtype).max)
+    return jnp.where(radius >= 0, bound, jnp.asarray(-1, dtype))
+
+
+def slack(dtype) -> tuple[float, float]:
+    """Factors that make a test on a node's box safe against rounding: (lower, upper).
+
+    Only a leaf's points decide what is reported, so that counting and filling agree exactly.
+    """
+    eps = float(jnp.finfo(dtype).eps)
+    return 1 - 16 * eps, 1 + 16 * eps
+
+
+def home_leaf(tree: Tree, points: Array, *, p: float, box: Array | None) -> Array:
+    """Descend to the child whose box is nearer, its centre where both are as near: a leaf for each lane."""
+    leaves = tree.lower.shape[1] // 2
+    lengths = [None] * points.shape[0] if box is None else list(box * tree.scale)
+
+    def gap(node, lower, upper):
+        total = jnp.zeros(points.shape[1], points.dtype)
+        for x, low, high, length in zip(points, lower, upper, lengths, strict=True):
+            total = combine(total, power(axis_gap(x, low[node], high[node], length), p), p)
+        return total
+
+    middle = 0.5 * (tree.lower + tree.upper)
+    node = jnp.ones(points.shape[1], jnp.int32)
+    for _ in range(leaves.bit_length() - 1):
+        left, right = 2 * node, 2 * node + 1
+        to_left, to_right = gap(left, tree.lower, tree.upper), gap(right, tree.lower, tree.upper)
+        nearer = gap(left, middle, middle) <= gap(right, middle, middle)
+        node = jnp.where((to_left < to_right) | ((to_left == to_right) & nearer), left, right)
+    return node - leaves
+
+
+def node_sums(values: Array, leaves: int) -> Array:
+    """Sum values (N,) of the slots over every node: (2 * leaves,) in heap order, entry 0 unused."""
+    level = values.reshape(leaves, -1).sum(axis=1, dtype=values.dtype)
+    levels = [level]
+    while level.shape[0] > 1:
+        level = level.reshape(-1, 2).sum(axis=1, dtype=values.dtype)
+        levels.append(level)
+    return jnp.concatenate([jnp.zeros(1, values.dtype), *levels[::-1]])
+
+
+def following(node: Array) -> Array:
+    """Return the node after ``node``'s subtree in preorder, 0 after the last."""
+    ones = lax.population_count(node & ~(node + 1))  # so many times is node a right child in a row
+    after = (node >> ones) + 1
+    return jnp.where(after > 1, after, 0)
+
+
+def last_slot(node: Array, leaves: int, slots: int) -> Array:
+    """Return the last slot of a node."""
+    depth = 31 - lax.clz(node)
+    height = (leaves.bit_length() - 1) - depth
+    return (((node + 1) << height) - leaves) * (slots // leaves) - 1

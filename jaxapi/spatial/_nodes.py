@@ -1,0 +1,152 @@
+"""`KDTree.tree`: the nodes as Python objects, for looking at."""
+
+from functools import cached_property, total_ordering
+
+import jax
+import numpy as np
+
+from ._radius_arguments import any_traced, reject_traced
+
+__all__ = ["NodeAccess"]
+
+
+@total_ordering
+class Node:
+    """A node of the tree; nodes are ordered by identity, as SciPy's are."""
+
+    def __init__(self, structure=None, number: int = 1):
+        self._structure, self._number = structure, number
+
+    @property
+    def _node(self):
+        """The node itself, where SciPy has a second object."""
+        return self
+
+    @cached_property
+    def idx(self) -> np.ndarray:
+        """The rows of the data in the node's leaves."""
+        tree = self._structure
+        leaves = tree.lower.shape[1] // 2
+        below = leaves.bit_length() - self._number.bit_length()  # levels of nodes below this one
+        size = (tree.points.shape[1] // leaves) << below
+        start = ((self._number << below) - leaves) * size >> below
+        rows = tree.rows[start : start + size]
+        return rows[rows < tree.n]
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The same rows; SciPy's other name for them."""
+        return self.idx
+
+    @property
+    def children(self) -> int:
+        """How many points the node has."""
+        return len(self.idx)
+
+    @property
+    def data_points(self) -> np.ndarray:
+        """The points, (children, m), in the order of `idx`."""
+        return self._structure.data[self.idx]
+
+    @property
+    def level(self) -> int:
+        """How many splits lie above the node."""
+        return self._number.bit_length() - 1
+
+    def __lt__(self, other):
+        return id(self) < id(other)
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+class LeafNode(Node):
+    """A node without children."""
+
+    split_dim = -1
+    split = 0.0
+    lesser = greater = less = None
+
+
+class InnerNode(Node):
+    """A node that is split in two along one axis."""
+
+    @cached_property
+    def split_dim(self) -> int:
+        """The axis along which the children lie farthest apart."""
+        return int(np.argmax(self._apart()))
+
+    @cached_property
+    def split(self) -> float:
+        """The least coordinate of `greater` along that axis, inf where it has no points."""
+        tree = self._structure
+        return float(tree.lower[self.split_dim, 2 * self._number + 1] / tree.scale)
+
+    @cached_property
+    def less(self) -> Node:
+        """The child with the smaller coordinates."""
+        return node_of(self._structure, 2 * self._number)
+
+    @cached_property
+    def greater(self) -> Node:
+        """The child with the greater coordinates."""
+        return node_of(self._structure, 2 * self._number + 1)
+
+    @property
+    def lesser(self) -> Node:
+        """SciPy's other name for `less`."""
+        return self.less
+
+    def _apart(self):
+        """Return the gap between the children's boxes along each axis; negative where they overlap."""
+        tree, child = self._structure, 2 * self._number
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(tree.lower[:, child + 1] - tree.upper[:, child], nan=-np.inf)
+
+
+class Structure:
+    """The tree's arrays on the host, with the points by row."""
+
+    def __init__(self, tree, data):
+        self.points, self.rows, self.lower, self.upper, self.scale, self.n = map(np.asarray, tree)
+        self.data = np.asarray(data)
+
+
+def node_of(structure: Structure, number: int) -> Node:
+    """Return a node by its number in heap order."""
+    leaves = structure.lower.shape[1] // 2
+    return (InnerNode if number < leaves else LeafNode)(structure, number)
+
+
+class NodeAccess:
+    """`KDTree.tree` and the classes of its nodes."""
+
+    node = Node
+    innernode = InnerNode
+    leafnode = LeafNode
+
+    @property
+    def tree(self) -> Node:
+        """The root of the structure that jit and the GPU search, a copy on the host.
+
+        As `scipy.spatial.KDTree.tree`: inner nodes have ``split_dim``, ``split``, ``less``, ``greater`` and
+        ``children``, leaves ``idx`` and ``children``. The splits are this structure's own: the points of
+        ``less`` lie at or below ``split``, up to rounding, a leaf may be empty, and `leafsize` has no effect.
+
+        Raises
+        ------
+        TypeError
+            If the tree is traced.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> root = xp.spatial.KDTree([[0.0], [1.0], [3.0]]).tree
+        >>> root.children, root.less.children + root.greater.children
+        (3, 3)
+        """
+        reject_traced(any_traced(self._data), "tree", "look at it outside")
+        with jax.core.eval_context():
+            return node_of(Structure(self._structure(), self._data), 1)

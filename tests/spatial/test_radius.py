@@ -1,0 +1,232 @@
+"""query_radius and query_ball_point against SciPy, on every engine."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial import KDTree as SciPyTree
+
+from jaxapi.spatial import KDTree
+
+SEED = np.random.default_rng(7)
+POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}
+QUERIES = {m: SEED.random((20, m)) * 1.6 - 0.3 for m in POINTS}
+RADII = {1: 0.1, 2: 0.3, 3: 0.45, 5: 0.8}
+
+
+def lists_of(found):
+    """Return each query's rows, sorted."""
+    indptr, rows = np.asarray(found.indptr), np.asarray(found.indices)
+    return [sorted(rows[a:b].tolist()) for a, b in itertools.pairwise(indptr)]
+
+
+def minkowski(a, b, p, boxsize):
+    """Return the distance along the nearest images."""
+    along = np.abs(a - b)
+    if boxsize is not None:
+        length = np.broadcast_to(np.asarray(boxsize), along.shape)
+        along = np.where(
+            length > 0, np.abs(along - length * np.round(along / np.where(length > 0, length, 1))), along
+        )
+    return along.max(-1) if p == np.inf else (along**p).sum(-1) ** (1 / p)
+
+
+@pytest.mark.parametrize(("m", "p", "boxsize"), [
+    (3, 2.0, None), (3, 2.0, [1.0, 0.0, 2.0]), (2, np.inf, 1.0),
+    (5, 2.5, 1.0), (1, 1.0, 1.0), (2, 20.0, None),
+])  # fmt: skip
+def test_same_as_scipy(radius_engine, m, p, boxsize):
+    if radius_engine == "interpret" and m in (1, 5):
+        pytest.skip("the same kernel as for m = 2 and 3")
+    radii = np.linspace(0, RADII[m], 20)
+    tree, oracle = KDTree(POINTS[m], boxsize=boxsize), SciPyTree(POINTS[m], boxsize=boxsize)
+    expected = oracle.query_ball_point(QUERIES[m], radii, p=p)
+    found = tree.query_radius(QUERIES[m], radii, p=p)
+    assert lists_of(found) == expected.tolist()
+    queries = QUERIES[m].repeat([len(each) for each in expected], axis=0)
+    distances = minkowski(queries, POINTS[m][found.indices], p, boxsize)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-13, atol=1e-15)
+    assert found.indices.dtype == np.int32
+    assert found.distances.dtype == np.float64
+
+
+def test_lists_and_lengths(radius_engine):
+    radii = np.linspace(0, RADII[3], 20)
+    tree, expected = KDTree(POINTS[3]), SciPyTree(POINTS[3]).query_ball_point(QUERIES[3], radii)
+    assert tree.query_ball_point(QUERIES[3], radii).tolist() == expected.tolist()
+    counts = tree.query_ball_point(QUERIES[3], radii, return_length=True)
+    assert counts.tolist() == [len(each) for each in expected]
+    everything = tree.query_radius(QUERIES[3], np.full(20, np.inf))
+    assert everything.indices.shape == (20 * 60,)
+
+
+def test_fixed_form_keeps_the_nearest_and_tells(radius_engine):
+    tree, oracle = KDTree(POINTS[3]), SciPyTree(POINTS[3])
+    for limit in (3, 70):
+        found = tree.query_radius(QUERIES[3], 0.5, max_neighbors=limit)
+        distances, rows = oracle.query(QUERIES[3], k=limit, distance_upper_bound=np.nextafter(0.5, 1))
+        np.testing.assert_array_equal(found.indices, rows.reshape(20, limit))
+        np.testing.assert_allclose(found.distances, distances.reshape(20, limit), rtol=1e-14)
+        expected = oracle.query_ball_point(QUERIES[3], 0.5, return_length=True)
+        np.testing.assert_array_equal(found.counts, expected)
+    assert (np.asarray(found.counts) > 3).any()
+
+
+def test_sorted_by_distance_then_row(radius_engine):
+    grid = np.stack(np.meshgrid(*[np.arange(3.0)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    tree = KDTree(np.concatenate([grid, grid]).astype(np.float32))
+    found = tree.query_radius([1.0, 1.0], 1.0, sort=True)
+    assert found.indices.tolist() == [4, 13, 1, 3, 5, 7, 10, 12, 14, 16]
+    assert found.distances.tolist() == [0.0] * 2 + [1.0] * 8
+    assert found.distances.dtype == np.float32
+    fixed = tree.query_radius([1.0, 1.0], 1.0, max_neighbors=4)
+    assert fixed.indices.tolist() == [4, 13, 1, 3]
+    assert int(fixed.counts) == 10
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=24), st.integers(-1, 6))
+def test_integer_grids_exactly(points, squared):
+    """The bound is inclusive: on integer points, distances are compared exactly."""
+    points = np.array(points, float).reshape(-1, 2)
+    radius = np.sqrt(squared) if squared in (0, 1, 4) else float(squared)
+    expected = [
+        [j for j, b in enumerate(points) if ((a - b) ** 2).sum() <= radius**2 and radius >= 0] for a in points
+    ]
+    tree = KDTree(points.astype(np.float32))
+    assert lists_of(tree.query_radius(points, radius)) == expected
+    if len(points):
+        assert tree.query_ball_point(points, radius).tolist() == expected
+
+
+@pytest.mark.parametrize("radius", [-1.0, -np.inf, np.nan])
+def test_radii_that_reach_nothing(radius_engine, radius):
+    tree = KDTree(POINTS[3])
+    assert tree.query_radius(QUERIES[3], radius).indices.shape == (0,)
+    assert tree.query_ball_point(QUERIES[3], radius, return_length=True).tolist() == [0] * 20
+    radii = np.where(np.arange(20) == 1, np.inf, radius)
+    assert tree.query_ball_point(QUERIES[3], radii, return_length=True).tolist() == [0, 60] + [0] * 18
+
+
+def test_shapes_and_dtypes():
+    tree = KDTree(POINTS[3].astype(np.float32))
+    one = QUERIES[3][0].astype(np.float32)
+    assert tree.query_radius(one, 0.5).indptr.shape == (2,)
+    assert tree.query_radius(one, 0.5, max_neighbors=4).indices.shape == (4,)
+    assert tree.query_radius(one, 0.5, max_neighbors=4).counts.shape == ()
+    assert tree.query_radius(QUERIES[3].reshape(4, 5, 3), 0.5, max_neighbors=4).indices.shape == (4, 5, 4)
+    assert tree.query_radius(QUERIES[3].reshape(4, 5, 3), 0.5).indptr.shape == (21,)
+    assert tree.query_radius(np.zeros((0, 3)), 0.5).indptr.tolist() == [0]
+    assert tree.query_radius(np.zeros((2, 0, 3)), 0.5, max_neighbors=2).indices.shape == (2, 0, 2)
+    assert tree.query_radius(one, 0.5, return_distance=False).distances is None
+    assert tree.query_radius(one, 0.5).distances.dtype == np.float32
+    assert tree.query_radius(QUERIES[3], 0.5).distances.dtype == np.float64
+    assert type(tree.query_ball_point(one, 0.5)) is list
+    assert tree.query_ball_point(one[None, None], 0.5).shape == (1, 1)
+    assert tree.query_ball_point(one, 0.5, return_length=True).shape == ()
+    with jax.enable_x64(True):
+        assert tree.query_radius(one, 0.5).indices.dtype == np.int64
+
+
+def test_empty_tree():
+    tree = KDTree(np.zeros((0, 2)))
+    assert tree.query_radius([[0.0, 0.0]], 1.0).indptr.tolist() == [0, 0]
+    found = tree.query_radius([0.0, 0.0], 1.0, max_neighbors=2)
+    assert found.indices.tolist() == [0, 0]
+    assert found.distances.tolist() == [np.inf, np.inf]
+    assert int(found.counts) == 0
+    assert tree.query_ball_point([0.0, 0.0], 1.0) == []
+    assert tree.query_ball_point([[0.0, 0.0]], 1.0, return_length=True).tolist() == [0]
+
+
+@pytest.mark.parametrize("boxsize", [None, 1.0])
+def test_inside_jit_and_vmap(boxsize, x64):
+    tree = KDTree(POINTS[3].astype(np.float32), boxsize=boxsize)
+    x = jnp.asarray(QUERIES[3], jnp.float32)
+    outside = tree.query_radius(x, 0.4, max_neighbors=6)
+    inside = jax.jit(lambda tree, x, r: tree.query_radius(x, r, max_neighbors=6))(tree, x, 0.4)
+    np.testing.assert_array_equal(inside.indices, outside.indices)
+    np.testing.assert_allclose(inside.distances, outside.distances, rtol=5e-7)
+    np.testing.assert_array_equal(inside.counts, outside.counts)
+    mapped = jax.vmap(lambda one: tree.query_radius(one, 0.4, max_neighbors=6))(x)
+    np.testing.assert_array_equal(mapped.indices, outside.indices)
+    counts = jax.jit(lambda x: tree.query_ball_point(x, 0.4, return_length=True))(x)
+    np.testing.assert_array_equal(counts, outside.counts)
+
+
+def test_vmap_over_clouds_built_inside():
+    clouds = jnp.asarray(SEED.random((3, 20, 2)), jnp.float32)
+    found = jax.vmap(lambda points: KDTree(points).query_radius(points, 0.3, max_neighbors=20))(clouds)
+    for points, rows, counts in zip(np.asarray(clouds), found.indices, found.counts, strict=True):
+        expected = SciPyTree(points).query_ball_point(points, float(np.float32(0.3)))
+        assert [sorted(r[:c].tolist()) for r, c in zip(rows, counts, strict=True)] == expected.tolist()
+
+
+def test_non_finite_values_under_jit():
+    points = POINTS[2].astype(np.float32)
+    points[3] = np.nan
+    x = jnp.asarray([[np.nan, 0.0], [0.5, 0.5], [np.inf, 0.0]], jnp.float32)
+    found = jax.jit(lambda points, x: KDTree(points).query_radius(x, jnp.inf, max_neighbors=60))(points, x)
+    assert found.counts.tolist() == [0, 59, 0]
+    assert 3 not in np.asarray(found.indices[1])
+    assert found.indices[0].tolist() == [60] * 60
+
+
+def test_gradients_against_finite_differences():
+    with jax.enable_x64(True):
+        points, x = jnp.asarray(POINTS[2]), jnp.asarray(QUERIES[2])
+
+        def energy(points, x):
+            found = KDTree(points, boxsize=None).query_radius(x, 0.4, max_neighbors=60)
+            return jnp.sum(jnp.where(found.distances < jnp.inf, (0.4 - found.distances) ** 3, 0.0))
+
+        slopes = jax.jit(jax.grad(energy, argnums=(0, 1)))(points, x)
+        for argument, slope in enumerate(slopes):
+            step = 1e-6 * SEED.standard_normal(slope.shape)
+            up, down = [points, x], [points, x]
+            up[argument], down[argument] = up[argument] + step, down[argument] - step
+            numeric = (energy(*up) - energy(*down)) / 2
+            np.testing.assert_allclose(jnp.sum(slope * step), numeric, rtol=1e-6)
+
+
+def test_gradient_is_zero_at_distance_zero():
+    points = jnp.asarray(POINTS[2], jnp.float32)
+    total = lambda x: KDTree(points).query_radius(x, 0.0, max_neighbors=1).distances.sum()  # noqa: E731
+    np.testing.assert_array_equal(jax.grad(total)(points), np.zeros((60, 2)))
+
+
+def test_lists_cannot_be_traced():
+    tree = KDTree(POINTS[2])
+    with pytest.raises(TypeError, match="max_neighbors"):
+        jax.jit(lambda x: tree.query_radius(x, 0.1))(POINTS[2])
+    with pytest.raises(TypeError, match=r"query_radius\(x, r, max_neighbors"):
+        jax.jit(lambda x: tree.query_ball_point(x, 0.1))(POINTS[2])
+
+
+def test_errors(radius_engine):
+    tree = KDTree(POINTS[2])
+    with pytest.raises(ValueError, match="x must consist of vectors of length 2 but has shape"):
+        tree.query_radius(np.zeros((3, 3)), 0.1)
+    with pytest.raises(
+        ValueError, match=r"could not broadcast input array from shape \(3,\) into shape \(2,\)"
+    ):
+        tree.query_radius(np.zeros((2, 2)), [0.1] * 3)
+    with pytest.raises(ValueError, match="'x' must be finite"):
+        tree.query_radius([np.nan, 0.0], 0.1)
+    with pytest.raises(ValueError, match="'x' must be finite"):
+        tree.query_ball_point([np.inf, 0.0], 0.1, return_length=True)
+    with pytest.raises(ValueError, match="'x' must be finite"):
+        tree.query_radius([np.inf, 0.0], 0.1, max_neighbors=2)
+    with pytest.raises(ValueError, match="Only p-norms with 1<=p<=infinity permitted"):
+        tree.query_radius([0.0, 0.0], 0.1, p=0.5)
+    with pytest.raises(ValueError, match="max_neighbors must be at least 1"):
+        tree.query_radius([0.0, 0.0], 0.1, max_neighbors=0)
+    with pytest.raises(TypeError, match="complex data"):
+        tree.query_ball_point(np.zeros((1, 2), complex), 0.1)
+    with pytest.raises(TypeError, match="r must be a real number"):
+        tree.query_ball_point([0.0, 0.0], 1j)
+    with pytest.raises(ValueError, match="Invalid number of workers 0"):
+        tree.query_ball_point([0.0, 0.0], 0.1, workers=0)
