@@ -1,13 +1,14 @@
 """Creation functions (chapter "Creation functions" of the standard)."""
 
 import jax
-from jax.numpy import arange, linspace, tril, triu
+from jax.numpy import tril, triu
 
 from ._devices import check_device
 from ._dtype_rules import resolve_dtype
 from ._filled import empty, empty_like, eye, full, full_like, ones, ones_like, zeros, zeros_like
 from ._interop import import_array, import_dlpack, place
 from ._meshgrid import meshgrid
+from ._ranges import arange, linspace
 from ._typing import Array, Device, DTypeLike
 
 __all__ = [
