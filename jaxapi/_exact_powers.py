@@ -2,10 +2,10 @@
 
 Why it is right
 ---------------
-Let the base be ``b = p/q > 0``, ``b != 1``, and the exponent ``e = n/d > 0``, both in lowest terms (a float
-is a rational number, so they are known exactly; ``e < 0`` is ``1/b`` to the ``-e``). If ``b**e`` is an integer
-``m``, then ``p**n = m**d * q**n``. So ``q`` divides a power of ``p``, which leaves ``q = 1``; and ``b**n =
-m**d`` with ``n`` and ``d`` coprime makes ``b`` a perfect ``d``-th power. So:
+Let the base be ``b = p/q > 0``, ``b != 1``, and the exponent ``e = n/d > 0``, both in lowest terms (floats
+are rational numbers, so both are known exactly; ``e < 0`` is ``1/b`` to the ``-e``). If ``b**e`` is an
+integer ``m``, then ``p**n = m**d * q**n``. So ``q`` divides a power of ``p``, which leaves ``q = 1``; and
+``b**n = m**d`` with ``n`` and ``d`` coprime makes ``b`` a perfect ``d``-th power. So:
 
 * if ``b = c**d`` for an integer ``c``, then ``b**e`` is the integer ``c**n``;
 * otherwise ``b**e`` is no integer, and enclosing it in ever narrower intervals must at some point leave no
