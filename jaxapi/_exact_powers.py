@@ -16,33 +16,79 @@ No tolerance decides anything.
 """
 
 import decimal
+import math
 from fractions import Fraction
 
-__all__ = ["truncated_power"]
+import numpy as np
+
+from ._spacing import integer_limits
+
+__all__ = ["truncated_powers"]
 
 # exp(45) > 2**64: no integer dtype holds more.
 _LN_LIMIT = 45
 
 
-def truncated_power(base: int | float, exponent: Fraction) -> int:
-    """Truncate the exact ``base ** exponent`` toward zero.
+def truncated_powers(
+    start: float, stop: float, base: float, num: int, endpoint: bool, dtype: np.dtype
+) -> list[int]:
+    """Raise ``base`` to ``num`` evenly spaced exponents, exactly, and truncate.
 
-    Raises ``OverflowError`` above ``exp(45)`` and ``ValueError`` where the power is not a finite real number.
+    Raises ``OverflowError`` for a power outside ``dtype``, ``ValueError`` for one that is not a finite real
+    number.
     """
+    low, high = integer_limits(dtype)
+    start, stop = Fraction(start), Fraction(stop)
+    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    floats, clear = _clear_powers(start, stop, num, endpoint, base)
+    powers = []
+    for i in range(num):
+        power = int(floats[i]) if clear[i] else _truncated_power(base, start + i * step)
+        if not low <= power <= high:
+            raise OverflowError(
+                f"logspace: {base} to the {float(start + i * step)} is outside {dtype}, {low} to {high}; "
+                "take a wider dtype"
+            )
+        powers.append(power)
+    return powers
+
+
+def _clear_powers(start, stop, num: int, endpoint: bool, base: float) -> tuple[np.ndarray, np.ndarray]:
+    """NumPy's powers, and which of them have the same whole part as the exact ones beyond doubt.
+
+    Most powers lie far from an integer, and need no exact arithmetic. NumPy's exponents are within 4 ulp of
+    the largest of them, which changes a power by that times ``log(base)``, relatively, and its powers are
+    within 16 ulp of those of its exponents: 2**-48 in all, of which the margin is 16 times.
+    """
+    start, stop, root = float(start), float(stop), float(base)
+    with np.errstate(all="ignore"):
+        floats = np.logspace(start, stop, num, endpoint, root)
+        if root <= 0 or root != base:
+            return floats, np.zeros(num, bool)
+        margin = 2.0**-44 * (1 + max(abs(start), abs(stop)) * abs(math.log(root)))
+        return floats, np.abs(floats - np.rint(floats)) > margin * floats
+
+
+def _truncated_power(base: int | float, exponent: Fraction) -> int:
+    """Truncate the exact ``base ** exponent`` toward zero; ``OverflowError`` above ``exp(45)``."""
+    if exponent.denominator == 1 and 0 <= exponent <= 64 and base == int(base):
+        return int(base) ** exponent.numerator
     if exponent == 0:
         return 1
     if base == 0:
         if exponent < 0:
-            raise ValueError(f"0 to the {exponent} is infinite, which no integer dtype holds")
+            raise ValueError(
+                f"logspace: 0 to the {float(exponent)} is infinite, which no integer dtype holds"
+            )
         return 0
     if base < 0:
         if exponent.denominator != 1:
             raise ValueError(
-                f"{base} to the {float(exponent)} is not a real number, which no integer dtype holds; "
-                "take a complex base"
+                f"logspace: {base} to the {float(exponent)} is not a real number, which no integer dtype "
+                "holds; take a complex base and dtype"
             )
         sign = -1 if exponent.numerator % 2 else 1
-        return sign * truncated_power(-base, exponent)
+        return sign * _truncated_power(-base, exponent)
     if base == 1:
         return 1
     p, q = Fraction(base).as_integer_ratio()
@@ -55,7 +101,9 @@ def truncated_power(base: int | float, exponent: Fraction) -> int:
         c = _integer_root(p, d)
         if c**d == p:
             if (c.bit_length() - 1) * n > 64:
-                raise OverflowError(f"{base} to the {exponent} is beyond every integer dtype")
+                raise OverflowError(
+                    f"logspace: {base} to the {float(exponent)} is beyond every integer dtype"
+                )
             return c**n
     return _enclosed(base, exponent)
 
@@ -84,7 +132,7 @@ def _enclosed(base: int | float, exponent: Fraction) -> int:
         ln_power = context.multiply(context.ln(decimal.Decimal(base)), decimal.Decimal(exponent.numerator))
         ln_power = context.divide(ln_power, decimal.Decimal(exponent.denominator))
         if ln_power > _LN_LIMIT:
-            raise OverflowError(f"{base} to the {float(exponent)} is beyond every integer dtype")
+            raise OverflowError(f"logspace: {base} to the {float(exponent)} is beyond any integer dtype")
         power = context.exp(ln_power)
         margin = context.scaleb(power, 4 - digits)
         low, high = int(context.subtract(power, margin)), int(context.add(power, margin))

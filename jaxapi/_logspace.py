@@ -1,15 +1,27 @@
 """logspace: numbers evenly spaced on a log scale."""
 
-import operator
-from fractions import Fraction
+import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from ._exact_powers import truncated_power
-from ._interop import as_array
+from ._exact_powers import truncated_powers
+from ._spacing import (
+    array_or_number,
+    checked_axis,
+    checked_num,
+    complex_spaced,
+    evenly_spaced,
+    in_own_width,
+    named_dtype,
+    on_device,
+    promoted_dtype,
+    saturated,
+    working_dtype,
+)
 from ._typing import Array, ArrayLike, DTypeLike
 
 __all__ = ["logspace"]
@@ -24,72 +36,160 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers spaced evenly on a log scale, ``base ** linspace(start, stop, num)``.
+    """``num`` numbers evenly spaced on a log scale: ``base`` to the `linspace` of ``start`` and ``stop``.
+
+    Unlike `jax.numpy.logspace` and `numpy.logspace`, an integer dtype gets the exact powers, over its whole
+    range, and a power that it cannot hold raises. Not in the Array API standard; the parameters are NumPy's
+    [1]_.
+
+    Parameters
+    ----------
+    start, stop : array_like
+        The first and last exponents, real or complex.
+    num : int
+        How many values, at least 0.
+    endpoint : bool
+        Whether ``stop`` is the last exponent; without it they are ``(stop - start) / num`` apart.
+    base : array_like
+        Base of the powers, real or complex; broadcasts with ``start`` and ``stop``.
+    dtype : dtype, optional
+        By default NumPy's inexact promotion of ``start``, ``stop`` and ``base`` (Python numbers being weak),
+        with JAX's default width where none of them is 64 bits wide.
+    axis : int
+        Where the values go among the axes of the broadcast arguments.
+
+    Returns
+    -------
+    Array, shape (..., num, ...)
+        The powers. Floating powers overflow to infinity and are NaN where a negative base has a fractional
+        exponent, with NumPy's ``RuntimeWarning`` when the arguments are concrete.
+
+    Raises
+    ------
+    ValueError
+        If ``num`` is negative or the shapes do not broadcast; with concrete arguments and an integer dtype,
+        if a power is infinite or NaN.
+    OverflowError
+        If a power is outside an integer ``dtype`` (NumPy wraps); concrete arguments only.
+    TypeError
+        If ``num`` is not an integer, or arguments are complex and ``dtype`` is not.
+    numpy.exceptions.AxisError
+        If ``axis`` does not exist.
+
+    Notes
+    -----
+    *Concrete arguments, integer dtype.* Exponent ``i`` is the rational ``start + i*(stop - start)/div``
+    of the very values given (``div`` is ``num - 1``, or ``num`` without ``endpoint``), and the result is the
+    real power truncated toward zero: ``logspace(0, 2, 4, base=8, dtype=int)`` is ``[1, 4, 16, 64]``, where
+    NumPy has 3 and 15. It is right because no rounding decides. A rational power of a rational number is an
+    integer only if the base is a perfect power of an integer, which integer roots tell, and then integer
+    arithmetic gives the result. Any other power lies strictly between two integers, and is computed with
+    growing precision until its error bound lies between the same two.
+
+    *Concrete arguments, other dtypes.* NumPy's values.
+
+    *Under* `jax.jit`, *any of the three values traced* (``num``, ``endpoint``, ``dtype`` and ``axis`` are
+    static). Floating results are within ``2 + abs(exponent) * abs(log(base))`` ulp of the true power:
+    exponents are computed to twice the digits of a float64, so cancellation between ``start`` and ``stop``
+    costs nothing. Integer dtypes: exact where the base and the exponent are integers, by repeated
+    multiplication in the dtype; otherwise the float64 power is truncated, which may be one low. Nothing can
+    raise, so powers outside an integer dtype saturate at its ends, and NaN gives 0. Differentiable in
+    ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit dtypes, float32 stands in
+    for float64.
+
+    References
+    ----------
+    .. [1] numpy.logspace, NumPy 2 reference.
 
     Examples
     --------
     >>> import jaxapi as xp
     >>> xp.logspace(0, 4, num=3, base=3, dtype="int32").tolist()
     [1, 9, 81]
+    >>> xp.logspace(33, 34, num=2, base=3, dtype="int64").tolist()
+    [5559060566555523, 16677181699666569]
     """
-    num = operator.index(num)
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    dtype = None if dtype is None else _dtype(dtype)
-    ndim = len(np.broadcast_shapes(np.shape(start), np.shape(stop), np.shape(base)))
-    axis = operator.index(axis)
-    if not -ndim - 1 <= axis <= ndim:
-        raise np.exceptions.AxisError(axis, ndim + 1, "destination")
-    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves((start, stop, base))):
-        return _logspace(start, stop, base, num, bool(endpoint), dtype, axis)
-    start, stop, base = map(_to_host, (start, stop, base))
-    if dtype is not None and jnp.issubdtype(dtype, jnp.integer):
-        return as_array(_integer_powers(start, stop, num, endpoint, base, dtype, axis))
-    powers = np.logspace(start, stop, num, endpoint, base, dtype, axis)
-    if dtype is None and not any(getattr(x, "itemsize", 0) >= 8 for x in (start, stop, base)):
-        powers = powers.astype(jax.dtypes.canonicalize_dtype(powers.dtype))
-    return as_array(powers)
+    num = checked_num(num)
+    start, stop, base = array_or_number(start), array_or_number(stop), array_or_number(base)
+    axis = checked_axis(axis, start, stop, base)
+    inexact = promoted_dtype(start, stop, 0.0, base)
+    dtype = inexact if dtype is None else named_dtype(dtype)
+    if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
+        raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
+    if any(isinstance(x, jax.core.Tracer) for x in (start, stop, base)):
+        start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
+        return in_own_width(_logspace, start, stop, base, num, bool(endpoint), inexact, dtype, axis)
+    start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
+    if jnp.issubdtype(dtype, jnp.integer):
+        return on_device(_integer_powers(start, stop, num, endpoint, base, dtype, axis))
+    return on_device(_numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype))
 
 
-def _dtype(dtype: DTypeLike) -> np.dtype:
-    """Resolve a dtype; Python's scalar types mean JAX's defaults."""
-    return jnp.result_type(dtype) if dtype in (bool, int, float, complex) else jnp.dtype(dtype)
+def _numpy_powers(start, stop, num: int, endpoint: bool, base, axis: int) -> np.ndarray:
+    """NumPy's logspace, in float32 for the dtypes that NumPy does not promote (bfloat16, float8_*)."""
+    if any(isinstance(x, np.ndarray) and x.dtype.kind == "V" for x in (start, stop, base)):
+        start, stop, base = (np.asarray(x, np.float32) for x in (start, stop, base))
+    return np.logspace(start, stop, num, endpoint, base, axis=axis)
 
 
-def _to_host(x):
-    """Convert to NumPy what is not a Python number, which stays weakly typed."""
-    return x if isinstance(x, int | float | complex) else np.asarray(x)
-
-
-def _integer_powers(start, stop, num, endpoint, base, dtype, axis) -> np.ndarray:
-    """Truncate the exact powers, for concrete arguments."""
+def _integer_powers(start, stop, num: int, endpoint: bool, base, dtype: np.dtype, axis: int) -> np.ndarray:
+    """Truncate the exact powers of concrete arguments."""
     start, stop, base = np.broadcast_arrays(*map(np.asarray, (start, stop, base)))
-    if any(np.iscomplexobj(x) for x in (start, stop, base)):
-        raise TypeError(f"logspace: complex powers do not fit {dtype}; take dtype=complex64 or complex128")
-    if not all(np.isfinite(x).all() for x in (start, stop, base)):
-        raise ValueError(f"logspace: start, stop and base must be finite with dtype {dtype}")
-    div = num - 1 if endpoint else num
-    powers = np.empty((num, *start.shape), object)
-    limits = jnp.iinfo(dtype)
+    powers = np.empty((num, *start.shape), dtype)
     for where in np.ndindex(start.shape):
-        first, last, root = start[where].item(), stop[where].item(), base[where].item()
-        first, last = Fraction(first), Fraction(last)
-        step = (last - first) / div if div > 0 else 0
-        for i in range(num):
-            power = truncated_power(root, first + i * step)
-            if not limits.min <= power <= limits.max:
-                raise OverflowError(
-                    f"logspace: {root} to the {float(first + i * step)} is {power}, "
-                    f"outside {dtype} [{limits.min}, {limits.max}]; take a wider dtype"
-                )
-            powers[(i, *where)] = power
-    return np.moveaxis(powers.astype(dtype), 0, axis)
+        values = start[where].item(), stop[where].item(), base[where].item()
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"logspace: start, stop, base must be finite with {dtype}, got {values}")
+        powers[(slice(None), *where)] = truncated_powers(*values, num, endpoint, dtype)
+    return np.moveaxis(powers, 0, axis)
 
 
-@partial(jax.jit, static_argnums=(3, 4, 5, 6))
-def _logspace(start, stop, base, num, endpoint, dtype, axis):
-    exponents = jnp.linspace(start, stop, num, endpoint=endpoint, axis=axis)
-    if jnp.ndim(base):
-        base = jnp.expand_dims(base, axis)
+@partial(jax.jit, static_argnums=(3, 4, 5, 6, 7))
+def _logspace(start, stop, base, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
+    start, stop, base = jnp.broadcast_arrays(start, stop, base)
+    work = working_dtype()
+    if inexact.kind == "c":
+        work = jnp.promote_types(work, np.complex64)
+        powers = _powers(
+            base.astype(work), *complex_spaced(start.astype(work), stop.astype(work), num, endpoint)
+        )
+    else:
+        exponents, errors = evenly_spaced(start.astype(work), stop.astype(work), num, endpoint)
+        powers = _powers(base.astype(work), exponents, errors)
+        if jnp.issubdtype(dtype, jnp.integer):
+            powers = _whole_powers(base, exponents, powers, dtype)
+    return jnp.moveaxis(powers, 0, axis).astype(dtype)
+
+
+def _powers(base: Array, exponents: Array, errors: Array) -> Array:
+    """Raise to ``exponents + errors``: ``base**errors`` is ``1 + errors*log(base)`` to all digits."""
     powers = jnp.power(base, exponents)
-    return powers if dtype is None else powers.astype(dtype)
+    magnitude = base if jnp.iscomplexobj(base) else jnp.abs(base)
+    correction = lax.stop_gradient(errors * jnp.log(magnitude))
+    usable = jnp.isfinite(correction) & jnp.isfinite(powers)
+    return jnp.where(usable, powers + powers * jnp.where(usable, correction, 0), powers)
+
+
+def _whole_powers(base: Array, exponents: Array, powers: Array, dtype: np.dtype) -> Array:
+    """Truncate floating powers; multiply out those of an integer to an integer, which are exact."""
+    # An integer below 2 in magnitude has exact floating powers, as has a floating base to the first; from
+    # the second on, a base of 2**32 is beyond every dtype, as is 2 to the 64th.
+    magnitude = jnp.abs(base.astype(powers.dtype))
+    whole = (exponents == jnp.floor(exponents)) & (exponents <= 64) & (magnitude >= 2)
+    if jnp.issubdtype(base.dtype, jnp.integer):
+        whole &= exponents >= 1
+        factor = base.astype(dtype)
+    else:
+        whole &= (exponents >= 2) & (magnitude < 2.0**32) & (base == jnp.floor(base))
+        wide = jnp.int64 if powers.dtype == jnp.float64 else jnp.int32
+        factor = jnp.where(magnitude < 2.0**32, base, 0).astype(wide).astype(dtype)
+    times = jnp.where(whole, exponents, 0).astype(jnp.int32)
+    product = jnp.ones(exponents.shape, dtype)
+    for bit in range(7):
+        product = jnp.where(times >> bit & 1 == 1, product * factor, product)
+        factor = factor * factor
+    # Multiplication wraps; a product that wrapped is nowhere near the floating power.
+    fits = jnp.abs(product.astype(powers.dtype) - powers) <= jnp.abs(powers) / 1024
+    fits &= jnp.isfinite(powers)
+    outside = saturated(jnp.where(powers < 0, -jnp.inf, jnp.inf), dtype)
+    return jnp.where(whole, jnp.where(fits, product, outside), saturated(jnp.trunc(powers), dtype))

@@ -15,9 +15,12 @@ from ._spacing import (
     checked_num,
     complex_spaced,
     evenly_spaced,
+    exact_product,
     in_own_width,
+    integer_limits,
     named_dtype,
     numpy_dtype,
+    on_device,
     promoted_dtype,
     saturated,
     working_dtype,
@@ -179,7 +182,10 @@ def linspace(
         values, step = in_own_width(_linspace_arrays, start, stop, num, bool(endpoint), inexact, dtype, axis)
     else:
         rows, ends = _host_rows(start, stop, num - 1 if endpoint else num, dtype)
-        values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
+        if rows.ndim > 1 and not rows[2].all():  # there NumPy computes i/div*delta, for every value
+            values = on_device(np.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))
+        else:
+            values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
         step = as_array(rows[2].astype(inexact)) if retstep else None
     if device is not None:
         values = jax.device_put(values, device)
@@ -205,51 +211,65 @@ def _length(first, stop, step) -> int:
 
 
 def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
-    """First value, second value and 0, in the dtype to compute in."""
+    """First and second value, in the dtype to compute in."""
     second = first + step if length > 1 else first
     if not jnp.issubdtype(dtype, jnp.integer):
-        narrow = jnp.finfo(dtype).bits < 32
-        return np.array([first, second, 0], dtype).astype(np.float32 if narrow else dtype)
+        return np.array([first, second], dtype).astype(jnp.promote_types(dtype, np.float32))
     first, second = int(first), int(second)
-    limits = jnp.iinfo(dtype)
+    low, high = integer_limits(dtype)
     for value in (first, first + (length - 1) * (second - first)):
-        if length and not limits.min <= value <= limits.max:
+        if length and not low <= value <= high:
             raise OverflowError(f"arange: {value} is outside {dtype}; take a wider dtype, as dtype='int64'")
-    return np.array([first, second, 0] if length else [0, 0, 0], dtype)
+    return np.array([first, second] if length else [0, 0], dtype)
 
 
 @partial(jax.jit, static_argnums=(1, 2))
 def _arange(first_two: Array, length: int, dtype: np.dtype) -> Array:
-    first, second, zero = first_two
-    zero = lax.optimization_barrier(zero)
+    first, second = first_two
     i = lax.iota(first_two.dtype, length)
-    # Adding zero rounds the product before the sum, whether or not the compiler fuses multiply and add.
-    values = (i * (second - first) + zero) + first
+    if jnp.issubdtype(dtype, jnp.integer):
+        return first + i * (second - first)
+    if jnp.iscomplexobj(first_two):
+        return _arange(first_two.real, length, first.real.dtype).astype(dtype)
+    values = _rounded_product(i, second - first, length) + first
     return jnp.where(i == 0, first, jnp.where(i == 1, second, values)).astype(dtype)
 
 
+def _rounded_product(i: Array, step: Array, most: int) -> Array:
+    """``i * step`` rounded as NumPy rounds it, whatever the compiler would fuse a product with."""
+    wide = working_dtype()
+    high, low = exact_product(i.astype(wide), step.astype(wide), most)
+    return (high + low).astype(step.dtype)
+
+
 def _host_rows(start, stop, div: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray | None]:
-    """Start, stop, step and 0 as NumPy computes them; the exact ends where the dtype is an integer's."""
-    work = jnp.promote_types(numpy_dtype(start, stop, 0.0), np.float32)  # float16, bfloat16 in float32
-    start, stop = np.asarray(start), np.asarray(stop)
+    """Start, stop and step as NumPy computes them; the exact ends where the dtype is an integer's."""
+    work = numpy_dtype(start, stop, 0.0)
+    if work.itemsize < 4:
+        work = np.dtype(np.float32)
     ends = None
     if jnp.issubdtype(dtype, jnp.integer):
-        ends = np.stack(np.broadcast_arrays(_floors(start, dtype), _floors(stop, dtype)))
+        ends = _stacked(_floors(start, dtype), _floors(stop, dtype))
+    start, stop = work.type(start), work.type(stop)
     with np.errstate(all="ignore"):
-        delta = np.subtract(stop.astype(work), start.astype(work))
-        step = delta / div if div > 0 else delta * np.nan
-    return np.stack(np.broadcast_arrays(start, stop, step, 0)).astype(work), ends
+        step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    return _stacked(start, stop, step), ends
 
 
-def _floors(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    limits = jnp.iinfo(dtype)
+def _stacked(*rows) -> np.ndarray:
+    return np.array(rows if all(row.shape == () for row in rows) else np.broadcast_arrays(*rows))
+
+
+def _floors(x: ArrayLike, dtype: np.dtype) -> np.ndarray:
+    low, high = integer_limits(dtype)
+    x = np.asarray(x)
     floors = np.empty(x.shape, object)
     for where in np.ndindex(x.shape):
         value = x[where].item()
         if not math.isfinite(value):
             raise ValueError(f"linspace: {value} is not representable in {dtype}; take a floating dtype")
         floors[where] = math.floor(value)
-        if not limits.min <= floors[where] <= limits.max:
+        if not low <= floors[where] <= high:
             raise OverflowError(f"linspace: {value} is outside {dtype}; take a wider dtype")
     return floors.astype(dtype)
 
@@ -260,10 +280,9 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
         real = _linspace_rows(rows.real, ends, num, endpoint, rows.real.dtype, axis)
         imag = _linspace_rows(rows.imag, ends, num, endpoint, rows.real.dtype, axis)
         return lax.complex(real, imag).astype(dtype)
-    start, stop, step, zero = rows
-    zero = lax.optimization_barrier(zero)
+    start, stop, step = rows
     i = lax.expand_dims(lax.iota(rows.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
-    values = (i * step + zero) + start  # zero: see _arange
+    values = _rounded_product(i, step, num) + start
     if ends is not None:
         start, stop = ends
         values = jnp.floor(values).astype(dtype)

@@ -8,7 +8,7 @@ available precision", Numerische Mathematik 18 (1971).
 """
 
 import operator
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -24,9 +24,12 @@ __all__ = [
     "checked_num",
     "complex_spaced",
     "evenly_spaced",
+    "exact_product",
     "in_own_width",
+    "integer_limits",
     "named_dtype",
     "numpy_dtype",
+    "on_device",
     "promoted_dtype",
     "saturated",
     "working_dtype",
@@ -44,16 +47,15 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
     delta, delta_error = _two_sum(stop, -start)
     step = delta / div
-    # With its last digits cut off the step times any integer up to div is exact, and so is the rest.
-    step_high = _without_last_bits(step, div.bit_length())
-    step_low = step - step_high
-    step_error = (((delta - step_high * div) - step_low * div) + delta_error) / div
+    high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
+    step_error = (((delta - high) - low) + delta_error) / div
     # Count from the nearer end: the other end is then exact too.
     from_stop = i > div - i
     i_near = jnp.where(from_stop, i - div, i)
     end = jnp.where(from_stop, stop, start)
-    value, error1 = _two_sum(end, i_near * step_high)
-    value, error2 = _two_sum(value, i_near * step_low)
+    high, low = exact_product(i_near, step, div)
+    value, error1 = _two_sum(end, high)
+    value, error2 = _two_sum(value, low)
     error = (error1 + error2) + i_near * step_error
     value, error = _two_sum(value, error)
     at_end = i_near == 0
@@ -87,10 +89,17 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - b_rounded)) + (b - b_rounded)
 
 
-def _without_last_bits(x: Array, bits: int) -> Array:
+def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
+    """``i * x`` as a sum of two products without rounding, for whole ``abs(i) <= most``.
+
+    With its last digits cut off, ``x`` times a small whole number is exact, and so is the rest of it. (The
+    rest is rounded, far below the last digit of the whole, where ``most`` has more than half the digits.)
+    """
+    bits = most.bit_length()
     integer = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
     kept = lax.bitcast_convert_type(x, integer) >> bits << bits
-    return lax.bitcast_convert_type(kept, x.dtype)
+    high = lax.bitcast_convert_type(kept, x.dtype)
+    return i * high, i * (x - high)
 
 
 def working_dtype() -> np.dtype:
@@ -101,22 +110,30 @@ def working_dtype() -> np.dtype:
 
 def saturated(x: Array, dtype: np.dtype) -> Array:
     """Convert floating whole numbers to an integer dtype; its ends for what is outside, 0 for NaN."""
-    limits = jnp.iinfo(dtype)
-    low, high = float(limits.min), float(limits.max)  # high may round up to limits.max + 1
-    inside = jnp.where((x > low) & (x < high), x, 0).astype(dtype)
-    low, high = jnp.asarray(limits.min, dtype), jnp.asarray(limits.max, dtype)
-    return jnp.where(x >= float(limits.max), high, jnp.where(x <= float(limits.min), low, inside))
+    low, high = integer_limits(dtype)  # as floats, high may be one too much
+    inside = jnp.where((x > float(low)) & (x < float(high)), x, 0).astype(dtype)
+    inside = jnp.where(x <= float(low), lax.full((), low, dtype), inside)
+    return jnp.where(x >= float(high), lax.full((), high, dtype), inside)
 
 
-def in_own_width(function, *args, **kwargs):
-    """Call with 64-bit mode on where nothing is traced; arguments keep their width in any case."""
-    if any(isinstance(x, jax.core.Tracer) for x in args):
-        args = [as_array(np.asarray(x)) if isinstance(x, np.ndarray | np.number) else x for x in args]
-        return function(*args, **kwargs)
+def in_own_width(function, *args):
+    """Call a compiled function so that 64-bit arguments and results keep their width."""
     if jax.config.jax_enable_x64:
-        return function(*args, **kwargs)
+        return function(*args)
+    if any(isinstance(x, jax.core.Tracer) for x in args):  # JAX's settings rule inside a trace
+        return function(*(as_array(x) if isinstance(x, np.ndarray) else x for x in args))
     with jax.enable_x64(True):
-        return function(*args, **kwargs)
+        return function(*args)
+
+
+def on_device(host: np.ndarray) -> Array:
+    """Put a host array on the default device in one dispatch, its width kept."""
+    return in_own_width(_unchanged, host)
+
+
+@jax.jit
+def _unchanged(x: Array) -> Array:
+    return x
 
 
 def checked_num(num) -> int:
@@ -129,7 +146,8 @@ def checked_num(num) -> int:
 
 def checked_axis(axis, *args) -> int:
     """Where a new axis goes among those of the broadcast arguments."""
-    ndim = len(np.broadcast_shapes(*(np.shape(x) for x in args))) + 1
+    shapes = {getattr(x, "shape", ()) for x in args}
+    ndim = len(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)) + 1
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim, "destination")
@@ -138,7 +156,7 @@ def checked_axis(axis, *args) -> int:
 
 def array_or_number(x):
     """Python numbers and JAX arrays as they are, anything else as a NumPy array."""
-    if isinstance(x, jax.Array | int | float | complex) and not isinstance(x, np.generic):
+    if type(x) in _WEAK or isinstance(x, jax.Array):
         return x
     if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(x)):
         return jnp.asarray(x)
@@ -150,27 +168,45 @@ def named_dtype(dtype) -> np.dtype:
     return jnp.result_type(dtype) if dtype in (bool, int, float, complex) else jnp.dtype(dtype)
 
 
+@cache
+def integer_limits(dtype: np.dtype) -> tuple[int, int]:
+    """Smallest and largest value of an integer dtype."""
+    limits = jnp.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
 def promoted_dtype(*args) -> np.dtype:
     """NumPy's promotion, in JAX's default width where no argument is 64 bits wide of itself."""
-    dtype = numpy_dtype(*args)
-    if dtype in _WIDE and not any(getattr(x, "dtype", None) in _WIDE for x in args):
-        return jax.dtypes.canonicalize_dtype(dtype)
-    return dtype
+    kinds = tuple(map(_kind, args))
+    return _promoted(kinds, jax.config.jax_enable_x64 or not _WIDE.isdisjoint(kinds))
 
 
 def numpy_dtype(*args) -> np.dtype:
     """NumPy's promotion, Python numbers and weakly typed arrays being weak."""
-    kinds = [_weak(x) for x in args]
-    if any(isinstance(kind, np.dtype) and kind.kind == "V" for kind in kinds):
-        return jnp.result_type(*kinds)  # bfloat16, float8_*: NumPy does not promote them
-    return np.result_type(*kinds)
+    return _promoted(tuple(map(_kind, args)), True)
 
 
+_WEAK = {bool: False, int: 0, float: 0.0, complex: 0j}
+_WEAK_KINDS = {"b": bool, "i": int, "f": float, "c": complex}
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+_NARROW = {np.dtype(wide): np.dtype(wide[:-2] + "32") for wide in ("int64", "uint64", "float64")}
+_NARROW[np.dtype("complex128")] = np.dtype("complex64")
 
 
-def _weak(x):
-    """Dtype of an array, a number of its kind where the array is weakly typed, a number as it is."""
+def _kind(x) -> np.dtype | type:
+    """Dtype of an array; the Python type of a number or of a weakly typed array."""
+    kind = type(x)
+    if kind in _WEAK:
+        return kind
     if isinstance(x, jax.Array) and x.weak_type:
-        return {"i": 0, "f": 0.0, "c": 0j}[x.dtype.kind]
-    return getattr(x, "dtype", x)
+        return _WEAK_KINDS[x.dtype.kind]
+    return x.dtype
+
+
+@cache
+def _promoted(kinds: tuple, wide: bool) -> np.dtype:
+    values = [_WEAK.get(kind, kind) for kind in kinds]
+    if any(isinstance(kind, np.dtype) and kind.kind == "V" for kind in kinds):
+        return jnp.result_type(*values)  # bfloat16, float8_*: NumPy does not promote them
+    dtype = np.result_type(*values)
+    return dtype if wide else _NARROW.get(dtype, dtype)

@@ -265,6 +265,8 @@ def _squeeze_broadcast(x: Array, rest: tuple[int, ...]) -> tuple[Array, list[int
 def _operands(x1: Array, x2: Array) -> tuple[Array, Array, dict]:
     """Bring both operands to one dtype; how to contract them in it."""
     dtype = jnp.result_type(x1, x2)
+    if dtype == jnp.float32 and all(jnp.issubdtype(x.dtype, jnp.integer) for x in (x1, x2)):
+        dtype = jnp.dtype("float64")  # uint64 with a signed integer, where x64 is off
     half = dtype in (jnp.float16, jnp.bfloat16)
     settings = {"preferred_element_type": jnp.dtype(jnp.float32) if half else dtype}
     if jax.config.jax_default_matmul_precision is None:
