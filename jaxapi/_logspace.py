@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._dtype_rules import resolve_dtype
 from ._exact_powers import truncated_powers
 from ._spacing import (
     array_or_number,
@@ -16,7 +17,6 @@ from ._spacing import (
     complex_spaced,
     evenly_spaced,
     in_own_width,
-    named_dtype,
     on_device,
     promoted_dtype,
     saturated,
@@ -113,7 +113,7 @@ def logspace(
     start, stop, base = array_or_number(start), array_or_number(stop), array_or_number(base)
     axis = checked_axis(axis, start, stop, base)
     inexact = promoted_dtype(start, stop, 0.0, base)
-    dtype = inexact if dtype is None else named_dtype(dtype)
+    dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
     if any(isinstance(x, jax.core.Tracer) for x in (start, stop, base)):

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._devices import check_device
+from ._dtype_rules import resolve_dtype
 from ._interop import as_array
 from ._spacing import (
     array_or_number,
@@ -18,7 +20,6 @@ from ._spacing import (
     exact_product,
     in_own_width,
     integer_limits,
-    named_dtype,
     numpy_dtype,
     on_device,
     promoted_dtype,
@@ -85,10 +86,10 @@ def arange(
     >>> xp.arange(10, 0, -3).tolist()
     [10, 7, 4, 1]
     """
+    check_device(device)
     start, stop, step = (_host_scalar(x) for x in (start, stop, step))
     given = [x for x in (start, stop, step) if x is not None]
-    if dtype is not None:
-        dtype = named_dtype(dtype)
+    dtype = resolve_dtype(dtype)
     if dtype == jnp.bool or not all(isinstance(x, int | float | np.number) for x in given):
         return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
     if dtype is None:
@@ -170,11 +171,12 @@ def linspace(
     >>> xp.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    check_device(device)
     num = checked_num(num)
     start, stop = array_or_number(start), array_or_number(stop)
     axis = checked_axis(axis, start, stop)
     inexact = promoted_dtype(start, stop, 0.0)
-    dtype = inexact if dtype is None else named_dtype(dtype)
+    dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"linspace: complex ends do not fit dtype {dtype}; take a complex dtype")
     if isinstance(start, jax.Array) or isinstance(stop, jax.Array):

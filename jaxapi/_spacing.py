@@ -27,7 +27,6 @@ __all__ = [
     "exact_product",
     "in_own_width",
     "integer_limits",
-    "named_dtype",
     "numpy_dtype",
     "on_device",
     "promoted_dtype",
@@ -155,17 +154,14 @@ def checked_axis(axis, *args) -> int:
 
 
 def array_or_number(x):
-    """Python numbers and JAX arrays as they are, anything else as a NumPy array."""
-    if type(x) in _WEAK or isinstance(x, jax.Array):
+    """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
+    if type(x) in _WEAK:
         return x
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(x)):
-        return jnp.asarray(x)
-    return np.asarray(x)
-
-
-def named_dtype(dtype) -> np.dtype:
-    """Resolve a dtype; Python's scalar types mean JAX's defaults."""
-    return jnp.result_type(dtype) if dtype in (bool, int, float, complex) else jnp.dtype(dtype)
+    if isinstance(x, np.ndarray | np.generic):
+        return x
+    if isinstance(x, list | tuple) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
+        return np.asarray(x)
+    return as_array(x)
 
 
 @cache

@@ -69,7 +69,10 @@ def test_integer_powers_are_the_real_powers_truncated(base, start, stop, num, en
         assert power**e.denominator * q <= p < (power + 1) ** e.denominator * q
 
 
-@given(start=st.floats(-3, 9), stop=st.floats(-3, 9), base=st.floats(0.1, 30), num=st.integers(1, 9))
+decimals = st.floats(-3, 9).map(lambda x: round(x, 9))  # nearer to 0, 60 digits are too few for the oracle
+
+
+@given(start=decimals, stop=decimals, base=st.floats(0.1, 30), num=st.integers(1, 9))
 def test_integer_powers_of_any_float(start, stop, base, num):
     got = xp.logspace(start, stop, num, base=base, dtype="int64")
     want = [int(exact_power(base, e)) for e in exponents(start, stop, num)]
