@@ -1,0 +1,90 @@
+"""A pipeline through `jax.export`: one platform at a time, loaded in a process that has only JAX."""
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi as xp
+
+pytest.importorskip("flatbuffers")  # jax.export writes its files with it
+from jax import export
+
+LOAD = """
+import sys, numpy as np
+from jax import export
+call = export.deserialize(bytearray(open(sys.argv[1], "rb").read())).call
+with np.load(sys.argv[2]) as arguments:
+    np.savez(sys.argv[3], *call(arguments["points"], arguments["x"]))
+assert "jaxapi" not in sys.modules
+"""
+
+
+@xp.fuse
+def weight(distances):
+    return 1 / (1 + 0.5 * distances * distances)
+
+
+def smoothness(points, x):
+    """Use all that is ours: KDTree, fuse, vecdot and logspace."""
+    distances, rows = xp.spatial.KDTree(points).query(x, k=4)
+    scales = xp.logspace(0, 3, 4, base=2.0, dtype="int32")
+    return xp.vecdot(weight(distances), distances), rows, scales * scales
+
+
+def shapes(*arrays):
+    return [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays]
+
+
+def run_in_a_fresh_process(exported, tmp_path, points, x):
+    program, given, found = tmp_path / "program", tmp_path / "given.npz", tmp_path / "found.npz"
+    program.write_bytes(exported.serialize())
+    np.savez(given, points=points, x=x)
+    subprocess.run([sys.executable, "-c", LOAD, program, given, found], check=True)
+    with np.load(found) as results:
+        return list(results.values())
+
+
+def clouds():
+    random = np.random.default_rng(0)
+    return random.random((200, 3), dtype="float32"), random.random((10, 3), dtype="float32")
+
+
+def check(exported, tmp_path):
+    points, x = clouds()
+    found = run_in_a_fresh_process(exported, tmp_path, points, x)
+    squares = ((x[:, None] - points) ** 2).sum(-1)
+    rows = np.argsort(squares, axis=1)[:, :4]
+    distances = np.sqrt(np.take_along_axis(squares, rows, 1))
+    np.testing.assert_allclose(found[0], (distances / (1 + 0.5 * distances**2)).sum(1), rtol=1e-5)
+    np.testing.assert_array_equal(found[1], rows)
+    np.testing.assert_array_equal(found[2], [1, 4, 16, 64])
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="exports for the CPU from the CPU")
+def test_cpu(tmp_path):
+    exported = export.export(jax.jit(smoothness))(*shapes(*clouds()))
+    assert exported.platforms == ("cpu",)
+    check(exported, tmp_path)
+
+
+@pytest.mark.gpu
+def test_cuda(gpu, tmp_path):
+    triton = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")
+    exported = export.export(jax.jit(smoothness), disabled_checks=[triton])(*shapes(*clouds()))
+    assert exported.platforms == ("cuda",)
+    check(exported, tmp_path)
+
+
+def test_any_batch_size(tmp_path):
+    """A dimension may stay open, as `jax.export` has it, where no value of ours depends on it."""
+    (n,) = export.symbolic_shape("n")
+    exported = export.export(jax.jit(lambda x: xp.vecdot(weight(x), x)))(
+        jax.ShapeDtypeStruct((n, 3), "float32")
+    )
+    for size in (2, 5):
+        x = np.linspace(0, 1, 3 * size, dtype="float32").reshape(size, 3)
+        np.testing.assert_allclose(exported.call(jnp.asarray(x)), (x / (1 + 0.5 * x * x)).sum(1), rtol=1e-6)
