@@ -3,15 +3,20 @@
 Each engine is a module with `nearest(tree, queries, *, k, p, bound, eps, box)`, pure and traceable.
 """
 
+import functools
+import warnings
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from . import _brute
-from ._build import padded_size
+from . import _brute, _build, _engine_lax
 from ._tree import Tree
 
-__all__ = ["build", "engine_name", "into_box", "nearest", "padded_size"]
+__all__ = ["build", "engine_name", "into_box", "nearest"]
+
+BRUTE_FROM = 24  # dimensions from which on boxes tell points apart too badly for a tree to pay
 
 
 def engine_name(data) -> str:
@@ -19,12 +24,34 @@ def engine_name(data) -> str:
     if isinstance(data, jax.core.Tracer):
         return "traced"
     (device,) = data.devices()
-    return "scipy" if device.platform == "cpu" else "brute"
+    if device.platform == "cpu":
+        return "scipy"
+    if data.shape[1] >= BRUTE_FROM:
+        return "brute"
+    return "pallas" if device.platform == "gpu" and gpu_engine() else "lax"
+
+
+@functools.cache
+def gpu_engine():
+    """Return the engine for NVIDIA GPUs, `None` without one or if JAX cannot compile it (with a warning)."""
+    try:
+        jax.devices("cuda")
+    except RuntimeError:
+        return None
+    try:
+        from . import _engine_gpu
+    except ImportError as error:
+        warnings.warn(
+            f"KDTree searches the GPU slowly, without its kernel: this JAX has no Pallas for it ({error})",
+            stacklevel=2,
+        )
+        return None
+    return _engine_gpu
 
 
 def build(points, n) -> Tree:
     """Return the structure over the first `n` of `points` (n_pad, m)."""
-    return _brute.build(points, n)
+    return _brute.build(points, n) if points.shape[1] >= BRUTE_FROM else _build.build(points, n)
 
 
 def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype):
@@ -38,8 +65,23 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
     x = jnp.where(finite, x, 0)
     if lengths is not None:
         x = into_box(x, lengths)
-    distances, rows = _brute.nearest(tree, x, k=k, p=p, bound=bound, eps=eps, box=lengths)
+    default = partial(_on(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p)
+    if x.shape[1] < BRUTE_FROM and gpu_engine():
+        cuda = partial(_on(gpu_engine()), k=k, p=p)
+        found = lax.platform_dependent(tree, x, bound, eps, lengths, cuda=cuda, default=default)
+    else:
+        found = default(tree, x, bound, eps, lengths)
+    distances, rows = found
     return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n).astype(index_dtype)
+
+
+def _on(engine):
+    """Return an engine's `nearest` with all arrays as positional arguments."""
+
+    def nearest(tree, x, bound, eps, lengths, *, k, p):
+        return engine.nearest(tree, x, k=k, p=p, bound=bound, eps=eps, box=lengths)
+
+    return nearest
 
 
 def into_box(x, lengths):

@@ -1,4 +1,4 @@
-"""Strict dtype and rank rules in this folder: a silent promotion in the library is an error here."""
+"""Strict dtype rules in this folder: a silent promotion in the library is an error here."""
 
 import jax
 import pytest
@@ -7,6 +7,6 @@ from radius_engines import radius_engine  # noqa: F401  (a fixture for all tests
 
 @pytest.fixture(autouse=True)
 def strict():
-    """Make implicit dtype and rank promotion raise."""
-    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+    """Make implicit dtype promotion raise."""
+    with jax.numpy_dtype_promotion("strict"):
         yield
