@@ -12,9 +12,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import _brute, _build, _engine_lax
+from ._build import padded_size
 from ._tree import Tree
 
-__all__ = ["build", "engine_name", "into_box", "nearest"]
+__all__ = ["build", "engine_name", "gpu_engine", "into_box", "nearest", "padded_size"]
 
 BRUTE_FROM = 24  # dimensions from which on boxes tell points apart too badly for a tree to pay
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._typing import Array
 from . import _engine_host, _engines
-from ._build import padded_size
 from ._metric import axis_distance, combine, power, root
 from ._tree import Tree
 
@@ -112,7 +111,7 @@ _copied = jax.jit(lambda distances, rows: (distances, rows))
 def structure(data) -> Tree:
     """Build the structure over concrete or traced points (n, m)."""
     n = data.shape[0]
-    padded = padded_size(n)
+    padded = _engines.padded_size(n)
     if isinstance(data, jax.core.Tracer):
         return _engines.build(jnp.pad(jax.lax.stop_gradient(data), ((0, padded - n), (0, 0))), n)
     with width(data.dtype):
@@ -135,7 +134,7 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
     dtype, rows_dtype = result_dtype(data, x), index_dtype(n)
     if not isinstance(x, jax.Array) or x.sharding != data.sharding:
         x = np.asarray(x, dtype=dtype)
-    rows = padded_size(q)
+    rows = _engines.padded_size(q)
     lengths = None if asked.lengths is None else np.asarray(asked.lengths, dtype)
     with width(dtype, rows_dtype):
         if rows > q:
@@ -205,7 +204,7 @@ def traced(tree: Tree, data, x, batch, asked: Asked):
 
 def _as_dtype(x, dtype):
     """Return a jax array; a Python number would lose digits on its way to float64 with x64 off."""
-    return x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x, dtype))
+    return x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x, dtype), dtype)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
