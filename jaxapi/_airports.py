@@ -62,23 +62,11 @@ def neighbours(tree_type: type, points: np.ndarray) -> Neighbours:
         start = time.perf_counter()
         tree = tree_type(points)
         found = tree.query(points, k=4)
-        pairs = _close_pairs(tree, points, chord)
+        pairs = (int(tree.count_neighbors(tree, chord)) - len(points)) // 2  # both orders and itself
         jax.block_until_ready(found)
         times.append(time.perf_counter() - start)
     distances, rows = _without_self(*map(np.asarray, found))
     return Neighbours(distances, rows, pairs, statistics.median(times[1:]), times[0])
-
-
-def _close_pairs(tree, points: np.ndarray, chord: float) -> int:
-    """Count the pairs within ``chord``: ask for more neighbours until every point has run out of them."""
-    k = 8
-    while True:
-        # the bound of query is strict, the radius of a pair is not
-        distances, _ = tree.query(points, k=k, distance_upper_bound=np.nextafter(chord, 2))
-        found = np.isfinite(np.asarray(distances))
-        if k >= len(points) or not found[:, -1].any():
-            return (int(found.sum()) - len(points)) // 2
-        k *= 2
 
 
 def _without_self(distances: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
