@@ -1,0 +1,203 @@
+"""What jaxapi's own functions cost: host time of a call, bandwidth on a GPU, errors of float32 products.
+
+Host time is that of an eager call on 16 elements, beside the same computation under one plain `jax.jit`
+and beside jax.numpy. Run with JAX_ENABLE_X64=1 for 64-bit mode.
+"""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi as xp
+
+ROUNDS, CALLS = 60, 100
+
+
+def calls():
+    """Return (name, jaxapi's call, the plain jitted call, jax.numpy's call), each without arguments."""
+    x = jnp.linspace(0.1, 0.9, 16, dtype="float32")
+    y = x[::-1] + 1
+    z = jax.lax.complex(x, y)
+    i = jnp.arange(16)
+    flags = x > 0.5
+    square = jnp.eye(4, dtype="float32") * 2 + 0.1
+    wide = xp.asarray(np.linspace(0.1, 0.9, 16))
+    for name in xp._trigonometric.__all__ + xp._exponential.__all__:
+        argument = x + 1 if name == "acosh" else x
+        yield row(name, argument)
+        yield row(name, z, label=f"{name}, complex")
+    yield row("floor_divide", x, y)
+    yield row("remainder", x, y)
+    yield row("sign", x)
+    yield row("astype", x, like=lambda x: jnp.astype(x, "int32"), args=("int32",))
+    yield row("argmax", x)
+    yield row("argmin", x)
+    # With x64 off this one opens a 64-bit context and jax.numpy raises: the plain call beside it is float32's.
+    yield row("argmin", wide, label="argmin, float64", plain_arrays=(x,))
+    yield row("max", wide, label="max, float64", plain_arrays=(x,))
+    yield row("searchsorted", x, y)
+    yield row("isin", i, i)
+    yield row("all", flags)
+    yield row("any", flags)
+    yield row("max", x)
+    yield row("min", x)
+    yield row("cumulative_prod", x)
+    yield row("expand_dims", x, like=lambda x: jnp.expand_dims(x, 0), args=(0,))
+    yield row("permute_dims", square, like=lambda x: jnp.permute_dims(x, (1, 0)), args=((1, 0),))
+    yield row("broadcast_arrays", x, y)
+    yield row("meshgrid", x, y)
+    for name in ("cholesky", "det", "inv", "qr", "svdvals", "matrix_rank", "pinv", "slogdet", "matrix_norm"):
+        yield row(name, square, module="linalg")
+    yield row("solve", square, square, module="linalg")
+    yield row("outer", x, y, module="linalg")
+    yield row("cross", x[:3], y[:3], module="linalg")
+    yield row("ihfft", x, module="fft")
+
+
+def row(name, *arrays, module=None, like=None, args=(), label=None, plain_arrays=None):
+    ours = getattr(getattr(xp, module) if module else xp, name)
+    theirs = getattr(getattr(jnp, module) if module else jnp, name)
+    plain = jax.jit(like or theirs)
+    plain_arrays = arrays if plain_arrays is None else plain_arrays
+    return (
+        label or name,
+        lambda: ours(*arrays, *args),
+        lambda: plain(*plain_arrays),
+        lambda: theirs(*arrays, *args),
+    )
+
+
+def host_times(*functions):
+    """Return the microseconds of a call of each, measured in turn; NaN for one that raises."""
+    times = np.full((ROUNDS, len(functions)), np.nan)
+    for column, function in enumerate(functions):
+        try:
+            jax.block_until_ready(function())
+            times[:, column] = 0
+        except Exception:
+            continue
+    for measured in times:
+        for column in np.flatnonzero(measured == 0):
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                out = functions[column]()
+            measured[column] = (time.perf_counter() - start) / CALLS * 1e6
+            jax.block_until_ready(out)
+    return np.min(times, axis=0)  # noise only adds
+
+
+def overheads():
+    print(f"\nhost time of one eager call, us (least of {ROUNDS} rounds of {CALLS} calls)")
+    print(f"{'function':<52}{'jaxapi':>8}{'jit':>8}{'ratio':>7}{'jax.numpy':>11}")
+    for name, *functions in calls():
+        ours, plain, theirs = host_times(*functions)
+        print(f"{name:<52}{ours:8.1f}{plain:8.1f}{ours / plain:7.2f}{theirs:11.1f}", flush=True)
+
+
+def seconds(function, *arrays, repeats=7, calls=20):
+    """Return the median seconds of a call, many calls to a synchronisation."""
+    jax.block_until_ready(function(*arrays))
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(calls):
+            out = function(*arrays)
+        jax.block_until_ready(out)
+        times.append((time.perf_counter() - start) / calls)
+    return float(np.median(times))
+
+
+def bandwidths(n):
+    """Print the bandwidth of repaired element-wise functions beside a copy's, `n` float32 numbers each."""
+    print(f"\nbandwidth, bytes read and written, {n} float32 or {n // 4} complex64 elements, TB/s")
+    print(f"{'function':<26}{'jaxapi':>8}{'jax.numpy':>11}{'copy':>7}{'of copy':>9}{'jnp of copy':>13}")
+    copy = jax.jit(lambda x: jnp.array(x, copy=True))
+    x = jax.random.uniform(jax.random.key(0), (n,), "float32", -8, 8)
+    y = jax.random.uniform(jax.random.key(1), (n,), "float32", 0.5, 8)
+    copied = 2 * x.nbytes / seconds(copy, x)
+    for name, arrays in (("sign", (x,)), ("floor_divide", (x, y)), ("remainder", (x, y))):
+        moved = (len(arrays) + 1) * x.nbytes
+        ours, theirs = (moved / seconds(getattr(m, name), *arrays) for m in (xp, jnp))
+        print(bandwidth_row(name, ours, theirs, copied))
+    z = jax.lax.complex(x[: n // 4], y[: n // 4])
+    del x, y
+    copied = 2 * z.nbytes / seconds(copy, z)
+    for name in ("exp", "sqrt", "log", "sinh", "tanh", "asinh"):
+        ours, theirs = (2 * z.nbytes / seconds(getattr(m, name), z) for m in (xp, jnp))
+        print(bandwidth_row(f"{name}, complex64", ours, theirs, copied))
+
+
+def bandwidth_row(name, ours, theirs, copied):
+    return (
+        f"{name:<26}{ours / 1e12:8.2f}{theirs / 1e12:11.2f}{copied / 1e12:7.2f}"
+        f"{ours / copied:9.2f}{theirs / copied:13.2f}"
+    )
+
+
+def product_errors(n=512):
+    """Print the errors of float32 linear algebra against float64 on the host."""
+    print(f"\nlargest error relative to the largest value, {n} x {n} float32 against NumPy's float64")
+    print(f"{'function':<26}{'jaxapi':>12}{'jax.numpy':>12}")
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, n)).astype("float32") for _ in range(2))
+    spd = (a @ a.T / n + np.eye(n)).astype("float32")
+    a64, b64, spd64 = (m.astype("float64") for m in (a, b, spd))
+
+    def one(name, ours, theirs, exact, *arrays):
+        arrays = [jnp.asarray(m) for m in arrays]
+        scale = np.abs(exact).max()
+        errors = [np.abs(np.asarray(f(*arrays), "float64") - exact).max() / scale for f in (ours, theirs)]
+        print(f"{name:<26}{errors[0]:12.1e}{errors[1]:12.1e}", flush=True)
+
+    one("matmul", xp.matmul, jnp.matmul, a64 @ b64, a, b)
+    one("tensordot", xp.tensordot, jnp.tensordot, np.tensordot(a64, b64), a, b)
+    one("vecdot", xp.vecdot, jnp.vecdot, np.sum(a64 * b64, axis=-1), a, b)
+    one("x @ y (JAX's)", lambda x, y: x @ y, jnp.matmul, a64 @ b64, a, b)
+    for name in ("inv", "cholesky", "pinv", "svdvals", "eigvalsh"):
+        ours, theirs = getattr(xp.linalg, name), getattr(jnp.linalg, name)
+        exact = np.linalg.svd(spd64, compute_uv=False) if name == "svdvals" else None
+        exact = getattr(np.linalg, name)(spd64) if exact is None else exact
+        one(name, ours, theirs, exact, spd)
+    one("solve", xp.linalg.solve, jnp.linalg.solve, np.linalg.solve(spd64, b64), spd, b)
+    power = np.linalg.matrix_power(spd64, 3)
+    one(
+        "matrix_power 3",
+        lambda x: xp.linalg.matrix_power(x, 3),
+        lambda x: jnp.linalg.matrix_power(x, 3),
+        power,
+        spd,
+    )
+    for name, recompose in (
+        ("svd, U S Vh", lambda m: lambda x: rebuild_svd(m, x)),
+        ("qr, Q R", lambda m: lambda x: rebuild_qr(m, x)),
+        ("eigh, V W Vt", lambda m: lambda x: rebuild_eigh(m, x)),
+    ):
+        one(name, recompose(xp), recompose(jnp), spd64, spd)
+
+
+def rebuild_svd(module, x):
+    u, s, vh = (np.asarray(part, "float64") for part in module.linalg.svd(x))
+    return u * s @ vh
+
+
+def rebuild_qr(module, x):
+    q, r = (np.asarray(part, "float64") for part in module.linalg.qr(x))
+    return q @ r
+
+
+def rebuild_eigh(module, x):
+    w, v = (np.asarray(part, "float64") for part in module.linalg.eigh(x))
+    return v * w @ v.T
+
+
+def main():
+    print(f"jax {jax.__version__}, {jax.devices()[0].device_kind}, x64 {jax.config.jax_enable_x64}")
+    overheads()
+    bandwidths(2**28 if jax.devices()[0].platform == "gpu" else 2**22)
+    product_errors()
+
+
+if __name__ == "__main__":
+    main()
