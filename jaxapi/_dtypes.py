@@ -89,11 +89,11 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
     >>> print(float(astype(np.asarray([1 / 3]), float64)[0]))
     0.3333333333333333
     """
-    x = x if isinstance(x, jax.Array) else as_array(x)
-    if not copy and x.dtype == dtype:
-        return x if device is None else jax.device_put(x, device)
-    converted = _astype(x, dtype)
-    return converted if device is None else jax.device_put(converted, device)
+    if not isinstance(x, jax.Array):
+        x = as_array(x)
+    if copy or x.dtype != dtype:
+        x = _astype(x, dtype)
+    return x if device is None else jax.device_put(x, device)
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)

@@ -120,16 +120,16 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     >>> expand_dims(jnp.ones((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    axes = tuple(axis) if isinstance(axis, list | tuple) else (operator.index(axis),)
+    return _expand_dims(x, tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis))
+
+
+@functools.partial(jax.jit, static_argnums=1, inline=True)
+def _expand_dims(x, axis):
+    axes = axis if isinstance(axis, tuple) else (axis,)
     ndim = jnp.ndim(x) + len(axes)
     for one in axes:
         if not -ndim <= one < ndim:
             raise np.exceptions.AxisError(one, ndim)
-    return _expand_dims(x, axes)
-
-
-@functools.partial(jax.jit, static_argnums=1, inline=True)
-def _expand_dims(x, axes):
     return jnp.expand_dims(x, axes)
 
 

@@ -141,7 +141,8 @@ def max(
     >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [5 7]
     """
-    axis = tuple(axis) if isinstance(axis, list) else axis
+    if type(axis) is list:
+        axis = tuple(axis)
     if needs_64_bits(x):
         with jax.enable_x64(True):
             return _max(x, initial, where, axis, keepdims)
@@ -202,7 +203,8 @@ def min(
     >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [1 2]
     """
-    axis = tuple(axis) if isinstance(axis, list) else axis
+    if type(axis) is list:
+        axis = tuple(axis)
     if needs_64_bits(x):
         with jax.enable_x64(True):
             return _min(x, initial, where, axis, keepdims)

@@ -54,7 +54,9 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(all(jnp.asarray([1, 1j])))
     True
     """
-    return _all(x, _hashable(axis), keepdims)
+    if type(axis) is list:
+        axis = tuple(axis)
+    return _all(x, axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -100,7 +102,9 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(any(jnp.asarray([0, 1j])))
     True
     """
-    return _any(x, _hashable(axis), keepdims)
+    if type(axis) is list:
+        axis = tuple(axis)
+    return _any(x, axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -110,7 +114,3 @@ def _any(x, axis, keepdims):
 
 def _is_true(x):
     return jnp.not_equal(x, 0) if jnp.iscomplexobj(x) else x
-
-
-def _hashable(axis):
-    return tuple(axis) if isinstance(axis, list) else axis

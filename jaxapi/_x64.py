@@ -15,6 +15,7 @@ __all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bi
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _UINT32 = np.dtype("uint32")
+_SIGNED = frozenset(np.dtype(name) for name in ("int8", "int16", "int32"))
 
 
 def honour_explicit_dtypes() -> None:
@@ -23,27 +24,27 @@ def honour_explicit_dtypes() -> None:
         jax.config.update("jax_explicit_x64_dtypes", "allow")
 
 
-def needs_64_bits(*arrays) -> bool:
-    """Say whether x64 mode is off and one of the arrays is 64 bits wide.
+def needs_64_bits(x) -> bool:
+    """Say whether x64 mode is off and ``x`` an array 64 bits wide.
 
-    Traced arrays do not count: the mode cannot change in the middle of a compiled function.
+    A traced array does not count: the mode cannot change in the middle of a compiled function.
     """
-    if jax.config.jax_enable_x64:
-        return False
-    return any(
-        isinstance(x, jax.Array) and x.dtype in WIDE and not isinstance(x, jax.core.Tracer) for x in arrays
-    )
+    return getattr(x, "dtype", None) in WIDE and _can_widen(x)
 
 
-def promotes_to_64_bits(*arrays) -> bool:
+def promotes_to_64_bits(x1, x2) -> bool:
     """Say whether x64 mode is off and the arrays promote to a 64-bit dtype by the standard's table.
 
     So do arrays of which one is 64 bits wide, and uint32 with a signed integer. As with `needs_64_bits`,
     traced arrays do not count.
     """
-    if jax.config.jax_enable_x64:
-        return False
-    if any(isinstance(x, jax.core.Tracer) or not isinstance(x, jax.Array) for x in arrays):
-        return False
-    dtypes = {x.dtype for x in arrays}
-    return not WIDE.isdisjoint(dtypes) or (_UINT32 in dtypes and any(dtype.kind == "i" for dtype in dtypes))
+    dtype1, dtype2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if dtype1 in WIDE or dtype2 in WIDE:
+        return _can_widen(x1) and _can_widen(x2)
+    if (dtype1 == _UINT32 and dtype2 in _SIGNED) or (dtype1 in _SIGNED and dtype2 == _UINT32):
+        return _can_widen(x1) and _can_widen(x2)
+    return False
+
+
+def _can_widen(x) -> bool:
+    return not jax.config.jax_enable_x64 and isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
