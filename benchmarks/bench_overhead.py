@@ -34,7 +34,7 @@ def calls():
     yield row("astype", x, like=lambda x: jnp.astype(x, "int32"), args=("int32",))
     yield row("argmax", x)
     yield row("argmin", x)
-    # With x64 off this one opens a 64-bit context and jax.numpy raises: the plain call beside it is float32's.
+    # With x64 off these open a 64-bit context, and jax.numpy raises; the plain call beside them is float32's.
     yield row("argmin", wide, label="argmin, float64", plain_arrays=(x,))
     yield row("max", wide, label="max, float64", plain_arrays=(x,))
     yield row("searchsorted", x, y)

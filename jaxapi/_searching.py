@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.numpy import count_nonzero, nonzero, where
 
 from ._typing import Array, ArrayLike
-from ._x64 import needs_64_bits
+from ._x64 import needs_64_bits, scalar_like
 
 __all__ = [
     "argmax",
@@ -141,6 +141,8 @@ def searchsorted(
     ------
     ValueError
         If ``x1`` is not 1-D or ``side`` is neither 'left' nor 'right'.
+    OverflowError
+        If a Python integer is out of the range of the dtype of ``x1``.
 
     Notes
     -----
@@ -155,7 +157,7 @@ def searchsorted(
     >>> print(searchsorted(jnp.asarray([1, 2, 2, 5]), jnp.asarray([2, 6]), side="right"))
     [3 4]
     """
-    return _searchsorted(x1, x2, sorter, side)
+    return _searchsorted(x1, scalar_like(x2, x1), sorter, side)
 
 
 @functools.partial(jax.jit, static_argnums=3, inline=True)

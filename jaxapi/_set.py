@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
 
 from ._typing import Array, ArrayLike
+from ._x64 import scalar_like
 
 __all__ = [
     "isin",
@@ -54,14 +55,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     >>> print(isin(jnp.asarray([1, 2, 3, 4]), jnp.asarray([2, 4, 9])))
     [False  True False  True]
     """
-    return _isin(_like(x1, x2), _like(x2, x1), invert)
-
-
-def _like(x, other):
-    """Return a Python integer as an array of the other operand's integer dtype."""
-    if type(x) is int and jnp.issubdtype(getattr(other, "dtype", bool), jnp.integer):
-        return jnp.full((), x, other.dtype)
-    return x
+    return _isin(scalar_like(x1, x2), scalar_like(x2, x1), invert)
 
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)

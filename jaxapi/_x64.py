@@ -9,9 +9,10 @@ that repair them open a 64-bit context of their own.
 import os
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bits"]
+__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bits", "scalar_like"]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _UINT32 = np.dtype("uint32")
@@ -44,6 +45,24 @@ def promotes_to_64_bits(x1, x2) -> bool:
     if (dtype1 == _UINT32 and dtype2 in _SIGNED) or (dtype1 in _SIGNED and dtype2 == _UINT32):
         return _can_widen(x1) and _can_widen(x2)
     return False
+
+
+def scalar_like(x, array):
+    """Return a Python number in the dtype of the array it meets, all its digits kept; others as they are.
+
+    JAX would make an int32 or float32 of it first where x64 is off. An int that the dtype cannot hold
+    raises NumPy's ``OverflowError``.
+    """
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or not (
+        (type(x) is int and dtype.kind in "iuf") or (type(x) is float and dtype.kind == "f")
+    ):
+        return x
+    host = np.asarray(x, dtype)
+    if dtype not in WIDE:
+        return host
+    with jax.enable_x64(True):
+        return jnp.asarray(host)
 
 
 def _can_widen(x) -> bool:

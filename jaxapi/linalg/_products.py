@@ -16,6 +16,7 @@ from jax import lax
 
 from .._interop import as_array
 from .._typing import Array, ArrayLike
+from .._x64 import promotes_to_64_bits
 
 __all__ = [
     "matmul",
@@ -67,6 +68,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x1 = as_array(x1)
     if not isinstance(x2, jax.Array):
         x2 = as_array(x2)
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _matmul(x1, x2)
     return _matmul(x1, x2)
 
 
@@ -157,6 +161,9 @@ def tensordot(
         x1 = as_array(x1)
     if not isinstance(x2, jax.Array):
         x2 = as_array(x2)
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _tensordot(x1, x2, *_contracted_axes(axes, x1.ndim, x2.ndim))
     return _tensordot(x1, x2, *_contracted_axes(axes, x1.ndim, x2.ndim))
 
 
@@ -209,6 +216,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         x1 = as_array(x1)
     if not isinstance(x2, jax.Array):
         x2 = as_array(x2)
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _vecdot(x1, x2, operator.index(axis))
     return _vecdot(x1, x2, operator.index(axis))
 
 
