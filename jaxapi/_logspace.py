@@ -6,10 +6,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ._dtype_rules import resolve_dtype
 from ._exact_powers import truncated_powers
+from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (
     array_or_number,
     checked_axis,
@@ -19,7 +19,6 @@ from ._spacing import (
     in_own_width,
     on_device,
     promoted_dtype,
-    saturated,
     working_dtype,
 )
 from ._typing import Array, ArrayLike, DTypeLike
@@ -89,13 +88,13 @@ def logspace(
     *Concrete arguments, other dtypes.* NumPy's values.
 
     *Under* `jax.jit`, *any of the three values traced* (``num``, ``endpoint``, ``dtype`` and ``axis`` are
-    static). Floating results are within ``2 + abs(exponent) * abs(log(base))`` ulp of the true power:
-    exponents are computed to twice the digits of a float64, so cancellation between ``start`` and ``stop``
-    costs nothing. Integer dtypes: exact where the base and the exponent are integers, by repeated
-    multiplication in the dtype; otherwise the float64 power is truncated, which may be one low. Nothing can
-    raise, so powers outside an integer dtype saturate at its ends, and NaN gives 0. Differentiable in
-    ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit dtypes, float32 stands in
-    for float64.
+    static). Floating results are within ``2 + abs(exponent) * abs(log(base))`` ulp of the true power (twice
+    that for complex128 powers of a traced base): exponents are computed to twice the digits of a float64, so
+    cancellation between ``start`` and ``stop`` costs nothing. Integer dtypes: exact where the base and the
+    exponent are integers, by repeated multiplication in the dtype; otherwise the float64 power is truncated,
+    which may be one low. Nothing can raise, so powers outside an integer dtype saturate at its ends, and NaN
+    gives 0. Differentiable in ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit
+    dtypes, float32 stands in for float64.
 
     References
     ----------
@@ -118,7 +117,8 @@ def logspace(
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
     if any(isinstance(x, jax.core.Tracer) for x in (start, stop, base)):
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
-        return in_own_width(_logspace, start, stop, base, num, bool(endpoint), inexact, dtype, axis)
+        logs = _log_in_two_words(base) if inexact.kind == "c" else None
+        return in_own_width(_logspace, start, stop, base, logs, num, bool(endpoint), inexact, dtype, axis)
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
         return on_device(_integer_powers(start, stop, num, endpoint, base, dtype, axis))
@@ -144,52 +144,29 @@ def _integer_powers(start, stop, num: int, endpoint: bool, base, dtype: np.dtype
     return np.moveaxis(powers, 0, axis)
 
 
-@partial(jax.jit, static_argnums=(3, 4, 5, 6, 7))
-def _logspace(start, stop, base, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
-    start, stop, base = jnp.broadcast_arrays(start, stop, base)
+def _log_in_two_words(base) -> np.ndarray | None:
+    """Logarithm of a concrete complex base and its rounding error; None for a traced base."""
+    if isinstance(base, jax.core.Tracer):
+        return None
+    with np.errstate(all="ignore"):
+        exact = np.log(np.asarray(base).astype(np.clongdouble))
+        rounded = exact.astype(np.complex128)
+        return np.stack([rounded, np.nan_to_num((exact - rounded).astype(np.complex128))])
+
+
+@partial(jax.jit, static_argnums=(4, 5, 6, 7, 8))
+def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
+    shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
     work = working_dtype()
     if inexact.kind == "c":
         work = jnp.promote_types(work, np.complex64)
-        powers = _powers(
-            base.astype(work), *complex_spaced(start.astype(work), stop.astype(work), num, endpoint)
-        )
+        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        log, log_error = (jnp.log(base.astype(work)), jnp.zeros(base.shape, work)) if logs is None else logs
+        powers = complex_powers(base.astype(work), *complex_spaced(*ends, num, endpoint), log, log_error)
     else:
-        exponents, errors = evenly_spaced(start.astype(work), stop.astype(work), num, endpoint)
-        powers = _powers(base.astype(work), exponents, errors)
+        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        exponents, errors = evenly_spaced(*ends, num, endpoint)
+        powers = real_powers(base.astype(work), exponents, errors)
         if jnp.issubdtype(dtype, jnp.integer):
-            powers = _whole_powers(base, exponents, powers, dtype)
+            powers = whole_powers(base, exponents, powers, dtype)
     return jnp.moveaxis(powers, 0, axis).astype(dtype)
-
-
-def _powers(base: Array, exponents: Array, errors: Array) -> Array:
-    """Raise to ``exponents + errors``: ``base**errors`` is ``1 + errors*log(base)`` to all digits."""
-    powers = jnp.power(base, exponents)
-    magnitude = base if jnp.iscomplexobj(base) else jnp.abs(base)
-    correction = lax.stop_gradient(errors * jnp.log(magnitude))
-    usable = jnp.isfinite(correction) & jnp.isfinite(powers)
-    return jnp.where(usable, powers + powers * jnp.where(usable, correction, 0), powers)
-
-
-def _whole_powers(base: Array, exponents: Array, powers: Array, dtype: np.dtype) -> Array:
-    """Truncate floating powers; multiply out those of an integer to an integer, which are exact."""
-    # An integer below 2 in magnitude has exact floating powers, as has a floating base to the first; from
-    # the second on, a base of 2**32 is beyond every dtype, as is 2 to the 64th.
-    magnitude = jnp.abs(base.astype(powers.dtype))
-    whole = (exponents == jnp.floor(exponents)) & (exponents <= 64) & (magnitude >= 2)
-    if jnp.issubdtype(base.dtype, jnp.integer):
-        whole &= exponents >= 1
-        factor = base.astype(dtype)
-    else:
-        whole &= (exponents >= 2) & (magnitude < 2.0**32) & (base == jnp.floor(base))
-        wide = jnp.int64 if powers.dtype == jnp.float64 else jnp.int32
-        factor = jnp.where(magnitude < 2.0**32, base, 0).astype(wide).astype(dtype)
-    times = jnp.where(whole, exponents, 0).astype(jnp.int32)
-    product = jnp.ones(exponents.shape, dtype)
-    for bit in range(7):
-        product = jnp.where(times >> bit & 1 == 1, product * factor, product)
-        factor = factor * factor
-    # Multiplication wraps; a product that wrapped is nowhere near the floating power.
-    fits = jnp.abs(product.astype(powers.dtype) - powers) <= jnp.abs(powers) / 1024
-    fits &= jnp.isfinite(powers)
-    outside = saturated(jnp.where(powers < 0, -jnp.inf, jnp.inf), dtype)
-    return jnp.where(whole, jnp.where(fits, product, outside), saturated(jnp.trunc(powers), dtype))

@@ -31,6 +31,8 @@ __all__ = [
     "on_device",
     "promoted_dtype",
     "saturated",
+    "split",
+    "two_sum",
     "working_dtype",
 ]
 
@@ -44,7 +46,7 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     """
     div = _intervals(num, endpoint)
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
-    delta, delta_error = _two_sum(stop, -start)
+    delta, delta_error = two_sum(stop, -start)
     step = delta / div
     high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
     step_error = (((delta - high) - low) + delta_error) / div
@@ -53,10 +55,10 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     i_near = jnp.where(from_stop, i - div, i)
     end = jnp.where(from_stop, stop, start)
     high, low = exact_product(i_near, step, div)
-    value, error1 = _two_sum(end, high)
-    value, error2 = _two_sum(value, low)
+    value, error1 = two_sum(end, high)
+    value, error2 = two_sum(value, low)
     error = (error1 + error2) + i_near * step_error
-    value, error = _two_sum(value, error)
+    value, error = two_sum(value, error)
     at_end = i_near == 0
     return jnp.where(at_end, end, value), jnp.where(at_end, 0, error)
 
@@ -81,7 +83,7 @@ def _intervals(num: int, endpoint: bool) -> int:
     return max(num - 1 if endpoint else num, 1)
 
 
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Sum and its rounding error, exactly (D. E. Knuth, TAOCP vol. 2, 4.2.2)."""
     total = a + b
     b_rounded = total - a
@@ -94,11 +96,16 @@ def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
     With its last digits cut off, ``x`` times a small whole number is exact, and so is the rest of it. (The
     rest is rounded, far below the last digit of the whole, where ``most`` has more than half the digits.)
     """
-    bits = most.bit_length()
+    high, low = split(x, most.bit_length())
+    return i * high, i * low
+
+
+def split(x: Array, bits: int) -> tuple[Array, Array]:
+    """``x`` without its last ``bits`` binary digits, and those."""
     integer = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
     kept = lax.bitcast_convert_type(x, integer) >> bits << bits
     high = lax.bitcast_convert_type(kept, x.dtype)
-    return i * high, i * (x - high)
+    return high, x - high
 
 
 def working_dtype() -> np.dtype:
