@@ -244,7 +244,9 @@ def test_a_gpu_object_without_a_gpu():
         pytest.skip("there is a GPU")
 
     class Cuda(Producer):
-        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
+        @property
+        def __cuda_array_interface__(self):
+            return {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
 
     with pytest.raises(ValueError, match="Cuda"):
         xp.asarray(Cuda(numbers("float32"), device=(2, 0)))
