@@ -15,6 +15,7 @@ from .._interop import as_array
 from .._typing import Array
 
 __all__ = [
+    "any_traced",
     "box_lengths",
     "check_vectors",
     "floating",
@@ -33,6 +34,11 @@ __all__ = [
 def is_traced(x) -> bool:
     """Tell whether `x` is an abstract value of a JAX transformation."""
     return isinstance(x, jax.core.Tracer)
+
+
+def any_traced(*values) -> bool:
+    """Tell whether one of `values` is an abstract value of a JAX transformation."""
+    return any(map(is_traced, values))
 
 
 def real_array(x, copy: bool | None = None) -> np.ndarray | Array:
@@ -79,6 +85,8 @@ def check_vectors(x, m: int) -> None:
 
 def neighbour_columns(k) -> tuple[int, tuple[int, ...] | None]:
     """Return the largest neighbour asked for, and those asked for one by one (`None`: all, in order)."""
+    if type(k) is int and k > 0:
+        return k, None
     if k is None:
         raise ValueError("k must be an integer or a sequence of integers")
     if is_traced(k):

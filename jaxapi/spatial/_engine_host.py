@@ -6,6 +6,8 @@ and more are, until a farther one turns up. Queries with such a tie cost two to 
 number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -22,63 +24,36 @@ def build(points: np.ndarray, leafsize: int, compact_nodes: bool, balanced_tree:
 
 
 def nearest(
-    tree: cKDTree,
-    x: np.ndarray,
-    *,
-    k: int,
-    p: float,
-    bound: float,
-    eps: float,
-    workers: int,
-    dtype,
-    index_dtype,
+    tree: cKDTree, x, *, k: int, p: float, bound: float, eps: float, workers: int, dtype, index_dtype
 ):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
-    Missing neighbours have distance inf and row n.
+    ``1 <= k <= n``. A neighbour beyond the bound has distance inf and row n.
     """
-    search = _Search(tree, p, bound, eps, workers)
-    distances = np.empty((len(x), k), dtype)
-    rows = np.empty((len(x), k), index_dtype)
+    search = partial(tree.query, eps=eps, p=p, distance_upper_bound=max(bound, 0.0), workers=workers)
     asked = min(k + 1, tree.n)
-    found = min(k, tree.n)
-    distances[:, found:] = np.inf
-    rows[:, found:] = tree.n
     piece = max(1, _PIECE // asked)
-    for start in range(0, len(x), piece):
-        part = slice(start, start + piece)
-        near, near_rows = search.nearest(x[part], asked)
-        _order_ties(search, x[part], near, near_rows, found)
-        distances[part, :found] = near[:, :found]
-        rows[part, :found] = near_rows[:, :found]
-    return distances, rows
+    parts = []
+    for start in range(0, max(len(x), 1), piece):
+        part = x[start : start + piece]
+        distances, rows = search(part, asked)
+        if asked == 1:
+            distances, rows = distances[:, None], rows[:, None]
+        else:
+            _order_ties(search, part, distances, rows, k, tree.n)
+        parts.append((distances[:, :k].astype(dtype), rows[:, :k].astype(index_dtype)))
+    return parts[0] if len(parts) == 1 else tuple(np.concatenate(side) for side in zip(*parts, strict=True))
 
 
-class _Search:
-    """One tree with the settings of one query."""
-
-    def __init__(self, tree, p, bound, eps, workers):
-        self.tree = tree
-        self.settings = {"eps": eps, "p": p, "distance_upper_bound": bound, "workers": workers}
-
-    def nearest(self, x, k):
-        """Return SciPy's (q, k) answer."""
-        distances, rows = self.tree.query(x, k=k, **self.settings)
-        return distances.reshape(len(x), k), rows.reshape(len(x), k)
-
-
-def _order_ties(search: _Search, x, distances, rows, k: int) -> None:
+def _order_ties(search, x, distances, rows, k: int, n: int) -> None:
     """Bring the first `k` columns into order by (distance, row), in place."""
-    if distances.shape[1] == 1:
-        return
     same = distances[:, 1:] == distances[:, :-1]
     if not same.any():
         return
     same &= distances[:, 1:] < np.inf
-    inside = np.flatnonzero(same[:, : k - 1].any(axis=1))
-    _sort(distances, rows, inside)
+    _sort(distances, rows, np.flatnonzero(same[:, : k - 1].any(axis=1)))
     if distances.shape[1] > k:
-        _settle_last_place(search, x, distances, rows, np.flatnonzero(same[:, k - 1]), k)
+        _settle_last_place(search, x, distances, rows, np.flatnonzero(same[:, k - 1]), k, n)
 
 
 def _sort(distances, rows, which) -> None:
@@ -88,17 +63,17 @@ def _sort(distances, rows, which) -> None:
     rows[which] = np.take_along_axis(rows[which], order, axis=1)
 
 
-def _settle_last_place(search: _Search, x, distances, rows, open_lines, k: int) -> None:
+def _settle_last_place(search, x, distances, rows, open_lines, k: int, n: int) -> None:
     """Ask for more neighbours until one is farther than the k-th; keep the lowest rows."""
     asked = k + 1
     while open_lines.size:
-        asked = min(2 * asked, search.tree.n)
+        asked = min(2 * asked, n)
         still_open = []
         piece = max(1, _PIECE // asked)
         for start in range(0, open_lines.size, piece):
             lines = open_lines[start : start + piece]
-            near, near_rows = search.nearest(x[lines], asked)
-            settled = (near[:, -1] > near[:, k - 1]) | (asked == search.tree.n)
+            near, near_rows = search(x[lines], asked)
+            settled = (near[:, -1] > near[:, k - 1]) | (asked == n)
             still_open.append(lines[~settled])
             near, near_rows, lines = near[settled], near_rows[settled], lines[settled]
             _sort(near, near_rows, slice(None))

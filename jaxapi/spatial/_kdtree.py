@@ -212,6 +212,10 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         >>> d.tolist(), i.tolist()
         ([[0.0, 5.0], [5.0, 6.0]], [[0, 1], [1, 0]])
         """
+        if self._data.ndim != 2:
+            raise ValueError(
+                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
+            )
         x = _arguments.query_array(x, self._data.dtype)
         k, columns = _arguments.neighbour_columns(k)
         workers = _arguments.worker_count(workers)
@@ -222,7 +226,7 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         batch = x.shape[:-1]
         asked = _queries.Asked(k, columns, p, bound, eps, self._lengths)
         x = x.reshape((math.prod(batch), self._m))
-        if any(_arguments.is_traced(each) for each in (self._data, x, bound, eps)):
+        if _arguments.any_traced(self._data, x, bound, eps):
             return _queries.traced(self._structure(), self._data, x, batch, asked)
         with jax.core.eval_context():
             if self._n == 0:

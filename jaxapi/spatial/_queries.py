@@ -71,8 +71,6 @@ def on_host(scipy_tree, data, x, batch, asked: Asked, workers: int):
     """Answer a concrete query with SciPy."""
     n = data.shape[0]
     x = np.asarray(x)
-    if not np.isfinite(x).all():
-        raise ValueError("'x' must be finite, check for nan or inf values")
     distances, rows = _engine_host.nearest(
         scipy_tree,
         x,
