@@ -90,7 +90,7 @@ def arange(
     start, stop, step = (_host_scalar(x) for x in (start, stop, step))
     given = [x for x in (start, stop, step) if x is not None]
     dtype = resolve_dtype(dtype)
-    if dtype == jnp.bool or not all(isinstance(x, int | float | np.number) for x in given):
+    if dtype == jnp.bool or not all(isinstance(x, (int, float, np.number)) for x in given):
         return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
     if dtype is None:
         dtype = promoted_dtype(*given)
@@ -181,7 +181,8 @@ def linspace(
         raise TypeError(f"linspace: complex ends do not fit dtype {dtype}; take a complex dtype")
     if isinstance(start, jax.Array) or isinstance(stop, jax.Array):
         start, stop = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop))
-        values, step = in_own_width(_linspace_arrays, start, stop, num, bool(endpoint), inexact, dtype, axis)
+        values = in_own_width(_linspace_arrays, start, stop, num, bool(endpoint), inexact, dtype, axis)
+        step = in_own_width(_step, start, stop, num - 1 if endpoint else num, inexact) if retstep else None
     else:
         rows, ends = _host_rows(start, stop, num - 1 if endpoint else num, dtype)
         if rows.ndim > 1 and not rows[2].all():  # there NumPy computes i/div*delta, for every value
@@ -196,7 +197,7 @@ def linspace(
 
 def _host_scalar(x):
     """Read a concrete 0-d array back; anything else as it is."""
-    if isinstance(x, jax.Array | np.ndarray) and not isinstance(x, jax.core.Tracer) and x.ndim == 0:
+    if isinstance(x, (jax.Array, np.ndarray)) and not isinstance(x, jax.core.Tracer) and x.ndim == 0:
         return np.asarray(x)[()]
     return x
 
@@ -295,7 +296,7 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
 
 
 @partial(jax.jit, static_argnums=(2, 3, 4, 5, 6))
-def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> tuple[Array, Array]:
+def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
     work, spaced = working_dtype(), evenly_spaced
     if inexact.kind == "c":
         work, spaced = jnp.promote_types(work, np.complex64), complex_spaced
@@ -303,6 +304,10 @@ def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis
     values, _ = spaced(start, stop, num, endpoint)
     if jnp.issubdtype(dtype, jnp.integer):
         values = saturated(jnp.floor(values), dtype)
-    div = num - 1 if endpoint else num
-    step = (stop - start) / div if div > 0 else jnp.full(start.shape, np.nan, work)
-    return jnp.moveaxis(values, 0, axis).astype(dtype), step.astype(inexact)
+    return jnp.moveaxis(values, 0, axis).astype(dtype)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def _step(start, stop, div: int, inexact) -> Array:
+    step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    return step.astype(inexact)

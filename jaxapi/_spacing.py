@@ -164,9 +164,9 @@ def array_or_number(x):
     """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
     if type(x) in _WEAK:
         return x
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, (np.ndarray, np.generic)):
         return x
-    if isinstance(x, list | tuple) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
+    if isinstance(x, (list, tuple)) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
         return np.asarray(x)
     return as_array(x)
 
