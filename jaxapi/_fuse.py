@@ -15,6 +15,7 @@ from ._fuse_bytecode import lost_assignments, refuse_lost_assignments
 from ._fuse_errors import raise_translated
 from ._fuse_integers import fit_integer, is_weak_integer, meetings_of_integers
 from ._fuse_methods import attributes, refuse_assigned_attributes
+from ._fuse_padding import Padding, cut, padded_leaves
 
 __all__ = ["BoundFusion", "Fusion", "fuse"]
 
@@ -30,7 +31,7 @@ def _has_dtype(value) -> bool:
     """Whether `jax.jit` reads it as it is; the answer is kept by type, since asking takes 0.1 us."""
     if isinstance(value, jax.Array):
         _NUMBERS_AND_ARRAYS.add(type(value))
-    elif not isinstance(value, np.generic):
+    elif not isinstance(value, np.generic) or type(value) is np.ulonglong:
         return False
     _HAS_DTYPE.add(type(value))
     return True
@@ -51,7 +52,7 @@ class Fusion(Generic[P, R]):
         The name of the compiled module, which a profile shows as ``jit_<name>``.
     """
 
-    def __init__(self, func: Callable[P, R], name: str | None = None):
+    def __init__(self, func: Callable[P, R], name: str | None = None, pad: bool = False):
         functools.update_wrapper(self, func)
         self.func = func
         self.name = name or getattr(func, "__name__", type(func).__name__)
@@ -64,11 +65,14 @@ class Fusion(Generic[P, R]):
             2**31 - 1,
         )  # Python ints from here to there fit every program traced so far
         self._lock = threading.Lock()
+        self._padding = Padding() if pad else None
         self._plain = _NUMBERS_AND_ARRAYS  # types to pass on unseen; numbers only once 64-bit met x64 off
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, compiling it first for new shapes, dtypes or static arguments."""
         try:
+            if self._padding:
+                return self._call_padded(args, kwargs)
             plain, wide = self._plain, False
             low, high = fitting = self._fitting
             for value in (*args, *kwargs.values()) if kwargs else args:
@@ -97,10 +101,29 @@ class Fusion(Generic[P, R]):
 
     def _call_anything(self, args, kwargs):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""
-        call = prepare_call(self.func, args, kwargs)
+        return self._call_prepared(prepare_call(self.func, args, kwargs))
+
+    def _call_prepared(self, call):
         with jax.enable_x64(call.x64):
             compiled, args, kwargs = self._place(call, self._fit(call), self._jits)
             return compiled(*args, **kwargs)
+
+    def _call_padded(self, args, kwargs):
+        """Call with the rows of the arrays padded to the next power of two, where that pays."""
+        call = prepare_call(self.func, args, kwargs)
+        lengths = self._padding.lengths(call)
+        if not lengths:
+            return self._call_prepared(call)
+        with jax.enable_x64(call.x64):
+            trace = functools.partial(self._trace, call)
+            rows, padded, result_rows = self._padding.plan(self.name, call, lengths, trace)
+            leaves = padded_leaves(call.leaves, padded, rows)
+            return cut(self._call_prepared(call._replace(leaves=leaves)), result_rows, rows)
+
+    def _trace(self, call, leaves):
+        """Trace anew, with what stands for the call's traced inputs."""
+        compiled, args, kwargs = self._place(call, leaves, self._new_jits())
+        return compiled.trace(*args, **kwargs)
 
     def _new_jits(self):
         """Make the functions to compile: for traced inputs alone, and with something static beside them."""
@@ -200,8 +223,7 @@ class Fusion(Generic[P, R]):
         try:
             call = prepare_call(self.func, args, kwargs)
             with jax.enable_x64(call.x64):
-                compiled, args, kwargs = self._place(call, self._fit(call), self._new_jits())
-                return explain_traced(self.name, compiled.trace(*args, **kwargs))
+                return explain_traced(self.name, self._trace(call, self._fit(call)))
         except Exception as error:
             raise_translated(error, self.name)
 
@@ -210,6 +232,8 @@ class Fusion(Generic[P, R]):
         for compiled in (*self._jits, self._inner_jit):
             compiled.clear_cache()
         self._met.clear()
+        if self._padding:
+            self._padding.clear()
 
     def __get__(self, instance, owner=None):
         return self if instance is None else BoundFusion(self, instance)
@@ -218,7 +242,11 @@ class Fusion(Generic[P, R]):
         found = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):
             found = getattr(found, part, None)
-        return self.__qualname__ if found is self else (Fusion, (self.func, self.name))
+        return (
+            self.__qualname__
+            if found is self
+            else (Fusion, (self.func, self.name, self._padding is not None))
+        )
 
     def __repr__(self) -> str:
         return f"<Fusion {self.name!r}>"
@@ -260,13 +288,84 @@ def _named(name, body):
 
 
 @overload
-def fuse(func: Callable[P, R], /, kernel_name: str | None = None) -> Fusion[P, R]: ...
+def fuse(func: Callable[P, R], /, kernel_name: str | None = None, *, pad: bool = False) -> Fusion[P, R]: ...
 @overload
-def fuse(kernel_name: str | None = None) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
+def fuse(
+    kernel_name: str | None = None, *, pad: bool = False
+) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
 
 
-def fuse(func: Any = None, /, kernel_name: str | None = None):
-    """Compile ``func`` into few kernels with `jax.jit`.
+def fuse(func: Any = None, /, kernel_name: str | None = None, *, pad: bool = False):
+    """Compile a function into few kernels, as cupy.fuse does, with `jax.jit` underneath.
+
+    ``@fuse``, ``@fuse()``, ``@fuse("name")``, ``@fuse(kernel_name="name")`` and ``fuse(function)`` work
+    on functions, lambdas, `functools.partial` objects and methods. The first call with new shapes, dtypes
+    or static arguments compiles, further ones run what was compiled. Unlike cupy.fuse, arrays are
+    immutable, keyword arguments work, and with only NumPy arguments the function still runs on JAX and
+    returns jax arrays.
+
+    Parameters
+    ----------
+    func : callable
+        The function to compile, written with jaxapi's functions and operators on arrays of any shape. A call
+        takes
+
+        - arrays of JAX, NumPy, CuPy, PyTorch and others; their dtypes are kept, 64-bit ones also with x64
+          off: a call with any 64-bit argument runs in 64-bit mode as a whole;
+        - Python bool, int, float and complex, which are inputs too: a new value does not compile again.
+          They are weakly typed by JAX's promotion rules (``1 + mu * dt * phi`` stays float32), as
+          literals are; NumPy scalars and 0-d arrays keep their dtype;
+        - a list or nested list of numbers, which becomes an array;
+        - None, and other containers (tuples, dicts, lists of arrays, registered pytrees) of all these;
+        - callables, strings and dtypes, which are static: another one compiles again. A lambda written in the
+          call is another one each time.
+    kernel_name : str, optional
+        Name of the compiled module, ``jit_<name>`` in a profile; by default the function's name.
+    pad : bool, default False
+        For many lengths: pad arrays of 64 to 2**20 rows on the host to the next power of two, so that all
+        lengths of an octave share one program; a length that comes 32 times gets its own. Only for
+        functions that treat each row (the first axis) alone: element-wise ones, reductions over other
+        axes. This is proved on a trace with a symbolic length, and anything else is a TypeError. Such
+        calls wait for their result.
+
+    Returns
+    -------
+    Fusion
+        Called like ``func``; has ``func``, ``name``, ``explain(*args)`` (what XLA made of it) and
+        ``clear_cache()``. Results are jax arrays in the containers in which ``func`` returned them.
+
+    Raises
+    ------
+    TypeError
+        If the function branches on a traced value, returns nothing, assigns to a subscript, passes ``out=``,
+        calls a NumPy function on a traced array, or loses the result of an augmented assignment to a
+        parameter (``x += y`` without a later use of ``x``; ``x += y; return x`` is right). The message names
+        the line and the remedy.
+    ValueError
+        If shapes do not broadcast; both are named. `numpy.exceptions.AxisError` if an axis is out of bounds.
+    OverflowError
+        If a Python int argument does not fit the integer dtype of an array that it meets in the function,
+        as in NumPy. The compiled function is kept. A larger int that meets floating-point arrays alone is
+        passed as a float.
+
+    Notes
+    -----
+    Works inside `jax.jit`, `jax.vmap`, `jax.grad` and other fused functions, and from many threads.
+
+    Some mistakes show in no trace, and are not found: a literal that does not fit wraps (``x + 300`` for
+    int8), as does a Python int after arithmetic (``x + 2 * n``); an int that the function converts itself
+    counts as meeting that dtype; a static index out of range is clamped; an augmented assignment to an
+    alias of a parameter, in a helper, or in a function with ``try`` or ``with`` is not seen. Inside
+    another JAX transformation with x64 off, Python floats that meet float64 there are rounded to float32
+    first.
+
+    In a method, array, float and complex attributes of ``self`` are inputs and changed ints, bools and
+    strings compile again; other attributes count as constants by their ``==`` and hash.
+
+    References
+    ----------
+    .. [1] cupy.fuse, https://docs.cupy.dev/en/stable/reference/generated/cupy.fuse.html
+    .. [2] NEP 50, https://numpy.org/neps/nep-0050-scalar-promotion.html
 
     Examples
     --------
@@ -274,13 +373,20 @@ def fuse(func: Any = None, /, kernel_name: str | None = None):
     >>> @xp.fuse
     ... def scaled_sum(x, y, a):
     ...     return a * x + y
-    >>> scaled_sum(xp.asarray([1.0, 2.0]), xp.asarray([3.0, 4.0]), 2.0)
-    Array([5., 8.], dtype=float32)
+    >>> x = xp.asarray([1.0, 2.0], dtype=xp.float32)
+    >>> print(scaled_sum(x, x, 2.0))
+    [3. 6.]
+    >>> scaled_sum
+    <Fusion 'scaled_sum'>
+    >>> fill = xp.fuse(lambda mask, points: xp.where(mask[:, xp.newaxis], xp.inf, points))
+    >>> print(fill([True, False], [[1.0, 2.0], [3.0, 4.0]]))
+    [[inf inf]
+     [ 3.  4.]]
     """
     if isinstance(func, str):
         func, kernel_name = None, func
     if func is None:
-        return lambda f: Fusion(f, kernel_name)
+        return lambda f: Fusion(f, kernel_name, pad)
     if not callable(func):
         raise TypeError(f"fuse takes a function, got {type(func).__name__}")
-    return Fusion(func, kernel_name)
+    return Fusion(func, kernel_name, pad)

@@ -96,6 +96,8 @@ def convert_leaf(leaf):
     """
     if isinstance(leaf, jax.Array) or type(leaf) in (bool, int, float, complex):
         return leaf
+    if type(leaf) is np.ulonglong:  # where this is another type than np.uint64, jax does not know it
+        return np.uint64(leaf)
     if isinstance(leaf, np.generic) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
         return leaf
     if isinstance(leaf, (int, float, complex)):  # subclasses such as IntEnum

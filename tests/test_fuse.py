@@ -1,5 +1,12 @@
 """`fuse`: forms, scalars, arguments, composition; NumPy is the oracle."""
 
+import copy
+import enum
+import functools
+import inspect
+import pickle
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,6 +76,404 @@ class TestScalars:
         mask = np.array([True, False])
         f = fuse(lambda mask, x: xp.where(mask[:, xp.newaxis], inf, x))
         same(f(mask, X), np.where(mask[:, None], np.float32(inf), X))
+
+
+INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64]
+
+
+class TestPythonIntegers:
+    @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.__name__)
+    def test_bounds_are_numpys_and_nothing_compiles_again(self, dtype, x64):
+        traces = []
+
+        @fuse
+        def f(x, n):
+            traces.append(n)
+            return x + n
+
+        x = np.zeros(2, dtype)
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        for good in (1, high, low, high - 1):
+            same(f(x, good), x + dtype(good))
+        for bad in (high + 1, low - 1, 10**30):
+            with pytest.raises(OverflowError, match=f"Python integer {bad} out of bounds for {x.dtype}"):
+                f(x, bad)
+            with pytest.raises(OverflowError):
+                f(x, n=bad)
+        assert len(traces) == 2  # positional and by keyword
+
+    def test_first_call_with_a_bad_value(self):
+        f = fuse(lambda x, n: x + n)
+        for _ in range(2):
+            with pytest.raises(OverflowError, match="out of bounds for int8"):
+                f(np.zeros(2, np.int8), 128)
+        same(f(np.zeros(2, np.int16), 128), np.full(2, 128, np.int16))
+        with pytest.raises(OverflowError, match="out of bounds for int8"):
+            f(np.zeros(2, np.int8), 128)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x, n: xp.where(x > 0, x, n),
+            lambda x, n: xp.clip(x, 0, n),
+            lambda x, n: jax.lax.cond(x[0] > 0, lambda: x + n, lambda: x),
+            lambda x, n: jax.lax.fori_loop(0, 2, lambda i, c: c * n, x),
+            lambda x, n: jax.lax.while_loop(lambda c: c[0] > n, lambda c: c - 1, x),
+            lambda x, n: jax.lax.scan(lambda c, _: (c + n, None), x, length=2)[0],
+            lambda x, n: jax.jit(lambda y, m: y - m)(x, n),
+            lambda x, n: fuse(lambda y, m: y - m)(x, n),
+            lambda x, n: x + xp.asarray(n, dtype=xp.int8),
+        ],
+        ids=["where", "clip", "cond", "fori", "while", "scan", "jit", "fuse", "asarray"],
+    )
+    def test_wherever_the_dtype_is_met(self, function):
+        f = fuse(function)
+        x = np.ones(2, np.int8)
+        assert f(x, 1).dtype == np.int8
+        with pytest.raises(OverflowError, match="Python integer 300 out of bounds for int8"):
+            f(x, 300)
+
+    def test_large_ints_meet_floats_as_in_numpy(self):
+        f = fuse(lambda x, n: x * n)
+        for n in (2**31, 2**40, -(2**70)):
+            same(f(X, n), X * np.float32(n))
+        same(f(X.astype(np.float64), 2**1000), X.astype(np.float64) * 2.0**1000)
+
+    def test_a_default_integer_that_is_too_large(self):
+        with pytest.raises(OverflowError, match="Python integer 1180591620717411303424 out of bounds"):
+            fuse(lambda x, n: x[0] + xp.sin(n + 1))(X, 2**70)
+
+    def test_unused_and_in_containers(self):
+        same(fuse(lambda x, n: x + 1)(X, 2**80), X + 1)
+        f = fuse(lambda x, p: x + p["n"])
+        same(f(np.zeros(2, np.int8), {"n": 127}), np.full(2, 127, np.int8))
+        with pytest.raises(OverflowError, match="out of bounds for int8"):
+            f(np.zeros(2, np.int8), {"n": 128})
+
+    def test_int_enum(self):
+        class Color(enum.IntEnum):
+            RED = 300
+
+        f = fuse(lambda x, n: x + n)
+        same(f(np.zeros(2, np.int16), Color.RED), np.full(2, 300, np.int16))
+        with pytest.raises(OverflowError):
+            f(np.zeros(2, np.int8), Color.RED)
+
+    def test_threads(self):
+        f = fuse(lambda x, n: x + n)
+        failures = []
+
+        def work(seed):
+            dtype = [np.int8, np.int16, np.uint8, np.int32][seed % 4]
+            try:
+                for shape in range(1, 4):
+                    x = jnp.zeros(shape, dtype)
+                    for n in (200, 100, 70_000, -1):
+                        fits = np.iinfo(dtype).min <= n <= np.iinfo(dtype).max
+                        try:
+                            result = f(x, n)
+                        except OverflowError:
+                            assert not fits
+                        else:
+                            assert fits
+                            assert (np.asarray(result) == n).all()
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+
+
+class TestArguments:
+    def test_lists_become_arrays(self, x64):
+        f = fuse(lambda x, y: x.sum() + y)
+        default = np.float64 if x64 else np.float32
+        same(f([[1.0, 2.0], [3.0, 4.0]], [1, 2]), np.array([11.0, 12.0], default))
+        assert f([True, False], 0.5).dtype == default
+
+    def test_other_containers_are_pytrees(self):
+        f = fuse(lambda p, xs: {"a": p["w"] @ xs[0], "b": (xs[1], None), "n": p["s"] * xs[1]})
+        result = f({"w": X, "s": 2.0}, [X.T, X])
+        assert set(result) == {"a", "b", "n"}
+        same(result["a"], X @ X.T)
+        same(result["b"][0], X)
+        assert result["b"][1] is None
+        same(result["n"], 2 * X)
+
+    def test_none_and_keywords(self):
+        f = fuse(lambda x, y=None, *, z=1.0: x * z if y is None else x + y * z)
+        same(f(X), X)
+        same(f(X, None, z=3.0), 3 * X)
+        same(f(X, y=X, z=2.0), 3 * X)
+        same(f(z=2.0, x=X), 2 * X)
+
+    def test_strings_and_dtypes_are_static(self):
+        f = fuse(lambda x, mode, dtype: (x * 2 if mode == "double" else x).astype(dtype))
+        same(f(X, "double", xp.int32), 2 * X.astype(np.int32))
+        same(f(X, "single", np.dtype("int16")), X.astype(np.int16))
+
+    def test_equal_statics_of_different_type_are_told_apart(self):
+        f = fuse(lambda x, o: x.astype(o))
+        assert f(X, "float16").dtype == f(X, np.dtype("float16")).dtype == np.float16
+
+    def test_closures_and_partial(self):
+        bound = functools.partial(lambda x, axis: xp.sum(x, axis=axis), axis=1)
+        same(fuse(bound)(X), X.sum(1))
+        offset = np.float32(3)
+        same(fuse(lambda x: x + offset + X)(X), 2 * X + 3)
+
+    def test_torch_and_masked(self):
+        torch = pytest.importorskip("torch")
+        same(fuse(lambda x, y: x + y)(torch.arange(6.0).reshape(2, 3), X), 2 * X)
+        wide = torch.arange(6.0, dtype=torch.float64) / 3
+        same(fuse(lambda x: x * 0.1)(wide), wide.numpy() * 0.1)
+
+    def test_unusual_numpy(self):
+        f = fuse(lambda x: x + 1)
+        same(f(X.astype(">f4")), X + 1)
+        same(f(X[::-1, ::2]), X[::-1, ::2] + 1)
+        same(f(np.ulonglong(3)), np.uint64(4))
+        same(f(np.int16(3)), np.int16(4))
+
+    def test_numpy_scalars_are_not_weak(self, x64):
+        f = fuse(lambda x, a: x * a)
+        assert f(X, 2.0).dtype == np.float32
+        assert f(X, np.float64(2)).dtype == np.float64
+        assert f(X.astype(np.int16), np.int32(2)).dtype == np.int32
+        assert f(X.astype(np.int16), 2).dtype == np.int16
+        assert f(X, 2j).dtype == np.complex64
+        assert f(X.astype(np.int16), True).dtype == np.int16
+
+    def test_64_bit_digits_stay(self, x64):
+        exact = np.array([2**53 + 1, -(2**62) + 1])
+        same(fuse(lambda x: x - 1)(exact), exact - 1)
+        third = np.array([1 / 3])
+        for value in (third, jnp.asarray(1.0), third):  # a wide call, a default one, a wide one
+            result = fuse(lambda x, a: x * a)(value, 0.1)
+            if value is third:
+                assert float(result[0]) == 1 / 3 * 0.1
+        f = fuse(lambda x, a: x * a)
+        for value in (X, third, X, third):
+            same(f(value, 0.1), value * value.dtype.type(0.1))
+
+    def test_no_array_is_needed(self):
+        same(fuse(lambda: xp.arange(3))(), np.arange(3, dtype=fuse(lambda: xp.arange(3))().dtype))
+        assert fuse(lambda x: ())(X) == ()
+        same(fuse(lambda x, y: x + y)(1.5, 2.0), np.asarray(3.5, fuse(lambda x: x)(1.5).dtype))
+
+
+class TestFunctions:
+    def test_reductions(self):
+        x = X.reshape(1, 2, 3)
+
+        def f(x, xp):
+            total = xp.sum(x, axis=(0, 2), keepdims=True)
+            return x / total, xp.max(x), xp.prod(x, axis=1), xp.any(x > 3, axis=-1), xp.min(total) - xp.sum(x)
+
+        for actual, expected in zip(fuse(lambda x: f(x, xp))(x), f(x, np), strict=True):
+            same(actual, np.asarray(expected))
+        assert fuse(lambda x: xp.sum(x, dtype=xp.float64))(X).dtype == np.float64
+
+    def test_weak_literals(self):
+        mu, dt = 0.3, 2
+        same(fuse(lambda phi: 1 + mu * dt * phi)(X), (1 + np.float32(mu * dt) * X).astype(np.float32))
+        assert fuse(lambda x: x * 2.5 + xp.inf)(X.astype(np.float16)).dtype == np.float16
+
+    def test_slices_newaxis_and_clip(self):
+        f = fuse(lambda x: xp.clip(x[:, ::-1, xp.newaxis][..., 0], 1, 4) - x[:, :1])
+        same(f(X), np.clip(X[:, ::-1], 1, 4) - X[:, :1])
+
+    def test_augmented_assignment_that_is_returned(self):
+        def f(x, y):
+            x += y
+            x *= 2
+            return x
+
+        before = X.copy()
+        same(fuse(f)(X, X), 4 * before)
+        np.testing.assert_array_equal(X, before)
+
+
+class TestComposition:
+    def test_inside_transformations(self, x64):
+        f = fuse(lambda x, a: xp.sum(xp.sin(x) * a))
+        x = jnp.linspace(0.0, 1.0, 4)
+        np.testing.assert_allclose(jax.grad(f)(x, 2.0), 2 * np.cos(x), rtol=1e-6)
+        np.testing.assert_allclose(jax.jit(f)(x, 2.0), f(x, 2.0), rtol=1e-6)
+        np.testing.assert_allclose(jax.vmap(f, in_axes=(0, None))(x[:, None], 2.0), 2 * np.sin(x), rtol=1e-6)
+        np.testing.assert_allclose(jax.jacfwd(jax.grad(f))(x, 1.0), np.diag(-np.sin(x)), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(fuse(jax.grad(f))(x, 2.0), 2 * np.cos(x), rtol=1e-6)
+
+    def test_gradient_of_wide_input(self, x64):
+        x = xp.asarray(np.array([1 / 3, 2 / 3]))
+        gradient = jax.grad(fuse(lambda x: xp.sum(x * x * x)))(x)
+        assert gradient.dtype == np.float64
+        np.testing.assert_allclose(gradient, 3 * np.asarray(x) ** 2, rtol=1e-14)
+
+    def test_nesting(self):
+        inner = fuse(lambda x, y: (x - y * 2, x + y))
+
+        @fuse
+        def outer(x, y):
+            a, b = inner(x + y * 2, y * 3)
+            return a - b * inner(x - 2, -y)[0]
+
+        x, y = X, X + 1
+        same(outer(x, y), (x + 2 * y - 6 * y) - (x + 5 * y) * (x - 2 + 2 * y))
+
+    def test_threads_share_one_function(self):
+        f = fuse(lambda x, y: x + y * 2)
+        wide = [X.astype(np.float64), X.astype(np.int64), X]
+        out = [None] * 30
+
+        def work(i):
+            out[i] = f(wide[i % 3], wide[i % 3])
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i, result in enumerate(out):
+            same(result, wide[i % 3] * 3)
+
+    def test_name_in_the_compiled_module(self):
+        f = fuse(axpy, kernel_name="visible")
+        assert "jit_visible" in jax.jit(f).lower(X, X, 1.0).as_text() or "visible" in str(
+            jax.make_jaxpr(f)(X, X, 1.0)
+        )
+
+    def test_clear_cache_traces_again(self):
+        traces = []
+        f = fuse(lambda x, n: traces.append(n) or x + n)
+        for _ in range(2):
+            f(X, 1)
+        assert len(traces) == 1
+        f.clear_cache()
+        f(X, 1)
+        assert len(traces) == 2
+
+
+module_level = fuse(axpy)
+
+
+@fuse
+def decorated(x):
+    """Document the function."""
+    return x + 1
+
+
+class TestAsAFunction:
+    def test_signature_and_documentation(self):
+        assert inspect.signature(module_level) == inspect.signature(axpy)
+        assert decorated.__doc__ == "Document the function."
+        assert decorated.__module__ == __name__
+
+    def test_pickle_and_copy(self):
+        assert pickle.loads(pickle.dumps(decorated)) is decorated
+        assert copy.deepcopy(decorated) is decorated
+        other = pickle.loads(pickle.dumps(module_level))
+        same(other(X, X, 1.0), 2 * X)
+
+
+class Model:
+    """Has every kind of attribute."""
+
+    def __init__(self):
+        self.weights = X
+        self.scale = 2.0
+        self.repeats = 1
+        self.mode = "plain"
+        self.options = {"shift": 0.5}
+
+    @fuse
+    def predict(self, x):
+        for _ in range(self.repeats):
+            x = x + self.weights * self.scale
+        return x + self.options["shift"] if self.mode == "plain" else x
+
+    @fuse
+    def spoil(self, x):
+        self.scale = x
+        return x
+
+    @property
+    @fuse
+    def total(self):
+        return xp.sum(self.weights) * self.scale
+
+    @staticmethod
+    @fuse
+    def free(x):
+        return x + 1
+
+    @classmethod
+    @fuse
+    def of_class(cls, x):
+        return x + len(cls.__name__)
+
+
+class TestMethods:
+    def test_attributes_are_seen_when_they_change(self):
+        model = Model()
+        same(model.predict(X), X + 2 * X + 0.5)
+        model.scale, model.weights = 3.0, X + 1
+        same(model.predict(X), X + 3 * (X + 1) + 0.5)
+        model.repeats = 2
+        same(model.predict(X), X + 6 * (X + 1) + 0.5)
+        model.options["shift"] = 1.5
+        same(model.predict(X), X + 6 * (X + 1) + 1.5)
+        model.mode = "other"
+        same(model.predict(x=X), X + 6 * (X + 1))
+        same(Model.predict(model, X), X + 6 * (X + 1))
+
+    def test_a_changed_float_does_not_compile_again(self):
+        traces = []
+
+        class Counted:
+            scale = 0.0
+
+            @fuse
+            def of(self, x):
+                traces.append(x)
+                return x * self.scale
+
+        counted = Counted()
+        for scale in (1.0, 2.0, 3.0):
+            counted.scale = scale
+            same(counted.of(X), X * scale)
+        assert len(traces) == 1
+
+    def test_property_static_and_class_method(self):
+        model = Model()
+        np.testing.assert_allclose(model.total, 30)
+        same(model.free(X), X + 1)
+        same(Model.of_class(X), X + 5)
+
+    def test_slots(self):
+        class Slotted:
+            __slots__ = ("scale",)
+
+            @fuse
+            def of(self, x):
+                return x * self.scale
+
+        slotted = Slotted()
+        for slotted.scale in (2.0, 3.0):
+            same(slotted.of(X), X * slotted.scale)
+
+    def test_assigning_attributes_is_refused(self):
+        with pytest.raises(TypeError, match=r"assigned self\.scale.*return the new value"):
+            Model().spoil(X)
+
+    def test_bound_repr_and_name(self):
+        bound = Model().predict
+        assert bound.__name__ == "predict"
+        assert repr(bound).startswith("<bound Fusion 'predict' of ")
 
 
 def test_static_callables_and_none():

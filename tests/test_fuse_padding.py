@@ -1,0 +1,131 @@
+"""`fuse(pad=True)`: right for every length where rows are alone, refused elsewhere."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi as xp
+from jaxapi import fuse
+
+LENGTHS = [1, 2, 5, 127, 128, 129, 200, 1000]
+
+
+def rows(n, columns=3):
+    return np.random.default_rng(n).standard_normal((n, columns)).astype(np.float32)
+
+
+ROW_WISE = {
+    "map": lambda x, w: 1 + 0.5 * x * x,
+    "many": lambda x, w: (xp.hypot(x, x), {"a": xp.floor_divide(x, 2.0), "b": xp.clip(x, 0, 1) > 0.5}, None),
+    "where": lambda x, w: xp.where(x[:, 0][:, xp.newaxis] > 0, xp.inf, x),
+    "norms": lambda x, w: x / xp.sqrt(xp.sum(x * x, axis=1, keepdims=True)),
+    "matmul": lambda x, w: x @ w,
+    "sort": lambda x, w: xp.sort(x, axis=1) + xp.cumulative_sum(x, axis=1),
+    "argmax": lambda x, w: xp.argmax(x, axis=1),
+    "concat": lambda x, w: xp.concat([x, -x], axis=1),
+    "reshape": lambda x, w: xp.reshape(x, (x.shape[0], 1, 3)),
+    "count": lambda x, w: x + xp.arange(x.shape[0], dtype=xp.float32)[:, xp.newaxis],
+    "without rows": lambda x, w: (x, w @ w.T, 2.0),
+}
+
+
+@pytest.mark.parametrize("function", ROW_WISE.values(), ids=ROW_WISE)
+def test_equals_the_exact_program(function):
+    padded, exact = fuse(function, pad=True), fuse(function)
+    w = rows(3, 2)
+    for n in (65, 129, 200):
+        x = rows(n)
+        actual, expected = padded(x, w), exact(x, w)
+        assert jax.tree.structure(actual) == jax.tree.structure(expected)
+        for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+            assert isinstance(a, jax.Array)
+            assert a.dtype == e.dtype
+            np.testing.assert_allclose(a, e, rtol=1e-6)
+
+
+ACROSS_ROWS = {
+    "sum": lambda x: xp.sum(x),
+    "sum of rows": lambda x: x - xp.sum(x, axis=0),
+    "mean": lambda x: x - xp.mean(x, axis=0),
+    "number of rows": lambda x: x / x.shape[0],
+    "branch on it": lambda x: x if x.shape[0] > 100 else -x,
+    "flip": lambda x: xp.flip(x, axis=0),
+    "sort": lambda x: xp.sort(x, axis=0),
+    "cumulative": lambda x: xp.cumulative_sum(x, axis=0),
+    "concat": lambda x: xp.concat([x, x]),
+    "slice": lambda x: x[1:],
+    "one row": lambda x: x - x[0],
+    "transpose": lambda x: x.T,
+    "products": lambda x: x @ x.T,
+    "flatten": lambda x: xp.reshape(x, (-1,)),
+    "roll": lambda x: xp.roll(x, 1, axis=0),
+    "linspace": lambda x: x[:, 0] * xp.linspace(0, 1, x.shape[0]),
+    "loop": lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c + xp.max(c), x),
+    "random": lambda x: x + jax.random.normal(jax.random.key(0), x.shape),
+    "inside a jit": lambda x: jax.jit(lambda y: y - xp.max(y))(x),
+}
+
+
+@pytest.mark.parametrize("function", ACROSS_ROWS.values(), ids=ACROSS_ROWS)
+def test_rows_that_meet_are_refused(function):
+    with pytest.raises(TypeError, match=r"cannot be padded: .*leave it out"):
+        fuse(function, pad=True)(rows(200))
+
+
+def test_few_programs_for_many_lengths():
+    traces = []
+    f = fuse(lambda x, a: traces.append(x.shape) or x * a, kernel_name="few", pad=True)
+    for n in range(130, 512, 7):
+        x = rows(n)
+        np.testing.assert_allclose(f(x, float(n)), x * np.float32(n), rtol=1e-6)
+    assert len(traces) == 3  # the proof, 256 rows, 512 rows
+
+
+def test_a_length_that_repeats_gets_its_own_program():
+    shapes = []
+    f = fuse(lambda x: shapes.append(x.shape[0]) or x + 1, pad=True)
+    x = rows(200)
+    for _ in range(40):
+        np.testing.assert_array_equal(f(x), x + 1)
+    assert shapes[-1] == 200
+    assert 256 in shapes
+
+
+def test_every_length_and_kind_of_argument():
+    f = fuse(lambda x, y, n, g: g(x) + y[:, xp.newaxis] * n, kernel_name="kinds", pad=True)
+    for n in LENGTHS:
+        x, y = rows(n), np.arange(n, dtype=np.int8)
+        np.testing.assert_allclose(f(jnp.asarray(x), y, 3, xp.abs), np.abs(x) + y[:, None] * 3, rtol=1e-6)
+    with pytest.raises(OverflowError, match="int8"):
+        f(x, y, 300, xp.abs)
+
+
+def test_the_weights_are_not_the_rows():
+    w = rows(100, 100)
+    f = fuse(lambda w, x: x @ w, pad=True)
+    for n in (70, 90, 130, 140):
+        x = rows(n, 100)
+        np.testing.assert_allclose(f(w, x), x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_wide_arrays_stay_wide(x64):
+    x = np.arange(300) / 3
+    result = fuse(lambda x: x * 0.1, pad=True)(x)
+    np.testing.assert_array_equal(np.asarray(result), x * 0.1)
+
+
+def test_errors_of_the_function_are_its_own():
+    with pytest.raises(ValueError, match="broadcast"):
+        fuse(lambda x: x + xp.ones(7), pad=True)(rows(200))
+    with pytest.raises(TypeError, match="Python scalar"):
+        fuse(lambda x: x if x[0, 0] > 0 else -x, pad=True)(rows(200))
+
+
+def test_composes():
+    f = fuse(lambda x: xp.sin(x), pad=True)
+    x = jnp.asarray(rows(200))
+    np.testing.assert_allclose(jax.jit(f)(x), np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(x), np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(fuse(lambda x: f(x) + 1, pad=True)(x), np.sin(x) + 1, rtol=1e-5)
+    assert repr(f) == "<Fusion '<lambda>'>"
