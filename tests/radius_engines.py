@@ -1,21 +1,27 @@
-"""A fixture for every test of the radius searches: each engine in turn."""
+"""Fixtures that run a test of the radius searches on one engine after another."""
 
-import jax
 import pytest
 
-from jaxapi.spatial import _build, _engines, _neighbours, _queries
+from jaxapi.spatial import _engines, _neighbours
 
-__all__ = ["radius_engine"]
+__all__ = ["radius_engine", "radius_kernel"]
 
 
-@pytest.fixture(params=["scipy", "lax", "interpret"])
+@pytest.fixture(params=["natural", "lax"])
 def radius_engine(request, monkeypatch):
-    """Search by radius with SciPy, in pure lax, and with the GPU kernels in Pallas's interpret mode."""
-    if request.param != "scipy":
+    """Search with the device's own engine (SciPy on the CPU) and in pure lax."""
+    return use(request.param, monkeypatch)
+
+
+@pytest.fixture(params=["natural", "lax", "interpret"])
+def radius_kernel(request, monkeypatch):
+    """Do the same, and run the GPU kernels in Pallas's interpret mode, which takes long to compile."""
+    return use(request.param, monkeypatch)
+
+
+def use(name, monkeypatch):
+    """Have one engine do all radius searches of concrete arrays."""
+    if name != "natural":
         monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-        monkeypatch.setattr(_neighbours, "engine_of", lambda data: request.param)
-        monkeypatch.setattr(_queries, "_build", BUILD)
-    return request.param
-
-
-BUILD = jax.jit(_build.build)
+        monkeypatch.setattr(_neighbours, "engine_of", lambda data: name)
+    return name

@@ -21,7 +21,7 @@ from ._tree import Tree
 __all__ = ["bin_counts", "fill", "tally"]
 
 PACKET = 32  # lanes that walk together, one warp
-GROUP = 8  # slots of a leaf that are measured before any of them is looked at
+CHUNKS = 8, 4, 2, 1  # slots measured at once: a tile (chunk, PACKET) is as many registers a lane
 
 
 def tally(
@@ -44,15 +44,12 @@ def tally(
             return wanted & ~whole, counts + jnp.where(wanted & whole, members_ref[node], 0)
 
         def visit(leaf, counts):
-            def group(number, counts):
-                first = leaf * view.size + number * view.group
-                for slot in range(view.group):
-                    hit = view.distance(tree_refs, packet, first + slot) <= packet.bound
-                    hit = view.related(hit, packet, first + slot, relation)
-                    counts = counts + hit.astype(jnp.int32)
-                return counts
+            def chunk(slot, counts):
+                hit = view.distances(tree_refs, packet, slot) <= packet.bound[None]
+                hit = view.related(hit, packet, slot, relation)
+                return counts + jnp.sum(hit.astype(jnp.int32), axis=0, dtype=jnp.int32)
 
-            return view.groups(group, counts)
+            return view.chunks(leaf, chunk, counts)
 
         out_ref[lane] = walk(view.leaves, enter, visit, jnp.zeros((PACKET,), jnp.int32))
 
@@ -93,27 +90,25 @@ def fill(
             return view.may_reach(tree_refs, packet, node, relation), position
 
         def visit(leaf, position):
-            def group(number, position):
-                first = leaf * view.size + number * view.group
-                found = [view.distance(tree_refs, packet, first + slot) for slot in range(view.group)]
-                nearest = found[0]
-                for other in found[1:]:
-                    nearest = jnp.minimum(nearest, other)
+            def chunk(slot, position):
+                found = view.distances(tree_refs, packet, slot)
+                hits = view.related(found <= packet.bound[None], packet, slot, relation)
+                rows = jnp.broadcast_to(rows_ref[pl.ds(slot, view.chunk)][:, None], hits.shape)
 
                 def write(position):
-                    for slot in range(view.group):
-                        hit = view.related(found[slot] <= packet.bound, packet, first + slot, relation)
+                    for i in range(view.chunk):
+                        hit = picked(hits.astype(jnp.int32), i) > 0
                         kept = hit & (position < end)
                         place = jnp.where(kept, position, size)
-                        row = jnp.full((PACKET,), rows_ref[first + slot], rows_out.dtype)
-                        triton.store(rows_out.at[place], row, mask=kept)
-                        triton.store(distances_out.at[place], root(found[slot], p) / scale, mask=kept)
+                        triton.store(rows_out.at[place], picked(rows, i), mask=kept)
+                        distance = root(picked(found, i), p) / scale
+                        triton.store(distances_out.at[place], distance, mask=kept)
                         position = position + hit.astype(position.dtype)
                     return position
 
-                return lax.cond(some(nearest <= packet.bound), write, lambda position: position, position)
+                return lax.cond(some(hits), write, lambda position: position, position)
 
-            return view.groups(group, position)
+            return view.chunks(leaf, chunk, position)
 
         walk(view.leaves, enter, visit, start_ref[lane])
 
@@ -159,18 +154,14 @@ def bin_counts(
             )
 
         def visit(leaf, sums):
-            def group(number, sums):
-                first = leaf * view.size + number * view.group
-                for slot in range(view.group):
-                    found = view.distance(tree_refs, packet, first + slot)
-                    weight = jnp.full((PACKET,), weights_ref[first + slot], weights.dtype)
-                    sums = tuple(
-                        s + jnp.where(found <= bound, weight, jnp.zeros_like(weight))
-                        for s, bound in zip(sums, bounds, strict=True)
-                    )
-                return sums
+            def chunk(slot, sums):
+                found = view.distances(tree_refs, packet, slot)
+                share = jnp.broadcast_to(weights_ref[pl.ds(slot, view.chunk)][:, None], found.shape)
+                inside = (jnp.where(found <= bound, share, jnp.zeros_like(share)) for bound in bounds)
+                shares = (jnp.sum(each, axis=0, dtype=weights.dtype) for each in inside)
+                return tuple(s + share for s, share in zip(sums, shares, strict=True))
 
-            return view.groups(group, sums)
+            return view.chunks(leaf, chunk, sums)
 
         zero = jnp.zeros((PACKET,), weights.dtype)
         sums = walk(view.leaves, enter, visit, (zero,) * bins)
@@ -190,7 +181,7 @@ class View:
         self.axes, self.slots = tree.points.shape
         self.leaves = tree.lower.shape[1] // 2
         self.size = self.slots // self.leaves
-        self.group = next(g for g in range(GROUP, 0, -1) if self.size % g == 0)
+        self.chunk = next(c for c in CHUNKS if self.size % c == 0)
         self.below, self.above = slack(tree.points.dtype)
         lengths = jnp.zeros(1, tree.points.dtype) if box is None else (box * tree.scale)
         self.periodic = box is not None
@@ -224,10 +215,10 @@ class View:
         """Return each axis's period, None where there is no periodic box."""
         return [refs[3 * self.axes][a] if self.periodic else None for a in range(self.axes)]
 
-    def distance(self, refs, packet, slot):
-        """Return the power distance from each lane to a slot."""
+    def distances(self, refs, packet, slot):
+        """Return the power distances from each lane to the slots of a chunk: (chunk, PACKET)."""
         return self.sum_axes(
-            axis_distance(x, refs[a][slot], length)
+            axis_distance(x[None], refs[a][pl.ds(slot, self.chunk)][:, None], length)
             for a, (x, length) in enumerate(zip(packet.points, self.lengths(refs), strict=True))
         )
 
@@ -267,15 +258,27 @@ class View:
             wanted &= last_slot(node, self.leaves, self.slots) > jnp.min(packet.own)
         return wanted
 
-    def related(self, hit, packet, slot, relation):
-        """Keep the hits that the lanes may report."""
+    def related(self, hits, packet, slot, relation):
+        """Keep those hits of a chunk that the lanes may report."""
         if relation == "any":
-            return hit
-        return hit & (slot > packet.own if relation == "later" else slot != packet.own)
+            return hits
+        slots = slot + lax.broadcasted_iota(jnp.int32, hits.shape, 0)
+        own = packet.own[None]
+        return hits & (slots > own if relation == "later" else slots != own)
 
-    def groups(self, group, state):
-        """Go through a leaf a group of slots at a time."""
-        return lax.fori_loop(jnp.int32(0), jnp.int32(self.size // self.group), group, state)
+    def chunks(self, leaf, take, state):
+        """Go through a leaf a chunk at a time."""
+
+        def step(number, state):
+            return take(leaf * self.size + number * self.chunk, state)
+
+        return lax.fori_loop(jnp.int32(0), jnp.int32(self.size // self.chunk), step, state)
+
+
+def picked(tile, i: int):
+    """Return row `i` of a tile: no instruction, since each lane holds a column in registers."""
+    here = lax.broadcasted_iota(jnp.int32, tile.shape, 0) == i
+    return jnp.sum(jnp.where(here, tile, jnp.zeros_like(tile)), axis=0, dtype=tile.dtype)
 
 
 def walk(leaves: int, enter, visit, state):

@@ -77,9 +77,7 @@ def fill(tree: Tree, lanes: Lanes, start: Array, stop: Array, box, *, size: int,
     return lax.fori_loop(0, packets.bound.shape[0], one, (rows, distances))
 
 
-def bin_counts(
-    tree: Tree, lanes: Lanes, radii: Array, weights: Array, *, p: float, box: Array | None
-) -> Array:
+def bin_counts(tree: Tree, lanes: Lanes, radii: Array, weights: Array, box, *, p: float) -> Array:
     """Sum the slots' weights (N,) within each of the ``radii``, scaled powers (R,), of each lane: (R, Q)."""
     leaves = tree.lower.shape[1] // 2
     leaf_size = tree.points.shape[1] // leaves

@@ -81,16 +81,54 @@ class Search(NamedTuple):
         )
 
 
+# --- under vmap ---------------------------------------------------------------------------------------
+
+
+def batched_over_queries(function):
+    """Let vmap over the queries of ``function(tree, x, radius, box)`` make one search of them all.
+
+    A batch of trees is searched one after another: walking several trees in lockstep waits for the slowest.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def run(tree, x, radius, box):
+        return function(tree, x, radius, box)
+
+    @run.def_vmap
+    def rule(size, batched, tree, x, radius, box):
+        tree_batched, x_batched, radius_batched, _ = batched
+        x = x if x_batched else jnp.broadcast_to(x, (size, *x.shape))
+        radius = radius if radius_batched else jnp.broadcast_to(radius, (size, *radius.shape))
+        if any(tree_batched):
+            tree = Tree(
+                *(
+                    a if b else jnp.broadcast_to(a, (size, *a.shape))
+                    for a, b in zip(tree, tree_batched, strict=True)
+                )
+            )
+            found = lax.map(lambda one: run(*one, box), (tree, x, radius))
+        else:
+            flat = run(tree, x.reshape(-1, x.shape[-1]), radius.reshape(-1), box)
+            found = jax.tree.map(lambda a: a.reshape(*radius.shape, *a.shape[1:]), flat)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return run
+
+
 # --- around queries ------------------------------------------------------------------------------------
 
 
 @partial(jax.jit, static_argnames="search")
 def tallies(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
     """Return how many points lie within `radius` (q,) of each query (q, m), and whether `x` is finite."""
+    return batched_over_queries(partial(_tallies, search=search))(tree, x, radius, box), jnp.isfinite(x).all()
+
+
+def _tallies(tree, x, radius, box, *, search):
     tree = search.widened(tree)
     lanes, order = query_lanes(tree, x, radius, p=search.p, box=box)
     counts = search.tally(tree, lanes, box, "any").astype(search.index_dtype)
-    return jnp.zeros_like(counts).at[order].set(counts, unique_indices=True), jnp.isfinite(x).all()
+    return jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
 
 
 def csr(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, sort: bool):
@@ -148,6 +186,10 @@ def _first(rows, distances, *, count):
 
 def within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
     """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,)."""
+    return batched_over_queries(partial(_within, search=search, limit=limit))(tree, x, radius, box)
+
+
+def _within(tree, x, radius, box, *, search, limit):
     queries = x.shape[0]
     tree = search.widened(tree)
     lanes, order = query_lanes(tree, x, radius, p=search.p, box=box)
@@ -188,6 +230,11 @@ def fixed_edges(tree: Tree, radius: Array, box: Array | None, *, search: Search,
 
     The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
     """
+    function = partial(_fixed_edges, search=search, relation=relation, size=size)
+    return jax.custom_batching.sequential_vmap(function)(tree, radius, box)
+
+
+def _fixed_edges(tree, radius, box, *, search, relation, size):
     tree = search.widened(tree)
     lanes, ends = _own_ends(tree, radius, box, search, relation)
     wrapped = lax.cummax((ends < 0).astype(jnp.int32)) > 0  # sums past 2**31 turn negative at once
@@ -257,6 +304,11 @@ def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Arr
     `weights` (n,) belong to the tree's rows, `x_weights` (q,) to the queries. Integer sums wrap past their
     dtype; each query's own stays below n.
     """
+    function = partial(_two_point, search=search)
+    return jax.custom_batching.sequential_vmap(function)(tree, x, x_weights, weights, radii, box)
+
+
+def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = search.widened(tree)
     none = jnp.full(x.shape[0], -1, search.dtype)
     lanes, order = query_lanes(tree, x, none, p=search.p, box=box)
@@ -268,5 +320,5 @@ def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Arr
     for first in range(0, radii.shape[0], BINS):
         bounds = radius_bound(tree, radii[first : first + BINS], search.p)
         shares = search.bin_counts(tree, lanes, bounds, slot_weights, box)  # (R, q)
-        sums.append(jnp.sum(shares * lane_weights, axis=1, dtype=weights.dtype))
+        sums.append(jnp.sum(shares.astype(weights.dtype) * lane_weights[None], axis=1, dtype=weights.dtype))
     return jnp.concatenate(sums)

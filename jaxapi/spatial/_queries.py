@@ -229,6 +229,7 @@ def distances_to(points, x, rows, lengths, p: float):
     neighbours = points[jnp.where(there, rows, 0)]  # (q, k, m)
     if lengths is not None:
         x = _engines.into_box(x, lengths)
+        lengths = jnp.broadcast_to(lengths, neighbours.shape)
     along = axis_distance(x[:, None, :], neighbours, lengths)
     away = there & (along > 0).any(axis=2)
     along = jnp.where(away[:, :, None], along, 1)

@@ -2,7 +2,7 @@
 
 import jax
 import pytest
-from radius_engines import radius_engine  # noqa: F401  (a fixture for all tests here)
+from radius_engines import radius_engine, radius_kernel  # noqa: F401  (fixtures for all tests here)
 
 
 @pytest.fixture(autouse=True)

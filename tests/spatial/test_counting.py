@@ -1,0 +1,101 @@
+"""count_neighbors against SciPy, on every engine."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial import KDTree as SciPyTree
+
+from jaxapi.spatial import KDTree
+
+SEED = np.random.default_rng(5)
+A, B = SEED.random((50, 3)), SEED.random((40, 3))
+W, V = SEED.random(50), SEED.random(40)
+RADII = np.array([-1.0, 0.0, 0.1, 0.3, 0.3, 0.7, 3.0])
+
+
+@pytest.mark.parametrize(("p", "boxsize"), [(2.0, None), (np.inf, 1.0)])
+def test_same_as_scipy(radius_kernel, p, boxsize):
+    tree, other = KDTree(A, boxsize=boxsize), KDTree(B)
+    oracle, others = SciPyTree(A, boxsize=boxsize), SciPyTree(B)
+    expected = oracle.count_neighbors(others, RADII[1:], p=p)
+    assert tree.count_neighbors(other, RADII, p=p).tolist() == [0, *expected]
+    apart = oracle.count_neighbors(others, RADII[1:], p=p, cumulative=False)
+    assert tree.count_neighbors(other, RADII, p=p, cumulative=False).tolist() == [0, *apart]
+    for weights in ((W, V), (None, V)):
+        expected = oracle.count_neighbors(others, RADII[1:], p=p, weights=weights)
+        found = tree.count_neighbors(other, RADII, p=p, weights=weights)
+        np.testing.assert_allclose(found, [0, *expected], rtol=1e-12)
+        assert found.dtype == np.float64
+
+
+def test_one_tree(radius_engine):
+    tree, oracle = KDTree(A), SciPyTree(A)
+    assert (
+        tree.count_neighbors(tree, RADII[1:]).tolist() == oracle.count_neighbors(oracle, RADII[1:]).tolist()
+    )
+    expected = oracle.count_neighbors(oracle, 0.3, weights=W)
+    np.testing.assert_allclose(tree.count_neighbors(tree, 0.3, weights=W), expected, rtol=1e-12)
+
+
+def test_results():
+    tree = KDTree([[0.0], [1.0], [3.0]])
+    assert type(tree.count_neighbors(tree, 1.0)) is int
+    assert type(tree.count_neighbors(tree, 1.0, weights=[1.0, 1.0, 1.0])) is float
+    assert tree.count_neighbors(tree, [0, 1, 1, 2], cumulative=False).tolist() == [3, 2, 0, 2]
+    assert tree.count_neighbors(tree, [2.0, 0.0]).tolist() == [7, 3]
+    assert tree.count_neighbors(tree, 1.0, weights=(None, None)) == 5
+    assert tree.count_neighbors(tree, []).shape == (0,)
+    assert tree.count_neighbors(tree, []).dtype == np.int64
+    assert tree.count_neighbors(tree, np.nan) == 0
+    assert tree.count_neighbors(KDTree(np.zeros((0, 1))), [1.0]).tolist() == [0]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12), st.lists(st.integers(-3, 3), max_size=12))
+def test_integer_lines_exactly(first, second):
+    a, b = np.array(first, float).reshape(-1, 1), np.array(second, float).reshape(-1, 1)
+    distances = np.abs(a - b.T)
+    radii = np.arange(8.0)
+    found = KDTree(a).count_neighbors(KDTree(b), radii)
+    assert found.tolist() == [int((distances <= r).sum()) for r in radii]
+
+
+def test_more_radii_than_one_kernel_takes(radius_engine):
+    radii = np.linspace(0, 1, 40)
+    expected = SciPyTree(A).count_neighbors(SciPyTree(B), radii)
+    assert KDTree(A).count_neighbors(KDTree(B), radii).tolist() == expected.tolist()
+
+
+def test_inside_jit(x64):
+    count = jax.jit(lambda a, b, r: KDTree(a, boxsize=1.0).count_neighbors(KDTree(b), r))
+    radii = RADII.astype(np.float32)
+    found = count(jnp.asarray(A, jnp.float32), jnp.asarray(B, jnp.float32), radii)
+    a, b = (SciPyTree(points.astype(np.float32), boxsize=1.0) for points in (A, B))
+    assert found.tolist() == [0, *a.count_neighbors(b, radii[1:].astype(float))]
+    assert found.dtype == (np.int64 if x64 else np.int32)
+
+
+def test_counts_that_may_not_fit_are_refused_under_jit():
+    big = jax.ShapeDtypeStruct((50_000, 1), np.float32)
+    with pytest.raises(OverflowError, match="turn x64 mode on"):
+        jax.eval_shape(lambda a: KDTree(a).count_neighbors(KDTree(a), 1.0), big)
+
+
+def test_errors():
+    tree, other = KDTree(A), KDTree(B)
+    with pytest.raises(ValueError, match="r must be either a single value or a one-dimensional array"):
+        tree.count_neighbors(other, [[1.0]])
+    with pytest.raises(ValueError, match="r must be non-decreasing for non-cumulative counting"):
+        tree.count_neighbors(other, [1.0, 0.0], cumulative=False)
+    with pytest.raises(ValueError, match="Two different trees are used"):
+        tree.count_neighbors(other, 1.0, weights=W)
+    with pytest.raises(ValueError, match="Number of weights differ from the number of data points"):
+        tree.count_neighbors(other, 1.0, weights=(V, W))
+    with pytest.raises(ValueError, match="a tuple of two"):
+        tree.count_neighbors(other, 1.0, weights=(W, V, V))
+    with pytest.raises(ValueError, match="Trees passed to count_neighbors have different dimensionality"):
+        tree.count_neighbors(KDTree([[0.0]]), 1.0)
+    with pytest.raises(TypeError, match="incorrect type"):
+        tree.count_neighbors(B, 1.0)

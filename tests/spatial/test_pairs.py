@@ -1,0 +1,194 @@
+"""Pairs, ball trees, sparse distances and radius graphs against SciPy, on every engine; nodes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.spatial import KDTree as SciPyTree
+
+from jaxapi.spatial import KDTree
+
+SEED = np.random.default_rng(11)
+A, B = SEED.random((50, 3)), SEED.random((40, 3))
+TREES = KDTree(A), KDTree(B)
+ORACLES = SciPyTree(A), SciPyTree(B)
+BOXED = SciPyTree(A, boxsize=1.0)
+
+
+def test_pairs_same_as_scipy(radius_engine):
+    tree, expected = KDTree(A), ORACLES[0].query_pairs(0.3)
+    assert tree.query_pairs(0.3) == expected
+    array = tree.query_pairs(0.3, output_type="ndarray")
+    assert isinstance(array, jax.Array)
+    assert sorted(map(tuple, array.tolist())) == sorted(expected)
+    fixed = tree.query_pairs(0.3, max_pairs=400)
+    count = int(fixed.count)
+    assert count == len(expected)
+    assert set(map(tuple, fixed.pairs[:count].tolist())) == expected
+    np.testing.assert_array_equal(fixed.pairs[count:], 50)
+    np.testing.assert_array_equal(fixed.distances[count:], np.inf)
+    first, second = np.asarray(fixed.pairs[:count]).T
+    np.testing.assert_allclose(
+        fixed.distances[:count], np.linalg.norm(A[first] - A[second], axis=1), rtol=1e-13
+    )
+
+
+def test_pairs_in_a_periodic_box_and_cut_short(radius_kernel):
+    tree, expected = KDTree(A, boxsize=1.0), BOXED.query_pairs(0.3, p=1)
+    if radius_kernel != "interpret":
+        assert tree.query_pairs(0.3, p=1) == expected
+    short = tree.query_pairs(0.3, p=1, max_pairs=7)
+    assert int(short.count) == len(expected)
+    assert len(set(map(tuple, short.pairs.tolist())) & expected) == 7
+
+
+def test_graph_has_both_directions(radius_kernel):
+    tree = KDTree(A, boxsize=1.0)
+    graph = tree.radius_graph(0.3)
+    count = int(graph.count)
+    assert count == graph.senders.shape[0]
+    expected = BOXED.query_ball_point(A, 0.3)
+    assert (np.diff(graph.receivers) >= 0).all()
+    ends = np.searchsorted(graph.receivers, np.arange(51))
+    for i, rows in enumerate(expected):
+        assert sorted(graph.senders[ends[i] : ends[i + 1]].tolist()) == [j for j in rows if j != i]
+    if radius_kernel == "interpret":
+        return
+    fixed = tree.radius_graph(0.3, max_edges=1000)
+    assert count == int(fixed.count)
+    np.testing.assert_array_equal(fixed.receivers[:count], graph.receivers)
+    np.testing.assert_array_equal(fixed.senders[count:], 50)
+    loops = tree.radius_graph(0.3, loop=True)
+    assert int(loops.count) == count + 50
+
+
+def test_duplicates_are_neighbours_of_each_other(radius_engine):
+    points = np.zeros((50, 3))
+    assert len(KDTree(points).query_pairs(0.0, output_type="ndarray")) == 50 * 49 // 2
+    assert int(KDTree(points).radius_graph(0.0).count) == 50 * 49
+
+
+def test_two_trees_same_as_scipy(radius_engine):
+    first, second = KDTree(A), KDTree(B)
+    assert first.query_ball_tree(second, 0.3) == ORACLES[0].query_ball_tree(ORACLES[1], 0.3)
+    expected = ORACLES[0].sparse_distance_matrix(ORACLES[1], 0.3, output_type="dict")
+    found = first.sparse_distance_matrix(second, 0.3, output_type="dict")
+    assert found.keys() == expected.keys()
+    np.testing.assert_allclose([found[key] for key in expected], list(expected.values()), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["dok_matrix", "dok_array", "coo_matrix", "coo_array"])
+def test_sparse_output_types_keep_zeros(name):
+    tree = KDTree([[0.0], [1.0], [3.0]])
+    matrix = tree.sparse_distance_matrix(tree, 1.0, output_type=name)
+    assert type(matrix) is getattr(scipy.sparse, name)
+    assert matrix.nnz == 5
+    np.testing.assert_array_equal(matrix.toarray(), [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+def test_sparse_records():
+    records = TREES[0].sparse_distance_matrix(TREES[1], 0.3, output_type="ndarray")
+    expected = ORACLES[0].sparse_distance_matrix(ORACLES[1], 0.3, output_type="ndarray")
+    assert records.dtype == expected.dtype
+    assert type(TREES[0].sparse_distance_matrix(TREES[1], 0.3)) is scipy.sparse.dok_matrix
+
+
+def test_only_the_box_of_the_first_tree_counts(radius_engine):
+    boxed, plain = KDTree([[0.05]], boxsize=1.0), KDTree([[0.95], [3.02]])
+    assert boxed.query_ball_tree(plain, 0.11) == [[0, 1]]
+    assert plain.query_ball_tree(boxed, 0.11) == [[], []]
+
+
+def test_radii_that_reach_nothing(radius_engine):
+    tree = KDTree(A)
+    for radius in (-1.0, np.nan):
+        assert tree.query_pairs(radius) == set()
+        assert tree.radius_graph(radius).senders.shape == (0,)
+        assert tree.sparse_distance_matrix(tree, radius, output_type="dict") == {}
+        assert tree.query_ball_tree(tree, radius) == [[]] * 50
+
+
+def test_empty_and_single():
+    for n in (0, 1):
+        tree = KDTree(np.zeros((n, 2)))
+        assert tree.query_pairs(1.0) == set()
+        assert tree.query_pairs(1.0, output_type="ndarray").shape == (0, 2)
+        assert tree.query_pairs(1.0, max_pairs=2).pairs.tolist() == [[n, n], [n, n]]
+        assert int(tree.radius_graph(1.0, loop=True).count) == n
+        assert tree.query_ball_tree(tree, 1.0) == [[0]] * n
+        assert tree.sparse_distance_matrix(tree, 1.0).shape == (n, n)
+
+
+def test_under_jit_with_derivatives():
+    with jax.enable_x64(True):
+        points = jnp.asarray(A)
+
+        @jax.jit
+        def energy(points):
+            found = KDTree(points, boxsize=1.0).query_pairs(0.3, max_pairs=300)
+            return jnp.sum(
+                jnp.where(found.distances < jnp.inf, (0.3 - found.distances) ** 2, 0.0)
+            ), found.count
+
+        (value, count), slope = jax.value_and_grad(energy, has_aux=True)(points)
+        assert int(count) == len(BOXED.query_pairs(0.3))
+        step = 1e-6 * SEED.standard_normal(A.shape)
+        numeric = (energy(points + step)[0] - energy(points - step)[0]) / 2
+        np.testing.assert_allclose(jnp.sum(slope * step), numeric, rtol=1e-6)
+        graph = jax.jit(lambda points: KDTree(points, boxsize=1.0).radius_graph(0.3, max_edges=600))(points)
+        both = jnp.where(graph.distances < jnp.inf, (0.3 - graph.distances) ** 2, 0.0)
+        np.testing.assert_allclose(both.sum() / 2, value, rtol=1e-12)
+
+
+def test_python_objects_cannot_be_traced():
+    remedies = {
+        "max_pairs": lambda x: KDTree(x).query_pairs(0.1),
+        "max_edges": lambda x: KDTree(x).radius_graph(0.1),
+        r"other\.query_radius": lambda x: KDTree(x).query_ball_tree(KDTree(x), 0.1),
+        "tree.data, r, max_neighbors": lambda x: KDTree(x).sparse_distance_matrix(KDTree(x), 0.1),
+        "look at it outside": lambda x: KDTree(x).tree.children,
+    }
+    for remedy, call in remedies.items():
+        with pytest.raises(TypeError, match=remedy):
+            jax.jit(call)(A)
+
+
+def test_errors():
+    tree = TREES[0]
+    with pytest.raises(ValueError, match="Invalid output type"):
+        tree.query_pairs(0.1, output_type="list")
+    with pytest.raises(ValueError, match="Invalid output type"):
+        tree.sparse_distance_matrix(tree, 0.1, output_type="csr_array")
+    with pytest.raises(ValueError, match="Trees passed to query_ball_tree have different dimensionality"):
+        tree.query_ball_tree(KDTree(np.zeros((2, 2))), 0.1)
+    with pytest.raises(ValueError, match="Trees passed to sparse_distance_matrix have different dimension"):
+        tree.sparse_distance_matrix(KDTree(np.zeros((2, 2))), 0.1)
+    with pytest.raises(TypeError, match="Argument 'other' has incorrect type"):
+        tree.query_ball_tree(A, 0.1)
+    with pytest.raises(ValueError, match="r must be a single radius"):
+        tree.query_pairs([0.1, 0.2])
+    with pytest.raises(ValueError, match="Only p-norms"):
+        tree.query_pairs(0.1, p=0.5)
+    with pytest.raises(TypeError, match="interpreted as an integer"):
+        tree.query_pairs(0.1, max_pairs=2.5)
+
+
+def test_nodes():
+    tree = KDTree(A)
+    nodes = [tree.tree]
+    assert sorted(tree.tree.idx.tolist()) == list(range(50))
+    assert tree.tree.children == 50
+    while nodes:
+        node = nodes.pop()
+        np.testing.assert_array_equal(A[node.idx], node.data_points)
+        if isinstance(node, KDTree.leafnode):
+            assert node.split_dim == -1
+            continue
+        assert isinstance(node, KDTree.innernode)
+        assert node.children == node.less.children + node.greater.children
+        assert node.less.level == node.level + 1
+        if node.less.children and node.greater.children:
+            assert node.less.data_points[:, node.split_dim].max() <= node.split
+            assert node.greater.data_points[:, node.split_dim].min() == node.split
+        nodes += [node.less, node.greater]
