@@ -48,6 +48,41 @@ def tests(session):
 
 
 @nox.session
+def conformance(session):
+    """Run the official suite with the lists of known failures; arguments replace `--max-examples 200`."""
+    session.install("-e", ".", *group("conformance"))
+    suite = pathlib.Path(os.environ.get("ARRAY_API_TESTS_DIR") or clone_suite(session)).resolve()
+    python = "import jax; print(jax.__version__, jax.devices()[0].platform, jax.config.jax_enable_x64)"
+    version, platform, x64 = session.run("python", "-c", python, silent=True).split()[-3:]
+    conditions = {
+        "all": True,
+        "x64-off": x64 == "False",
+        "jax-0.10": version.startswith("0.10."),
+        "cuda": platform == "gpu",
+    }
+    lists = pathlib.Path("tests/conformance").resolve()
+    xfails = pathlib.Path(session.create_tmp(), "xfails.txt")
+    xfails.write_text(
+        "\n".join((lists / f"xfails-{name}.txt").read_text() for name, on in conditions.items() if on)
+    )
+    known = ("-o", "xfail_strict=True", "--xfails-file", xfails, "--skips-file", lists / "skips.txt")
+    examples = session.posargs or ("--max-examples", "200")
+    session.chdir(suite)
+    env = {"ARRAY_API_TESTS_MODULE": "jaxapi"}
+    session.run("pytest", "array_api_tests", "--disable-deadline", *known, *examples, env=env)
+
+
+def clone_suite(session):
+    """Fetch the suite's pinned commit once, and say where it is."""
+    suite = pathlib.Path(session.create_tmp(), "array-api-tests")
+    if not suite.exists():
+        session.run("git", "clone", f"https://github.com/{SUITE}", suite, external=True)
+    session.run("git", "-C", suite, "checkout", SUITE_COMMIT, external=True)
+    session.run("git", "-C", suite, "submodule", "update", "--init", external=True)
+    return suite
+
+
+@nox.session
 def lint(session):
     """Check style."""
     session.install(*group("lint"))
