@@ -18,7 +18,6 @@ from jax.numpy import (
     bitwise_right_shift,
     bitwise_xor,
     ceil,
-    clip,
     conj,
     copysign,
     divide,
@@ -56,6 +55,7 @@ from jax.numpy import (
 )
 
 from ._typing import Array, ArrayLike
+from ._x64 import scalar_like
 
 __all__ = [
     "abs",
@@ -107,6 +107,49 @@ __all__ = [
     "subtract",
     "trunc",
 ]
+
+
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+    """Limit each element to the range from ``min`` to ``max``.
+
+    Unlike `jax.numpy.clip`, a Python number as a limit keeps all its digits beside a 64-bit or uint32 array
+    with x64 off too ([1]_); JAX rounds a float to 32 bits and raises for a large int.
+
+    Parameters
+    ----------
+    x : array_like, real
+    min, max : array_like, real, optional
+        Broadcast against ``x``. Where ``min`` is larger, the result is ``max``.
+
+    Returns
+    -------
+    Array
+        Of the promoted dtype; NaN where an operand is.
+
+    Raises
+    ------
+    OverflowError
+        If a Python integer is out of the range of the dtype of ``x``.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; the derivative is 1 inside the limits, 0 outside.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, element-wise functions, ``clip``.
+
+    Examples
+    --------
+    >>> print(clip(jnp.asarray([-1, 5, 9]), 0, 6))
+    [0 5 6]
+    """
+    return _clip(x, scalar_like(min, x), scalar_like(max, x))
+
+
+@functools.partial(jax.jit, inline=True)
+def _clip(x, min, max):
+    return jnp.clip(x, min, max)
 
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.numpy import count_nonzero, nonzero, where
 
 from ._typing import Array, ArrayLike
@@ -40,7 +41,9 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     Raises
     ------
     ValueError
-        If the searched axis is empty, or ``axis`` is out of range.
+        If the searched axis is empty.
+    numpy.exceptions.AxisError
+        If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
 
     Notes
     -----
@@ -63,6 +66,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _argmax(x, axis, keepdims, dtype=int):
+    _check_axis(axis, jnp.ndim(x))
     return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(dtype)
 
 
@@ -87,7 +91,9 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     Raises
     ------
     ValueError
-        If the searched axis is empty, or ``axis`` is out of range.
+        If the searched axis is empty.
+    numpy.exceptions.AxisError
+        If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
 
     Notes
     -----
@@ -110,7 +116,13 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _argmin(x, axis, keepdims, dtype=int):
+    _check_axis(axis, jnp.ndim(x))
     return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(dtype)
+
+
+def _check_axis(axis: int | None, ndim: int) -> None:
+    if axis is not None and not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
 
 
 def searchsorted(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
 
 from ._typing import Array, ArrayLike
-from ._x64 import scalar_like
+from ._x64 import promotes_to_64_bits, scalar_like
 
 __all__ = [
     "isin",
@@ -55,7 +55,11 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     >>> print(isin(jnp.asarray([1, 2, 3, 4]), jnp.asarray([2, 4, 9])))
     [False  True False  True]
     """
-    return _isin(scalar_like(x1, x2), scalar_like(x2, x1), invert)
+    x1, x2 = scalar_like(x1, x2), scalar_like(x2, x1)
+    if promotes_to_64_bits(x1, x2):
+        with jax.enable_x64(True):
+            return _isin(x1, x2, invert)
+    return _isin(x1, x2, invert)
 
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)

@@ -111,7 +111,9 @@ def test_accuracy(name, z):
     np.testing.assert_allclose(apply(name, z), expected, rtol=2e-13, atol=2e-13)
 
 
-@pytest.mark.parametrize("name", ["sinh", "tanh", "asinh", "atanh", "sin", "tan", "asin", "atan", "expm1", "log1p"])
+@pytest.mark.parametrize(
+    "name", ["sinh", "tanh", "asinh", "atanh", "sin", "tan", "asin", "atan", "expm1", "log1p"]
+)
 def test_small_arguments_keep_their_digits(name):
     z = np.array([1e-20 + 3e-19j, 1e-9 - 1e-12j])
     np.testing.assert_allclose(apply(name, z)[0], z[0], rtol=1e-15)

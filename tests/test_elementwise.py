@@ -82,7 +82,9 @@ def test_integers_are_numpys(name, data):
     info = np.iinfo(dtype)
     numbers = st.integers(int(info.min), int(info.max))
     x1 = np.array(data.draw(st.lists(numbers, min_size=6, max_size=6)), dtype)
-    x2 = np.array(data.draw(st.lists(numbers.filter(lambda x: x not in (0, -1)), min_size=6, max_size=6)), dtype)
+    x2 = np.array(
+        data.draw(st.lists(numbers.filter(lambda x: x not in (0, -1)), min_size=6, max_size=6)), dtype
+    )
     out = getattr(xp, name)(xp.asarray(x1), xp.asarray(x2))
     assert out.dtype == dtype
     np.testing.assert_array_equal(np.asarray(out), getattr(np, name)(x1, x2))
@@ -150,3 +152,26 @@ def test_derivatives():
         assert abs(slope - (near[0] - near[1]) / 2e-6) < 1e-5
     # The sign of a zero is repaired without turning the derivative round.
     assert jax.grad(xp.asinh, holomorphic=True)(complex(-0.0, 0.0)) == 1
+
+
+class TestClip:
+    @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])
+    def test_numpys(self, dtype):
+        x = np.array([0, 1, 5, 100], "float64")
+        for limits in ((1, 50), (None, 2), (3, None), (7, 4)):
+            out = xp.clip(xp.asarray(x, dtype=jnp.dtype(dtype)), *limits)
+            assert out.dtype == dtype
+            np.testing.assert_array_equal(np.asarray(out).astype("float64"), np.clip(x, *limits))
+
+    def test_wide_limits(self, x64):
+        x = np.array([0, 2**40, 2**62], "int64")
+        assert xp.clip(xp.asarray(x), 2**33 + 1, 2**41).tolist() == [2**33 + 1, 2**40, 2**41]
+        assert xp.clip(xp.asarray([2**32 - 1], dtype=xp.uint32), max=2**31).tolist() == [2**31]
+        assert xp.clip(xp.asarray(np.array([0.0, 1.0])), 0.1, 0.7).tolist() == [0.1, 0.7]
+
+    def test_arrays_and_errors(self):
+        x, limit = xp.asarray([[1.0, 5.0]]), xp.asarray([[2.0], [3.0]])
+        assert xp.clip(x, limit).tolist() == [[2.0, 5.0], [3.0, 5.0]]
+        with pytest.raises(OverflowError):
+            xp.clip(xp.asarray([1], dtype=xp.int8), 0, 300)
+        assert jax.grad(lambda x: xp.clip(x, 0.0, 1.0))(0.5) == 1

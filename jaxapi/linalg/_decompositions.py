@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult
+from ._shapes import square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -33,8 +34,8 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -56,7 +57,7 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
 @functools.partial(jax.jit, static_argnums=(1,))
 @full_precision
 def _cholesky(x, upper):
-    return jnp.linalg.cholesky(x, upper=upper)
+    return jnp.linalg.cholesky(square(x), upper=upper)
 
 
 def eig(x: ArrayLike, /) -> EigResult:
@@ -77,8 +78,8 @@ def eig(x: ArrayLike, /) -> EigResult:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -99,7 +100,7 @@ def eig(x: ArrayLike, /) -> EigResult:
 @jax.jit
 @full_precision
 def _eig(x):
-    return EigResult(*jnp.linalg.eig(x))
+    return EigResult(*jnp.linalg.eig(square(x)))
 
 
 def eigh(x: ArrayLike, /) -> EighResult:
@@ -121,8 +122,8 @@ def eigh(x: ArrayLike, /) -> EighResult:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -143,7 +144,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
 @jax.jit
 @full_precision
 def _eigh(x):
-    return EighResult(*jnp.linalg.eigh(x))
+    return EighResult(*jnp.linalg.eigh(square(x)))
 
 
 def eigvals(x: ArrayLike, /) -> Array:
@@ -163,8 +164,8 @@ def eigvals(x: ArrayLike, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -185,7 +186,7 @@ def eigvals(x: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _eigvals(x):
-    return jnp.linalg.eigvals(x)
+    return jnp.linalg.eigvals(square(x))
 
 
 def eigvalsh(x: ArrayLike, /) -> Array:
@@ -206,8 +207,8 @@ def eigvalsh(x: ArrayLike, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -228,7 +229,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _eigvalsh(x):
-    return jnp.linalg.eigvalsh(x)
+    return jnp.linalg.eigvalsh(square(x))
 
 
 def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:

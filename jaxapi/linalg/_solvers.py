@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import SlogdetResult
+from ._shapes import square
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
@@ -30,8 +31,8 @@ def det(x: ArrayLike, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -52,7 +53,7 @@ def det(x: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _det(x):
-    return jnp.linalg.det(x)
+    return jnp.linalg.det(square(x))
 
 
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
@@ -72,8 +73,8 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -94,7 +95,7 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
 @jax.jit
 @full_precision
 def _slogdet(x):
-    return SlogdetResult(*jnp.linalg.slogdet(x))
+    return SlogdetResult(*jnp.linalg.slogdet(square(x)))
 
 
 def inv(x: ArrayLike, /) -> Array:
@@ -114,8 +115,8 @@ def inv(x: ArrayLike, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -137,7 +138,7 @@ def inv(x: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _inv(x):
-    return jnp.linalg.inv(x)
+    return jnp.linalg.inv(square(x))
 
 
 def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -297,8 +298,8 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If the last two axes are not of one size.
+    numpy.linalg.LinAlgError
+        If the last two axes are not of one size (a ``ValueError``).
 
     Notes
     -----
@@ -320,7 +321,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
 @functools.partial(jax.jit, static_argnums=(1,))
 @full_precision
 def _matrix_power(x, n):
-    return jnp.linalg.matrix_power(x, n)
+    return jnp.linalg.matrix_power(square(x), n)
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:

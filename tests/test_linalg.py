@@ -1,0 +1,160 @@
+"""linalg against NumPy: values, result types, errors, and the precision asked of the compiler."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi as xp
+
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
+GENERAL = np.array([[2.0, 1.0, 0.0], [0.5, 3.0, 0.2], [0.1, 0.2, 1.0]])
+
+
+def matrix(dtype, base=SYMMETRIC):
+    x = base.astype(dtype)
+    return x + 0.25j * (np.triu(base, 1) - np.triu(base, 1).T).astype(dtype) if dtype[0] == "c" else x
+
+
+def close(out, expected, dtype):
+    np.testing.assert_allclose(np.asarray(out), expected, rtol=0, atol=5e3 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+class TestValues:
+    @pytest.mark.parametrize("name", ["cholesky", "inv", "pinv", "det", "eigvalsh"])
+    def test_one_array(self, name, dtype, x64):
+        x = matrix(dtype)
+        out = getattr(xp.linalg, name)(xp.asarray(x))
+        expected = getattr(np.linalg, name)(x)
+        assert out.dtype == expected.dtype
+        close(out, expected, dtype)
+
+    def test_cholesky_upper(self, dtype):
+        x = matrix(dtype)
+        close(xp.linalg.cholesky(xp.asarray(x), upper=True), np.linalg.cholesky(x).conj().T, dtype)
+
+    def test_decompositions(self, dtype):
+        x = matrix(dtype)
+        u, s, vh = (np.asarray(part) for part in xp.linalg.svd(xp.asarray(x)[:, :2], full_matrices=False))
+        close(u * s @ vh, x[:, :2], dtype)
+        assert [part.shape for part in xp.linalg.svd(xp.asarray(x)[:, :2])] == [(3, 3), (2,), (2, 2)]
+        q, r = (np.asarray(part) for part in xp.linalg.qr(xp.asarray(x)))
+        close(q @ r, x, dtype)
+        assert xp.linalg.qr(xp.asarray(x)[:, :2], mode="complete").Q.shape == (3, 3)
+        w, v = (np.asarray(part) for part in xp.linalg.eigh(xp.asarray(x)))
+        close(v * w @ v.conj().T, x, dtype)
+        close(xp.linalg.svdvals(xp.asarray(x)), np.linalg.svd(x, compute_uv=False), dtype)
+
+    def test_eigenvalues(self, dtype):
+        x = matrix(dtype, GENERAL)
+        w, v = (np.asarray(part) for part in xp.linalg.eig(xp.asarray(x)))
+        close(x @ v, v * w, dtype)
+        close(np.sort_complex(xp.linalg.eigvals(xp.asarray(x))), np.sort_complex(np.linalg.eigvals(x)), dtype)
+
+    def test_solve_and_slogdet(self, dtype):
+        x = matrix(dtype, GENERAL)
+        for y in (x[0], x[:, :2]):
+            close(xp.linalg.solve(xp.asarray(x), xp.asarray(y)), np.linalg.solve(x, y), dtype)
+        for out, expected in zip(xp.linalg.slogdet(xp.asarray(x)), np.linalg.slogdet(x), strict=True):
+            close(out, expected, dtype)
+
+    @pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+    def test_matrix_norm(self, ord, dtype):
+        x = matrix(dtype, GENERAL)[:2]
+        out = xp.linalg.matrix_norm(xp.asarray(x), ord=ord, keepdims=True)
+        assert out.shape == (1, 1)
+        close(out, np.linalg.norm(x, ord, (0, 1), True), dtype)
+
+    @pytest.mark.parametrize("n", [-2, 0, 1, 3])
+    def test_matrix_power(self, n, dtype):
+        x = matrix(dtype, GENERAL)
+        close(xp.linalg.matrix_power(xp.asarray(x), n), np.linalg.matrix_power(x, n), dtype)
+
+
+def test_rank_and_tolerance():
+    x = np.diag([1.0, 1e-3, 1e-9, 0.0]).astype("float32")
+    assert xp.linalg.matrix_rank(xp.asarray(x)).item() == 2
+    assert xp.linalg.matrix_rank(xp.asarray(x), rtol=1e-2).item() == 1
+    # The standard's default for pinv is max(m, n) eps = 4.8e-7, not ten times that.
+    x = np.diag([1.0, 1e-6]).astype("float32")
+    np.testing.assert_allclose(np.asarray(xp.linalg.pinv(xp.asarray(x))), np.diag([1, 1e6]), rtol=1e-5)
+    np.testing.assert_array_equal(np.asarray(xp.linalg.pinv(xp.asarray(x), rtol=1e-3)), np.diag([1, 0]))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "svd", "qr", "slogdet", "svdvals"])
+def test_stacks_and_empty(name):
+    x = np.stack([SYMMETRIC, 2 * SYMMETRIC])
+    out = getattr(xp.linalg, name)(xp.asarray(x))
+    parts = out if isinstance(out, tuple) else (out,)
+    one = getattr(xp.linalg, name)(xp.asarray(x[1]))
+    for stacked, single in zip(parts, one if isinstance(one, tuple) else (one,), strict=True):
+        np.testing.assert_allclose(np.asarray(stacked)[1], np.asarray(single), atol=1e-5)
+    out = getattr(xp.linalg, name)(xp.zeros((0, 3, 3)))
+    assert (out[0] if isinstance(out, tuple) else out).shape[0] == 0
+
+
+class TestErrors:
+    @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "slogdet", "eigvals"])
+    def test_not_square(self, name):
+        with pytest.raises(np.linalg.LinAlgError, match=r"square.*\(2, 3\)"):
+            getattr(xp.linalg, name)(xp.ones((2, 3)))
+
+    def test_options(self):
+        with pytest.raises(ValueError, match="mode must be"):
+            xp.linalg.qr(xp.ones((2, 2)), mode="r")
+        with pytest.raises(ValueError, match=r"order|ord"):
+            xp.linalg.matrix_norm(xp.ones((2, 2)), ord=7)
+        with pytest.raises(TypeError):
+            xp.linalg.matrix_power(xp.ones((2, 2)), 0.5)
+
+
+class TestVectors:
+    def test_cross(self):
+        x, y = np.array([[1, 2, 3], [4, 5, 6]]), np.array([7, 8, 9])
+        np.testing.assert_array_equal(
+            np.asarray(xp.linalg.cross(xp.asarray(x), xp.asarray(y))), np.cross(x, y)
+        )
+        with pytest.raises(ValueError, match="3"):
+            xp.linalg.cross(xp.ones(2), xp.ones(2))
+
+    def test_outer(self):
+        x, y = np.arange(3.0), np.arange(2.0) + 1
+        np.testing.assert_array_equal(
+            np.asarray(xp.linalg.outer(xp.asarray(x), xp.asarray(y))), np.outer(x, y)
+        )
+        with pytest.raises(ValueError, match="one-dimensional"):
+            xp.linalg.outer(xp.ones((2, 2)), xp.ones(2))
+
+    @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "tensordot", "vecdot"])
+    def test_mixed_signedness(self, name, x64):
+        x = np.array([2**32 - 1, 5, 7], "uint32")
+        y = np.array([-1, 2, 3], "int32")
+        options = {"axes": 1} if name == "tensordot" else {}
+        out = getattr(xp.linalg, name)(xp.asarray(x), xp.asarray(y), **options)
+        wide = x.astype("int64"), y.astype("int64")
+        expected = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)(*wide)
+        assert out.dtype == "int64"
+        np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+def precisions(function, *arrays):
+    """Return the precisions of the products in a function's compiler input."""
+    text = jax.jit(function).lower(*arrays).as_text()
+    return [line.partition("precision = ")[2] for line in text.splitlines() if "dot_general" in line]
+
+
+@pytest.mark.parametrize("name", ["matrix_power", "pinv", "inv"])
+def test_products_ask_for_full_precision(name):
+    x = xp.ones((4, 4), dtype=xp.float32)
+    args = (3,) if name == "matrix_power" else ()
+
+    def call(x):
+        return getattr(xp.linalg, name)(x, *args)
+
+    found = precisions(call, x)
+    assert all(text.startswith("[HIGHEST, HIGHEST]") for text in found)
+    assert found or name == "inv"  # an inverse has none
+    if name == "matrix_power":
+        with jax.default_matmul_precision("default"):
+            assert all(text.startswith("[DEFAULT, DEFAULT]") or not text for text in precisions(call, x))
