@@ -29,6 +29,7 @@ _FREE = frozenset(
         "domain",
     ]
 )
+_MODULE = re.compile(r"HloModule ([^\s,]+)")
 _HEADER = re.compile(r"^(ENTRY )?%?([\w.\-<>]+) \(.*\{$")
 _CALLED = re.compile(r"(?:to_apply|body|condition|true_computation|false_computation)=%?([\w.\-<>]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
@@ -49,7 +50,9 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     name : str
-        The compiled module's name, without ``jit_``.
+        The fused function's name.
+    module : str
+        The name of the compiled module, as a profile shows it.
     device : str
         The kind of device compiled for.
     kernels : int
@@ -69,6 +72,7 @@ class Explanation(NamedTuple):
     """
 
     name: str
+    module: str
     device: str
     kernels: int
     instructions: tuple[Kernel, ...]
@@ -108,10 +112,12 @@ def explain_traced(name: str, traced: Any) -> Explanation:
     start = time.perf_counter()
     compiled = lowered.compile()
     seconds = time.perf_counter() - start
-    instructions = tuple(kernels_of(compiled.as_text()))
+    text = compiled.as_text()
+    instructions = tuple(kernels_of(text))
     cost = compiled.cost_analysis() or {}
     return Explanation(
         name=name,
+        module=_MODULE.match(text)[1],
         device=_device_of(compiled),
         kernels=len(instructions),
         instructions=instructions,

@@ -60,10 +60,7 @@ class Fusion(Generic[P, R]):
         self._jit = self._jits[0]
         self._inner_jit = jax.jit(_named(self.name, self._run_checked))
         self._met: dict = {}  # signature of a call -> what its Python ints meet
-        self._fitting = (
-            -(2**31),
-            2**31 - 1,
-        )  # Python ints from here to there fit every program traced so far
+        self._fitting = (-(2**31), 2**31 - 1)  # Python ints between these fit every program so far
         self._lock = threading.Lock()
         self._padding = Padding() if pad else None
         self._plain = _NUMBERS_AND_ARRAYS  # types to pass on unseen; numbers only once 64-bit met x64 off
@@ -159,7 +156,9 @@ class Fusion(Generic[P, R]):
 
     def _run(self, *args, **kwargs):
         leaves = jax.tree.leaves((args, kwargs))
-        if not jax.config.jax_enable_x64 and any(leaf.dtype in WIDE_DTYPES for leaf in leaves):
+        if not jax.config.jax_enable_x64 and any(
+            getattr(leaf, "dtype", None) in WIDE_DTYPES for leaf in leaves
+        ):
             raise _NeedsX64
         if any(map(is_weak_integer, leaves)):
             self._narrow_fitting(meetings_of_integers(self._inner_jit.trace(*args, **kwargs)))

@@ -14,6 +14,7 @@ __all__ = ["LostAssignment", "lost_assignments", "refuse_lost_assignments"]
 
 _ENDS_A_PATH = frozenset(["RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
 _ALWAYS_JUMPS = frozenset(["JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"])
+_ACCESSES = frozenset(["LOAD", "STORE", "DELETE"])
 _READS_ALL_NAMES = frozenset(["locals", "vars", "eval", "exec", "dir"])
 
 
@@ -52,6 +53,8 @@ def lost_assignments(func) -> tuple[LostAssignment, ...]:
     if code is None or code.co_exceptiontable or not _READS_ALL_NAMES.isdisjoint(code.co_names):
         return ()
     instructions = list(dis.get_instructions(code))
+    if not all(map(_is_understood, instructions)):
+        return ()
     accesses, first_access = _list_accesses(instructions)
     parameters = set(inspect.getargs(code).args)
     augmented = [a for a in _find_augmented(instructions, accesses, first_access) if a.name in parameters]
@@ -92,6 +95,25 @@ def refuse_lost_assignments(name: str, func, lost: tuple[LostAssignment, ...], a
             )
 
 
+def _kinds(opname) -> list[str]:
+    """List the loads and stores of locals that an instruction makes, from its name."""
+    if "_FAST" not in opname:
+        return []
+    return ["load" if part == "LOAD" else "store" for part in opname.split("_") if part in _ACCESSES]
+
+
+def _names(ins) -> tuple:
+    return ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
+
+
+def _is_understood(ins) -> bool:
+    """Whether the instruction is as in CPython 3.11 to 3.14; later ones may differ."""
+    kinds = _kinds(ins.opname)
+    return not kinds or (
+        len(kinds) == len(_names(ins)) and all(isinstance(name, str) for name in _names(ins))
+    )
+
+
 def _list_accesses(instructions):
     """Every instruction as one or two accesses, and where each instruction's first access is."""
     accesses, first_access = [], {}
@@ -99,15 +121,10 @@ def _list_accesses(instructions):
         first_access[ins.offset] = len(accesses)
         positions = ins.positions
         start = (positions.lineno, positions.col_offset) if positions and positions.lineno else None
-        if "_FAST" not in ins.opname:
+        kinds, names = _kinds(ins.opname), _names(ins)
+        if not kinds:
             accesses.append(_Access("other", None, number, start))
             continue
-        names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
-        kinds = [
-            "store" if part == "STORE" or part == "DELETE" else "load"
-            for part in ins.opname.split("_")
-            if part in ("LOAD", "STORE", "DELETE")
-        ]
         for half, (kind, name) in enumerate(zip(kinds, names, strict=True)):
             accesses.append(_Access(kind, name, number, start if half == 0 else None))
     return accesses, first_access

@@ -25,8 +25,8 @@ class Meetings(NamedTuple):
 
 def is_weak_integer(value: Any) -> bool:
     """Whether an input of a jaxpr, or a tracer, stands for a Python int."""
-    aval = value.aval
-    return aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
+    aval = getattr(value, "aval", None)  # under jax.disable_jit it is the Python int itself
+    return aval is not None and aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
 
 
 def meetings_of_integers(traced: Any) -> list[Meetings | None]:

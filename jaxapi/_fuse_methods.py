@@ -52,9 +52,11 @@ def attributes(wrapped) -> dict:
 
 
 def belongs_to_method(func, value) -> bool:
-    """Whether ``func`` was defined in the body of a class of ``value``."""
+    """Whether ``func`` was defined in the body of a class of ``value``, which is no pytree itself."""
     owner = getattr(func, "__qualname__", "").rpartition(".")[0]
-    return bool(owner) and any(
+    if not owner or not jax.tree_util.all_leaves([value]):
+        return False
+    return any(
         kind.__qualname__ == owner and kind.__module__ == func.__module__ for kind in type(value).__mro__
     )
 

@@ -74,6 +74,7 @@ X = np.ones((256, 64), np.float32)
 def test_one_pass_over_memory(function, args, least):
     told = fuse(function, kernel_name="kern").explain(*args)
     assert told.name == "kern"
+    assert told.module == "jit_kern"
     assert told.device == jax.devices()[0].device_kind
     assert 1 <= told.kernels <= 2
     assert told.kernels == len(told.instructions)

@@ -6,6 +6,7 @@ import functools
 import inspect
 import pickle
 import threading
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -342,10 +343,16 @@ class TestComposition:
             same(result, wide[i % 3] * 3)
 
     def test_name_in_the_compiled_module(self):
-        f = fuse(axpy, kernel_name="visible")
-        assert "jit_visible" in jax.jit(f).lower(X, X, 1.0).as_text() or "visible" in str(
-            jax.make_jaxpr(f)(X, X, 1.0)
-        )
+        assert fuse(axpy).explain(X, X, 1).module == "jit_axpy"
+        assert fuse(axpy, kernel_name="visible").explain(X, X, 1.0).module == "jit_visible"
+        assert "name=visible" in str(jax.make_jaxpr(fuse(axpy, kernel_name="visible"))(X, X, 1.0))
+
+    @pytest.mark.parametrize("value", [2, 2.0, np.float64(2)])
+    def test_without_jit(self, value, x64):
+        f = fuse(lambda x, a: x * a)
+        with jax.disable_jit():
+            result = f(X, value)
+        np.testing.assert_array_equal(result, X * value)
 
     def test_clear_cache_traces_again(self):
         traces = []
@@ -417,7 +424,21 @@ class Model:
         return x + len(cls.__name__)
 
 
+class Pair(NamedTuple):
+    """A pytree with a method."""
+
+    x: jax.Array
+    y: jax.Array
+
+    @fuse
+    def total(self):
+        return self.x + self.y
+
+
 class TestMethods:
+    def test_an_object_that_is_a_pytree(self):
+        same(Pair(X, X).total(), 2 * X)
+
     def test_attributes_are_seen_when_they_change(self):
         model = Model()
         same(model.predict(X), X + 2 * X + 0.5)
