@@ -37,23 +37,31 @@ def truncated_powers(
     Raises ``OverflowError`` for a power outside ``dtype``, ``ValueError`` for one that is not a finite real
     number.
     """
+    # Exponent i is (first + i * step) / parts, in integers.
+    start, stop, div = Fraction(start), Fraction(stop), max(num - 1 if endpoint else num, 1)
+    scale = math.lcm(start.denominator, stop.denominator)
+    first, step, parts = int(start * scale) * div, int((stop - start) * scale), scale * div
     low, high = integer_limits(dtype)
-    start, stop = Fraction(start), Fraction(stop)
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
+    whole_base = base == int(base)
     floats, clear = _clear_powers(start, stop, num, endpoint, base)
     powers = []
     for i in range(num):
-        power = int(floats[i]) if clear[i] else _truncated_power(base, start + i * step)
+        n = first + i * step
+        if clear[i]:
+            power = int(floats[i])
+        elif whole_base and n % parts == 0 and 0 <= n <= 64 * parts:
+            power = int(base) ** (n // parts)
+        else:
+            power = _truncated_power(base, Fraction(n, parts))
         if not low <= power <= high:
             raise OverflowError(
-                f"logspace: {base} to the {float(start + i * step)} is outside {dtype}, {low} to {high}; "
-                "take a wider dtype"
+                f"logspace: {base} to the {n / parts} is outside {dtype}, {low} to {high}; take a wider dtype"
             )
         powers.append(power)
     return powers
 
 
-def _clear_powers(start, stop, num: int, endpoint: bool, base: float) -> tuple[np.ndarray, np.ndarray]:
+def _clear_powers(start, stop, num: int, endpoint: bool, base: float) -> tuple[list[float], list[bool]]:
     """NumPy's powers, and which of them have the same whole part as the exact ones beyond doubt.
 
     Most powers lie far from an integer, and need no exact arithmetic. NumPy's exponents are within 4 ulp of
@@ -64,15 +72,13 @@ def _clear_powers(start, stop, num: int, endpoint: bool, base: float) -> tuple[n
     with np.errstate(all="ignore"):
         floats = np.logspace(start, stop, num, endpoint, root)
         if root <= 0 or root != base:
-            return floats, np.zeros(num, bool)
+            return floats.tolist(), [False] * num
         margin = 2.0**-44 * (1 + max(abs(start), abs(stop)) * abs(math.log(root)))
-        return floats, np.abs(floats - np.rint(floats)) > margin * floats
+        return floats.tolist(), (np.abs(floats - np.rint(floats)) > margin * floats).tolist()
 
 
 def _truncated_power(base: int | float, exponent: Fraction) -> int:
     """Truncate the exact ``base ** exponent`` toward zero; ``OverflowError`` above ``exp(45)``."""
-    if exponent.denominator == 1 and 0 <= exponent <= 64 and base == int(base):
-        return int(base) ** exponent.numerator
     if exponent == 0:
         return 1
     if base == 0:

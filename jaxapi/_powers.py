@@ -14,6 +14,9 @@ __all__ = ["complex_powers", "real_powers", "whole_powers"]
 def real_powers(base: Array, exponents: Array, errors: Array) -> Array:
     """Raise to ``exponents + errors``: ``base**errors`` is ``1 + errors*log(base)`` to all digits."""
     powers = jnp.power(base, exponents)
+    # Some GPUs' power is an ulp off at the exponent 1; the base is not. (Differentiate the power, though.)
+    first = (exponents == 1) & jnp.isfinite(base)
+    powers += lax.stop_gradient(jnp.where(first, base - powers, 0))
     correction = lax.stop_gradient(errors * jnp.log(jnp.abs(base)))
     usable = jnp.isfinite(correction) & jnp.isfinite(powers)
     return jnp.where(usable, powers + powers * jnp.where(usable, correction, 0), powers)
@@ -61,8 +64,8 @@ def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Arr
 
 def whole_powers(base: Array, exponents: Array, powers: Array, dtype: np.dtype) -> Array:
     """Truncate floating powers; multiply out those of an integer to an integer, which are exact."""
-    # An integer below 2 in magnitude has exact floating powers, as has a floating base to the first; from
-    # the second on, a base of 2**32 is beyond every dtype, as is 2 to the 64th.
+    # An integer below 2 in magnitude has exact floating powers, and the first power is exact (real_powers);
+    # from the second on, a base of 2**32 is beyond every dtype, as is 2 to the 65th.
     magnitude = jnp.abs(base.astype(powers.dtype))
     whole = (exponents == jnp.floor(exponents)) & (exponents <= 64) & (magnitude >= 2)
     if jnp.issubdtype(base.dtype, jnp.integer):

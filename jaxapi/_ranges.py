@@ -99,7 +99,11 @@ def arange(
     first, stop, step = (x.item() if isinstance(x, np.number) else x for x in (start, stop, step))
     step = 1 if step is None else step
     length = _length(first, stop, step)
-    values = in_own_width(_arange, _first_two(first, step, length, dtype), length, dtype)
+    first_two = _first_two(first, step, length, dtype)
+    if first == 0 and step == 1:  # no values to send to the device
+        values = in_own_width(_counted, length, dtype)
+    else:
+        values = in_own_width(_arange, first_two, length, dtype)
     return values if device is None else jax.device_put(values, device)
 
 
@@ -224,6 +228,11 @@ def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
         if length and not low <= value <= high:
             raise OverflowError(f"arange: {value} is outside {dtype}; take a wider dtype, as dtype='int64'")
     return np.array([first, second] if length else [0, 0], dtype)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _counted(length: int, dtype: np.dtype) -> Array:
+    return jnp.arange(length, dtype=dtype)
 
 
 @partial(jax.jit, static_argnums=(1, 2))
