@@ -23,9 +23,8 @@ def load_cloud():
         heights = data["elevation"].astype("float64")
         middle = np.radians((data["ymin"] + data["ymax"]) / 2)
         dx, dy = 111_200 * data["dx"] * np.cos(middle), 111_200 * data["dy"]
-    y, x = np.meshgrid(
-        *(np.arange(n) * d for n, d in zip(heights.shape, (dy, dx), strict=True)), indexing="ij"
-    )
+    rows, columns = heights.shape
+    x, y = np.meshgrid(np.arange(columns) * dx, np.arange(rows) * dy)
     return heights, np.stack([x, y, heights], axis=-1).reshape(-1, 3), dx, dy
 
 

@@ -42,7 +42,7 @@ def share_dlpack(producer) -> Array:
         with jax.enable_x64(True):
             return _aligned(jax.dlpack.from_dlpack(producer, copy=False))
     except (RuntimeError, ValueError, TypeError) as error:
-        raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
+        raise BufferError(_refusal(producer, error)) from None
 
 
 def copy_dlpack(producer) -> Array:
@@ -72,7 +72,7 @@ def share_cuda_interface(producer) -> Array:
         with jax.enable_x64(True):
             return _aligned(jnp.asarray(producer))
     except (RuntimeError, ValueError, TypeError) as error:
-        raise BufferError(f"JAX cannot use the memory of this {_name(producer)}: {error}") from None
+        raise BufferError(_refusal(producer, error)) from None
 
 
 def copy_cuda_interface(producer) -> Array:
@@ -117,5 +117,9 @@ def _own_copy(shared: Array) -> Array:
         return jnp.array(shared, copy=True).block_until_ready()
 
 
-def _name(producer) -> str:
-    return f"{type(producer).__module__}.{type(producer).__qualname__}"
+def _refusal(producer, error) -> str:
+    kind = f"{type(producer).__module__}.{type(producer).__qualname__}"
+    remedy = ""
+    if "backend" in str(error) or "requires CUDA" in str(error):
+        remedy = "; copy it to the host first, as x.get() does in CuPy and x.cpu() in PyTorch"
+    return f"JAX cannot use the memory of this {kind}: {error}{remedy}"

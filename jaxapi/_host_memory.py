@@ -14,8 +14,10 @@ __all__ = ["copy_host", "share_host"]
 
 # XLA on the CPU works on host memory as it lies if it starts at a multiple of this.
 _ALIGNMENT = 64
-# Below this many bytes jax.numpy.asarray, which copies once more, is quicker than jax.device_put.
+# Below this many bytes on the CPU jax.numpy.asarray, which copies once more, is quicker than jax.device_put.
 _SMALL = 1 << 16
+# From this many bytes on, waiting for the transfer to an accelerator costs less than a copy here.
+_LARGE = 1 << 22
 
 
 def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> Array:
@@ -25,10 +27,11 @@ def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> A
     it later for a GPU, is given memory that nobody else knows, or is waited for.
     """
     dtype = native_dtype(host.dtype) if dtype is None else dtype
-    if host.nbytes < _SMALL and device is None:
-        with jax.enable_x64(True):
-            return jnp.asarray(np.array(host, dtype=dtype, order="C"))
-    if host.dtype == dtype and host.flags.c_contiguous and not is_cpu(device):
+    if is_cpu(device):
+        if host.nbytes < _SMALL and device is None:
+            with jax.enable_x64(True):
+                return jnp.asarray(np.array(host, dtype=dtype, order="C"))
+    elif host.nbytes >= _LARGE and host.dtype == dtype and host.flags.c_contiguous:
         with jax.enable_x64(True):
             array = jax.device_put(host, device)
         if not isinstance(array, jax.core.Tracer):

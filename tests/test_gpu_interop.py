@@ -137,7 +137,8 @@ class Unsynchronised:
 def written_late(cupy, convert):
     """Return what ``convert`` sees of an array that a kernel on another stream has yet to write."""
     x = cupy.zeros(1 << 20, dtype="float32")
-    slow_fill(cupy, x, 0, ticks=1)  # compile all of it: a compilation waits for the GPU
+    slow_fill(cupy, x, 1, ticks=1)  # compile all of it: compiling later would outlast the delay
+    x.fill(0)
     (convert(x) + 0).block_until_ready()
     cupy.cuda.Device().synchronize()
     stream = cupy.cuda.Stream(non_blocking=True)

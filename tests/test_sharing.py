@@ -248,7 +248,7 @@ def test_a_gpu_object_without_a_gpu():
         def __cuda_array_interface__(self):
             return {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
 
-    with pytest.raises(ValueError, match="Cuda"):
+    with pytest.raises(ValueError, match=r"Cuda.*to the host"):
         xp.asarray(Cuda(numbers("float32"), device=(2, 0)))
-    with pytest.raises(BufferError, match="Cuda"):
+    with pytest.raises(BufferError, match=r"Cuda.*to the host"):
         xp.from_dlpack(Cuda(numbers("float32"), device=(2, 0)))
