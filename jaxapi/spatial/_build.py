@@ -89,12 +89,29 @@ def _scale(points: Array, valid: Array) -> Array:
     half = jnp.where(half > 0, half, largest)
     exponent = jnp.maximum(_exponent(half) + 1, _exponent(largest) - limit)
     exponent = jnp.clip(exponent, info.minexp + 2, info.maxexp - 2)
-    return jnp.ldexp(jnp.ones((), points.dtype), -exponent)
+    return _power_of_two(-exponent, points.dtype)
+
+
+def _power_of_two(exponent: Array, dtype) -> Array:
+    """Return ``2**exponent``, for a normal result; from the bits, as in `_exponent`."""
+    info = jnp.finfo(dtype)
+    biased = (exponent + (1 - info.minexp)).astype(jnp.uint32)
+    if info.bits == 64:
+        high = biased << (info.nmant - 32)
+        return lax.bitcast_convert_type(jnp.stack([jnp.zeros_like(high), high], axis=-1), dtype)
+    return lax.bitcast_convert_type(biased << info.nmant, dtype)
 
 
 def _exponent(x: Array) -> Array:
-    """Return ``e`` with ``2**(e - 1) <= x < 2**e``; 0 for 0."""
-    return jnp.frexp(x)[1]
+    """Return ``e`` with ``2**(e - 1) <= x < 2**e`` for a normal x >= 0; 0 for 0.
+
+    From the bits, in 32-bit integers: `jax.numpy.frexp` fails for float64 traced with x64 off.
+    """
+    info = jnp.finfo(x.dtype)
+    words = lax.bitcast_convert_type(x, jnp.uint32)
+    high, mantissa = (words[..., 1], info.nmant - 32) if info.bits == 64 else (words, info.nmant)
+    exponent = (high >> mantissa).astype(jnp.int32) + info.minexp
+    return jnp.where(x > 0, exponent, 0)
 
 
 def _sort_key(columns: Array, done: int) -> Array:
@@ -105,7 +122,7 @@ def _sort_key(columns: Array, done: int) -> Array:
     lower = nodes.min(axis=2)
     upper = jnp.where(finite, nodes, -jnp.inf).max(axis=2)
     width = jnp.where(lower < upper, upper - lower, 0)  # (m, nodes)
-    widest = jnp.argmax(width, axis=0)
+    widest = _largest(width)
     along = _pick(nodes, widest[None, :, None])
     start = _pick(lower, widest[None])
     size = _pick(width, widest[None])
@@ -116,6 +133,15 @@ def _sort_key(columns: Array, done: int) -> Array:
     code = jnp.where(along < jnp.inf, code, top).astype(jnp.uint32)
     node = lax.broadcasted_iota(jnp.uint32, code.shape, 0)
     return ((node << code_bits) | code).reshape(slots)
+
+
+def _largest(values: Array) -> Array:
+    """Return ``argmax(values, axis=0)``; `jax.numpy.argmax` fails for float64 traced with x64 off."""
+    where, largest = jnp.zeros(values.shape[1:], jnp.int32), values[0]
+    for a in range(1, values.shape[0]):
+        where = jnp.where(values[a] > largest, a, where)
+        largest = jnp.maximum(values[a], largest)
+    return where
 
 
 def _pick(values: Array, dimension: Array) -> Array:
