@@ -1,11 +1,20 @@
 """KDTree beyond its numbers: arguments, attributes, transformations."""
 
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxapi.spatial import KDTree
+from jaxapi import spatial
+from jaxapi._interop import as_array
+from jaxapi.spatial import KDTree, _engines, _queries
+from jaxapi.spatial._build import padded_size
 
 POINTS = np.random.default_rng(0).random((100, 3))
 
@@ -35,3 +44,255 @@ def test_refuses_bad_data(data, error, text):
     """Wrong data raise SciPy's exception types."""
     with pytest.raises(error, match=text):
         KDTree(data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "text"),
+    [
+        ({"data": 1.0}, ValueError, "must be of shape"),
+        ({"data": np.zeros((2, 2, 2))}, ValueError, "must be of shape"),
+        ({"data": np.zeros((2, 0))}, ValueError, "m >= 1"),
+        ({"data": np.full((2, 2), np.inf)}, ValueError, "must be finite"),
+        ({"data": np.array([[object()]])}, TypeError, "real numbers"),
+        ({"leafsize": 0}, ValueError, "leafsize must be at least 1"),
+        ({"leafsize": 2.5}, TypeError, "float"),
+        ({"boxsize": 0.5}, ValueError, "greater than the size of the periodic box"),
+        ({"data": -POINTS, "boxsize": 2.0}, ValueError, "Negative input data"),
+        ({"boxsize": np.nan}, ValueError, "nan"),
+        ({"boxsize": [1.0, 2.0]}, ValueError, "broadcast"),
+    ],
+)
+def test_refuses_bad_settings(settings, error, text):
+    with pytest.raises(error, match=text):
+        KDTree(**{"data": POINTS, **settings})
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "text"),
+    [
+        ({"x": [[1j, 0, 0]]}, TypeError, "complex"),
+        ({"x": [1.0, 2.0]}, ValueError, "vectors of length 3 but has shape"),
+        ({"x": 1.0}, ValueError, r"vectors of length 3 but has shape \(1,\)"),
+        ({"x": [[np.nan, 0, 0]]}, ValueError, "'x' must be finite"),
+        ({"x": [[0, 0, 0], [np.inf, 0, 0]]}, ValueError, "'x' must be finite"),
+        ({"k": None}, ValueError, "k must be an integer or a sequence"),
+        ({"k": 0}, ValueError, "at least 1"),
+        ({"k": -1}, ValueError, "at least 1"),
+        ({"k": []}, ValueError, "at least 1"),
+        ({"k": [0, 1]}, ValueError, "at least 1"),
+        ({"k": 2.5}, ValueError, "2.5"),
+        ({"k": [[1, 2]]}, ValueError, "shape"),
+        ({"p": 0.5}, ValueError, "Only p-norms with 1<=p<=infinity permitted"),
+        ({"p": np.nan}, ValueError, "Only p-norms"),
+        ({"workers": 0}, ValueError, "Invalid number of workers 0"),
+        ({"workers": -2}, ValueError, "Invalid number of workers -2"),
+        ({"workers": 1.0}, TypeError, "float"),
+        ({"distance_upper_bound": np.nan}, ValueError, "nan"),
+        ({"n_jobs": 1}, TypeError, "n_jobs"),
+    ],
+)
+def test_refuses_bad_queries(query, error, text):
+    with pytest.raises(error, match=text):
+        KDTree(POINTS).query(**{"x": POINTS[:2], **query})
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2, -1])
+def test_workers_do_not_change_results(workers):
+    assert KDTree(POINTS).query(POINTS, k=2, workers=workers)[1][:, 0].tolist() == list(range(100))
+
+
+def test_attributes():
+    """SciPy's attributes, none of them writable."""
+    tree = KDTree(POINTS, leafsize=5, boxsize=[1, 0, 2])
+    assert (tree.n, tree.m, tree.leafsize) == (100, 3, 5)
+    np.testing.assert_array_equal(tree.data, POINTS)
+    np.testing.assert_array_equal(tree.mins, POINTS.min(0))
+    np.testing.assert_array_equal(tree.maxes, POINTS.max(0))
+    np.testing.assert_array_equal(tree.boxsize, [1, 0, 2])
+    assert sorted(tree.indices.tolist()) == list(range(100))
+    assert tree.size >= 1
+    assert KDTree(POINTS).boxsize is None
+    for name in ("data", "n", "m", "leafsize", "size", "mins", "maxes", "indices", "boxsize", "engine"):
+        with pytest.raises(AttributeError):
+            setattr(tree, name, 1)
+    with pytest.raises(ValueError, match="read-only"):
+        tree.boxsize[0] = 3
+    tree.note = "attributes of one's own are fine"
+
+
+def test_without_points_and_with_one():
+    """No points: everything is missing. One point: it is the nearest."""
+    nothing = KDTree(np.zeros((0, 3)))
+    assert nothing.mins.tolist() == nothing.maxes.tolist() == [0, 0, 0]
+    for search in (nothing.query, jax.jit(nothing.query)):
+        distance, row = search(np.zeros(3))
+        assert (float(distance), int(row)) == (np.inf, 0)
+    one = KDTree([[3.0, 4.0]])
+    for search in (one.query, jax.jit(one.query)):
+        distance, row = search(np.zeros(2))
+        assert (float(distance), int(row)) == (5.0, 0)
+    assert one.query([0.0, 0.0], k=2)[1].tolist() == [0, 1]
+
+
+def test_user_data_may_change_afterwards():
+    """A tree keeps its own copy."""
+    data = POINTS.copy()
+    tree = KDTree(data)
+    data[:] = 0
+    assert tree.query(POINTS[7])[1] == 7
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree))]
+)
+def test_copies_and_pickles(duplicate, x64):
+    """A copy has the same points, settings and answers; float64 survives with x64 off."""
+    tree = KDTree(POINTS, leafsize=7, boxsize=[1.0, 0, 1.5])
+    again = duplicate(tree)
+    assert again.data.dtype == np.float64
+    assert (again.n, again.m, again.leafsize, again.boxsize.tolist()) == (100, 3, 7, [1.0, 0.0, 1.5])
+    np.testing.assert_array_equal(again.query(POINTS[:9] + 0.01)[0], tree.query(POINTS[:9] + 0.01)[0])
+
+
+@pytest.fixture
+def x64_on():
+    """Run the test with 64-bit mode on."""
+    with jax.enable_x64(True):
+        yield
+
+
+X = as_array(POINTS[:6] + 0.01)
+EXPECTED = np.argmin(((POINTS[:6, None] + 0.01 - POINTS[None]) ** 2).sum(-1), axis=1).tolist()
+
+
+def test_argument_and_result_of_transformations():
+    """A tree goes into jit, vmap, scan and device_put, and comes out of jit."""
+    tree = KDTree(POINTS)
+    assert jax.jit(lambda tree: tree.query(X)[1])(tree).tolist() == EXPECTED
+    assert jax.vmap(lambda x: tree.query(x)[1])(X).tolist() == EXPECTED
+    assert jax.lax.scan(lambda tree, x: (tree, tree.query(x)[1]), tree, X)[1].tolist() == EXPECTED
+    assert jax.device_put(tree, jax.devices()[0]).query(X)[1].tolist() == EXPECTED
+    built = jax.jit(KDTree)(as_array(POINTS))
+    assert (built.n, built.m, built.data.dtype) == (100, 3, np.float64)
+    assert built.query(X)[1].tolist() == EXPECTED
+    leaves, structure = jax.tree.flatten(tree)
+    assert jax.tree.unflatten(structure, leaves).query(X)[1].tolist() == EXPECTED
+    assert jax.tree.map(lambda leaf: leaf, tree).leafsize == tree.leafsize
+
+
+def test_batch_of_clouds():
+    """Under vmap a tree per cloud; outside of it a batch of trees says what to do."""
+    clouds = as_array(POINTS[:96].reshape(4, 24, 3))
+    trees = jax.vmap(KDTree)(clouds)
+    rows = jax.vmap(lambda tree, x: tree.query(x, k=2)[1])(trees, clouds)
+    assert rows[:, :, 0].tolist() == [list(range(24))] * 4
+    for cloud, found in zip(POINTS[:96].reshape(4, 24, 3), rows, strict=True):
+        assert KDTree(cloud).query(cloud, k=2)[1].tolist() == found.tolist()
+    with pytest.raises(ValueError, match="jax.vmap"):
+        trees.query(X)
+
+
+def test_points_that_are_not_finite_inside_jit():
+    """Traced values cannot raise: such a point is nobody's neighbour, such a query has none."""
+    points = POINTS[:20].astype(np.float32).copy()
+    points[3, 1], points[5] = np.nan, np.inf
+    x = points.copy()
+    distances, rows = jax.jit(lambda points, x: KDTree(points).query(x, k=20))(points, x)
+    assert np.isin([3, 5], rows).tolist() == [False, False]
+    bad = np.isin(np.arange(20), [3, 5])
+    assert np.isinf(np.asarray(distances)[bad]).all()
+    assert (np.asarray(rows)[bad] == 20).all()
+    assert (np.asarray(rows)[~bad, 0] == np.arange(20)[~bad]).all()
+    assert (np.asarray(rows)[~bad, 18:] == 20).all()
+
+
+@pytest.mark.parametrize(("p", "box"), [(1, None), (2, None), (3, 1.0), (np.inf, [1.0, 0, 0])])
+@pytest.mark.usefixtures("x64_on")
+def test_gradients_against_finite_differences(p, box):
+    """Derivatives flow to the points and the queries."""
+    points, x = POINTS[:12], POINTS[20:24]
+    weights = np.random.default_rng(0).random((4, 3))
+
+    def total(points, x):
+        return (KDTree(points, boxsize=box).query(x, k=3, p=p)[0] * weights).sum()
+
+    slopes = jax.grad(total, argnums=(0, 1))(jnp.asarray(points), jnp.asarray(x))
+    for which, given in enumerate((points, x)):
+        step = np.random.default_rng(which).normal(size=given.shape) * 1e-7
+        ends = [[points, x], [points, x]]
+        ends[0][which], ends[1][which] = given - step, given + step
+        difference = float(total(*ends[1])) - float(total(*ends[0]))
+        np.testing.assert_allclose((slopes[which] * step * 2).sum(), difference, rtol=1e-4)
+
+
+def test_gradient_is_zero_at_distance_zero_and_where_nothing_is():
+    points = jnp.asarray(POINTS[:4].astype(np.float32))
+    for p in (1, 2, 5, np.inf):
+        slope = jax.grad(lambda x, p=p: KDTree(points).query(x, p=p)[0].sum())(points)
+        assert slope.tolist() == np.zeros((4, 3)).tolist()
+
+    def bounded(x):
+        distances = KDTree(points).query(x, k=2, distance_upper_bound=1e-3)[0]
+        return jnp.where(jnp.isinf(distances), 0, distances).sum()
+
+    assert jax.grad(bounded)(points + 0.25).tolist() == np.zeros((4, 3)).tolist()
+
+
+def test_near_sizes_share_compiled_code():
+    """Other numbers of points and queries near compiled ones compile nothing but copies."""
+    assert all(padded_size(n) <= max(16, n * 1.125) for n in range(5000))
+    assert len({padded_size(n) for n in range(1024, 2049)}) == 9
+    searches, builds = _queries._compiled._cache_size(), _queries._build._cache_size()
+    for n, q in ((1000, 500), (990, 490), (1010, 509)):
+        cloud = np.random.default_rng(n).random((n, 2)).astype(np.float32)
+        tree = KDTree(cloud)
+        with jax.core.eval_context():
+            asked = _queries.Asked(2, None, 2.0, np.inf, 0.0, None)
+            distances, rows = _queries.on_device(tree._structure(), tree.data, cloud[:q], (q,), asked)
+        assert rows[:, 0].tolist() == list(range(q))
+        assert distances.shape == (q, 2)
+    assert _queries._compiled._cache_size() == searches + 1
+    assert _queries._build._cache_size() == builds + 1
+
+
+def test_spread_arrays_are_refused():
+    """An array on several devices raises and names the remedy."""
+    program = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxapi.spatial import KDTree
+mesh = Mesh(np.array(jax.devices()), ("rows",))
+data = jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, PartitionSpec("rows")))
+for use in (lambda: KDTree(data), lambda: KDTree(np.ones((4, 2))).query(data)):
+    try:
+        use()
+    except ValueError as error:
+        assert "device_put" in str(error), error
+    else:
+        raise SystemExit("not refused")
+other = jax.devices()[1]
+tree = KDTree(jax.device_put(np.eye(3, dtype=np.float32), other))
+distances, rows = tree.query(np.eye(3))
+assert rows.devices() == distances.devices() == {other}, rows.devices()
+"""
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
+    """Without Pallas's route to NVIDIA GPUs: one warning, the portable engine."""
+    monkeypatch.setattr(jax, "devices", lambda platform=None: [])
+    monkeypatch.setitem(sys.modules, "jaxapi.spatial._engine_gpu", None)
+    monkeypatch.delattr(spatial, "_engine_gpu", raising=False)
+    _engines.gpu_engine.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="without its kernel"):
+            assert _engines.gpu_engine() is None
+        assert _engines.gpu_engine() is None
+    finally:
+        _engines.gpu_engine.cache_clear()

@@ -1,0 +1,97 @@
+"""What holds for every cloud, whatever the engine: needs no oracle but the distances themselves."""
+
+import jax
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import clouds
+
+from jaxapi.spatial import KDTree
+
+SEARCH = jax.jit(lambda tree, x: tree.query(x, k=3))
+
+
+def nearest_by_hand(points, x, k):
+    """Return squared distances and rows in order of (squared distance, row), from every pair."""
+    squares = ((x[:, None] - points[None]) ** 2).sum(-1)
+    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(squares, order, axis=1), order
+
+
+def both(points, x):
+    """Yield what the concrete and the traced search find."""
+    tree = KDTree(points.astype(np.float32))
+    yield tree.query(x.astype(np.float32), k=3)
+    yield SEARCH(tree, x.astype(np.float32))
+
+
+@given(clouds())
+def test_no_closer_point_is_left_out(cloud):
+    """Distances are sorted, belong to their rows, and no other row is nearer."""
+    points, x = cloud
+    expected, _ = nearest_by_hand(points, x, 3)
+    there = expected.shape[1]
+    for distances, rows in both(points, x):
+        distances, rows = np.asarray(distances), np.asarray(rows)
+        assert np.isinf(distances[:, there:]).all()
+        assert (rows[:, there:] == len(points)).all()
+        distances, rows = distances[:, :there], rows[:, :there]
+        assert (np.diff(distances, axis=1) >= 0).all()
+        assert all(len(set(line)) == there for line in rows)
+        own = np.sqrt(((points[rows] - x[:, None]) ** 2).sum(-1))
+        np.testing.assert_allclose(distances, own, rtol=1e-6)
+        np.testing.assert_allclose(distances, np.sqrt(expected), rtol=1e-6)
+
+
+@given(clouds(sizes=(30,)), st.sampled_from([1, 5, 12]))
+def test_equal_distances_go_to_the_lowest_row(cloud, k):
+    """On whole numbers, where distances are exact, the rows are those of a stable sort."""
+    points, x = (np.round(np.clip(side, -64, 64)) for side in cloud)
+    _, expected = nearest_by_hand(points, x, k)
+    np.testing.assert_array_equal(KDTree(points).query(x, k=range(1, k + 1))[1], expected)
+    if KDTree(points).engine == "scipy":
+        np.testing.assert_array_equal(SEARCH(KDTree(points), x)[1], nearest_by_hand(points, x, 3)[1])
+
+
+@given(clouds(sizes=(30,)))
+def test_order_of_the_points_does_not_matter(cloud):
+    """A permutation of the points permutes the rows."""
+    points, x = cloud
+    order = np.random.default_rng(0).permutation(len(points))
+    for (distances, _), (again, rows) in zip(both(points, x), both(points[order], x), strict=True):
+        np.testing.assert_array_equal(distances, again)
+        own = np.sqrt(((points[order][np.asarray(rows)] - x[:, None]) ** 2).sum(-1))
+        np.testing.assert_allclose(again, own, rtol=1e-6)
+
+
+@given(clouds(sizes=(30,)), st.sampled_from([-2.0, 3.0]))
+def test_whole_boxes_further_is_the_same_place(cloud, boxes):
+    """In a periodic box a query and its image have the same neighbours."""
+    points, x = (np.round(np.clip(side, -64, 64)) % 8 for side in cloud)
+    tree = KDTree(points, boxsize=8.0)
+    here, there = tree.query(x, k=3), tree.query(x + 8 * boxes, k=3)
+    np.testing.assert_array_equal(here[0], there[0])
+    np.testing.assert_array_equal(here[1], there[1])
+
+
+def test_many_equal_points():
+    """Ties far beyond k, at the k-th place too."""
+    points = np.repeat([[0.0, 0.0], [1.0, 0.0]], 500, axis=0)
+    tree = KDTree(points)
+    x = np.zeros((3, 2))
+    for search in (tree.query, jax.jit(tree.query, static_argnums=1)):
+        assert search(x, 3)[1].tolist() == [[0, 1, 2]] * 3
+    assert tree.query([[0.5, 0.0]], k=4)[1].tolist() == [[0, 1, 2, 3]]
+    distances, rows = tree.query([[0.0, 0.0]], k=range(499, 503))
+    assert distances.tolist() == [[0.0, 0.0, 1.0, 1.0]]
+    assert rows.tolist() == [[498, 499, 500, 501]]
+
+
+def test_large_k():
+    """More neighbours than any register file holds."""
+    points = np.random.default_rng(0).random((3000, 3)).astype(np.float32)
+    expected, expected_rows = nearest_by_hand(points.astype(float), points[:5].astype(float), 1500)
+    for search in (KDTree(points).query, jax.jit(KDTree(points).query, static_argnums=1)):
+        distances, rows = search(points[:5], 1500)
+        np.testing.assert_allclose(distances, np.sqrt(expected), rtol=2e-6, atol=1e-7)
+        assert (np.asarray(rows) == expected_rows).mean() > 0.99
