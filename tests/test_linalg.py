@@ -80,6 +80,9 @@ def test_rank_and_tolerance():
     x = np.diag([1.0, 1e-6]).astype("float32")
     np.testing.assert_allclose(np.asarray(xp.linalg.pinv(xp.asarray(x))), np.diag([1, 1e6]), rtol=1e-5)
     np.testing.assert_array_equal(np.asarray(xp.linalg.pinv(xp.asarray(x), rtol=1e-3)), np.diag([1, 0]))
+    tolerances = xp.asarray([1e-3, 1e-9], dtype=xp.float32)
+    out = xp.linalg.pinv(xp.asarray(np.stack([x, x])), rtol=tolerances)
+    np.testing.assert_allclose(np.asarray(out), np.stack([np.diag([1, 0]), np.diag([1, 1e6])]), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "svd", "qr", "slogdet", "svdvals"])

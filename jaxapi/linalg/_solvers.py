@@ -224,13 +224,22 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     [[0.5 0. ]
      [0.  0. ]]
     """
-    return _pinv(x, rtol)
+    if rtol is None or isinstance(rtol, int | float):
+        return _pinv(x, rtol)
+    return _pinv_for(x, rtol)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+@full_precision
+def _pinv(x, rtol):
+    # A constant, so that JAX 0.10 can differentiate it too.
+    return jnp.linalg.pinv(x, rtol=_default_rtol(x) if rtol is None else rtol)
 
 
 @jax.jit
 @full_precision
-def _pinv(x, rtol):
-    return jnp.linalg.pinv(x, rtol=_default_rtol(x) if rtol is None else rtol)
+def _pinv_for(x, rtol):
+    return jnp.linalg.pinv(x, rtol=rtol)
 
 
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
@@ -371,6 +380,6 @@ def _matrix_norm(x, keepdims, ord):
     return jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
 
 
-def _default_rtol(x: Array) -> Array:
-    dtype = jnp.linalg.det(jnp.zeros((0, 0), x.dtype)).dtype  # of x's parts where x is floating
-    return jnp.full((), max(x.shape[-2:]) * float(jnp.finfo(dtype).eps), jnp.finfo(dtype).dtype)
+def _default_rtol(x: Array) -> float:
+    dtype = x.dtype if jnp.issubdtype(x.dtype, jnp.inexact) else float
+    return max(x.shape[-2:]) * float(jnp.finfo(dtype).eps)
