@@ -59,14 +59,14 @@ def test_counts_entry_calls_and_loop_bodies_but_not_the_inside_of_fusions():
     }
 
 
-X = np.ones((256, 64), np.float32)
+X = np.ones((1024, 512), np.float32)
 
 
 @pytest.mark.parametrize(
     ("function", "args", "least"),
     [
         (lambda x, y: 1 + 0.5 * x * y, (X, X), 3 * X.nbytes),
-        (lambda m, p: xp.where(m[:, xp.newaxis], xp.inf, p), (np.ones(256, bool), X), 256 + 2 * X.nbytes),
+        (lambda m, p: xp.where(m[:, xp.newaxis], xp.inf, p), (np.ones(1024, bool), X), 1024 + 2 * X.nbytes),
         (lambda x, y: xp.sum(xp.sqrt(x * x + y * y)), (X, X), 2 * X.nbytes + 4),
     ],
     ids=["map", "where", "map-reduce"],
@@ -94,7 +94,7 @@ def test_table():
     assert text.startswith(f"total on {jax.devices()[0].device_kind}\n")
     for label in ("bytes moved", "inputs + outputs", "floating-point operations", "compile time"):
         assert f"\n  {label} " in text
-    assert "65.5 kB" in text
+    assert "2.1 MB" in text
 
 
 def test_loop_is_seen():
