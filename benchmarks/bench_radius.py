@@ -75,7 +75,7 @@ def rows(tree, oracle, queries, radii, device_queries, uniform):
             lambda r=r: tree.query_radius(device_queries, r),
             lambda r=r: oracle.query_ball_point(queries, r, workers=-1),
         )
-        limit = {4: 16, 50: 96}[wanted]
+        limit = {4: 32, 50: 128}[wanted]
         yield (
             f"fixed size {limit}, {wanted} neighbours",
             lambda r=r, limit=limit: tree.query_radius(device_queries, r, max_neighbors=limit),

@@ -47,3 +47,11 @@ def test_cupy_to_pytorch(capsys):
         np.testing.assert_allclose(stretched, expected, atol=1e-5)
         np.testing.assert_allclose(np.asarray(found), np.hypot(*np.gradient(expected)), atol=1e-5)
     assert "jaxapi" in capsys.readouterr().out
+
+
+def test_radius_graph(capsys):
+    contacts, energy, expected, error = load("radius_graph").main("4")
+    assert (contacts == 12).all()
+    np.testing.assert_allclose(energy, expected, rtol=1e-5)  # all pairs
+    assert error < 1e-4
+    assert "at rest -8.30 epsilon" in capsys.readouterr().out

@@ -365,23 +365,20 @@ def _host_csr(tree, x, r, asked: Asked, sort: bool):
 
 def _on_device(data, x, r, asked: Asked):
     """Return queries and radii padded to one of a few sizes, and the engine; pads have no neighbours."""
-    rows = _engines.padded_size(len(x))
     if not isinstance(x, jax.Array) or x.sharding != data.sharding:
         x = np.asarray(x, dtype=asked.dtype)
-    r = np.pad(r, (0, rows - len(r)), constant_values=-1)
+    if r.strides == (0,) and len(r):
+        r = r[:1]  # one radius for all: no need to move more
     with width(asked.dtype, asked.index_dtype):
-        if rows > len(x):
-            x = (
-                np.pad(x, ((0, rows - len(x)), (0, 0)))
-                if isinstance(x, np.ndarray)
-                else _padded(x, rows=rows)
-            )
-        return *jax.device_put((x, r), data.sharding), _neighbours.engine_of(data)
+        x, r = jax.device_put((x, r), data.sharding)
+        return *_padded(x, r, rows=_engines.padded_size(len(x))), _neighbours.engine_of(data)
 
 
 @partial(jax.jit, static_argnames="rows")
-def _padded(x, *, rows):
-    return jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)))
+def _padded(x, r, *, rows):
+    extra = (0, rows - x.shape[0])
+    r = jnp.broadcast_to(r, x.shape[0])
+    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1)
 
 
 @partial(jax.jit, static_argnames="count")
