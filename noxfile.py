@@ -67,6 +67,7 @@ def conformance(session):
     )
     known = ("-o", "xfail_strict=True", "--xfails-file", xfails, "--skips-file", lists / "skips.txt")
     examples = session.posargs or ("--max-examples", "200")
+    session.run("python", "docs/make_conformance.py", "--check")
     session.chdir(suite)
     env = {"ARRAY_API_TESTS_MODULE": "jaxapi"}
     session.run("pytest", "array_api_tests", "--disable-deadline", *known, *examples, env=env)

@@ -1,0 +1,182 @@
+"""Write docs/conformance.md from the namespace itself; with --check, fail where the page is out of date."""
+
+import csv
+import inspect
+import pathlib
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi as xp
+
+DOCS = pathlib.Path(__file__).parent
+PAGE = DOCS / "conformance.md"
+LISTS = DOCS.parent / "tests" / "conformance"
+OURS = {"fuse", "logspace", "spatial", "__version__"}
+CHAPTERS = [
+    ("Constants", xp, ["_constants"]),
+    ("Creation functions", xp, ["_creation"]),
+    ("Data types and functions on them", xp, ["_dtypes"]),
+    ("Element-wise functions", xp, ["_elementwise", "_exponential", "_trigonometric"]),
+    ("Indexing functions", xp, ["_indexing"]),
+    ("Inspection", xp, ["_info"]),
+    ("Linear algebra functions", xp, ["_products"]),
+    ("Manipulation functions", xp, ["_manipulation"]),
+    ("Searching functions", xp, ["_searching"]),
+    ("Set functions", xp, ["_set"]),
+    ("Sorting functions", xp, ["_sorting"]),
+    ("Statistical functions", xp, ["_statistical"]),
+    ("Utility functions", xp, ["_utility"]),
+    ("Extension linalg", xp.linalg, None),
+    ("Extension fft", xp.fft, None),
+]
+# What x64 off loses, run as written when the page is made and when it is checked.
+LOSSES = [
+    (
+        "A NumPy float64 array given to a re-exported function becomes float32.",
+        "xp.add(np.array([1.0]), 1).dtype",
+    ),
+    ("A Python float that meets a float64 array is rounded to float32 first.", "float(x * 0.1)"),
+    ("So a large one is infinite.", "float(x * 1e300)"),
+    ("A Python int beyond int32 raises, even beside an int64 array.", "i + 2**40"),
+    (
+        "uint32 with a signed integer stays 32 bits wide.",
+        "(xp.ones(1, dtype=xp.uint32) + xp.ones(1, dtype=xp.int32)).dtype",
+    ),
+    ("The default dtypes have 32 bits.", "xp.ones(1).dtype"),
+]
+INTRODUCTION = """# Conformance
+
+Written by `python docs/make_conformance.py`; with `--check` it says whether this page is up to date.
+
+jaxapi implements the Python array API standard 2025.12 over `jax.numpy`, on every supported JAX. A name whose
+`jax.numpy` function does what the standard says is that function; the others are repaired here, and the
+tables below say why.
+
+**Pass `xp=jaxapi`.** Arrays are plain `jax.Array`s, so `x.__array_namespace__()`, and with it
+`array_api_compat.array_namespace(x)`, is `jax.numpy`, not jaxapi. Import jaxapi, or hand it to libraries that
+take a namespace (`xp=jaxapi`).
+
+**`x @ y` is JAX's.** Operators belong to `jax.Array`. On NVIDIA GPUs `x @ y` multiplies float32 in TF32, with
+errors near 1e-3 of the largest value; `xp.matmul`, `xp.tensordot`, `xp.vecdot` and `xp.linalg` multiply in
+full float32 unless `jax_default_matmul_precision` is set. `x // y` and `x % y` lack the standard's special
+cases; `xp.floor_divide` and `xp.remainder` have them.
+"""
+
+ADVICE = """With `JAX_ENABLE_X64=1` none of this happens: set it for 64-bit work. Inside `jax.jit` with x64
+off `argmax` and `argmin` (with JAX 0.10 also `max` and `min`) of 64-bit arrays raise, as in JAX; outside they
+work.
+"""
+
+
+def main():
+    text = page()
+    if "--check" not in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text:
+        sys.exit("docs/conformance.md is out of date: run python docs/make_conformance.py")
+
+
+def page():
+    with jax.enable_x64(False):
+        parts = [INTRODUCTION, counts(), failures(), losses(), *(chapter(*row) for row in CHAPTERS)]
+    unlisted = set(xp.__all__) - listed() - OURS - {"__array_api_version__", "linalg", "fft"}
+    if unlisted:
+        raise ValueError(f"names in no chapter: {sorted(unlisted)}")
+    return "\n".join(parts)
+
+
+def listed():
+    return {name for _, module, files in CHAPTERS if files for name in names(module, files)}
+
+
+def names(module, files):
+    if files is None:
+        return sorted(module.__all__)
+    if files == ["_products"]:
+        return ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+    return sorted({name for file in files for name in getattr(module, file).__all__})
+
+
+def chapter(title, module, files):
+    lines = [f"## {title}", "", "| name | from | why |", "| --- | --- | --- |"]
+    reexported = []
+    for name in names(module, files):
+        value = getattr(module, name)
+        if inspect.isfunction(value) and value.__module__.startswith("jaxapi"):
+            lines.append(f"| `{name}` | jaxapi | {reason(value)} |")
+        else:
+            reexported.append(f"`{name}`")
+    if reexported:
+        lines.append(f"| {', '.join(reexported)} | jax.numpy | right as they are |")
+    return "\n".join([*lines, ""])
+
+
+def reason(function):
+    """Return the docstring's sentence on the difference: the first after the summary."""
+    paragraphs = inspect.getdoc(function).split("\n\n")
+    text = next((p for p in paragraphs if p.startswith(("Unlike", "Differs"))), paragraphs[1])
+    text = (
+        " ".join(text.split())
+        .replace(" [1]_", "")
+        .replace(" ([1]_)", "")
+        .replace("``", "`")
+        .replace("|", "\\|")
+    )
+    return text.replace("([1]_, ", "(")
+
+
+def counts():
+    lines = [
+        "## Counts",
+        "",
+        "Failures among the 1,384 tests of the official suite (pinned in the noxfile):",
+        "",
+    ]
+    lines += ["| namespace | setting | failed |", "| --- | --- | --- |"]
+    with open(DOCS / "counts.csv", encoding="utf-8") as file:
+        lines += [
+            f"| {row['namespace']} | {row['setting']} | {row['failed']} |" for row in csv.DictReader(file)
+        ]
+    return "\n".join([*lines, ""])
+
+
+def failures():
+    lines = ["## Known failures", "", "`nox -s conformance` runs the suite with these lists, strictly.", ""]
+    for file in sorted(LISTS.glob("*.txt")):
+        rows = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        ids = sum(not line.startswith("#") for line in rows)
+        lines += [f"### {file.name}: {ids}", "", "```", *rows, "```", ""]
+    return "\n".join(lines)
+
+
+def losses():
+    lines = [
+        "## What x64 off loses",
+        "",
+        "JAX's operators and re-exported functions follow JAX. With x64 off:",
+        "",
+    ]
+    lines += [
+        "```python",
+        ">>> x = xp.asarray(1.0, dtype=xp.float64)",
+        ">>> i = xp.asarray([1], dtype=xp.int64)",
+    ]
+    scope = {"xp": xp, "np": np, "jnp": jnp}
+    scope["x"], scope["i"] = xp.asarray(1.0, dtype=xp.float64), xp.asarray([1], dtype=xp.int64)
+    for what, code in LOSSES:
+        lines += ["", f">>> {code}  # {what}", outcome(code, scope)]
+    return "\n".join([*lines, "```", "", ADVICE])
+
+
+def outcome(code, scope):
+    try:
+        return repr(eval(code, scope))
+    except OverflowError as error:
+        return f"OverflowError: {str(error).splitlines()[0].split(',')[0]}"
+
+
+if __name__ == "__main__":
+    main()
