@@ -78,7 +78,7 @@ def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
 
 
 def _scale(points: Array, valid: Array) -> Array:
-    """Return the power of two that brings the largest extent to about 1, less where a coordinate overflows."""
+    """Return the power of two that brings the largest extent to about 1; less where that overflows."""
     info = jnp.finfo(points.dtype)
     lower = jnp.where(valid[:, None], points, jnp.inf).min(axis=0)
     upper = jnp.where(valid[:, None], points, -jnp.inf).max(axis=0)
@@ -115,7 +115,7 @@ def _exponent(x: Array) -> Array:
 
 
 def _sort_key(columns: Array, done: int) -> Array:
-    """Return a uint32 for each slot: its node after `done` splits, then its place along the node's widest side."""
+    """Return a uint32 for each slot: its node after `done` splits, its place along the widest side."""
     m, slots = columns.shape
     nodes = columns.reshape(m, 1 << done, slots >> done)
     finite = nodes < jnp.inf

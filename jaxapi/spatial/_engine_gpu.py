@@ -1,0 +1,140 @@
+"""Nearest neighbours on an NVIDIA GPU, by one Pallas kernel (Triton route).
+
+Queries are ordered by the leaf they fall in, `LANES` neighbours of that order make a packet, and each packet
+walks the tree by itself (`_gpu_walk`) with its neighbours in registers (`_gpu_nearest`). Results go straight
+to the queries' own places. More neighbours than the registers hold are found in passes, each from where the
+last one ended.
+"""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+
+from .._typing import Array
+from ._gpu_nearest import Nearest, NearestOne, home_bound, visit_leaf
+from ._gpu_order import order_queries
+from ._gpu_walk import LANES, Space, walk
+from ._metric import power, root
+from ._tree import Tree
+
+__all__ = ["nearest"]
+
+AT_ONCE = 32  # neighbours that fit the registers
+CHUNK = 8  # slots measured at once, at most
+
+
+def nearest(
+    tree: Tree,
+    queries: Array,
+    *,
+    k: int,
+    p: float,
+    bound: Array,
+    eps: Array,
+    box: Array | None,
+    interpret: bool = False,
+) -> tuple[Array, Array]:
+    """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
+
+    `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
+    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found;
+    a missing neighbour has distance inf and row n, and so have all of a query that is not finite. With `eps`,
+    the i-th distance may be up to 1 + eps times the true one. `k`, `p` and `interpret` (run on any device,
+    slowly) are static.
+    """
+    count, m = queries.shape
+    dtype = tree.points.dtype
+    if count == 0:
+        return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
+    # Fill the last packet; what is not finite finds nothing.
+    queries = jnp.concatenate([queries, jnp.full((-count % LANES, m), jnp.nan, dtype)]) * tree.scale
+    finite = jnp.isfinite(queries).all(axis=1)
+    queries = jnp.where(finite[:, None], queries, 0)
+    homes, order = order_queries(tree, queries)
+
+    scaled_bound = jnp.asarray(bound, dtype) * tree.scale
+    limit = power(scaled_bound, p)
+    limit = jnp.maximum(jnp.nextafter(limit, jnp.zeros_like(limit)), 0)  # the last power distance below
+    limits = jnp.where(finite & (scaled_bound > 0), limit, -1)
+    # A box's distance and a point's may be rounded differently: with some slack no neighbour is lost.
+    slack = jnp.asarray(1 + 8 * m * jnp.finfo(dtype).eps, dtype)
+    looser = power(1 + jnp.asarray(eps, dtype), p)
+    lengths = [] if box is None else [jnp.asarray(box, dtype) * tree.scale]
+    inputs = (queries, limits, homes, order, jnp.stack([slack, slack / looser, slack * looser]), *lengths)
+
+    if k <= AT_ONCE:
+        distances, rows = _search(tree, inputs, k=k, p=p, interpret=interpret)
+    else:
+        distances, rows = _search_in_passes(tree, inputs, k=k, p=p, interpret=interpret)
+    distances, rows = distances[:count], rows[:count]
+    return jnp.where(rows < tree.n, root(distances, p) / tree.scale, jnp.inf), rows
+
+
+def _search_in_passes(tree, inputs, *, k, p, interpret):
+    """Find `AT_ONCE` neighbours after another; the columns already found tell each pass where to start."""
+    count = inputs[0].shape[0]
+    found = jnp.full((count, k), -1, tree.points.dtype), jnp.full((count, k), -1, jnp.int32)
+
+    def one(i, found):
+        return _search(tree, inputs, (jnp.int32(i * AT_ONCE),), found, k=k, p=p, interpret=interpret)
+
+    return lax.fori_loop(0, -(-k // AT_ONCE), one, found)
+
+
+def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
+    """Run the kernel; with `found`, results that are complete up to column `first`, go on from there."""
+    count, m = inputs[0].shape
+    leaf_size, levels = tree.leaf_size, tree.levels
+    chunk = CHUNK if leaf_size % CHUNK == 0 else CHUNK // 2
+    slots = leaf_size << levels
+    numbers = jnp.stack([tree.n, jnp.int32(min(k, slots)), *first])
+    inputs = (tree.points, tree.rows, tree.lower, tree.upper, numbers, *inputs, *found)
+
+    def kernel(points, slot_rows, lower, upper, numbers, queries, limits, homes, order, factors, *rest):
+        *rest, distances_out, rows_out = rest
+        periods = rest[0] if len(rest) % 2 else [None] * m
+        lanes = pl.program_id(0) * LANES + lax.iota(jnp.int32, LANES)
+        own = order[lanes]
+        vectors, lengths = [queries[own, a] for a in range(m)], [periods[a] for a in range(m)]
+        space = Space(points, slot_rows, lower, upper, vectors, lengths, p, leaf_size, levels, chunk)
+        missing, wanted = numbers[0], numbers[1]
+        slack, reach, looser = (factors[i] for i in range(3))
+        start, floor = np.int32(0), None
+        if found:
+            start = numbers[2]
+            wanted = jnp.minimum(start + np.int32(AT_ONCE), wanted)
+            last = jnp.maximum(start - np.int32(1), np.int32(0))
+            floor = distances_out[own, last], rows_out[own, last]
+        visitor = NearestOne(space, missing) if k == 1 else Nearest(space, missing, min(k, AT_ONCE), floor)
+
+        def needed(group, state):
+            near = space.gaps(group) <= (visitor.limit(state) * reach)[None, :]
+            return near if floor is None else near & (space.reaches(group) * slack >= floor[0][None, :])
+
+        bound = home_bound(space, homes[lanes], wanted, groups=not found and k <= leaf_size) * looser
+        bound = jnp.minimum(limits[own], bound)
+        home = homes[pl.program_id(0) * LANES + LANES // 2]
+        state = walk(space, home, visitor.start(bound), needed, visit_leaf(space, visitor.take))
+        for out, tile in zip((distances_out, rows_out), visitor.finish(state), strict=True):
+            column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
+            triton.store(out.at[own[None, :], column], tile, mask=column < np.int32(k))
+
+    options = {}
+    if found:
+        options["input_output_aliases"] = {len(inputs) - 2: 0, len(inputs) - 1: 1}
+    if not interpret:
+        options["compiler_params"] = triton.CompilerParams(num_warps=1, num_stages=1)
+    out_shape = (
+        jax.ShapeDtypeStruct((count, k), tree.points.dtype),
+        jax.ShapeDtypeStruct((count, k), jnp.int32),
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Pallas Triton backend is deprecated.*")
+        return pl.pallas_call(
+            kernel, grid=(count // LANES,), out_shape=out_shape, interpret=interpret, **options
+        )(*inputs)

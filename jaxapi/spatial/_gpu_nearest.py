@@ -1,0 +1,214 @@
+"""Keep the nearest points, in registers: what a search for neighbours does with a leaf.
+
+Code inside a Pallas kernel, see `_gpu_walk`. Neighbours are pairs (power distance, row) and are ordered by
+both: of equally distant points the lowest row wins, also at the last place.
+"""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._gpu_walk import LANES, ONE, ZERO, Space, any_lane, bit, lane_bits
+
+__all__ = ["Nearest", "NearestOne", "home_bound", "visit_leaf"]
+
+PENDING = 8  # candidates that a lane holds back before it merges them into its list
+
+
+def home_bound(space: Space, homes, k, groups: bool):
+    """Return a power distance within which each lane's query has `k` points, from those around its own leaf.
+
+    Without it, a lane whose own leaf is far from the packet's would ask for everything in between. `k` is an
+    int32 scalar, at most the number of slots; `groups` tells that it is no more than a leaf has.
+    """
+    leaf = np.int32(space.leaf_size)
+    none = jnp.zeros((LANES,), space.queries[0].dtype)
+
+    def farthest(first):
+        return lax.fori_loop(ZERO, k, lambda i, far: jnp.maximum(far, space.own_distances(first + i)), none)
+
+    if groups:  # of the groups of k slots in the leaf, the nearest
+        start = homes * leaf
+        near = lambda i, best: jnp.minimum(best, farthest(start + i * k))  # noqa: E731
+        return lax.fori_loop(ZERO, lax.div(leaf, k), near, none + jnp.inf)
+    # The first k slots of the subtree around the leaf that has so many: of a power of two of leaves
+    more = lax.div(k - ONE, leaf)
+    leaves = jnp.where(more > ZERO, jnp.left_shift(ONE, np.int32(32) - lax.clz(more)), ONE)
+    return farthest((homes & -leaves) * leaf)
+
+
+def visit_leaf(space: Space, take):
+    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances, closing)``."""
+    chunks = space.leaf_size // space.chunk
+
+    def visit(state, slot, closing):
+        def chunk(i, state):
+            here = slot + i * np.int32(space.chunk)
+            return take(state, here, space.distances(here), closing)
+
+        return chunk(ZERO, state) if chunks == 1 else lax.fori_loop(ZERO, np.int32(chunks), chunk, state)
+
+    return visit
+
+
+class NearestOne:
+    """The nearest point. The state is its (distance, row)."""
+
+    def __init__(self, space: Space, missing):
+        self.space, self.missing = space, missing
+
+    def start(self, bound):
+        """Return the state in which nothing beyond `bound` will be found."""
+        return bound, jnp.full((LANES,), self.missing, jnp.int32)
+
+    def limit(self, state):
+        """Return the power distance up to which each lane still needs points."""
+        return state[0]
+
+    def take(self, state, slot, distances, closing):
+        """Take a chunk of slots; once more is no harm."""
+        nearest = jnp.min(distances, axis=0)
+
+        def closer(state):
+            rows = jnp.where(distances == nearest[None, :], self.space.rows_at(slot), self.missing)
+            new = nearest, jnp.min(rows, axis=0)
+            return _chosen(_before(new, state), new, state)
+
+        return lax.cond(any_lane(nearest <= self.limit(state)), closer, lambda s: s, state)
+
+    def finish(self, state):
+        """Return the result as tiles (1, LANES)."""
+        return tuple(x[None, :] for x in state)
+
+
+class Nearest:
+    """The k nearest points after `floor`, a (distance, row) for each lane, or None.
+
+    The list is kept sorted; a lane's new candidates wait unsorted until one lane has no room for more. Then
+    all lanes sort theirs and merge them into the list, by networks that are the same for every lane. The
+    state is (list, candidates, number of candidates), the first two pairs of tiles of which each lane holds a
+    column.
+    """
+
+    def __init__(self, space: Space, missing, k: int, floor=None):
+        self.space, self.missing, self.k, self.floor = space, missing, k, floor
+        self.size = max(PENDING, 1 << (k - 1).bit_length())
+
+    def start(self, bound):
+        """Return the state in which nothing beyond `bound` will be found."""
+        rows = jnp.full((self.size, LANES), self.missing, jnp.int32)
+        return (jnp.broadcast_to(bound[None, :], rows.shape), rows), *self._no_candidates(bound.dtype)
+
+    def _no_candidates(self, dtype):
+        shape = (PENDING, LANES)
+        nothing = jnp.full(shape, jnp.inf, dtype), jnp.full(shape, self.missing, jnp.int32)
+        return nothing, jnp.zeros((LANES,), jnp.int32)
+
+    def limit(self, state):
+        """Return the power distance up to which each lane still needs points."""
+        return _row(state[0][0], self.k - 1)
+
+    def take(self, state, slot, distances, closing):
+        """Take a chunk of slots; when `closing`, no more than the candidates that are left."""
+        near = (distances <= self.limit(state)[None, :]) & ~closing
+        if self.floor is not None:
+            near &= distances >= self.floor[0][None, :]
+        wanted = lane_bits(near)
+
+        def add(state):
+            new = jnp.sum(near.astype(jnp.int32), axis=0, dtype=jnp.int32)
+            full = any_lane(state[2] + new > np.int32(PENDING))
+            best, candidates, count = lax.cond(full | closing, self._merge, lambda s: s, state)
+            limit = _row(best[0], self.k - 1)
+            rows = self.space.rows_at(slot)
+            for i in range(self.space.chunk):
+                item = _row(distances, i), _row(rows, i)
+                is_near = item[0] <= limit
+                if self.floor is not None:
+                    is_near &= _before(self.floor, item)
+                push = partial(_push, item=item, wanted=is_near)
+                here = wanted & bit(np.int32(i)) != ZERO
+                candidates, count = lax.cond(here, push, lambda *s: s, candidates, count)
+            return best, candidates, count
+
+        return lax.cond((wanted != ZERO) | closing, add, lambda s: s, state)
+
+    def _merge(self, state):
+        """Merge the candidates into the list."""
+        best, candidates, _ = state
+        candidates = _sorted_backwards(candidates)
+        # Backwards, so that the list's end and the nearest candidates meet: of each pair the nearer stays.
+        shape = (self.size // PENDING, PENDING, LANES)
+        at_end = lax.broadcasted_iota(jnp.int32, shape, 0) == np.int32(shape[0] - 1)
+        best = tuple(x.reshape(shape) for x in best)
+        candidates = tuple(x[None] for x in candidates)
+        best = _chosen(_before(candidates, best) & at_end, candidates, best)
+        best = tuple(x.reshape(self.size, LANES) for x in best)
+        step = self.size // 2
+        while step:  # what was sorted up to its end, and then down, is a bitonic sequence
+            best = _exchanged(best, step)
+            step //= 2
+        return best, *self._no_candidates(best[0].dtype)
+
+    def finish(self, state):
+        """Return the result as tiles (size, LANES)."""
+        return state[0]
+
+
+def _before(a, b):
+    """Tell where (distance, row) `a` comes before `b`."""
+    return (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+
+
+def _chosen(mask, a, b):
+    """Return pair `a` where `mask`, pair `b` elsewhere."""
+    return tuple(jnp.where(mask, x, y) for x, y in zip(a, b, strict=True))
+
+
+def _row(tile, i):
+    """Return row `i` of a tile."""
+    return _only(tile, lax.broadcasted_iota(jnp.int32, tile.shape, 0) == np.int32(i), 0)
+
+
+def _only(tile, mask, axis):
+    """Reduce `axis` to the one place where `mask`, a constant, holds.
+
+    No instruction is left of it: each lane holds whole columns in registers, and x + -0.0 is x whatever x is.
+    """
+    return jnp.sum(jnp.where(mask, tile, jnp.asarray(-0.0, tile.dtype)), axis=axis, dtype=tile.dtype)
+
+
+def _push(candidates, count, item, wanted):
+    """Put a candidate at the next free place, in the lanes that want it."""
+    place = lax.broadcasted_iota(jnp.int32, (PENDING, LANES), 0)
+    here = place == jnp.where(wanted, count, np.int32(PENDING))[None, :]
+    return _chosen(here, [x[None, :] for x in item], candidates), count + wanted.astype(jnp.int32)
+
+
+def _sorted_backwards(items):
+    """Sort the rows of a pair of tiles, a power of two of them, by a bitonic network."""
+    block = 2
+    while block <= items[0].shape[0]:
+        step = block // 2
+        while step:
+            items = _exchanged(items, step, block)
+            step //= 2
+        block *= 2
+    return items
+
+
+def _exchanged(items, step, block=None):
+    """Order each two rows of tiles that are `step` apart; backwards in every other block of rows."""
+    size, lanes = items[0].shape
+    shape = (size // (2 * step), 2, step, lanes)
+    split = [x.reshape(shape) for x in items]
+    half = lax.broadcasted_iota(jnp.int32, shape, 1)
+    first, second = ([_only(x, half == np.int32(i), 1) for x in split] for i in (0, 1))
+    swap = _before(second, first)
+    if block:
+        swap ^= (lax.broadcasted_iota(jnp.int32, swap.shape, 0) & np.int32(block // (2 * step))) == ZERO
+    low = [x[:, None] for x in _chosen(swap, second, first)]
+    high = [x[:, None] for x in _chosen(swap, first, second)]
+    return tuple(x.reshape(size, lanes) for x in _chosen(half == ZERO, low, high))

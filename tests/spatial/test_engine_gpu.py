@@ -1,0 +1,231 @@
+"""The GPU's nearest-neighbour kernel: interpreted on the CPU, lowered for CUDA, run on a GPU.
+
+Its oracles are SciPy, and every distance in exact integers, ordered by (distance, row).
+"""
+
+import contextlib
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AbstractDevice, AbstractMesh
+from scipy.spatial import cKDTree
+
+from jaxapi.spatial._build import build
+from jaxapi.spatial._engine_gpu import nearest
+from jaxapi.spatial._engines import into_box
+from jaxapi.spatial._gpu_order import CROWD, home_leaf, order_queries
+
+POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
+
+pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
+jitted_build = jax.jit(build, static_argnames="leaf_size")
+
+
+@partial(jax.jit, static_argnames=("k", "p", "interpret"))
+def search(tree, queries, bound, eps, box, *, k, p, interpret):
+    if box is not None:
+        queries = into_box(queries, box)
+    return nearest(tree, queries, k=k, p=p, bound=bound, eps=eps, box=box, interpret=interpret)
+
+
+def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, interpret=True, leaf_size=4):
+    """Return NumPy distances and rows."""
+    dtype = points.dtype.type
+    with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
+        tree = jitted_build(points, np.int32(len(points)), leaf_size=leaf_size)
+        box = None if box is None else np.broadcast_to(np.asarray(box, dtype), points.shape[1:])
+        found = search(tree, queries, dtype(bound), dtype(eps), box, k=k, p=p, interpret=interpret)
+    return tuple(np.asarray(x) for x in found)
+
+
+def uniform(n, m, seed, dtype=np.float32):
+    return np.random.default_rng(seed).random((n, m)).astype(dtype)
+
+
+def grid(n, m, seed):
+    """Return points with integer coordinates, many of them equal, and equal distances in plenty."""
+    return np.random.default_rng(seed).integers(0, 6, (n, m)).astype(np.float32)
+
+
+def assert_as_scipy(points, queries, found, *, k, p=2.0, bound=np.inf, box=None):
+    distances, rows = found
+    tree = cKDTree(points.astype(float), boxsize=box)
+    expected, _ = tree.query(queries.astype(float), k=[*range(1, k + 1)], p=p, distance_upper_bound=bound)
+    rtol = 8 * np.finfo(points.dtype).eps
+    np.testing.assert_allclose(distances, expected, rtol=rtol, atol=rtol)
+    assert (rows[np.isinf(expected)] == len(points)).all()
+    there = np.isfinite(distances)
+    difference = np.abs(points[rows[there]].astype(float) - np.repeat(queries, there.sum(1), 0))
+    if box is not None:
+        length = np.where(np.asarray(box) > 0, box, np.inf)
+        difference %= length
+        difference = np.minimum(difference, length - difference)
+    exact = difference.max(1) if p == np.inf else (difference**p).sum(1) ** (1 / p)
+    np.testing.assert_allclose(distances[there], exact, rtol=2 * rtol, atol=rtol)
+
+
+def assert_exact(points, queries, found, k):
+    """Compare with every distance of integer points, ordered by (distance, row)."""
+    squares = ((queries[:, None].astype(int) - points[None].astype(int)) ** 2).sum(-1)
+    rows = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found[1], rows)
+    np.testing.assert_array_equal(found[0], np.sqrt(np.take_along_axis(squares, rows, 1).astype(np.float32)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_ties_go_to_the_lowest_row_also_at_the_last_place(k):
+    """The 40 come in two passes."""
+    points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
+    assert_exact(points, queries, query(points, queries, k=k), k)
+
+
+@pytest.mark.parametrize(("p", "box"), [(1.0, None), (3.0, (1.5, 0.0, 1.0)), (np.inf, (1.5, 0.0, 1.0))])
+def test_norms_and_boxes(p, box):
+    points, queries = uniform(POINTS, 3, 2), uniform(QUERIES, 3, 3) * 3 - 1
+    assert_as_scipy(points, queries, query(points, queries, p=p, box=box), k=3, p=p, box=box)
+
+
+@pytest.mark.parametrize("m", [1, 6])
+def test_dimensions(m):
+    points, queries = uniform(POINTS, m, 4), uniform(QUERIES, m, 5) * 2 - 0.5
+    assert_as_scipy(points, queries, query(points, queries), k=3)
+
+
+def test_float64_keeps_its_digits():
+    points, queries = uniform(POINTS, 3, 6, np.float64), uniform(QUERIES, 3, 7, np.float64)
+    distances, rows = query(points, queries)
+    assert distances.dtype == np.float64
+    assert_as_scipy(points, queries, (distances, rows), k=3)
+
+
+def test_bound_is_strict():
+    points, queries = grid(POINTS, 3, 8), grid(QUERIES, 3, 9)
+    for bound in (0.0, 1e-30, 1.0, np.nextafter(np.float32(1), np.float32(2)), 2.0):
+        distances, rows = query(points, queries, bound=bound)
+        everything, their_rows = query(points, queries)
+        near = everything < bound
+        np.testing.assert_array_equal(distances, np.where(near, everything, np.inf))
+        np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
+
+
+def test_eps_bounds_the_error():
+    points, queries = uniform(POINTS, 3, 10), uniform(QUERIES, 3, 11)
+    best, _ = query(points, queries)
+    for eps in (0.1, 2.0):
+        distances, rows = query(points, queries, eps=eps)
+        assert (rows < POINTS).all()
+        assert (distances >= best).all()
+        assert (distances <= best * (1 + eps) * (1 + 1e-6)).all()
+
+
+def test_queries_that_are_not_finite_find_nothing():
+    points, queries = uniform(POINTS, 3, 12), uniform(QUERIES, 3, 13)
+    queries[[1, 7, 30]] = [[np.nan, 0, 0], [0, np.inf, 0], [0, 0, -np.inf]]
+    distances, rows = query(points, queries)
+    assert np.isinf(distances[[1, 7, 30]]).all()
+    assert (rows[[1, 7, 30]] == POINTS).all()
+    assert np.isfinite(np.delete(distances, [1, 7, 30], 0)).all()
+
+
+def test_few_points():
+    """More is asked for than there is; the other slots of the 32 are empty."""
+    queries = uniform(QUERIES, 3, 14)
+    for n in (0, 1, 5):
+        points = np.zeros((16, 3), np.float32)
+        points[:n] = uniform(n, 3, 15)
+        tree = jitted_build(points, np.int32(n), leaf_size=4)
+        found = search(tree, queries, np.float32(np.inf), np.float32(0), None, k=8, p=2.0, interpret=True)
+        distances, rows = (np.asarray(x) for x in found)
+        assert (rows[:, n:] == n).all()
+        assert np.isinf(distances[:, n:]).all()
+        every = np.sort(np.linalg.norm(queries[:, None] - points[None, :n], axis=-1), axis=1)
+        np.testing.assert_allclose(distances[:, :n], every, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [1e-30, 1e30])
+def test_scale_does_not_matter(shift):
+    points, queries = uniform(POINTS, 3, 16), uniform(QUERIES, 3, 17)
+    distances, rows = query(points, queries)
+    factor = np.float32(2.0 ** round(np.log2(shift)))
+    scaled, same = query(points * factor, queries * factor)
+    np.testing.assert_array_equal(rows, same)
+    np.testing.assert_array_equal(distances * factor, scaled)
+
+
+def test_vmap():
+    points = np.stack([grid(64, 2, seed) for seed in (0, 1)])
+    queries = np.stack([grid(32, 2, seed) for seed in (2, 3)])
+
+    def one(points, queries):
+        tree = build(points, 64, leaf_size=4)
+        return nearest(tree, queries, k=2, p=2.0, bound=np.inf, eps=0.0, box=None, interpret=True)
+
+    found = jax.jit(jax.vmap(one))(points, queries)
+    for i in (0, 1):
+        assert_exact(points[i], queries[i], [np.asarray(x[i]) for x in found], 2)
+
+
+def test_order_puts_queries_of_a_leaf_together():
+    points = uniform(POINTS, 3, 18)
+    tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
+    scaled = points * np.asarray(tree.scale)
+    home = np.asarray(home_leaf(tree, scaled))
+    slots = np.argsort(np.asarray(tree.rows)[np.asarray(tree.rows) < POINTS])
+    assert (home == slots // tree.leaf_size).mean() > 0.99, "a point falls in its own leaf"
+    for queries in (scaled, 1000 + uniform(4 * CROWD, 3, 19)):
+        homes, order = (np.asarray(x) for x in jax.jit(order_queries)(tree, queries))
+        np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
+        np.testing.assert_array_equal(homes, np.sort(np.asarray(home_leaf(tree, queries))))
+    steps = np.linalg.norm(np.diff(queries[order], axis=0), axis=1)
+    assert steps.mean() < 0.5 * np.linalg.norm(np.diff(queries, axis=0), axis=1).mean(), "far queries, too"
+
+
+def lower(points, queries, dtype=jnp.float32, box=False, **static):
+    """Lower a search for an NVIDIA GPU."""
+    m = points[1]
+    tree = jax.eval_shape(build, jax.ShapeDtypeStruct(points, dtype), jax.ShapeDtypeStruct((), jnp.int32))
+    scalar = jax.ShapeDtypeStruct((), dtype)
+    box = jax.ShapeDtypeStruct((m,), dtype) if box else None
+    device = AbstractDevice(device_kind="NVIDIA H200", num_cores=132, platform="gpu")
+    mesh = AbstractMesh((1,), ("x",), abstract_device=device)
+    with jax.sharding.use_abstract_mesh(mesh):
+        traced = search.trace(
+            tree, jax.ShapeDtypeStruct(queries, dtype), scalar, scalar, box, interpret=False, **static
+        )
+        return traced.lower(lowering_platforms=("cuda",))
+
+
+@pytest.mark.parametrize(
+    ("static", "options"),
+    [
+        ({"k": 1, "p": 2.0}, {}),
+        ({"k": 32, "p": 1.5}, {"box": True}),
+        ({"k": 100, "p": np.inf}, {}),
+        ({"k": 8, "p": 7.0}, {"dtype": jnp.float64}),
+    ],
+)
+def test_lowers_for_cuda(static, options):
+    wide = options.get("dtype") == jnp.float64
+    with jax.enable_x64(True) if wide else contextlib.nullcontext():
+        assert "triton" in lower((1024, 3), (1000, 3), **static, **options).as_text()
+
+
+def test_lowers_where_32_bits_do_not_count_the_elements():
+    """Arrays go to the kernel with their shapes, and each index fits: Pallas makes 64-bit offsets of them."""
+    text = lower((2**28, 10), (2**27, 10), k=20, p=2.0).as_text()
+    assert f"tensor<10x{2**28}xf32>" in text
+    assert f"tensor<{2**27}x20xf32>" in text
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("k", [1, 8, 32, 100])
+@pytest.mark.usefixtures("gpu")
+def test_on_a_gpu(k):
+    points, queries = grid(1000, 3, 20) * 4 + grid(1000, 3, 21), grid(500, 3, 22) * 5
+    assert_exact(points, queries, query(points, queries, k=k, interpret=False, leaf_size=16), k)
+    points, queries = uniform(5000, 3, 23), uniform(500, 3, 24) * 2 - 0.5
+    found = query(points, queries, k=k, p=1.0, box=1.25, interpret=False, leaf_size=16)
+    assert_as_scipy(points, queries, found, k=k, p=1.0, box=1.25)
