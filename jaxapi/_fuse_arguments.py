@@ -1,5 +1,6 @@
 """What a call hands to the compiled function: which arguments are traced, converted, or static."""
 
+import array
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -26,6 +27,13 @@ NARROW_DTYPES = frozenset(
         "float32",
         "complex64",
     )
+)
+ARRAY_PROTOCOLS = (
+    "__dlpack__",
+    "__array__",
+    "__cuda_array_interface__",
+    "__array_interface__",
+    "__jax_array__",
 )
 STATIC = (str, bytes, np.dtype)
 _WITHOUT_SHAPE = frozenset([bool, int, float, complex, type(None)])
@@ -104,7 +112,7 @@ def convert_leaf(leaf):
         return next(kind(leaf) for kind in (int, float, complex) if isinstance(leaf, kind))
     if isinstance(leaf, STATIC):
         return leaf
-    if hasattr(leaf, "__dlpack__") or hasattr(leaf, "__array__") or hasattr(leaf, "__cuda_array_interface__"):
+    if isinstance(leaf, (memoryview, array.array)) or any(hasattr(leaf, name) for name in ARRAY_PROTOCOLS):
         return as_array(leaf)
     if callable(leaf):
         return leaf

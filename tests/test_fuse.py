@@ -1,5 +1,6 @@
 """`fuse`: forms, scalars, arguments, composition; NumPy is the oracle."""
 
+import array
 import copy
 import enum
 import functools
@@ -233,11 +234,18 @@ class TestArguments:
         wide = torch.arange(6.0, dtype=torch.float64) / 3
         same(fuse(lambda x: x * 0.1)(wide), wide.numpy() * 0.1)
 
+    def test_cupy(self, gpu):
+        cupy = pytest.importorskip("cupy")
+        same(fuse(lambda x, y: x + y)(cupy.arange(6, dtype="f4").reshape(2, 3), X), 2 * X)
+        same(fuse(lambda x: x * 0.1)(cupy.arange(3) / 3), np.arange(3) / 3 * 0.1)
+
     def test_unusual_numpy(self):
         f = fuse(lambda x: x + 1)
         same(f(X.astype(">f4")), X + 1)
         same(f(X[::-1, ::2]), X[::-1, ::2] + 1)
         same(f(np.ulonglong(3)), np.uint64(4))
+        same(f(array.array("d", [1.5, 2.5])), np.array([2.5, 3.5]))
+        same(f(memoryview(X)), X + 1)
         same(f(np.int16(3)), np.int16(4))
 
     def test_numpy_scalars_are_not_weak(self, x64):
