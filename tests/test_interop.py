@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import jaxapi as xp
 from jaxapi._interop import as_array
@@ -37,6 +39,44 @@ def test_numpy_layouts_keep_values_and_dtype(dtype, x64):
     ]
     for host in layouts:
         assert_same(as_array(host), np.asarray(host))
+
+
+STEPS = st.sampled_from([-3, -2, -1, 1, 2, 3])
+CUT = st.builds(slice, st.integers(-6, 6), st.integers(-6, 6), STEPS)
+
+
+VIEW_DTYPES = ["bool", "int8", "<i8", ">i8", "uint64", "float16", ">f4", "float64", "complex128"]
+
+
+@given(
+    dtype=st.sampled_from(VIEW_DTYPES),
+    cuts=st.tuples(CUT, CUT, CUT),
+    axes=st.permutations(range(3)),
+    copy=st.sampled_from([None, True]),
+)
+def test_any_view_of_numpy(dtype, cuts, axes, copy):
+    view = (np.arange(210).reshape(5, 6, 7) * 257).astype(dtype)[cuts].transpose(axes)
+    assert_same(as_array(view), view)
+    assert_same(xp.from_dlpack(view, copy=copy), view)
+
+
+@given(
+    st.recursive(
+        st.one_of(st.booleans(), st.integers(-(2**40), 2**40), st.floats(width=32, allow_nan=False)),
+        lambda inner: st.integers(0, 3).flatmap(lambda n: inner.map(lambda element: [element] * n)),
+        max_leaves=5,
+    )
+)
+def test_any_nested_list(numbers):
+    expected = np.asarray(numbers)
+    if not expected.size:
+        assert as_array(numbers).shape == expected.shape
+        return
+    if expected.dtype == np.int64 and np.abs(expected).max() >= 2**31:
+        with jax.enable_x64(False), pytest.raises(OverflowError):
+            as_array(numbers)
+    with jax.enable_x64(True):
+        assert_same(as_array(numbers), expected)
 
 
 @pytest.mark.parametrize("dtype", [">i2", ">i8", ">f4", ">f8", ">c16"])
