@@ -177,17 +177,25 @@ def _is_foreign_array_type(kind: type) -> bool:
 
 
 def _stack(sequence, dtype: np.dtype | None) -> Array:
-    """Stack a sequence with arrays in it; Python numbers among them are cast to the arrays' dtype."""
-    parts = [part if isinstance(part, (int, float, complex)) else as_array(part) for part in sequence]
+    """Stack nested sequences with arrays in them, Python numbers among them cast to the arrays' dtype."""
     if dtype is None:
-        dtype = jnp.result_type(*parts)
-    return jnp.stack([_cast_part(part, dtype) for part in parts])
+        dtype = jnp.result_type(*map(_number_or_array, _leaves(sequence)))
+    return jnp.stack([_cast_part(part, dtype) for part in sequence])
 
 
 def _cast_part(part, dtype: np.dtype) -> Array:
     if isinstance(part, jax.Array):
         return place(part, dtype, None, None)
     return import_array(part, dtype)  # not by way of JAX's default dtype, which loses digits
+
+
+def _number_or_array(leaf):
+    return leaf if isinstance(leaf, (int, float, complex)) else as_array(leaf)
+
+
+def _leaves(sequence):
+    for part in sequence:
+        yield from _leaves(part) if isinstance(part, (list, tuple)) else (part,)
 
 
 def _from_plain_python(x, dtype, device, copy: bool | None) -> Array:

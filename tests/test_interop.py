@@ -146,6 +146,7 @@ def test_sequences_with_arrays_in_them(x64):
     assert_same(as_array([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
     float64 = as_array(np.float64(0.1))
     assert_same(as_array([float64, 0.1]), np.array([0.1, 0.1]))
+    assert_same(as_array([[float64, 1], (0.1, 0.3)]), np.array([[0.1, 1], [0.1, 0.3]]))
     assert_same(as_array([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
     with pytest.raises(OverflowError, match="float"):
         as_array([np.int8(1), 2**63, -1])
