@@ -40,13 +40,13 @@ def home_bound(space: Space, homes, k, groups: bool):
 
 
 def visit_leaf(space: Space, take):
-    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances, closing)``."""
+    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances)``."""
     chunks = space.leaf_size // space.chunk
 
-    def visit(state, slot, closing):
+    def visit(state, slot):
         def chunk(i, state):
             here = slot + i * np.int32(space.chunk)
-            return take(state, here, space.distances(here), closing)
+            return take(state, here, space.distances(here))
 
         return chunk(ZERO, state) if chunks == 1 else lax.fori_loop(ZERO, np.int32(chunks), chunk, state)
 
@@ -67,8 +67,8 @@ class NearestOne:
         """Return the power distance up to which each lane still needs points."""
         return state[0]
 
-    def take(self, state, slot, distances, closing):
-        """Take a chunk of slots; once more is no harm."""
+    def take(self, state, slot, distances):
+        """Take a chunk of slots."""
         nearest = jnp.min(distances, axis=0)
 
         def closer(state):
@@ -88,8 +88,8 @@ class Nearest:
 
     The list is kept sorted; a lane's new candidates wait unsorted until one lane has no room for more. Then
     all lanes sort theirs and merge them into the list, by networks that are the same for every lane. The
-    state is (list, candidates, number of candidates), the first two pairs of tiles of which each lane holds a
-    column.
+    state is (list, candidates, number of candidates); the list is a pair of tiles (size, LANES) of which each
+    lane holds a column, the candidates are pairs of vectors.
     """
 
     def __init__(self, space: Space, missing, k: int, floor=None):
@@ -102,17 +102,16 @@ class Nearest:
         return (jnp.broadcast_to(bound[None, :], rows.shape), rows), *self._no_candidates(bound.dtype)
 
     def _no_candidates(self, dtype):
-        shape = (PENDING, LANES)
-        nothing = jnp.full(shape, jnp.inf, dtype), jnp.full(shape, self.missing, jnp.int32)
-        return nothing, jnp.zeros((LANES,), jnp.int32)
+        nothing = jnp.full((LANES,), jnp.inf, dtype), jnp.full((LANES,), self.missing, jnp.int32)
+        return (nothing,) * PENDING, jnp.zeros((LANES,), jnp.int32)
 
     def limit(self, state):
         """Return the power distance up to which each lane still needs points."""
         return _row(state[0][0], self.k - 1)
 
-    def take(self, state, slot, distances, closing):
-        """Take a chunk of slots; when `closing`, no more than the candidates that are left."""
-        near = (distances <= self.limit(state)[None, :]) & ~closing
+    def take(self, state, slot, distances):
+        """Take a chunk of slots."""
+        near = distances <= self.limit(state)[None, :]
         if self.floor is not None:
             near &= distances >= self.floor[0][None, :]
         wanted = lane_bits(near)
@@ -120,26 +119,31 @@ class Nearest:
         def add(state):
             new = jnp.sum(near.astype(jnp.int32), axis=0, dtype=jnp.int32)
             full = any_lane(state[2] + new > np.int32(PENDING))
-            best, candidates, count = lax.cond(full | closing, self._merge, lambda s: s, state)
+            best, candidates, count = lax.cond(full, self.merge, lambda s: s, state)
             limit = _row(best[0], self.k - 1)
             rows = self.space.rows_at(slot)
             for i in range(self.space.chunk):
-                item = _row(distances, i), _row(rows, i)
-                is_near = item[0] <= limit
-                if self.floor is not None:
-                    is_near &= _before(self.floor, item)
-                push = partial(_push, item=item, wanted=is_near)
+                push = partial(self._push, item=(_row(distances, i), _row(rows, i)), limit=limit)
                 here = wanted & bit(np.int32(i)) != ZERO
                 candidates, count = lax.cond(here, push, lambda *s: s, candidates, count)
             return best, candidates, count
 
-        return lax.cond((wanted != ZERO) | closing, add, lambda s: s, state)
+        return lax.cond(wanted != ZERO, add, lambda s: s, state)
 
-    def _merge(self, state):
+    def _push(self, candidates, count, item, limit):
+        """Push a candidate in front, in the lanes that want it."""
+        wanted = item[0] <= limit
+        if self.floor is not None:
+            wanted &= _before(self.floor, item)
+        shifted = (item, *candidates[:-1])
+        candidates = tuple(_chosen(wanted, new, old) for new, old in zip(shifted, candidates, strict=True))
+        return candidates, count + wanted.astype(jnp.int32)
+
+    def merge(self, state):
         """Merge the candidates into the list."""
         best, candidates, _ = state
-        candidates = _sorted_backwards(candidates)
         # Backwards, so that the list's end and the nearest candidates meet: of each pair the nearer stays.
+        candidates = _tile(_sorted(candidates)[::-1])
         shape = (self.size // PENDING, PENDING, LANES)
         at_end = lax.broadcasted_iota(jnp.int32, shape, 0) == np.int32(shape[0] - 1)
         best = tuple(x.reshape(shape) for x in best)
@@ -154,7 +158,7 @@ class Nearest:
 
     def finish(self, state):
         """Return the result as tiles (size, LANES)."""
-        return state[0]
+        return self.merge(state)[0]
 
 
 def _before(a, b):
@@ -180,35 +184,40 @@ def _only(tile, mask, axis):
     return jnp.sum(jnp.where(mask, tile, jnp.asarray(-0.0, tile.dtype)), axis=axis, dtype=tile.dtype)
 
 
-def _push(candidates, count, item, wanted):
-    """Put a candidate at the next free place, in the lanes that want it."""
-    place = lax.broadcasted_iota(jnp.int32, (PENDING, LANES), 0)
-    here = place == jnp.where(wanted, count, np.int32(PENDING))[None, :]
-    return _chosen(here, [x[None, :] for x in item], candidates), count + wanted.astype(jnp.int32)
+def _tile(items):
+    """Return pairs of vectors as one pair of tiles."""
+    place = lax.broadcasted_iota(jnp.int32, (len(items), LANES), 0)
+    tile = tuple(jnp.broadcast_to(x[None, :], place.shape) for x in items[0])
+    for i, item in enumerate(items):
+        tile = _chosen(place == np.int32(i), [x[None, :] for x in item], tile)
+    return tile
 
 
-def _sorted_backwards(items):
-    """Sort the rows of a pair of tiles, a power of two of them, by a bitonic network."""
-    block = 2
-    while block <= items[0].shape[0]:
-        step = block // 2
+def _sorted(items):
+    """Sort a power of two of pairs of vectors, by Batcher's odd-even merge sort."""
+    items = list(items)
+    count, width = len(items), 1
+    while width < count:
+        step = width
         while step:
-            items = _exchanged(items, step, block)
+            for i in range(step % width, count - step):
+                j = i + step
+                if (i - step % width) // step % 2 == 0 and i // (2 * width) == j // (2 * width):
+                    swap = _before(items[j], items[i])
+                    items[i], items[j] = _chosen(swap, items[j], items[i]), _chosen(swap, items[i], items[j])
             step //= 2
-        block *= 2
+        width *= 2
     return items
 
 
-def _exchanged(items, step, block=None):
-    """Order each two rows of tiles that are `step` apart; backwards in every other block of rows."""
+def _exchanged(items, step):
+    """Order each two rows of a pair of tiles that are `step` apart."""
     size, lanes = items[0].shape
     shape = (size // (2 * step), 2, step, lanes)
     split = [x.reshape(shape) for x in items]
     half = lax.broadcasted_iota(jnp.int32, shape, 1)
     first, second = ([_only(x, half == np.int32(i), 1) for x in split] for i in (0, 1))
     swap = _before(second, first)
-    if block:
-        swap ^= (lax.broadcasted_iota(jnp.int32, swap.shape, 0) & np.int32(block // (2 * step))) == ZERO
     low = [x[:, None] for x in _chosen(swap, second, first)]
     high = [x[:, None] for x in _chosen(swap, first, second)]
     return tuple(x.reshape(size, lanes) for x in _chosen(half == ZERO, low, high))

@@ -100,8 +100,7 @@ def walk(space: Space, home, state, needed, visit):
     """Visit every leaf that a lane may need, the leaf `home` first; return the final state.
 
     ``needed(group, state)`` (WIDTH, LANES) tells which of the eight nodes of a group each lane may need.
-    ``visit(state, slot, closing)`` takes the leaf that starts at `slot`; in the end it is called once more,
-    for a leaf of no meaning, with `closing` set, so that what has to be done then needs no code of its own.
+    ``visit(state, slot)`` takes the leaf that starts at `slot`.
     """
     leaves = np.int32(1 << space.levels)
     depths = -(-space.levels // SPLITS)
@@ -111,11 +110,11 @@ def walk(space: Space, home, state, needed, visit):
     root_children = np.int32(sum(int(bit(i)) for i in range(first % WIDTH, first % WIDTH + first)))
     all_children = np.int32(sum(int(bit(i)) for i in range(WIDTH)))
 
-    def visit_leaves(group, children, state, closing):
+    def visit_leaves(group, children, state):
         def visit_next(carried):
             children, state = carried
             leaf = group * EIGHT + _first_row(children) - leaves
-            return _without_first(children), visit(state, leaf * np.int32(space.leaf_size), closing)
+            return _without_first(children), visit(state, leaf * np.int32(space.leaf_size))
 
         return lax.while_loop(lambda carried: carried[0] != ZERO, visit_next, (children, state))[1]
 
@@ -125,12 +124,11 @@ def walk(space: Space, home, state, needed, visit):
         depth, group, children, climbed, words, state = carried
         some = children != ZERO
         at_leaves = some & (group * EIGHT >= leaves)
-        closing = depth < ZERO
-        state = lax.cond(at_leaves, lambda s: visit_leaves(group, children, s, closing), lambda s: s, state)
+        state = lax.cond(at_leaves, lambda s: visit_leaves(group, children, s), lambda s: s, state)
 
         # Go down to the first child, or test the siblings on the way, or go up.
         down = some & ~at_leaves
-        siblings = ~down & ~closing & (climbed > depth)
+        siblings = ~down & (climbed > depth)
         up = ~down & ~siblings
         words = jnp.where(down & (lane == depth), _without_first(children), words)
         group = jnp.where(down, group * EIGHT + _first_row(children), group)
@@ -144,9 +142,6 @@ def walk(space: Space, home, state, needed, visit):
         left = jnp.sum(jnp.where(lane == depth, words, ZERO), dtype=jnp.int32)
         children = jnp.where(up, jnp.where(depth < climbed, ZERO, left), tested)
         group = jnp.where(up, lax.shift_right_logical(group, np.int32(SPLITS)), group)
-        above_root = depth < ZERO
-        children = jnp.where(above_root, bit(ZERO), children)
-        group = jnp.where(above_root, lax.shift_right_logical(leaves, np.int32(SPLITS)), group)
         return depth, group, children, climbed, words, state
 
     carried = (
@@ -157,7 +152,7 @@ def walk(space: Space, home, state, needed, visit):
         jnp.zeros((LANES,), jnp.int32),
         state,
     )
-    return lax.while_loop(lambda carried: carried[0] >= -ONE, step, carried)[-1]
+    return lax.while_loop(lambda carried: carried[0] >= ZERO, step, carried)[-1]
 
 
 def any_lane(flags) -> Array:
