@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ._explain import Explanation, explain_traced
-from ._fuse_arguments import NARROW_DTYPES, WIDE_DTYPES, prepare_call, signature_of
+from ._fuse_arguments import IS_WIDE, WIDE_DTYPES, prepare_call, signature_of
 from ._fuse_bytecode import lost_assignments, refuse_lost_assignments
 from ._fuse_errors import raise_translated
 from ._fuse_integers import fit_integer, is_weak_integer, meetings_of_integers
@@ -78,23 +78,27 @@ class Fusion(Generic[P, R]):
                     continue
                 if kind not in _HAS_DTYPE and not _has_dtype(value):
                     return self._call_anything(args, kwargs)
-                if value.dtype in WIDE_DTYPES:
-                    wide = True
-                elif value.dtype not in NARROW_DTYPES:
+                is_wide = IS_WIDE.get(value.dtype)
+                if is_wide is None:
                     return self._call_anything(args, kwargs)
+                wide = wide or is_wide
             if wide and not jax.config.jax_enable_x64:
                 with jax.enable_x64(True):
                     result = self._jit(*args, **kwargs)
             else:
                 result = self._jit(*args, **kwargs) if kwargs else self._jit(*args)
-            if self._fitting is fitting:
+            if self._fitting is fitting or self._all_fit(args, kwargs):  # else traced meanwhile: look again
                 return result
-            return self._call_anything(args, kwargs)  # a program was traced meanwhile: look at the ints again
+            return self._call_anything(args, kwargs)
         except _NeedsX64:
             self._plain = _NUMBERS
             return self(*args, **kwargs)
         except Exception as error:
             raise_translated(error, self.name)
+
+    def _all_fit(self, args, kwargs):
+        low, high = self._fitting
+        return all(type(x) is not int or low <= x <= high for x in (*args, *kwargs.values()))
 
     def _call_anything(self, args, kwargs):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""

@@ -10,24 +10,14 @@ import numpy as np
 from ._fuse_methods import MethodObject, belongs_to_method
 from ._interop import as_array
 
-__all__ = ["NARROW_DTYPES", "WIDE_DTYPES", "Call", "prepare_call", "signature_of"]
+__all__ = ["IS_WIDE", "WIDE_DTYPES", "Call", "prepare_call", "signature_of"]
 
 WIDE_DTYPES = frozenset(np.dtype(name) for name in ("float64", "int64", "uint64", "complex128"))
 NARROW_DTYPES = frozenset(
     np.dtype(name)
-    for name in (
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "uint8",
-        "uint16",
-        "uint32",
-        "float16",
-        "float32",
-        "complex64",
-    )
+    for name in "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64".split()  # noqa: SIM905
 )
+IS_WIDE = dict.fromkeys(NARROW_DTYPES, False) | dict.fromkeys(WIDE_DTYPES, True)
 ARRAY_PROTOCOLS = (
     "__dlpack__",
     "__array__",

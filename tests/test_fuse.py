@@ -145,6 +145,13 @@ class TestPythonIntegers:
         with pytest.raises(OverflowError, match="Python integer 1180591620717411303424 out of bounds"):
             fuse(lambda x, n: x[0] + xp.sin(n + 1))(X, 2**70)
 
+    def test_the_first_call_runs_once(self):
+        runs = []
+        f = fuse(lambda x, n: jax.debug.callback(lambda: runs.append(1)) or x + n)
+        jax.block_until_ready(f(X.astype(np.int8), 100))
+        jax.effects_barrier()
+        assert len(runs) == 1
+
     def test_unused_and_in_containers(self):
         same(fuse(lambda x, n: x + 1)(X, 2**80), X + 1)
         f = fuse(lambda x, p: x + p["n"])
