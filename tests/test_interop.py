@@ -189,7 +189,7 @@ def test_pandas():
         ([None, 1], TypeError, "astype"),
         (None, TypeError, "array-like"),
         ({1, 2}, TypeError, "array-like"),
-        ((i for i in range(3)), TypeError, "array-like"),
+        pytest.param((i for i in range(3)), TypeError, "array-like", id="generator"),
         ([[1], [2, 3]], ValueError, "inhomogeneous"),
         ([1, [2]], ValueError, "sequence"),
         ([np.ones(2), np.ones(3)], ValueError, "rectangular"),
