@@ -12,8 +12,9 @@ from ._tree import Tree
 __all__ = ["build", "nearest"]
 
 _LEAVES = 8
-_QUERIES = 256
-_POINTS = 2048
+_QUERIES = 512  # searched together
+_POINTS = 8192  # in one tile
+_SPARE = 16  # candidates more than k, so that rounding errors seldom leave a doubt
 
 
 def build(points, n) -> Tree:
@@ -36,44 +37,94 @@ def build(points, n) -> Tree:
 
 
 def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
-    """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row)."""
-    m, slots = tree.points.shape
-    q = queries.shape[0]
-    width = min(_POINTS, slots)
-    tiles = -(-slots // width)
-    spare = tiles * width - slots
-    missing = tree.n.astype(tree.rows.dtype)
-    points = jnp.pad(tree.points, ((0, 0), (0, spare)), constant_values=jnp.inf)
-    rows = jnp.pad(tree.rows, (0, spare), constant_values=0)
-    rows = jnp.where(jnp.arange(tiles * width) < slots, rows, missing)
-    points = points.reshape(m, tiles, width).swapaxes(0, 1)
-    rows = rows.reshape(tiles, width)
-    scaled_box = None if box is None else box * tree.scale
-    limit = power(jnp.maximum(bound, 0) * tree.scale, p)
+    """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
-    def search(block):  # (m, b)
-        def visit(best, tile):
-            columns, numbers = tile
-            total = None
-            for axis in range(m):
-                length = None if box is None else scaled_box[axis]
-                term = power(axis_distance(block[axis][:, None], columns[axis][None, :], length), p)
-                total = term if total is None else combine(total, term, p)
-            wanted = total < limit
-            total = jnp.where(wanted, total, jnp.inf)
-            numbers = jnp.where(wanted, numbers[None, :], missing)
-            merged = [jnp.concatenate(pair, axis=1) for pair in zip(best, (total, numbers), strict=True)]
-            merged = lax.sort(merged, dimension=1, num_keys=2)
-            return tuple(side[:, :k] for side in merged), None
-
-        b = block.shape[1]
-        nothing = (jnp.full((b, k), jnp.inf, queries.dtype), jnp.full((b, k), 0, rows.dtype) + missing)
-        best, _ = lax.scan(visit, nothing, (points, rows))
-        return best
-
+    ``k <= n``. `eps` is not used: the answer is exact.
+    """
+    m, q = tree.points.shape[0], queries.shape[0]
     b = min(_QUERIES, max(q, 1))
     blocks = -(-q // b)
-    padded = jnp.pad(queries * tree.scale, ((0, blocks * b - q), (0, 0)))
-    distances, found = lax.map(search, padded.T.reshape(m, blocks, b).swapaxes(0, 1))
-    distances, found = distances.reshape(-1, k)[:q], found.reshape(-1, k)[:q]
-    return root(distances, p) / tree.scale, found
+    x = jnp.pad(queries * tree.scale, ((0, blocks * b - q), (0, 0))).reshape(blocks, b, m)
+    search = _Search(tree, k, p, None if box is None else box * tree.scale)
+    limit = power(jnp.maximum(bound, 0) * tree.scale, p)
+    distances, rows = lax.map(search.by_product if p == 2 and box is None else search.directly, x)
+    distances, rows = distances.reshape(-1, k)[:q], rows.reshape(-1, k)[:q]
+    there = distances < limit
+    distances = jnp.where(there, root(distances, p) / tree.scale, jnp.inf)
+    return distances, jnp.where(there, rows, tree.n.astype(rows.dtype))
+
+
+class _Search:
+    """The search for one block of queries (b, m), in power distances of scaled coordinates."""
+
+    def __init__(self, tree: Tree, k: int, p: float, box):
+        self.k, self.p, self.box = k, p, box
+        self.m, slots = tree.points.shape
+        self.width = min(_POINTS, slots)
+        tiles = -(-slots // self.width)
+        points = jnp.pad(tree.points, ((0, 0), (0, tiles * self.width - slots)), constant_values=jnp.inf)
+        self.points = points.T  # (slots, m)
+        self.tiles = points.reshape(self.m, tiles, self.width).swapaxes(0, 1)  # (tiles, m, width)
+        self.starts = self.width * lax.iota(jnp.int32, tiles)
+        real = points[0] < jnp.inf
+        self.real = real.reshape(tiles, self.width)
+        self.centre = jnp.where(real, points, 0).sum(axis=1) / jnp.maximum(real.sum(), 1).astype(points.dtype)
+
+    def directly(self, x):
+        """Compute every distance from its coordinates."""
+
+        def distances_to(tile):
+            def add(axis, total):
+                length = None if self.box is None else self.box[axis]
+                along = axis_distance(x[:, axis][:, None], tile[axis][None, :], length)
+                return combine(total, power(along, self.p), self.p)
+
+            return lax.fori_loop(0, self.m, add, jnp.zeros((x.shape[0], self.width), x.dtype))
+
+        return self._least(x, lambda tile, real: distances_to(tile), self.k)
+
+    def by_product(self, x):
+        """Compute squared distances by a matrix product, and exactly for those that may be the least.
+
+        The product's rounding errors have a bound. Where it does not tell that no other point can be among
+        the nearest, the whole block is searched directly.
+        """
+        centred = x - self.centre
+        candidates = min(self.k + _SPARE, self.points.shape[0])
+
+        def approximate(tile, real):
+            tile = jnp.where(real[None, :], tile - self.centre[:, None], 0)
+            product = jnp.matmul(centred, tile, precision=lax.Precision.HIGHEST)
+            return jnp.where(real[None, :], (tile * tile).sum(axis=0)[None, :] - 2 * product, jnp.inf)
+
+        rough, rows = self._least(x, approximate, candidates)
+        exact = jnp.square(x[:, None, :] - self.points[rows]).sum(axis=2)
+        exact, rows = lax.sort((jnp.where(rough < jnp.inf, exact, jnp.inf), rows), num_keys=2)
+        own = jnp.square(centred).sum(axis=1)
+        norms = jnp.where(self.points[:, :1] < jnp.inf, jnp.square(self.points - self.centre), 0).sum(axis=1)
+        error = (2 * self.m + 8) * jnp.finfo(x.dtype).eps * (own + jnp.max(norms))
+        last = exact[:, self.k - 1]
+        sure = (last < rough[:, -1] + own - error) | (candidates == self.points.shape[0])
+        found = (exact[:, : self.k], rows[:, : self.k])
+        return lax.cond(sure.all(), lambda: found, lambda: self.directly(x))
+
+    def _least(self, x, distances_to, count: int):
+        """Return the `count` least distances and their slots, equal ones by slot."""
+
+        def visit(best, tile):
+            points, real, start = tile
+            distances = distances_to(points, real)
+            distances, where = _least_of(distances, min(count, self.width))
+            both = (best[0], distances), (best[1], where + start)
+            distances, where = _least_of(jnp.concatenate(both[0], axis=1), count)
+            return (distances, jnp.take_along_axis(jnp.concatenate(both[1], axis=1), where, axis=1)), None
+
+        b = x.shape[0]
+        nothing = jnp.full((b, count), jnp.inf, x.dtype), jnp.zeros((b, count), jnp.int32)
+        return lax.scan(visit, nothing, (self.tiles, self.real, self.starts))[0]
+
+
+def _least_of(distances, count: int):
+    """Return the `count` least of each line and their columns; of equal ones the first columns."""
+    negative, where = lax.top_k(-distances, count)
+    return -negative, where.astype(jnp.int32)

@@ -17,6 +17,7 @@ from ._tree import Tree
 
 __all__ = ["build", "engine_name", "gpu_engine", "into_box", "nearest", "padded_size"]
 
+_LARGEST_PIECE = 2**31 - 2**16
 BRUTE_FROM = 24  # dimensions from which on boxes tell points apart too badly for a tree to pay
 
 
@@ -58,8 +59,19 @@ def build(points, n) -> Tree:
 def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype):
     """Return distances and rows of the `k` nearest points of every query, both (q, k).
 
-    `dtype` is the tree's or a wider one. A query that is not finite has no neighbours.
+    `dtype` is the tree's or a wider one. A query that is not finite has no neighbours. Many queries are
+    searched in pieces whose results and coordinates 32-bit numbers can count.
     """
+    q, m = x.shape
+    pieces = -(-q * max(k, m) // _LARGEST_PIECE)
+    if pieces > 1:
+        size = -(-q // pieces)
+        settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype}
+        parts = [
+            nearest(tree, x[start : start + size], bound, eps, lengths, **settings)
+            for start in range(0, q, size)
+        ]
+        return tuple(jnp.concatenate(side) for side in zip(*parts, strict=True))
     tree = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, tree)
     x = x.astype(dtype)
     finite = jnp.isfinite(x).all(axis=1)[:, None]

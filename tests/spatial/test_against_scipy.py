@@ -171,3 +171,15 @@ def test_many_dimensions(m):
     data, x = cloud(m, np.float32, n=300)
     check(KDTree(data).query(x, k=4), data, x, None, 2, np.float32, k=4)
     check(jax.jit(lambda x: KDTree(data).query(x, k=4))(x), data, x, None, 2, np.float32, k=4)
+
+
+def test_many_dimensions_and_equal_points():
+    """A product's rounding errors never decide: equal points come in the order of their rows."""
+    data, _ = cloud(64, np.float32, n=300)
+    data[10:60] = data[3]
+    x = data[[3, 200]] + np.float32(1000)
+    search = jax.jit(lambda data, x: KDTree(data).query(x, k=4)[1])
+    assert search(data, data[[3, 200]])[0].tolist() == [3, 10, 11, 12]
+    expected = scipy.spatial.KDTree(data).query(x, k=1)[0]
+    found = jax.jit(lambda x: KDTree(data).query(x, k=4)[0])(x)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-6)

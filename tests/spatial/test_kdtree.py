@@ -1,6 +1,7 @@
 """KDTree beyond its numbers: arguments, attributes, transformations."""
 
 import copy
+import functools
 import os
 import pickle
 import subprocess
@@ -296,3 +297,24 @@ def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
         assert _engines.gpu_engine() is None
     finally:
         _engines.gpu_engine.cache_clear()
+
+
+def test_numbers_beyond_32_bits():
+    """More results than 2**31: pieces stay below; only shapes are computed here."""
+    tree = jax.eval_shape(_engines.build, jax.ShapeDtypeStruct((1024, 3), np.float32), 1000)
+    x = jax.ShapeDtypeStruct((2**27 + 5, 3), np.float32)
+    number = jax.ShapeDtypeStruct((), np.float32)
+    search = functools.partial(
+        _engines.nearest,
+        lengths=None,
+        k=32,
+        p=2.0,
+        dtype=np.dtype(np.float32),
+        index_dtype=np.dtype(np.int32),
+    )
+    jaxpr, (distances, rows) = jax.make_jaxpr(search, return_shape=True)(tree, x, number, number)
+    assert distances.shape == rows.shape == (2**27 + 5, 32)
+    whole = distances.shape
+    for equation in jaxpr.jaxpr.eqns:
+        for out in equation.outvars:
+            assert out.aval.shape == whole or out.aval.size < 2**31

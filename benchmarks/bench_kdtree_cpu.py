@@ -1,0 +1,100 @@
+"""KDTree on the CPU: concrete arrays beside SciPy, arrays under jit beside jaxkd (where it is installed).
+
+Run: ``python benchmarks/bench_kdtree_cpu.py``. Each figure stands beside its peer's of the same run; the two
+take turns, and the least of several rounds counts, in CPU time for one thread and in wall time for all.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.spatial
+
+import jaxapi as xp
+
+N, Q = 100_000, 65_536
+
+
+def least(calls, rounds=7, clock=time.process_time):
+    """Return the least time of each call in milliseconds, the calls taking turns."""
+    times = [[] for _ in calls]
+    for _ in range(rounds + 1):
+        for call, own in zip(calls, times, strict=True):
+            start = clock()
+            jax.block_until_ready(call())
+            own.append((clock() - start) * 1e3)
+    return [min(own[1:]) for own in times]
+
+
+def row(table, work, ours, peer, name):
+    """Print and keep one line."""
+    table.append({"work": work, "jaxapi": ours, "peer": peer, "name": name, "ratio": ours / peer})
+    print(f"{work:46s} {ours:10.3f} {peer:10.3f} {name:8s} {ours / peer:6.2f}", flush=True)
+
+
+def beside_scipy(table, rng):
+    """Measure concrete arrays."""
+    for dtype in (np.float32, np.float64):
+        points = rng.random((N, 3)).astype(dtype)
+        ours, peer = xp.spatial.KDTree(points), scipy.spatial.KDTree(points)
+        for q in (10_000, Q):
+            x = rng.random((q, 3)).astype(dtype)
+            for k in (1, 4, 8, 32):
+                times = least([lambda: ours.query(x, k=k), lambda: peer.query(x, k=k)])  # noqa: B023
+                row(table, f"{np.dtype(dtype)} q={q} k={k} ms", *times, "scipy")
+        times = least(
+            [lambda: ours.query(x, k=8, workers=-1), lambda: peer.query(x, k=8, workers=-1)],  # noqa: B023
+            clock=time.perf_counter,
+        )
+        row(table, f"{np.dtype(dtype)} q={q} k=8 all cores ms", *times, "scipy")
+        many = [lambda t=t: [t.query(points[0]) for _ in range(100)] for t in (ours, peer)]  # noqa: B023
+        row(table, f"{np.dtype(dtype)} one query us", *(10 * t for t in least(many, 30)), "scipy")
+    grid = rng.integers(0, 40, (N, 3)).astype(float)
+    ours, peer = xp.spatial.KDTree(grid), scipy.spatial.KDTree(grid)
+    times = least([lambda: ours.query(grid[:Q], k=8), lambda: peer.query(grid[:Q], k=8)], 3)
+    row(table, f"whole numbers, ties everywhere q={Q} k=8 ms", *times, "scipy")
+
+
+def beside_jaxkd(table, rng):
+    """Measure arrays under jit."""
+    if importlib.util.find_spec("jaxkd") is None:
+        print("jaxkd is not installed: its rows are left out")
+        return
+    import jaxkd
+
+    points, x = (jnp.asarray(rng.random((count, 3)), jnp.float32) for count in (N, Q))
+    peer = jaxkd.build_tree(points)
+    for k in (1, 8, 32):
+        search = jax.jit(lambda tree, x, k=k: tree.query(x, k=range(1, k + 1)))
+        tree = xp.spatial.KDTree(points)
+        times = least(
+            [lambda: search(tree, x), lambda: jaxkd.query_neighbors(peer, x, k=k)],  # noqa: B023
+            3,
+            time.perf_counter,
+        )
+        row(table, f"under jit, float32 q={Q} k={k} ms", *times, "jaxkd")
+    build = jax.jit(xp.spatial.KDTree)
+    times = least([lambda: build(points), lambda: jaxkd.build_tree(points)], 3, time.perf_counter)
+    row(table, f"build under jit n={N} ms", *times, "jaxkd")
+
+
+def main():
+    """Print the table; with a file name, write it as JSON too."""
+    print(f"jax {jax.__version__}, scipy {scipy.__version__}, {os.cpu_count()} cores, n={N}, m=3")
+    print(f"{'':46s} {'jaxapi':>10s} {'peer':>10s} {'':8s} {'ratio':>6s}")
+    table, rng = [], np.random.default_rng(0)
+    with jax.default_device(jax.devices("cpu")[0]):
+        beside_scipy(table, rng)
+        beside_jaxkd(table, rng)
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], "w") as file:
+            json.dump(table, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
