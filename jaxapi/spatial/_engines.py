@@ -18,7 +18,7 @@ from ._tree import Tree
 __all__ = ["build", "engine_name", "gpu_engine", "into_box", "nearest", "padded_size"]
 
 _LARGEST_PIECE = 2**31 - 2**16
-BRUTE_FROM = 24  # dimensions from which on boxes tell points apart too badly for a tree to pay
+BRUTE_FROM = 17  # dimensions from which on boxes tell points apart too badly for a tree to pay
 
 
 def engine_name(data) -> str:

@@ -225,7 +225,7 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         eps = _arguments.limit(eps, "eps")
         batch = x.shape[:-1]
         asked = _queries.Asked(k, columns, p, bound, eps, self._lengths)
-        x = x.reshape((math.prod(batch), self._m))
+        x = x if x.ndim == 2 else x.reshape((math.prod(batch), self._m))
         if _arguments.any_traced(self._data, x, bound, eps):
             return _queries.traced(self._structure(), self._data, x, batch, asked)
         with jax.core.eval_context():

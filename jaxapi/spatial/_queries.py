@@ -1,7 +1,7 @@
 """The three ways to run one query: SciPy on the host, a compiled call on a device, inside of jit."""
 
 import contextlib
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -140,8 +140,8 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
         distances, found, finite = _compiled(
             tree,
             x,
-            dtype.type(asked.bound),
-            dtype.type(asked.eps),
+            _scalar(asked.bound, dtype, data.sharding),
+            _scalar(asked.eps, dtype, data.sharding),
             lengths,
             k=min(asked.k, n),
             p=asked.p,
@@ -154,6 +154,12 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
     if not finite:
         raise ValueError("'x' must be finite, check for nan or inf values")
     return distances, found
+
+
+@lru_cache(maxsize=64)
+def _scalar(value: float, dtype, sharding):
+    """Return a number on the device, kept there: sending one takes as long as a call."""
+    return jax.device_put(np.asarray(value, dtype), sharding)
 
 
 @partial(jax.jit, static_argnames=("k", "p", "dtype", "index_dtype", "columns"))
