@@ -55,7 +55,10 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     >>> print(isin(jnp.asarray([1, 2, 3, 4]), jnp.asarray([2, 4, 9])))
     [False  True False  True]
     """
-    x1, x2 = scalar_like(x1, x2), scalar_like(x2, x1)
+    if type(x1) is int:
+        x1 = scalar_like(x1, x2)
+    if type(x2) is int:
+        x2 = scalar_like(x2, x1)
     if promotes_to_64_bits(x1, x2):
         with jax.enable_x64(True):
             return _isin(x1, x2, invert)

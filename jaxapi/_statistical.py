@@ -145,12 +145,14 @@ def max(
         axis = tuple(axis)
     if needs_64_bits(x):
         with jax.enable_x64(True):
-            return _max(x, initial, where, axis, keepdims)
-    return _max(x, initial, where, axis, keepdims)
+            return _max(x, axis, keepdims, initial, where)
+    if initial is None and where is None:
+        return _max(x, axis, keepdims)
+    return _max(x, axis, keepdims, initial, where)
 
 
-@functools.partial(jax.jit, static_argnums=(3, 4), inline=True)
-def _max(x, initial, where, axis, keepdims):
+@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+def _max(x, axis, keepdims, initial=None, where=None):
     return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -207,10 +209,12 @@ def min(
         axis = tuple(axis)
     if needs_64_bits(x):
         with jax.enable_x64(True):
-            return _min(x, initial, where, axis, keepdims)
-    return _min(x, initial, where, axis, keepdims)
+            return _min(x, axis, keepdims, initial, where)
+    if initial is None and where is None:
+        return _min(x, axis, keepdims)
+    return _min(x, axis, keepdims, initial, where)
 
 
-@functools.partial(jax.jit, static_argnums=(3, 4), inline=True)
-def _min(x, initial, where, axis, keepdims):
+@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+def _min(x, axis, keepdims, initial=None, where=None):
     return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)

@@ -15,6 +15,7 @@ import numpy as np
 __all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bits", "scalar_like"]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
+_KINDS = {int: "iuf", float: "f"}
 _UINT32 = np.dtype("uint32")
 _SIGNED = frozenset(np.dtype(name) for name in ("int8", "int16", "int32"))
 
@@ -40,6 +41,8 @@ def promotes_to_64_bits(x1, x2) -> bool:
     traced arrays do not count.
     """
     dtype1, dtype2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    if dtype1 is dtype2 and dtype1 not in WIDE:
+        return False
     if dtype1 in WIDE or dtype2 in WIDE:
         return _can_widen(x1) and _can_widen(x2)
     if (dtype1 == _UINT32 and dtype2 in _SIGNED) or (dtype1 in _SIGNED and dtype2 == _UINT32):
@@ -53,10 +56,9 @@ def scalar_like(x, array):
     JAX would make an int32 or float32 of it first where x64 is off. An int that the dtype cannot hold
     raises NumPy's ``OverflowError``.
     """
-    dtype = getattr(array, "dtype", None)
-    if dtype is None or not (
-        (type(x) is int and dtype.kind in "iuf") or (type(x) is float and dtype.kind == "f")
-    ):
+    kinds = _KINDS.get(type(x))
+    dtype = getattr(array, "dtype", None) if kinds else None
+    if dtype is None or dtype.kind not in kinds:
         return x
     host = np.asarray(x, dtype)
     if dtype not in WIDE:
@@ -66,4 +68,4 @@ def scalar_like(x, array):
 
 
 def _can_widen(x) -> bool:
-    return not jax.config.jax_enable_x64 and isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
+    return not jax.config.jax_enable_x64 and not isinstance(x, jax.core.Tracer)
