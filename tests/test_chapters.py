@@ -171,6 +171,8 @@ class TestCumulativeProd:
     @given(data=st.data())
     def test_numpys(self, data):
         x = data.draw(arrays([*INTS, *FLOATS, *COMPLEX], [(4,), (2, 3), (0,), (1, 3, 2)]))
+        if x.dtype.kind == "c":  # where a product overflows, nan depends on its order
+            x = np.where(np.abs(x) < 1e6, x, x.dtype.type(1 - 2j))
         axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
         out = xp.cumulative_prod(xp.asarray(x), axis=axis)
         assert out.dtype == xp.cumulative_sum(xp.asarray(x), axis=axis).dtype
