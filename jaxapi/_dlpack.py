@@ -3,6 +3,8 @@
 What cannot be done raises BufferError, as the standard's `from_dlpack` has it.
 """
 
+import importlib.util
+
 import array_api_compat
 import jax
 import jax.numpy as jnp
@@ -68,6 +70,13 @@ def numpy_view(producer) -> np.ndarray:
 
 def share_cuda_interface(producer) -> Array:
     """Return an array that uses the GPU memory of an object with ``__cuda_array_interface__`` only."""
+    if importlib.util.find_spec("cupy"):
+        return share_dlpack(_cupy_view(producer))
+    if producer.__cuda_array_interface__.get("stream") is not None:
+        raise BufferError(
+            "an object with __cuda_array_interface__ and a stream to wait for needs CuPy, which waits: "
+            "install cupy, or pass an object with __dlpack__"
+        )
     try:
         with jax.enable_x64(True):
             return _aligned(jnp.asarray(producer))
@@ -77,7 +86,16 @@ def share_cuda_interface(producer) -> Array:
 
 def copy_cuda_interface(producer) -> Array:
     """Return a copy of the data of an object with ``__cuda_array_interface__`` only."""
+    if importlib.util.find_spec("cupy"):
+        return copy_dlpack(_cupy_view(producer))
     return _own_copy(share_cuda_interface(producer))
+
+
+def _cupy_view(producer):
+    """Return CuPy's view, which waits for the producer's stream; JAX does so for streams of its own only."""
+    import cupy
+
+    return cupy.asarray(producer)
 
 
 def _aligned(shared: Array) -> Array:

@@ -55,7 +55,7 @@ def import_array(x, dtype: np.dtype | None = None, device=None, copy: bool | Non
             return _from_host(numpy_view(x), dtype, device, copy)
         return _converted(_share_or_copy(x, copy), dtype, device, copy)
     if hasattr(x, "__cuda_array_interface__"):
-        array = copy_cuda_interface(x) if copy else share_cuda_interface(x)
+        array = _share_or_copy(x, copy, share_cuda_interface, copy_cuda_interface)
         return _converted(array, dtype, device, copy)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return _from_host(_plain_numpy(np.asarray(x)), dtype, device, copy)
@@ -132,16 +132,16 @@ def _share_host_on(host: np.ndarray, device) -> Array:
     return share_host(host, device)
 
 
-def _share_or_copy(producer, copy: bool | None) -> Array:
-    """Return the data of an object with ``__dlpack__`` on the device where it lies."""
+def _share_or_copy(producer, copy: bool | None, share=share_dlpack, copy_of=copy_dlpack) -> Array:
+    """Return the data of another library's array on the device where it lies."""
     if copy:
-        return copy_dlpack(producer)
+        return copy_of(producer)
     try:
-        return share_dlpack(producer)
+        return share(producer)
     except BufferError:
         if copy is False:
             raise
-        return copy_dlpack(producer)
+        return copy_of(producer)
 
 
 def _from_numbers(numbers, types: set[type], dtype, device, copy: bool | None) -> Array:

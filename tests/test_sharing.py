@@ -1,6 +1,7 @@
 """What shares memory, proved by pointers, and what a copy is independent of."""
 
 import array
+import importlib.util
 
 import jax
 import ml_dtypes
@@ -237,6 +238,22 @@ def test_torch_refused_with_the_remedy():
                 xp.from_dlpack(tensor, copy=copy)
     with pytest.raises(BufferError, match="to_dense"):
         xp.from_dlpack(torch.eye(2).to_sparse())
+
+
+class CudaOnly:
+    """An object that has ``__cuda_array_interface__`` and nothing else."""
+
+    def __init__(self, stream):
+        self.__cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
+        self.__cuda_array_interface__["stream"] = stream
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is here")
+@pytest.mark.parametrize(("stream", "remedy"), [(None, "to the host"), (1, "needs CuPy")])
+def test_a_cuda_interface_without_cupy(stream, remedy):
+    for copy in (None, True, False):
+        with pytest.raises(ValueError, match=remedy):
+            xp.asarray(CudaOnly(stream), copy=copy)
 
 
 def test_a_gpu_object_without_a_gpu():
