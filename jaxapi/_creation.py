@@ -5,7 +5,8 @@ from jax.numpy import tril, triu
 
 from ._devices import check_device
 from ._dtype_rules import resolve_dtype
-from ._filled import empty, empty_like, eye, full, full_like, ones, ones_like, zeros, zeros_like
+from ._filled import empty, eye, full, ones, zeros
+from ._filled_like import empty_like, full_like, ones_like, zeros_like
 from ._interop import import_array, import_dlpack, place
 from ._meshgrid import meshgrid
 from ._ranges import arange, linspace

@@ -15,7 +15,7 @@ from ._interop import as_array
 from ._numbers import leaf_types, numbers_to_numpy
 from ._typing import Array, ArrayLike, Device, DTypeLike
 
-__all__ = ["empty", "empty_like", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]
 
 
 def zeros(
@@ -56,7 +56,7 @@ def zeros(
     >>> xp.zeros((2, 2), dtype=xp.float64).dtype
     dtype('float64')
     """
-    return _filled(shape, 0, _float_unless(dtype), device)
+    return filled(shape, 0, _float_unless(dtype), device)
 
 
 def ones(
@@ -97,7 +97,7 @@ def ones(
     >>> xp.ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return _filled(shape, 1, _float_unless(dtype), device)
+    return filled(shape, 1, _float_unless(dtype), device)
 
 
 def empty(
@@ -138,7 +138,7 @@ def empty(
     >>> xp.empty((2, 3)).shape
     (2, 3)
     """
-    return _filled(shape, 0, _float_unless(dtype), device)
+    return filled(shape, 0, _float_unless(dtype), device)
 
 
 def full(
@@ -188,159 +188,7 @@ def full(
     >>> xp.full(2, 2**40, dtype=xp.int64)
     Array([1099511627776, 1099511627776], dtype=int64)
     """
-    return _filled(shape, fill_value, resolve_dtype(dtype), device)
-
-
-def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
-    """Return an array of zeros of the shape, dtype and device of ``x``.
-
-    Unlike `jax.numpy.zeros_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``zeros_like`` of the Array API standard, 2025.12.
-
-    Examples
-    --------
-    >>> import jaxapi as xp
-    >>> xp.zeros_like(xp.asarray([1, 2]))
-    Array([0, 0], dtype=int32)
-    """
-    return _filled_like(x, 0, dtype, device)
-
-
-def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
-    """Return an array of ones of the shape, dtype and device of ``x``.
-
-    Unlike `jax.numpy.ones_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``ones_like`` of the Array API standard, 2025.12.
-
-    Examples
-    --------
-    >>> import jaxapi as xp
-    >>> xp.ones_like(xp.asarray([1, 2]))
-    Array([1, 1], dtype=int32)
-    """
-    return _filled_like(x, 1, dtype, device)
-
-
-def empty_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
-    """Return an array of zeros of the shape, dtype and device of ``x``: JAX has no uninitialised memory.
-
-    Unlike `jax.numpy.empty_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``empty_like`` of the Array API standard, 2025.12.
-
-    Examples
-    --------
-    >>> import jaxapi as xp
-    >>> xp.empty_like(xp.asarray([1, 2])).shape
-    (2,)
-    """
-    return _filled_like(x, 0, dtype, device)
-
-
-def full_like(
-    x: ArrayLike, /, fill_value: ArrayLike, *, dtype: DTypeLike | None = None, device: Device | None = None
-) -> Array:
-    """Return an array of the shape, dtype and device of ``x`` filled with one value.
-
-    Unlike `jax.numpy.full_like`, a new value does not compile, 64-bit dtypes and values stay with x64
-    mode off, and a Python int that does not fit raises.
-
-    Parameters
-    ----------
-    x : array_like
-    fill_value : number or array_like
-        May be traced. An array is broadcast to the shape of ``x``.
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``. Gradients flow to ``fill_value``.
-
-    Raises
-    ------
-    OverflowError
-        If a Python int does not fit the dtype.
-    TypeError
-        If ``x`` is not array-like, ``dtype`` or ``device`` is not one, or a complex value meets a real
-        dtype.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``full_like`` of the Array API standard, 2025.12.
-
-    Examples
-    --------
-    >>> import jaxapi as xp
-    >>> xp.full_like(xp.asarray([1, 2]), 7)
-    Array([7, 7], dtype=int32)
-    """
-    return _filled_like(x, fill_value, dtype, device)
+    return filled(shape, fill_value, resolve_dtype(dtype), device)
 
 
 def eye(
@@ -403,19 +251,13 @@ def _float_unless(dtype: DTypeLike | None) -> np.dtype:
     return default_dtype(float) if dtype is None else resolve_dtype(dtype)
 
 
-def _filled(shape, fill_value, dtype: np.dtype | None, device) -> Array:
+def filled(shape, fill_value, dtype: np.dtype | None, device) -> Array:
+    """Return an array of one value, its dtype by default."""
     check_device(device)
     shape = _lengths(shape)
     value = _value(fill_value, dtype)
     dtype = value.dtype if dtype is None else dtype
     return _call(_fill, value, shape=shape, dtype=dtype, device=device)
-
-
-def _filled_like(x, fill_value, dtype: DTypeLike | None, device) -> Array:
-    x = as_array(x)
-    if device is None and not isinstance(x, jax.core.Tracer) and x.committed:
-        device = x.sharding
-    return _filled(x.shape, fill_value, x.dtype if dtype is None else resolve_dtype(dtype), device)
 
 
 def _lengths(shape) -> tuple[int, ...]:
