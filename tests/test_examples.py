@@ -25,7 +25,6 @@ def test_hillshade(tmp_path, capsys):
     assert "hillshade" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 def test_point_normals(capsys):
     normals, angles = load("point_normals").main()
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, rtol=1e-5)

@@ -72,7 +72,6 @@ def test_cpu(tmp_path):
 
 
 @pytest.mark.gpu
-@pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 def test_cuda(gpu, tmp_path):
     triton = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")
     exported = export.export(jax.jit(smoothness), disabled_checks=[triton])(*shapes(*clouds()))
