@@ -61,7 +61,7 @@ def conformance(session):
         "cuda": platform == "gpu",
     }
     lists = pathlib.Path("tests/conformance").resolve()
-    xfails = pathlib.Path(session.create_tmp(), "xfails.txt")
+    xfails = pathlib.Path(session.create_tmp(), "xfails.txt").resolve()
     xfails.write_text(
         "\n".join((lists / f"xfails-{name}.txt").read_text() for name, on in conditions.items() if on)
     )
