@@ -288,14 +288,27 @@ def _kept(data) -> Array:
 
 def _check(data: Array, lengths) -> None:
     """Refuse points that are not finite or lie outside of the periodic box."""
-    points = np.asarray(data)
-    if not np.isfinite(points).all():
-        raise ValueError("data must be finite, check for nan or inf values")
-    if lengths is None or not len(points):
+    if not data.size:
         return
-    lengths = np.asarray(lengths)
-    least, greatest = points.min(axis=0), points.max(axis=0)
+    (device,) = data.devices()
+    if device.platform == "cpu":
+        points = np.asarray(data)
+        finite, least, greatest = np.isfinite(points).all(), points.min(axis=0), points.max(axis=0)
+    else:  # the points stay where they are
+        with _queries.width(data.dtype):
+            finite, least, greatest = _extremes(data)
+    if not finite:
+        raise ValueError("data must be finite, check for nan or inf values")
+    if lengths is None:
+        return
+    lengths, least, greatest = (np.asarray(x) for x in (lengths, least, greatest))
     if (greatest >= lengths)[lengths > 0].any():
         raise ValueError("Some input data are greater than the size of the periodic box.")
     if (least < 0)[lengths > 0].any():
         raise ValueError("Negative input data are outside of the periodic box.")
+
+
+@jax.jit
+def _extremes(points):
+    """Tell whether all points are finite, and return their least and greatest coordinates."""
+    return jnp.isfinite(points).all(), points.min(axis=0), points.max(axis=0)
