@@ -8,28 +8,17 @@ from ._tree import Tree
 
 __all__ = ["order_queries"]
 
-CROWD = 128  # queries in one leaf from which on they are put in order among themselves
 MORTON_BITS = 30
 
 
 def order_queries(tree: Tree, queries: Array) -> tuple[Array, Array]:
     """Return the leaves that the (scaled) queries fall in, ascending, and the order of the queries.
 
-    Where many queries fall in one leaf, as those do that are far from all points, they are ordered along a
-    Morton curve first: it takes a second sort, and is left out otherwise.
+    Those in one leaf, and far from all points these may be many, follow a Morton curve.
     """
-    leaf = home_leaf(tree, queries)
-    own = lax.iota(jnp.int32, queries.shape[0])
-    ordered = lax.sort((leaf, own), num_keys=1)
-    if queries.shape[0] <= CROWD:
-        return ordered
-
-    def by_curve(_):
-        _, order = lax.sort((_morton(queries), own), num_keys=1)
-        return lax.sort((leaf[order], order), num_keys=1, is_stable=True)
-
-    crowded = (ordered[0][CROWD:] == ordered[0][:-CROWD]).any()
-    return lax.cond(crowded, by_curve, lambda kept: kept, ordered)
+    _, order = lax.sort((_morton(queries), lax.iota(jnp.int32, queries.shape[0])), num_keys=1)
+    leaf = home_leaf(tree, queries)[order]
+    return lax.sort((leaf, order), num_keys=1, is_stable=True)
 
 
 def home_leaf(tree: Tree, queries: Array) -> Array:

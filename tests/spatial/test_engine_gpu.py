@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from jaxapi.spatial._build import build
 from jaxapi.spatial._engine_gpu import nearest
 from jaxapi.spatial._engines import into_box
-from jaxapi.spatial._gpu_order import CROWD, home_leaf, order_queries
+from jaxapi.spatial._gpu_order import home_leaf, order_queries
 
 POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
 
@@ -175,7 +175,7 @@ def test_order_puts_queries_of_a_leaf_together():
     home = np.asarray(home_leaf(tree, scaled))
     slots = np.argsort(np.asarray(tree.rows)[np.asarray(tree.rows) < POINTS])
     assert (home == slots // tree.leaf_size).mean() > 0.99, "a point falls in its own leaf"
-    for queries in (scaled, 1000 + uniform(4 * CROWD, 3, 19)):
+    for queries in (scaled, 1000 + uniform(500, 3, 19)):
         homes, order = (np.asarray(x) for x in jax.jit(order_queries)(tree, queries))
         np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
         np.testing.assert_array_equal(homes, np.sort(np.asarray(home_leaf(tree, queries))))
