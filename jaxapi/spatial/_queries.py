@@ -111,7 +111,7 @@ def structure(data) -> Tree:
     n = data.shape[0]
     padded = _engines.padded_size(n)
     if isinstance(data, jax.core.Tracer):
-        return _engines.build(jnp.pad(jax.lax.stop_gradient(data), ((0, padded - n), (0, 0))), n)
+        return _build(_padded(jax.lax.stop_gradient(data), rows=padded), np.int32(n))
     with width(data.dtype):
         return _build(_padded(data, rows=padded), np.int32(n))
 
@@ -214,7 +214,11 @@ def _as_dtype(x, dtype):
 @partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
 def _differentiable(points, x, tree, bound, eps, lengths, k, p, index_dtype):
     """Search; derivatives flow to `points` (n, m), the tree's points by row, and to `x`."""
-    return _engines.nearest(tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=index_dtype)
+    return _nearest(tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=index_dtype)
+
+
+# Compiled as one piece also where the transformation alone would run it step by step.
+_nearest = jax.jit(_engines.nearest, static_argnames=("k", "p", "dtype", "index_dtype"))
 
 
 @_differentiable.defjvp
@@ -229,6 +233,7 @@ def _differentiable_jvp(k, p, index_dtype, primals, tangents):
     return (distances, rows), (slopes, np.zeros(rows.shape, jax.dtypes.float0))
 
 
+@partial(jax.jit, static_argnames="p")
 def distances_to(points, x, rows, lengths, p: float):
     """Return the distances from each query to its rows, (q, k), with derivative 0 at distance 0."""
     there = rows < points.shape[0]

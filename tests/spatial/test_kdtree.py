@@ -184,8 +184,8 @@ def test_argument_and_result_of_transformations():
 def test_batch_of_clouds():
     """Under vmap a tree per cloud; outside of it a batch of trees says what to do."""
     clouds = as_array(POINTS[:96].reshape(4, 24, 3))
-    trees = jax.vmap(KDTree)(clouds)
-    rows = jax.vmap(lambda tree, x: tree.query(x, k=2)[1])(trees, clouds)
+    trees = jax.jit(jax.vmap(KDTree))(clouds)
+    rows = jax.jit(jax.vmap(lambda tree, x: tree.query(x, k=2)[1]))(trees, clouds)
     assert rows[:, :, 0].tolist() == [list(range(24))] * 4
     for cloud, found in zip(POINTS[:96].reshape(4, 24, 3), rows, strict=True):
         assert KDTree(cloud).query(cloud, k=2)[1].tolist() == found.tolist()
@@ -254,6 +254,20 @@ def test_near_sizes_share_compiled_code():
         assert distances.shape == (q, 2)
     assert _queries._compiled._cache_size() == searches + 1
     assert _queries._build._cache_size() == builds + 1
+
+
+def test_each_platform_gets_its_own_engine(monkeypatch):
+    """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
+    engine_gpu = pytest.importorskip("jaxapi.spatial._engine_gpu")
+    monkeypatch.setattr(_engines, "gpu_engine", lambda: engine_gpu)
+    tree = KDTree(POINTS.astype(np.float32))
+    with jax.default_device(jax.devices("cpu")[0]):
+        search = jax.jit(lambda tree, x: tree.query(x, k=3)[1])
+        x = np.asarray(X, np.float32)
+        assert search(tree, x)[:, 0].tolist() == EXPECTED
+        assert jax.jit(jax.vmap(lambda x: tree.query(x)[1]))(x).tolist() == EXPECTED
+        if tree.engine == "scipy":
+            assert "triton" not in search.lower(tree, x).as_text().lower()
 
 
 def test_spread_arrays_are_refused():
