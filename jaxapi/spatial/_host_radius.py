@@ -50,8 +50,19 @@ def csr(tree: cKDTree, x, radius, *, p, dtype, index_dtype, lengths, sort):
     if not sort:
         return found
     indptr, rows, distances = found
-    order = np.lexsort((rows, distances, np.repeat(np.arange(len(x)), np.diff(indptr))))
+    order = np.argsort(distances)
+    if len(order) and (np.diff(distances[order]) == 0).any():
+        order = np.lexsort((rows, distances))
+    queries = np.repeat(np.arange(len(x)), np.diff(indptr))
+    order = _grouped(queries[order], order, order, (len(x), len(order))).data
     return indptr, rows[order], distances[order]
+
+
+def _grouped(groups, columns, values, shape):
+    """Return values by group, within a group in the order they came: one counting sort."""
+    entries = coo_array((values, (groups, columns)), shape=shape)
+    entries.has_canonical_format = True  # nothing comes twice, so there is nothing to sum up and to sort for it
+    return entries.tocsr()
 
 
 def _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths):
@@ -60,7 +71,7 @@ def _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths):
     for start in range(0, len(x), _PIECE):
         part = slice(start, start + _PIECE)
         lists = ball(
-            tree, x[part], radius[part], p=p, eps=0, workers=1, return_sorted=True, return_length=False
+            tree, x[part], radius[part], p=p, eps=0, workers=1, return_sorted=False, return_length=False
         )
         counts.append(np.fromiter(map(len, lists), np.int64, len(lists)))
         flat = itertools.chain.from_iterable(lists)
@@ -78,9 +89,7 @@ def _csr_of_one_radius(tree, x, radius, p, dtype, index_dtype, lengths):
         return np.zeros(len(x) + 1, index_dtype), np.zeros(0, index_dtype), np.zeros(0, dtype)
     queries = cKDTree(into_box(x, lengths), balanced_tree=False, compact_nodes=False)
     found = tree.sparse_distance_matrix(queries, radius, p=p, output_type="ndarray")
-    entries = coo_array((found["v"], (found["j"], found["i"])), shape=(len(x), tree.n))
-    entries.has_canonical_format = True  # no entry comes twice, so that grouping them needs no sort
-    by_query = entries.tocsr()
+    by_query = _grouped(found["j"], found["i"], found["v"], (len(x), tree.n))
     return (
         _offsets(by_query.indptr, index_dtype),
         by_query.indices.astype(index_dtype, copy=False),
@@ -120,7 +129,10 @@ def _distances(points, x, queries, rows, p, lengths):
         if lengths is not None:
             length = np.asarray(lengths)
             along = np.where(length > 0, np.minimum(along, np.abs(length - along)), along)
-        distances[part] = np.linalg.norm(along, ord=p, axis=1) if len(along) else 0
+        if p == 2:
+            distances[part] = np.sqrt(np.einsum("ij,ij->i", along, along))
+        else:
+            distances[part] = np.linalg.norm(along, ord=p, axis=1)
     return distances
 
 
@@ -141,9 +153,7 @@ def edges(tree: cKDTree, radius, *, p, relation, lengths):
         receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
         return receivers, senders, _distances(tree.data, tree.data, receivers, senders, p, lengths)
     found = distance_entries(tree, tree, radius, p=p)
-    entries = coo_array((found["v"], (found["i"], found["j"])), shape=(tree.n, tree.n))
-    entries.has_canonical_format = True  # as above
-    by_receiver = entries.tocsr()
+    by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
     receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))
     kept = slice(None) if relation == "any" else receivers != by_receiver.indices
     return receivers[kept], by_receiver.indices[kept], by_receiver.data[kept]
