@@ -61,7 +61,7 @@ def csr(tree: cKDTree, x, radius, *, p, dtype, index_dtype, lengths, sort):
 def _grouped(groups, columns, values, shape):
     """Return values by group, within a group in the order they came: one counting sort."""
     entries = coo_array((values, (groups, columns)), shape=shape)
-    entries.has_canonical_format = True  # nothing comes twice, so there is nothing to sum up and to sort for it
+    entries.has_canonical_format = True  # nothing comes twice, so that it need not be sorted and summed up
     return entries.tocsr()
 
 

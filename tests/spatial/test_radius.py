@@ -60,6 +60,8 @@ def test_lists_and_lengths(radius_engine):
     assert tree.query_ball_point(QUERIES[3], radii).tolist() == expected.tolist()
     counts = tree.query_ball_point(QUERIES[3], radii, return_length=True)
     assert counts.tolist() == [len(each) for each in expected]
+    with pytest.raises(ValueError, match="'x' must be finite"):
+        tree.query_radius(np.full((20, 3), np.nan), radii)
     everything = tree.query_radius(QUERIES[3], np.full(20, np.inf))
     assert everything.indices.shape == (20 * 60,)
 
@@ -143,18 +145,23 @@ def test_empty_tree():
     assert tree.query_ball_point([[0.0, 0.0]], 1.0, return_length=True).tolist() == [0]
 
 
-def test_inside_jit_and_vmap(x64):
+def test_inside_jit_and_vmap():
     tree = KDTree(POINTS[3].astype(np.float32), boxsize=1.0)
     x = jnp.asarray(QUERIES[3], jnp.float32)
     outside = tree.query_radius(x, 0.4, max_neighbors=6)
-    inside = jax.jit(lambda tree, x, r: tree.query_radius(x, r, max_neighbors=6))(tree, x, 0.4)
+    mapped = jax.vmap(lambda tree, one: tree.query_radius(one, 0.4, max_neighbors=6), (None, 0))
+    inside = jax.jit(mapped)(tree, x)
     np.testing.assert_array_equal(inside.indices, outside.indices)
     np.testing.assert_allclose(inside.distances, outside.distances, rtol=5e-7)
     np.testing.assert_array_equal(inside.counts, outside.counts)
-    mapped = jax.vmap(lambda one: tree.query_radius(one, 0.4, max_neighbors=6))(x)
-    np.testing.assert_array_equal(mapped.indices, outside.indices)
+
+
+def test_counts_inside_jit(x64):
+    tree = KDTree(POINTS[3].astype(np.float32))
+    x = jnp.asarray(QUERIES[3], jnp.float32)
     counts = jax.jit(lambda x: tree.query_ball_point(x, 0.4, return_length=True))(x)
-    np.testing.assert_array_equal(counts, outside.counts)
+    np.testing.assert_array_equal(counts, tree.query_ball_point(x, 0.4, return_length=True))
+    assert counts.dtype == (np.int64 if x64 else np.int32)
 
 
 def test_vmap_over_clouds_built_inside():
@@ -207,7 +214,7 @@ def test_lists_cannot_be_traced():
         jax.jit(lambda x: tree.query_ball_point(x, 0.1))(POINTS[2])
 
 
-def test_errors(radius_engine):
+def test_errors():
     tree = KDTree(POINTS[2])
     with pytest.raises(ValueError, match="x must consist of vectors of length 2 but has shape"):
         tree.query_radius(np.zeros((3, 3)), 0.1)
