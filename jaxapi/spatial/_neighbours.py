@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from .._typing import Array
-from . import _engines, _gpu_radius, _lax_radius
+from . import _engines, _lax_radius
 from ._lanes import query_lanes, radius_bound, self_lanes
 from ._queries import width
 from ._tree import Tree
@@ -40,7 +40,7 @@ LARGEST = np.iinfo(np.int32).max
 def engine_of(data) -> str:
     """Return which of the two engines searches concrete points."""
     (device,) = data.devices()
-    return "pallas" if device.platform == "gpu" else "lax"
+    return "pallas" if device.platform == "gpu" and _engines.gpu_engine() else "lax"
 
 
 class Search(NamedTuple):
@@ -51,28 +51,30 @@ class Search(NamedTuple):
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
 
-    def run(self, on_gpu, portable, *arrays, **options):
-        """Call the engine's function."""
+    def run(self, name: str, *arrays, **options):
+        """Call the function of that name of the engine's module."""
         options["p"] = self.p
-        portable = partial(portable, **options)
-        on_gpu = partial(on_gpu, interpret=self.engine == "interpret", **options)
+        portable = partial(getattr(_lax_radius, name), **options)
+        if self.engine == "lax" or (self.engine == "traced" and not _engines.gpu_engine()):
+            return portable(*arrays)
+        from . import _gpu_radius  # not every JAX has what it needs
+
+        on_gpu = partial(getattr(_gpu_radius, name), interpret=self.engine == "interpret", **options)
         if self.engine == "traced":
             return lax.platform_dependent(*arrays, cuda=on_gpu, default=portable)
-        return (portable if self.engine == "lax" else on_gpu)(*arrays)
+        return on_gpu(*arrays)
 
     def tally(self, tree, lanes, box, relation):
         """Count each lane's neighbours."""
-        return self.run(_gpu_radius.tally, _lax_radius.tally, tree, lanes, box, relation=relation)
+        return self.run("tally", tree, lanes, box, relation=relation)
 
     def fill(self, tree, lanes, start, stop, box, relation, size):
         """Write each lane's neighbours from `start` on."""
-        arrays = tree, lanes, start, stop, box
-        return self.run(_gpu_radius.fill, _lax_radius.fill, *arrays, relation=relation, size=size)
+        return self.run("fill", tree, lanes, start, stop, box, relation=relation, size=size)
 
     def bin_counts(self, tree, lanes, radii, weights, box):
         """Sum the slots' weights within each radius of each lane."""
-        arrays = tree, lanes, radii, weights, box
-        return self.run(_gpu_radius.bin_counts, _lax_radius.bin_counts, *arrays)
+        return self.run("bin_counts", tree, lanes, radii, weights, box)
 
     def widened(self, tree: Tree) -> Tree:
         """Return the tree in the dtype of the distances."""
@@ -190,6 +192,13 @@ def within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Se
 
 
 def _within(tree, x, radius, box, *, search, limit):
+    most = max(LARGEST // limit, 1)  # queries whose results 32-bit numbers can count
+    parts = [slice(start, start + most) for start in range(0, max(x.shape[0], 1), most)]
+    found = [_within_piece(tree, x[part], radius[part], box, search=search, limit=limit) for part in parts]
+    return found[0] if len(found) == 1 else tuple(map(jnp.concatenate, zip(*found, strict=True)))
+
+
+def _within_piece(tree, x, radius, box, *, search, limit):
     queries = x.shape[0]
     tree = search.widened(tree)
     lanes, order = query_lanes(tree, x, radius, p=search.p, box=box)
@@ -317,8 +326,9 @@ def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0).astype(narrow)
     lane_weights = x_weights[order]
     sums = []
-    for first in range(0, radii.shape[0], BINS):
-        bounds = radius_bound(tree, radii[first : first + BINS], search.p)
+    at_once = max(1, min(BINS, LARGEST // (x.shape[0] + 64)))  # sums that 32-bit numbers can count
+    for first in range(0, radii.shape[0], at_once):
+        bounds = radius_bound(tree, radii[first : first + at_once], search.p)
         shares = search.bin_counts(tree, lanes, bounds, slot_weights, box)  # (R, q)
         sums.append(jnp.sum(shares.astype(weights.dtype) * lane_weights[None], axis=1, dtype=weights.dtype))
     return jnp.concatenate(sums)

@@ -59,8 +59,8 @@ def capacity(count, name: str) -> int:
     if _arguments.is_traced(count):
         raise TypeError(f"{name} shapes the result, so it must be a Python integer, not traced")
     count = operator.index(count)
-    if count < 1:
-        raise ValueError(f"{name} must be at least 1, got {count}")
+    if not 1 <= count < 2**31:
+        raise ValueError(f"{name} must be at least 1 and below 2**31, got {count}")
     return count
 
 

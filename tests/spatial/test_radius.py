@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, _neighbours
 
 SEED = np.random.default_rng(7)
 POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}
@@ -204,6 +204,17 @@ def test_gradient_is_zero_at_distance_zero():
     points = jnp.asarray(POINTS[2], jnp.float32)
     total = lambda x: KDTree(points).query_radius(x, 0.0, max_neighbors=1).distances.sum()  # noqa: E731
     np.testing.assert_array_equal(jax.grad(total)(points), np.zeros((60, 2)))
+
+
+def test_more_results_than_32_bits_can_count(monkeypatch):
+    """They are found in pieces, as here with a smaller limit."""
+    tree = KDTree(POINTS[2].astype(np.float32))
+    x = QUERIES[2].astype(np.float32)
+    whole = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
+    monkeypatch.setattr(_neighbours, "LARGEST", 7 * 8)
+    pieces = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
+    for piece, expected in zip(pieces, whole, strict=True):
+        np.testing.assert_array_equal(piece, expected)
 
 
 def test_lists_cannot_be_traced():
