@@ -19,7 +19,7 @@ from .._typing import Array
 from ._gpu_nearest import Nearest, NearestOne, home_bound, visit_leaf
 from ._gpu_order import order_queries
 from ._gpu_walk import LANES, Space, walk
-from ._metric import power, root
+from ._metric import power, root, scaled_power
 from ._tree import Tree
 
 __all__ = ["nearest"]
@@ -57,10 +57,10 @@ def nearest(
     queries = jnp.where(finite[:, None], queries, 0)
     homes, order = order_queries(tree, queries)
 
-    scaled_bound = jnp.asarray(bound, dtype) * tree.scale
-    limit = power(scaled_bound, p)
+    bound = jnp.asarray(bound, dtype)
+    limit = scaled_power(bound, tree.scale, p)
     limit = jnp.maximum(jnp.nextafter(limit, jnp.zeros_like(limit)), 0)  # the last power distance below
-    limits = jnp.where(finite & (scaled_bound > 0), limit, -1)
+    limits = jnp.where(finite & (bound > 0), limit, -1)
     # A box's distance and a point's may be rounded differently: with some slack no neighbour is lost.
     slack = jnp.asarray(1 + 8 * m * jnp.finfo(dtype).eps, dtype)
     looser = power(1 + jnp.asarray(eps, dtype), p)

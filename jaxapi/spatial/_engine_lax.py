@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._metric import axis_distance, axis_gap, combine, power, root
+from ._metric import axis_distance, axis_gap, combine, power, root, scaled_power
 from ._tree import Tree
 
 __all__ = ["nearest"]
@@ -27,7 +27,7 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     count, m = queries.shape
     scaled_box = None if box is None else box * tree.scale
     search = Search(tree, p, scaled_box)
-    limit = power(jnp.maximum(bound, 0) * tree.scale, p)
+    limit = scaled_power(jnp.maximum(bound, 0), tree.scale, p)
     slack = power(1 + eps, p)
 
     x = queries * tree.scale

@@ -11,7 +11,7 @@ from jax import lax
 from .._typing import Array
 from ._engines import into_box
 from ._gpu_order import home_leaf
-from ._metric import power
+from ._metric import scaled_power
 from ._tree import Tree
 
 __all__ = ["Lanes", "following", "last_slot", "node_sums", "query_lanes", "self_lanes", "slack"]
@@ -54,7 +54,7 @@ def radius_bound(tree: Tree, radius: Array, p: float) -> Array:
     """
     dtype = tree.points.dtype
     radius = jnp.asarray(radius, dtype)
-    bound = jnp.minimum(power(jnp.maximum(radius, 0) * tree.scale, p), jnp.finfo(dtype).max)
+    bound = jnp.minimum(scaled_power(jnp.maximum(radius, 0), tree.scale, p), jnp.finfo(dtype).max)
     return jnp.where(radius >= 0, bound, jnp.asarray(-1, dtype))
 
 

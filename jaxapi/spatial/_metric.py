@@ -15,8 +15,9 @@ distance itself, combined pairwise as ``a * (1 + (b/a)**p)**(1/p)`` with ``a >= 
 import math
 
 import jax.numpy as jnp
+from jax import lax
 
-__all__ = ["axis_distance", "axis_gap", "combine", "power", "root"]
+__all__ = ["axis_distance", "axis_gap", "combine", "power", "root", "scaled_power"]
 
 _LARGEST_SUMMED_P = 4.0
 
@@ -33,6 +34,15 @@ def power(difference, p: float):
     if p == 4:
         return (difference * difference) * (difference * difference)
     return size**p
+
+
+def scaled_power(distance, scale, p: float):
+    """Return the power distance of ``distance * scale``.
+
+    XLA may rewrite ``(d * s) * (d * s)`` as ``(d * d) * (s * s)``, which overflows or vanishes where the
+    scaled distance does not (inf becomes nan): the barrier keeps the product whole.
+    """
+    return power(lax.optimization_barrier(distance * scale), p)
 
 
 def combine(acc, term, p: float):
