@@ -66,8 +66,8 @@ def logspace(
     Raises
     ------
     ValueError
-        If ``num`` is negative or the shapes do not broadcast; with concrete arguments and an integer dtype,
-        if a power is infinite or NaN.
+        If ``num`` is negative, the shapes do not broadcast or the arguments lie on different devices; with
+        concrete arguments and an integer dtype, if a power is infinite or NaN.
     OverflowError
         If a power is outside an integer ``dtype`` (NumPy wraps); concrete arguments only.
     TypeError
@@ -119,10 +119,24 @@ def logspace(
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
         return in_own_width(_logspace, start, stop, base, logs, num, bool(endpoint), inexact, dtype, axis)
+    device = _common_device(start, stop, base)
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
-        return on_device(_integer_powers(start, stop, num, endpoint, base, dtype, axis))
-    return on_device(_numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype))
+        powers = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
+    else:
+        powers = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
+    powers = on_device(powers)
+    return powers if device is None else jax.device_put(powers, device)
+
+
+def _common_device(*arguments) -> jax.Device | None:
+    """Return the one device that the committed jax arrays lie on; None without any, or for shards."""
+    placements = {frozenset(x.devices()) for x in arguments if isinstance(x, jax.Array) and x.committed}
+    if len(placements) > 1:
+        names = " and ".join(sorted(str(device) for device in frozenset.union(*placements)))
+        raise ValueError(f"logspace: start, stop and base must lie on one device, got {names}; move them")
+    devices = list(*placements)
+    return devices[0] if len(devices) == 1 else None
 
 
 def _numpy_powers(start, stop, num: int, endpoint: bool, base, axis: int) -> np.ndarray:

@@ -57,6 +57,10 @@ for mixed in (
     lambda: xp.vecdot(here, there), lambda: xp.where(here > 1, here, there),
 ):
     raises(ValueError, mixed, "device ids [0]", "device ids [1]")
+raises(ValueError, lambda: xp.logspace(here, there), str(first), str(second))
+for dtype in ("float64", "int64"):
+    assert xp.logspace(there[:3], 2, 4, dtype=dtype).device == second
+assert xp.logspace(xp.asarray([1, 2], device=sharded), 3, 4, dtype="int32").shape == (4, 2)
 print("passed")
 """
 
