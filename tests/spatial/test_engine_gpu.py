@@ -20,7 +20,6 @@ from jaxapi.spatial._gpu_order import home_leaf, order_queries
 
 POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
 
-pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
 jitted_build = jax.jit(build, static_argnames="leaf_size")
 
 
