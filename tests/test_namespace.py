@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import os
 import subprocess
 import sys
 
@@ -34,7 +35,17 @@ def test_no_builtin_leaks():
         assert getattr(jaxapi, name) is not getattr(builtins, name, object())
 
 
-def test_import_leaves_x64_alone():
-    code = "import jax, jaxapi; print(jax.config.jax_enable_x64, jax.config.jax_explicit_x64_dtypes)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.split()[0] in ("False", "True")
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "False ALLOW"),
+        ({"JAX_ENABLE_X64": "1"}, "True WARN"),
+        ({"JAX_EXPLICIT_X64_DTYPES": "error"}, "False ERROR"),
+    ],
+)
+def test_import_changes_one_setting(environment, expected):
+    """x64 mode stays as it is; explicit 64-bit dtypes are let through unless the user chose otherwise."""
+    code = "import jax, jaxapi; print(jax.config.jax_enable_x64, jax.config.jax_explicit_x64_dtypes.name)"
+    rest = {key: value for key, value in os.environ.items() if "X64" not in key}
+    run = subprocess.run([sys.executable, "-c", code], env=rest | environment, capture_output=True, text=True)
+    assert run.stdout.strip() == expected, run.stderr
