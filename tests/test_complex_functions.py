@@ -31,6 +31,11 @@ def same_complex(x, y):
     return same(x.real, y.real) & same(x.imag, y.imag)
 
 
+def assert_same(arguments, x, y):
+    bad = np.flatnonzero(~same_complex(x, y))
+    assert not bad.size, [(arguments[i], x[i], y[i]) for i in bad]
+
+
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize(("dtype", "x64"), MODES)
 def test_rules(name, dtype, x64):
@@ -66,13 +71,12 @@ def test_defined_by_hyperbolic(name, base):
     def times_j(z):
         return np.array([complex(-w.imag, w.real) for w in z])
 
-    expected = -times_j(apply(base, times_j(GRID)))
-    assert same_complex(apply(name, GRID), expected).all()
+    assert_same(GRID, apply(name, GRID), -times_j(apply(base, times_j(GRID))))
 
 
 def test_cos_is_cosh():
     turned = np.array([complex(-z.imag, z.real) for z in GRID])
-    assert same_complex(apply("cos", GRID), apply("cosh", turned)).all()
+    assert_same(GRID, apply("cos", GRID), apply("cosh", turned))
 
 
 @pytest.mark.parametrize(("name", "base"), [("log2", 2), ("log10", 10)])

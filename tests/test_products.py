@@ -230,9 +230,10 @@ def test_vecdot_does_not_store_the_broadcast():
     x1, x2 = jnp.ones(128), jnp.ones((4096, 128))
     memory = jax.jit(xp.vecdot).lower(x1, x2).compile().memory_analysis()
     assert memory.temp_size_in_bytes < x2.nbytes / 4
-    x1, x2 = jnp.ones((512, 1, 64)), jnp.ones((1, 512, 64))
+    # Large enough that the 32 MiB of workspace that a GPU's matrix product may ask for do not count.
+    x1, x2 = jnp.ones((1024, 1, 64)), jnp.ones((1, 1024, 64))
     memory = jax.jit(xp.vecdot).lower(x1, x2).compile().memory_analysis()
-    assert memory.temp_size_in_bytes < 512 * 512 * 64
+    assert memory.temp_size_in_bytes < 1024 * 1024 * 64
 
 
 def test_transforms():

@@ -14,7 +14,7 @@ from jax import lax
 from .._typing import Array
 from ._tree import Tree
 
-__all__ = ["build", "padded_size"]
+__all__ = ["build", "largest", "padded_size"]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
@@ -122,7 +122,7 @@ def _sort_key(columns: Array, done: int) -> Array:
     lower = nodes.min(axis=2)
     upper = jnp.where(finite, nodes, -jnp.inf).max(axis=2)
     width = jnp.where(lower < upper, upper - lower, 0)  # (m, nodes)
-    widest = _largest(width)
+    widest = largest(width)
     along = _pick(nodes, widest[None, :, None])
     start = _pick(lower, widest[None])
     size = _pick(width, widest[None])
@@ -135,7 +135,7 @@ def _sort_key(columns: Array, done: int) -> Array:
     return ((node << code_bits) | code).reshape(slots)
 
 
-def _largest(values: Array) -> Array:
+def largest(values: Array) -> Array:
     """Return ``argmax(values, axis=0)``; `jax.numpy.argmax` fails for float64 traced with x64 off."""
     where, largest = jnp.zeros(values.shape[1:], jnp.int32), values[0]
     for a in range(1, values.shape[0]):

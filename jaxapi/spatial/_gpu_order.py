@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._typing import Array
+from ._build import largest
 from ._tree import Tree
 
 __all__ = ["order_queries"]
@@ -28,7 +29,7 @@ def home_leaf(tree: Tree, queries: Array) -> Array:
     """
     m = queries.shape[1]
     lower, upper = (box.reshape(m, -1, 2) for box in (tree.lower, tree.upper))  # (m, L, sibling)
-    axis = jnp.argmax(lower[:, :, 1] - upper[:, :, 0], axis=0).astype(jnp.int32)
+    axis = largest(lower[:, :, 1] - upper[:, :, 0])
     halfway = upper[:, :, 0] / 2 + lower[:, :, 1] / 2
     split = jnp.take_along_axis(halfway, axis[None], axis=0)[0]
     node = jnp.ones(queries.shape[0], jnp.int32)
