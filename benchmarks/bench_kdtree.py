@@ -3,30 +3,38 @@
     python benchmarks/bench_kdtree.py [--quick] [--out docs/kdtree-gpu.json] [--plot docs/kdtree-gpu.png]
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
-included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. Without a
-GPU the sizes shrink a hundredfold.
+included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
+figures include its build; top_k is one matrix product and `lax.top_k` for each piece. Without a GPU the
+sizes shrink a hundredfold.
 """
 
 import argparse
+import functools
 import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the peers need memory too
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from scipy.spatial import cKDTree
 
+from jaxapi import asarray
 from jaxapi.spatial import KDTree
 
 GPU = jax.default_backend() == "gpu"
 MILLION = 1_000_000 if GPU else 10_000
-LINE = "{:44} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8}"
-FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "MB")
+LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}"
+FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k", "MB")
 BUDGET = 3.0  # seconds for one figure
 
 
@@ -55,6 +63,10 @@ def uniform(n, m=3, seed=0, dtype=np.float32):
     return jnp.asarray(np.random.default_rng(seed).random((n, m), dtype=dtype))
 
 
+def uniform_float64(n, seed=0):
+    return asarray(np.random.default_rng(seed).random((n, 3)))
+
+
 def clusters(n, seed, centres):
     rng = np.random.default_rng(seed)
     middle = np.random.default_rng(centres).random((64, 3))
@@ -79,7 +91,7 @@ class Peers:
                 cells["jaxkd"] = peer(self.jaxkd_tree)
         return cells
 
-    def query(self, queries, k, p=2.0, names=("cupy", "jaxkd", "scipy")):
+    def query(self, queries, k, p, names):
         """Return the time of each peer's search."""
         cells = {}
         if "scipy" in names:
@@ -87,8 +99,10 @@ class Peers:
             cells["scipy"] = peer(lambda: tree.query(host, k=k, p=p, workers=-1), lambda found: found)
         if "cupy" in names and GPU:
             cells["cupy"] = peer(self.cupy_query(queries, k, p), self.cupy_wait)
-        if "jaxkd" in names and p == 2 and GPU:
+        if "jaxkd" in names and GPU:
             cells["jaxkd"] = peer(self.jaxkd_query(queries, k))
+        if "top_k" in names:
+            cells["top_k"] = peer(lambda: product_and_top_k(self.points, queries, k))
         return cells
 
     def cupy_tree(self):
@@ -126,15 +140,31 @@ class Peers:
         search = jax.jit(jaxkd.query_neighbors, static_argnames="k")
         return lambda: search(tree, queries, k=k)
 
-    def jztree_self(self, k):
-        """Return the time of jztree's build and search of every point, in one call."""
+    def jztree(self, k, queries=None):
+        """Return the time of jztree's build and search, in one call; of every point without `queries`."""
 
         def call():
             import jztree.knn
 
-            return jztree.knn.knn(self.points, k=k)
+            return jztree.knn.knn.jit(self.points, k=k, part_query=queries)
 
-        return peer(call)
+        return {"jztree": peer(call)} if GPU else {}
+
+
+@functools.partial(jax.jit, static_argnames="k")
+def product_and_top_k(points, queries, k):
+    """Search by one matrix product and top-k for each piece of the queries that fits the memory."""
+    own = jnp.square(points).sum(axis=1)
+    piece = min(len(queries), max(1, 2**31 // len(points)))
+
+    def search(x):
+        with jax.default_matmul_precision("float32"):
+            found, rows = lax.top_k(2 * x @ points.T - own, k)
+        return jnp.sqrt(jnp.maximum(jnp.square(x).sum(axis=1)[:, None] - found, 0)), rows
+
+    return lax.map(
+        search, jnp.pad(queries, ((0, -len(queries) % piece), (0, 0))).reshape(-1, piece, queries.shape[1])
+    )
 
 
 def _raiser(error):
@@ -144,112 +174,129 @@ def _raiser(error):
     return call
 
 
-class Report:
-    """Prints and keeps the rows."""
+class Cloud:
+    """Points, the tree over them and the peers' trees, each made when it is first needed."""
 
-    def __init__(self):
-        self.rows = []
-        print(LINE.format(*FIELDS))
+    def __init__(self, make, *arguments, **options):
+        self.make, self.arguments, self.options = make, arguments, options
 
-    def row(self, work, call, engine, peers=None):
-        try:
-            first, median = clock(call)
-        except Exception as error:
-            first, median = None, f"{type(error).__name__}: {str(error)[:200]}"
-        cells = {"work": work, "engine": engine, "jaxapi": median, "first": first, **(peers or {})}
-        cells["MB"] = peak_memory()
-        self.rows.append(cells)
-        print(LINE.format(*(str(cells.get(name) if cells.get(name) is not None else "-") for name in FIELDS)))
-        return median
+    @functools.cached_property
+    def points(self):
+        return self.make(*self.arguments)
 
+    @functools.cached_property
+    def tree(self):
+        return KDTree(self.points, **self.options)
 
-def peak_memory():
-    """Return the most device memory used so far, in MB; measured by the caller between rows."""
-    stats = jax.devices()[0].memory_stats() or {}
-    return round(stats.get("peak_bytes_in_use", 0) / 1e6)
+    @functools.cached_property
+    def peers(self):
+        return Peers(self.points)
+
+    def build(self):
+        """Build the tree anew."""
+        return KDTree(self.points, **self.options).indices
 
 
-def built(points, **options):
-    tree = KDTree(points, **options)
-    jax.block_until_ready(tree.indices)
-    return tree
+class Row(NamedTuple):
+    """One line of the table: what it measures, and its place on a curve, (name, x)."""
+
+    work: str
+    cloud: Cloud
+    call: Callable
+    peers: Callable = dict
+    curve: tuple = ()
 
 
-def neighbours(report, quick):
-    """Run the table of the 3-D clouds; return the times over k and n for the plot."""
-    curves = {"k": {}, "n": {}}
+def build_row(name, cloud, peers=dict):
+    return Row(f"{name} build", cloud, cloud.build, peers)
+
+
+def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
+    """Return the row of `queries` (a cloud) in `cloud`; with build where they are the same."""
+
+    def call():
+        tree = KDTree(cloud.points) if queries is cloud else cloud.tree
+        return tree.query(queries.points, k=k, p=p)
+
+    def others():
+        cells = cloud.peers.query(queries.points, k, p, [name for name in peers if name != "jztree"])
+        if "jztree" in peers:
+            cells |= cloud.peers.jztree(k, None if queries is cloud else queries.points)
+        return cells
+
+    return Row(f"{work}, k={k}" + (f", p={p}" if p != 2 else ""), cloud, call, others, curve)
+
+
+def table(quick):
+    """Yield the rows, on clouds in 3-D of float32 where they do not say another thing."""
     n = MILLION
-    points, others = uniform(n), uniform(n, seed=1)
-    peers = Peers(points)
     label = f"{n // 1000}k"
-    report.row(f"{label} build", lambda: KDTree(points).indices, built(points).engine, peers.build())
-    tree = built(points)
+    points, others = Cloud(uniform, n), Cloud(uniform, n, 3, 1)
+    yield build_row(label, points, lambda: points.peers.build())
     for k in (1, 8, 32):
-        cells = peers.query(others, k)
-        median = report.row(
-            f"{label} uniform, {label} others, k={k}", lambda k=k: tree.query(others, k=k), tree.engine, cells
-        )
-        curves["k"][k] = {"jaxapi": median, **cells}
-    cells = {"jztree": peers.jztree_self(8)} if GPU else {}
-    report.row(
-        f"{label} build + every point's k=8", lambda: KDTree(points).query(points, k=8), tree.engine, cells
-    )
+        peers = ("cupy", "jaxkd", "scipy", "jztree")
+        yield query_row(f"{label}, {label} others", points, others, k, peers=peers, curve=("k", k))
+    yield query_row(f"{label} build + every point", points, points, peers=["jztree"])
     for p in (1.0, np.inf, 3.0):
-        report.row(f"{label} k=8, p={p}", lambda p=p: tree.query(others, k=8, p=p), tree.engine)
-    boxed = built(points, boxsize=1.0)
-    report.row(f"{label} k=8, periodic box", lambda: boxed.query(others, k=8), tree.engine)
+        yield query_row(f"{label}, {label} others", points, others, p=p)
+    yield query_row(f"{label} in a periodic box", Cloud(uniform, n, boxsize=1.0), others)
     for k in (100, 1024):
-        report.row(f"{label} k={k}", lambda k=k: tree.query(others, k=k), tree.engine)
-    cloud, same, far = clusters(n, 2, 3), clusters(n, 4, 3), clusters(n, 5, 6)
-    crowded = built(cloud)
-    peers = Peers(cloud)
+        yield query_row(f"{label}, {label} others", points, others, k, curve=("k", k))
+    crowd, same, far = Cloud(clusters, n, 2, 3), Cloud(clusters, n, 4, 3), Cloud(clusters, n, 5, 6)
     for k in (1, 8):
-        for name, queries in (("the same", same), ("64 others", far)):
-            cells = peers.query(queries, k, names=("cupy",) if not quick else ())
-            report.row(
-                f"{label} in 64 clusters, others of {name}, k={k}",
-                lambda q=queries, k=k: crowded.query(q, k=k),
-                tree.engine,
-                cells,
-            )
-    from jaxapi import asarray
-
-    wide_points, wide_others = (asarray(x) for x in np.random.default_rng(7).random((2, n, 3)))
-    double = built(wide_points)
-    report.row(f"{label} build, float64", lambda: KDTree(wide_points).indices, double.engine)
+        peers = () if quick else ("cupy", "jztree")
+        yield query_row(f"{label} in 64 clusters, others of the same", crowd, same, k, peers=peers)
+        yield query_row(f"{label} in 64 clusters, others of 64 more", crowd, far, k, peers=peers)
+    wide, wide_others = Cloud(uniform_float64, n), Cloud(uniform_float64, n, 1)
+    yield build_row(f"{label} float64", wide)
     for k in (1, 8, 32):
-        report.row(f"{label} float64, k={k}", lambda k=k: double.query(wide_others, k=k), double.engine)
-    for m in (2, 8):
-        cloud, queries = uniform(n, m, 8), uniform(n // 10, m, 9)
-        other = built(cloud)
-        cells = Peers(cloud).query(queries, 8, names=("cupy",))
-        report.row(
-            f"{label} m={m}, {n // 10_000}k others, k=8",
-            lambda t=other, q=queries: t.query(q, k=8),
-            other.engine,
-            cells,
-        )
-    if not quick:
-        large = uniform(10 * n, seed=10)
-        peers = Peers(large)
-        ten = f"{n // 100_000}M" if GPU else "100k"
-        report.row(f"{ten} build", lambda: KDTree(large).indices, tree.engine, peers.build())
-        for k in (8, 32):
-            cells = {"jztree": peers.jztree_self(k)} if GPU else {}
-            report.row(
-                f"{ten} build + every point's k={k}",
-                lambda k=k: KDTree(large).query(large, k=k),
-                tree.engine,
-                cells,
-            )
+        yield query_row(f"{label} float64, {label} others", wide, wide_others, k)
+    some = n // 10
+    for m in (2, 8, 16, 64):
+        work = f"{label} m={m}, {some // 1000}k others"
+        yield query_row(work, Cloud(uniform, n, m, 8), Cloud(uniform, some, m, 9), peers=["cupy", "top_k"])
     for size in (n // 100, n // 10, n, 10 * n):
-        some = uniform(size, seed=11)
-        other = built(some)
-        cells = Peers(some).query(others, 8, names=("cupy",))
-        work = f"{size} points, {label} others, k=8"
-        median = report.row(work, lambda t=other: t.query(others, k=8), tree.engine, cells)
-        curves["n"][size] = {"jaxapi": median, **cells}
-    return curves
+        cloud = Cloud(uniform, size, 3, 11)
+        yield query_row(f"{size} points, {label} others", cloud, others, peers=["cupy"], curve=("n", size))
+    if not quick:
+        large = Cloud(uniform, 10 * n, 3, 10)
+        ten = f"{n // 100_000}M" if GPU else "100k"
+        yield build_row(ten, large, lambda: large.peers.build())
+        for k in (8, 32):
+            yield query_row(f"{ten} build + every point", large, large, k, peers=["jztree"])
+
+
+def measure(row):
+    """Return a row's cells, and print them."""
+    first, median = None, None
+    try:
+        first, median = clock(row.call)
+        engine = row.cloud.tree.engine
+    except Exception as error:
+        engine = f"{type(error).__name__}: {str(error)[:200]}"
+    cells = {"work": row.work, "engine": engine, "jaxapi": median, "first": first, **row.peers()}
+    cells["MB"] = memory(row.work)
+    print(
+        LINE.format(*(str(cells[name]) if cells.get(name) is not None else "-" for name in FIELDS)),
+        flush=True,
+    )
+    return cells
+
+
+def memory(work):
+    """Return the most device memory, in MB, that a row's data, tree and call hold in a fresh process."""
+    if not GPU:
+        return None
+    command = [sys.executable, __file__, "--memory-of", work]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return int(done.stdout.split()[-1]) if done.returncode == 0 else done.stderr[-200:]
+
+
+def print_memory(work):
+    """Run one row once and print the most device memory it held, in MB."""
+    row = next(row for row in table(False) if row.work == work)
+    jax.block_until_ready(row.call())
+    print(round(jax.devices()[0].memory_stats()["peak_bytes_in_use"] / 1e6))
 
 
 def plot(curves, path, machine):
@@ -261,7 +308,7 @@ def plot(curves, path, machine):
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
     for ax, (over, curve) in zip(axes, curves.items(), strict=True):
-        for name in sorted({name for cells in curve.values() for name in cells}):
+        for name in ("jaxapi", "cupy", "jztree", "jaxkd", "scipy"):
             xs = [x for x, cells in curve.items() if isinstance(cells.get(name), float)]
             if xs:
                 ax.loglog(xs, [curve[x][name] for x in xs], marker="o", label=name)
@@ -280,21 +327,25 @@ def main():
     parser.add_argument("--quick", action="store_true", help="no clouds of ten million, fewer peers")
     parser.add_argument("--out", help="write the rows as JSON")
     parser.add_argument("--plot", help="draw the times over k and n")
+    parser.add_argument("--memory-of", help="print the most device memory, in MB, of the row of this name")
     options = parser.parse_args()
+    if options.memory_of:
+        return print_memory(options.memory_of)
     machine = jax.devices()[0].device_kind if GPU else f"{platform.machine()} with {os.cpu_count()} cores"
     versions = f"jax {jax.__version__}, Python {platform.python_version()}"
-    print(f"{machine}, {versions}; ms, but 'first' (with compilation) in s; MB: most device memory so far")
-    report, curves = Report(), {}
+    print(f"{machine}, {versions}; ms, but 'first' (with compilation) in s; MB: the most device memory held")
+    print(LINE.format(*FIELDS))
+    rows, curves = [], {"k": {}, "n": {}}
     try:
-        curves = neighbours(report, options.quick)
+        for row in table(options.quick):
+            rows.append(measure(row))
+            if row.curve:
+                name, x = row.curve
+                curves[name][x] = rows[-1]
     finally:
         if options.out:
             with open(options.out, "w") as file:
-                json.dump(
-                    {"machine": machine, "versions": versions, "rows": report.rows, "curves": curves},
-                    file,
-                    indent=1,
-                )
+                json.dump({"machine": machine, "versions": versions, "rows": rows}, file, indent=1)
     if options.plot:
         plot(curves, options.plot, f"{machine}, {versions}")
 
