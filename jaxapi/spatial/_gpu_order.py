@@ -1,5 +1,7 @@
 """The order of queries: by the leaf that each falls in, so that a packet's queries are neighbours."""
 
+import math
+
 import jax.numpy as jnp
 from jax import lax
 
@@ -47,7 +49,12 @@ def _morton(queries: Array) -> Array:
     axes = min(queries.shape[1], MORTON_BITS)
     bits = MORTON_BITS // axes
     queries = queries[:, :axes]
-    lower, upper = queries.min(axis=0), queries.max(axis=0)
+    # Long lines first: XLA reduces those several times as fast as lines of three.
+    lines = queries.reshape(-1, axes * math.gcd(len(queries), 64))
+    lower, upper = (
+        lines.min(axis=0).reshape(-1, axes).min(axis=0),
+        lines.max(axis=0).reshape(-1, axes).max(axis=0),
+    )
     width = upper / 2 - lower / 2
     fraction = (queries / 2 - lower / 2) / jnp.where(width > 0, width, 1)
     cells = jnp.clip(fraction * 2**bits, 0, 2**bits - 1).astype(jnp.uint32)

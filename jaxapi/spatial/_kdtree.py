@@ -94,11 +94,15 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         self._tree = None
         if _arguments.is_traced(data):
             self._data = data.astype(_arguments.floating(data.dtype))
-            self._tree = _queries.structure(self._data)
+            self._tree, _ = _queries.structure(self._data)
         else:
             with jax.core.eval_context():
                 self._data = _kept(data)
-                _check(self._data, self._lengths)
+                if self.engine == "scipy":
+                    finite = np.isfinite(np.asarray(self._data)).all()
+                else:  # a device builds while the answer comes back
+                    self._tree, finite = _queries.structure(self._data)
+                _check(self._data, finite, self._lengths)
 
     @property
     def data(self) -> Array:
@@ -239,7 +243,7 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         """Return our own structure, built at first use."""
         if self._tree is None:
             with jax.core.eval_context():
-                self._tree = _queries.structure(self._data)
+                self._tree, _ = _queries.structure(self._data)
         return self._tree
 
     def _scipy(self):
@@ -286,22 +290,15 @@ def _kept(data) -> Array:
         return data if data.dtype == dtype else data.astype(dtype)
 
 
-def _check(data: Array, lengths) -> None:
+def _check(data: Array, finite, lengths) -> None:
     """Refuse points that are not finite or lie outside of the periodic box."""
-    if not data.size:
-        return
-    (device,) = data.devices()
-    if device.platform == "cpu":
-        points = np.asarray(data)
-        finite, least, greatest = np.isfinite(points).all(), points.min(axis=0), points.max(axis=0)
-    else:  # the points stay where they are
-        with _queries.width(data.dtype):
-            finite, least, greatest = _extremes(data)
     if not finite:
         raise ValueError("data must be finite, check for nan or inf values")
-    if lengths is None:
+    if lengths is None or not data.size:
         return
-    lengths, least, greatest = (np.asarray(x) for x in (lengths, least, greatest))
+    with _queries.width(data.dtype):
+        least, greatest = (np.asarray(x) for x in _extremes(data))
+    lengths = np.asarray(lengths)
     if (greatest >= lengths)[lengths > 0].any():
         raise ValueError("Some input data are greater than the size of the periodic box.")
     if (least < 0)[lengths > 0].any():
@@ -310,5 +307,5 @@ def _check(data: Array, lengths) -> None:
 
 @jax.jit
 def _extremes(points):
-    """Tell whether all points are finite, and return their least and greatest coordinates."""
-    return jnp.isfinite(points).all(), points.min(axis=0), points.max(axis=0)
+    """Return the least and greatest coordinate along each axis."""
+    return points.min(axis=0), points.max(axis=0)

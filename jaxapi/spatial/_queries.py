@@ -106,14 +106,17 @@ def _to_device(distances, rows, data):
 _copied = jax.jit(lambda distances, rows: (distances, rows))
 
 
-def structure(data) -> Tree:
-    """Build the structure over concrete or traced points (n, m)."""
+def structure(data) -> tuple[Tree, Array]:
+    """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
     n = data.shape[0]
-    padded = _engines.padded_size(n)
+    rows = _engines.padded_size(n)
     if isinstance(data, jax.core.Tracer):
-        return _build(_padded(jax.lax.stop_gradient(data), rows=padded), np.int32(n))
+        points, finite = _padded(jax.lax.stop_gradient(data), rows=rows)
+        return _build(points, np.int32(n)), finite
     with width(data.dtype):
-        return _build(_padded(data, rows=padded), np.int32(n))
+        points, finite = _padded(data, rows=rows)
+        finite.copy_to_host_async()
+        return _build(points, np.int32(n)), finite
 
 
 _build = jax.jit(_engines.build)
@@ -121,8 +124,12 @@ _build = jax.jit(_engines.build)
 
 @partial(jax.jit, static_argnames="rows")
 def _padded(x, *, rows: int):
-    """Repeat the last line of `x` until there are `rows`."""
-    return jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
+    """Repeat the last line of `x` until there are `rows`, and tell whether all are finite.
+
+    A call of its own, whose answer is back on the host before the search or the build ends.
+    """
+    padded = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
+    return padded, jnp.isfinite(x).all()
 
 
 def on_device(tree: Tree, data, x, batch, asked: Asked):
@@ -135,9 +142,13 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
     rows = _engines.padded_size(q)
     lengths = None if asked.lengths is None else np.asarray(asked.lengths, dtype)
     with width(dtype, rows_dtype):
-        if rows > q:
-            x = np.pad(x, ((0, rows - q), (0, 0))) if isinstance(x, np.ndarray) else _padded(x, rows=rows)
-        distances, found, finite = _compiled(
+        if isinstance(x, np.ndarray):
+            finite = np.isfinite(x).all()
+            x = np.pad(x, ((0, rows - q), (0, 0)))
+        else:
+            x, finite = _padded(x, rows=rows)
+            finite.copy_to_host_async()
+        distances, found = _compiled(
             tree,
             x,
             _scalar(asked.bound, dtype, data.sharding),
@@ -170,7 +181,7 @@ def _compiled(tree, x, bound, eps, lengths, *, k, p, dtype, index_dtype, columns
     distances, rows = _picked(distances, rows, tree.n, columns)
     if columns is None and k == 1:
         distances, rows = distances[:, 0], rows[:, 0]
-    return distances, rows, jnp.isfinite(x).all()
+    return distances, rows
 
 
 def _picked(distances, rows, n, columns):

@@ -239,6 +239,24 @@ def test_gradient_is_zero_at_distance_zero_and_where_nothing_is():
     assert jax.grad(bounded)(points + 0.25).tolist() == np.zeros((4, 3)).tolist()
 
 
+@pytest.mark.parametrize("asarray", [np.asarray, jnp.asarray])
+def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
+    """Whatever engine a device has, and wherever the values come from."""
+    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+    points = POINTS[:5].astype(np.float32)
+    tree = KDTree(asarray(points))
+    assert tree.query(asarray(points))[1].tolist() == [0, 1, 2, 3, 4]
+    for bad in (np.nan, np.inf):
+        points = points.copy()
+        points[4, 0] = bad
+        with pytest.raises(ValueError, match="'x' must be finite"):
+            tree.query(asarray(points))
+        with pytest.raises(ValueError, match="data must be finite"):
+            KDTree(asarray(points))
+    with pytest.raises(ValueError, match="greater than the size of the periodic box"):
+        KDTree(asarray(points[:4]), boxsize=1e-3)
+
+
 def test_near_sizes_share_compiled_code():
     """Other numbers of points and queries near compiled ones compile nothing but copies."""
     assert all(padded_size(n) <= max(16, n * 1.125) for n in range(5000))
