@@ -95,7 +95,10 @@ def lint(session):
 
 @nox.session
 def bench(session):
-    """Measure what this machine can, beside the peers."""
+    """Measure what this machine can, beside the peers: everything, or what is named (`-- kdtree fuse`)."""
     session.install(".[demo]", *group("benchmarks"))
-    for script in sorted(pathlib.Path("benchmarks").glob("bench_*.py")):
-        session.run("python", os.fspath(script), *session.posargs)
+    scripts = sorted(pathlib.Path("benchmarks").glob("bench_*.py"))
+    names = session.posargs or [script.stem.removeprefix("bench_") for script in scripts]
+    for name in names:
+        keep = ("--keep", "docs") if name == "kdtree" else ()
+        session.run("python", f"benchmarks/bench_{name}.py", *keep)

@@ -1,6 +1,8 @@
 """KDTree: build and nearest neighbours, beside CuPy, jztree, jaxkd and SciPy where they are installed.
 
-    python benchmarks/bench_kdtree.py [--quick] [--out docs/kdtree-gpu.json] [--plot docs/kdtree-gpu.png]
+    python benchmarks/bench_kdtree.py [--quick] [--keep docs]
+
+`--keep` writes the rows and a plot into a folder, as kdtree-gpu.json and .png, or kdtree-cpu.
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
 included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
@@ -12,6 +14,7 @@ import argparse
 import functools
 import json
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
@@ -257,7 +260,8 @@ def table(quick):
         yield query_row(work, Cloud(uniform, n, m, 8), Cloud(uniform, some, m, 9), peers=["cupy", "top_k"])
     for size in (n // 100, n // 10, n, 10 * n):
         cloud = Cloud(uniform, size, 3, 11)
-        yield query_row(f"{size} points, {label} others", cloud, others, peers=["cupy"], curve=("n", size))
+        peers = ("cupy", "scipy") if size <= 2e6 else ("cupy",)
+        yield query_row(f"{size} points, {label} others", cloud, others, peers=peers, curve=("n", size))
     if not quick:
         large = Cloud(uniform, 10 * n, 3, 10)
         ten = f"{n // 100_000}M" if GPU else "100k"
@@ -325,8 +329,9 @@ def main():
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="no clouds of ten million, fewer peers")
-    parser.add_argument("--out", help="write the rows as JSON")
-    parser.add_argument("--plot", help="draw the times over k and n")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, help="write the rows as JSON, and a plot, into this folder"
+    )
     parser.add_argument("--memory-of", help="print the most device memory, in MB, of the row of this name")
     options = parser.parse_args()
     if options.memory_of:
@@ -343,11 +348,11 @@ def main():
                 name, x = row.curve
                 curves[name][x] = rows[-1]
     finally:
-        if options.out:
-            with open(options.out, "w") as file:
-                json.dump({"machine": machine, "versions": versions, "rows": rows}, file, indent=1)
-    if options.plot:
-        plot(curves, options.plot, f"{machine}, {versions}")
+        if options.keep:
+            kept = options.keep / ("kdtree-gpu" if GPU else "kdtree-cpu")
+            facts = {"machine": machine, "versions": versions, "rows": rows}
+            kept.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+            plot(curves, kept.with_suffix(".png"), f"{machine}, {versions}")
 
 
 if __name__ == "__main__":
