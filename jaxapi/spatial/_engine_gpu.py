@@ -6,8 +6,6 @@ to the queries' own places. More neighbours than the registers hold are found in
 last one ended.
 """
 
-import warnings
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,16 +14,16 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from .._typing import Array
-from ._gpu_nearest import Nearest, NearestOne, home_bound, visit_leaf
+from ._gpu_launch import launch
+from ._gpu_nearest import Nearest, NearestOne, home_bound
 from ._gpu_order import order_queries
-from ._gpu_walk import LANES, Space, walk
+from ._gpu_walk import LANES, Space, lane_bits, visit_leaf, walk
 from ._metric import power, root, scaled_power
 from ._tree import Tree
 
 __all__ = ["nearest"]
 
 AT_ONCE = 32  # neighbours that fit the registers
-CHUNK = 8  # slots measured at once, at most
 
 
 def nearest(
@@ -42,10 +40,10 @@ def nearest(
     """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
-    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found;
-    a missing neighbour has distance inf and row n, and so have all of a query that is not finite. With `eps`,
-    the i-th distance may be up to 1 + eps times the true one. `k`, `p` and `interpret` (run on any device,
-    slowly) are static.
+    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound`, one for
+    all or (q,), are found; a missing neighbour has distance inf and row n, and so have all of a query that is
+    not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. `k`, `p` and
+    `interpret` (run on any device, slowly) are static.
     """
     count, m = queries.shape
     dtype = tree.points.dtype
@@ -57,7 +55,8 @@ def nearest(
     queries = jnp.where(finite[:, None], queries, 0)
     homes, order = order_queries(tree, queries)
 
-    bound = jnp.asarray(bound, dtype)
+    bound = jnp.broadcast_to(jnp.asarray(bound, dtype), count)
+    bound = jnp.pad(bound, (0, queries.shape[0] - count))
     limit = scaled_power(bound, tree.scale, p)
     limit = jnp.maximum(jnp.nextafter(limit, jnp.zeros_like(limit)), 0)  # the last power distance below
     limits = jnp.where(finite & (bound > 0), limit, -1)
@@ -90,7 +89,6 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
     """Run the kernel; with `found`, results that are complete up to column `first`, go on from there."""
     count, m = inputs[0].shape
     leaf_size, levels = tree.leaf_size, tree.levels
-    chunk = CHUNK if leaf_size % CHUNK == 0 else CHUNK // 2
     slots = leaf_size << levels
     numbers = jnp.stack([tree.n, jnp.int32(min(k, slots)), *first])
     inputs = (tree.points, tree.rows, tree.lower, tree.upper, numbers, *inputs, *found)
@@ -101,7 +99,7 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         lanes = pl.program_id(0) * LANES + lax.iota(jnp.int32, LANES)
         own = order[lanes]
         vectors, lengths = [queries[own, a] for a in range(m)], [periods[a] for a in range(m)]
-        space = Space(points, slot_rows, lower, upper, vectors, lengths, p, leaf_size, levels, chunk)
+        space = Space(points, slot_rows, lower, upper, vectors, lengths, p, leaf_size, levels)
         missing, wanted = numbers[0], numbers[1]
         slack, reach, looser = (factors[i] for i in range(3))
         start, floor = np.int32(0), None
@@ -112,29 +110,22 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
             floor = distances_out[own, last], rows_out[own, last]
         visitor = NearestOne(space, missing) if k == 1 else Nearest(space, missing, min(k, AT_ONCE), floor)
 
-        def needed(group, state):
-            near = space.gaps(group) <= (visitor.limit(state) * reach)[None, :]
-            return near if floor is None else near & (space.reaches(group) * slack >= floor[0][None, :])
+        def choose(group, children, state):
+            needed = space.gaps(group) <= (visitor.limit(state) * reach)[None, :]
+            if floor is not None:
+                needed &= space.reaches(group) * slack >= floor[0][None, :]
+            return children & lane_bits(needed), state
 
         bound = home_bound(space, homes[lanes], wanted, groups=not found and k <= leaf_size) * looser
         bound = jnp.minimum(limits[own], bound)
         home = homes[pl.program_id(0) * LANES + LANES // 2]
-        state = walk(space, home, visitor.start(bound), needed, visit_leaf(space, visitor.take))
+        state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take), home)
         for out, tile in zip((distances_out, rows_out), visitor.finish(state), strict=True):
             column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
             triton.store(out.at[own[None, :], column], tile, mask=column < np.int32(k))
 
-    options = {}
-    if found:
-        options["input_output_aliases"] = {len(inputs) - 2: 0, len(inputs) - 1: 1}
-    if not interpret:
-        options["compiler_params"] = triton.CompilerParams(num_warps=1, num_stages=1)
     out_shape = (
         jax.ShapeDtypeStruct((count, k), tree.points.dtype),
         jax.ShapeDtypeStruct((count, k), jnp.int32),
     )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*Pallas Triton backend is deprecated.*")
-        return pl.pallas_call(
-            kernel, grid=(count // LANES,), out_shape=out_shape, interpret=interpret, **options
-        )(*inputs)
+    return launch(kernel, count // LANES, inputs, out_shape, in_place=len(found), interpret=interpret)

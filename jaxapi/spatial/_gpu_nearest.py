@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._gpu_walk import LANES, ONE, ZERO, Space, any_lane, bit, lane_bits
+from ._gpu_walk import LANES, ONE, ZERO, Space, any_lane, lane_bits
 
-__all__ = ["Nearest", "NearestOne", "home_bound", "visit_leaf"]
+__all__ = ["Nearest", "NearestOne", "home_bound"]
 
 PENDING = 8  # candidates that a lane holds back before it merges them into its list
 
@@ -37,20 +37,6 @@ def home_bound(space: Space, homes, k, groups: bool):
     more = lax.div(k - ONE, leaf)
     leaves = jnp.where(more > ZERO, jnp.left_shift(ONE, np.int32(32) - lax.clz(more)), ONE)
     return farthest((homes & -leaves) * leaf)
-
-
-def visit_leaf(space: Space, take):
-    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances)``."""
-    chunks = space.leaf_size // space.chunk
-
-    def visit(state, slot):
-        def chunk(i, state):
-            here = slot + i * np.int32(space.chunk)
-            return take(state, here, space.distances(here))
-
-        return chunk(ZERO, state) if chunks == 1 else lax.fori_loop(ZERO, np.int32(chunks), chunk, state)
-
-    return visit
 
 
 class NearestOne:
@@ -124,7 +110,7 @@ class Nearest:
             rows = self.space.rows_at(slot)
             for i in range(self.space.chunk):
                 push = partial(self._push, item=(_row(distances, i), _row(rows, i)), limit=limit)
-                here = wanted & bit(np.int32(i)) != ZERO
+                here = wanted & np.int32(1 << i) != ZERO
                 candidates, count = lax.cond(here, push, lambda *s: s, candidates, count)
             return best, candidates, count
 

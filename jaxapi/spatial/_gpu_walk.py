@@ -6,8 +6,8 @@ once, with loads that all lanes share: the tree is walked three levels of splits
 group of eight have still to be visited is a word of bits; the words of all depths lie in the lanes of one
 register, so no stack is needed.
 
-The search starts in the packet's home leaf and climbs: the siblings on the way to the root are visited depth
-first, without those whose box no lane needs.
+A search whose bound shrinks starts in the packet's home leaf and climbs: the siblings on the way to the root
+are visited depth first, without those whose box no lane needs. Other searches start at the root.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from jax.experimental import pallas as pl
 from .._typing import Array
 from ._metric import axis_distance, axis_gap, combine, power
 
-__all__ = ["LANES", "Space", "any_lane", "bit", "lane_bits", "walk"]
+__all__ = ["LANES", "WIDTH", "Space", "any_lane", "lane_bits", "visit_leaf", "walk"]
 
 LANES = 32
 WIDTH = 8  # boxes tested at once
@@ -29,6 +29,7 @@ SPLITS = 3  # levels of splits in a group of eight
 # int32 values, also where x64 makes Python integers int64
 ZERO, ONE, THREE, FOUR, SEVEN, EIGHT = (np.int32(i) for i in (0, 1, 3, 4, 7, 8))
 SEVEN_BITS, EIGHTH_BIT = np.int32(0x7F7F7F7F), np.uint32(0x80808080).astype(np.int32)  # of each byte
+GATHER, GATHERED = np.int32(1 | 1 << 7 | 1 << 14 | 1 << 21), np.int32(21)
 
 
 class Space(NamedTuple):
@@ -43,7 +44,11 @@ class Space(NamedTuple):
     p: float
     leaf_size: int
     levels: int
-    chunk: int  # slots measured at once
+
+    @property
+    def chunk(self) -> int:
+        """How many slots are measured at once."""
+        return WIDTH if self.leaf_size % WIDTH == 0 else WIDTH // 2
 
     def gaps(self, group) -> Array:
         """Return the power distances to the boxes of the eight nodes of `group`: (WIDTH, LANES)."""
@@ -96,63 +101,89 @@ def _axis_reach(x, lower, upper, length):
     return reach if length is None else jnp.where(length > 0, jnp.minimum(reach, length / 2), reach)
 
 
-def walk(space: Space, home, state, needed, visit):
-    """Visit every leaf that a lane may need, the leaf `home` first; return the final state.
+def visit_leaf(space: Space, take):
+    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances)``."""
+    chunks = space.leaf_size // space.chunk
 
-    ``needed(group, state)`` (WIDTH, LANES) tells which of the eight nodes of a group each lane may need.
-    ``visit(state, slot)`` takes the leaf that starts at `slot`.
+    def visit(state, slot):
+        def chunk(i, state):
+            here = slot + i * np.int32(space.chunk)
+            return take(state, here, space.distances(here))
+
+        return chunk(ZERO, state) if chunks == 1 else lax.fori_loop(ZERO, np.int32(chunks), chunk, state)
+
+    return visit
+
+
+def walk(space: Space, state, choose, visit, home=None):
+    """Visit the leaves that are chosen, the leaf `home` first, or all in slot order; return the final state.
+
+    ``choose(group, children, state)`` returns which of the `children`, a word with a bit for each node of the
+    eight in `group`, are to be visited, and the state. ``visit(state, slot)`` takes the leaf that starts at
+    `slot`.
     """
     leaves = np.int32(1 << space.levels)
     depths = -(-space.levels // SPLITS)
     lane = lax.iota(jnp.int32, LANES)
     # Group 0 or 1 holds the root's children, all nodes of one level: of its eight numbers only 2, 4 or 8 are.
     first = 1 << ((space.levels - 1) % SPLITS + 1)
-    root_children = np.int32(sum(int(bit(i)) for i in range(first % WIDTH, first % WIDTH + first)))
-    all_children = np.int32(sum(int(bit(i)) for i in range(WIDTH)))
+    root_children = np.int32(((1 << first) - 1) << first % WIDTH)
+    all_children = np.int32((1 << WIDTH) - 1)
 
     def visit_leaves(group, children, state):
         def visit_next(carried):
             children, state = carried
-            leaf = group * EIGHT + _first_row(children) - leaves
+            leaf = group * EIGHT + _first(children) - leaves
             return _without_first(children), visit(state, leaf * np.int32(space.leaf_size))
 
         return lax.while_loop(lambda carried: carried[0] != ZERO, visit_next, (children, state))[1]
 
+    def go_on(depth, group, words, waiting, climbed, state):
+        """Take the next node that waits, of those at the greatest depth, and choose among its children."""
+        up = depth - (np.int32(31) - lax.clz(waiting))
+        depth, group = depth - up, lax.shift_right_logical(group, np.int32(SPLITS) * up)
+        word = jnp.sum(jnp.where(lane == depth, words, ZERO), dtype=jnp.int32)
+        rest = _without_first(word)
+        words = jnp.where(lane == depth, rest, words)
+        waiting = jnp.where(rest == ZERO, waiting - jnp.left_shift(ONE, depth), waiting)
+        child = group * EIGHT + _first(word)
+        if home is None:
+            depth, group, passed = depth + ONE, child, ZERO
+        else:  # or, at a depth that has not been climbed to, take the siblings on the way
+            siblings = depth < climbed
+            climbed = jnp.where(siblings, depth, climbed)
+            height = np.int32(SPLITS) * (np.int32(depths) - depth)
+            way = lax.shift_right_logical(home + leaves, height) & SEVEN
+            passed = jnp.where(siblings, jnp.left_shift(ONE, way), ZERO)
+            depth, group = jnp.where(siblings, depth, depth + ONE), jnp.where(siblings, group, child)
+        children = jnp.where(group <= ONE, root_children, all_children) & ~passed
+        children, state = choose(group, children, state)
+        return depth, group, children, words, waiting, climbed, state
+
     def step(carried):
-        # `children`: of `group`, at `depth`, the nodes to be visited. `climbed`: the least depth yet at which
-        # the siblings on the way from the home leaf to the root were tested.
-        depth, group, children, climbed, words, state = carried
-        some = children != ZERO
-        at_leaves = some & (group * EIGHT >= leaves)
+        # `children`: those of `group`, at `depth`, that are to be visited. Inner nodes wait in `words`, one
+        # for each depth; `waiting` has the bits of the depths at which some do, or siblings on the way that
+        # were not chosen from yet. `climbed`: the least depth at which they were.
+        depth, group, children, words, waiting, climbed, state = carried
+        at_leaves = group * EIGHT >= leaves
         state = lax.cond(at_leaves, lambda s: visit_leaves(group, children, s), lambda s: s, state)
+        inner = jnp.where(at_leaves, ZERO, children)
+        words = jnp.where(lane == depth, inner, words)
+        waiting = waiting | jnp.where(inner != ZERO, jnp.left_shift(ONE, depth), ZERO)
 
-        # Go down to the first child, or test the siblings on the way, or go up.
-        down = some & ~at_leaves
-        siblings = ~down & (climbed > depth)
-        up = ~down & ~siblings
-        words = jnp.where(down & (lane == depth), _without_first(children), words)
-        group = jnp.where(down, group * EIGHT + _first_row(children), group)
-        on_the_way = lax.shift_right_logical(home + leaves, np.int32(SPLITS) * (np.int32(depths - 1) - depth))
-        allowed = jnp.where(group <= ONE, root_children, all_children)
-        allowed = allowed & ~jnp.where(siblings, bit(on_the_way), ZERO)
-        tested = lax.cond(up, lambda a: a, lambda a: lane_bits(needed(group, state)) & a, allowed)
+        def stop(depth, group, words, waiting, climbed, state):
+            return depth, group, waiting, words, waiting, climbed, state
 
-        climbed = jnp.where(siblings, depth, climbed)
-        depth = jnp.where(down, depth + ONE, jnp.where(up, depth - ONE, depth))
-        left = jnp.sum(jnp.where(lane == depth, words, ZERO), dtype=jnp.int32)
-        children = jnp.where(up, jnp.where(depth < climbed, ZERO, left), tested)
-        group = jnp.where(up, lax.shift_right_logical(group, np.int32(SPLITS)), group)
-        return depth, group, children, climbed, words, state
+        return lax.cond(waiting != ZERO, go_on, stop, depth, group, words, waiting, climbed, state)
 
-    carried = (
-        np.int32(depths - 1),
-        lax.shift_right_logical(home + leaves, np.int32(SPLITS)),
-        bit(home),
-        np.int32(depths),
-        jnp.zeros((LANES,), jnp.int32),
-        state,
-    )
-    return lax.while_loop(lambda carried: carried[0] >= ZERO, step, carried)[-1]
+    if home is None:  # depth 0 is a group of its own, of which the root's children are one child
+        start = ZERO, ZERO, np.int32(1 << first // WIDTH), ZERO, ZERO
+    else:
+        group, children = lax.shift_right_logical(home + leaves, THREE), jnp.left_shift(ONE, home & SEVEN)
+        start = np.int32(depths), group, children, np.int32((2 << depths) - 2), np.int32(depths + 1)
+    depth, group, children, waiting, climbed = start
+    carried = depth, group, children, jnp.zeros((LANES,), jnp.int32), waiting, climbed, state
+    return lax.while_loop(lambda carried: (carried[2] | carried[4]) != ZERO, step, carried)[-1]
 
 
 def any_lane(flags) -> Array:
@@ -161,13 +192,14 @@ def any_lane(flags) -> Array:
 
 
 def lane_bits(flags) -> Array:
-    """Return a word with `bit` (i) set where any lane of row i, of at most eight, is set."""
+    """Return a word with bit i set where any lane of row i, of at most eight, is set."""
     row = lax.broadcasted_iota(jnp.int32, flags.shape, 0)
     count = jnp.left_shift(ONE, (row & THREE) * EIGHT)  # counters of lanes, a byte each
     bits = _nonzero_bytes(jnp.where(flags & (row < FOUR), count, ZERO), SEVEN)
     if flags.shape[0] > 4:
         bits = bits | _nonzero_bytes(jnp.where(flags & (row >= FOUR), count, ZERO), THREE)
-    return bits
+    # Bits 8i and 8i + 4 to i and i + 4: of all products of two bits, no two fall on one place.
+    return lax.shift_right_logical(bits * GATHER, GATHERED) & np.int32(255)
 
 
 def _nonzero_bytes(counts, shift):
@@ -175,15 +207,9 @@ def _nonzero_bytes(counts, shift):
     return lax.shift_right_logical((total + SEVEN_BITS) & EIGHTH_BIT, shift)
 
 
-def bit(row):
-    """Return the bit that stands for a row, or a node, of eight: rows 0 to 3 at 8 * row, the rest beside."""
-    return np.int32(1) << ((row & THREE) * EIGHT + (row & FOUR))
-
-
-def _first_row(bits):
-    """Return the row that the lowest bit stands for."""
-    position = lax.population_count((bits & -bits) - ONE)
-    return lax.shift_right_logical(position, THREE) + (position & FOUR)
+def _first(bits):
+    """Return the number of the lowest bit."""
+    return lax.population_count((bits & -bits) - ONE)
 
 
 def _without_first(bits):

@@ -85,13 +85,13 @@ def axis_distance(x, y, length=None):
 def axis_gap(x, lower, upper, length=None):
     """Return the distance along one axis from ``x`` to the interval ``[lower, upper]``, 0 inside it.
 
-    Never more than the computed `axis_distance` to a point of the interval: both round the same
-    differences, and rounding is monotone.
+    Of either sign, as `power` takes it. Never more than the computed `axis_distance` to a point of the
+    interval: both round the same differences, and rounding is monotone.
     """
+    if length is None:
+        return x - jnp.minimum(jnp.maximum(x, lower), upper)
     below = lower - x
     above = x - upper
     gap = jnp.maximum(jnp.maximum(below, above), 0)
-    if length is None:
-        return gap
     around = jnp.minimum(length + below, length + above)
     return jnp.where(length > 0, jnp.minimum(gap, jnp.maximum(around, 0)), gap)
