@@ -48,7 +48,7 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     blocks = -(-q // b)
     x = jnp.pad(queries * tree.scale, ((0, blocks * b - q), (0, 0))).reshape(blocks, b, m)
     search = _Search(tree, k, p, None if box is None else box * tree.scale)
-    limit = scaled_power(jnp.maximum(bound, 0), tree.scale, p)
+    limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), tree.scale, p), q)[:, None]
     distances, rows = lax.map(search.by_product if p == 2 and box is None else search.directly, x)
     distances, rows = distances.reshape(-1, k)[:q], rows.reshape(-1, k)[:q]
     there = distances < limit

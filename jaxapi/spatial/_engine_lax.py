@@ -27,7 +27,7 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     count, m = queries.shape
     scaled_box = None if box is None else box * tree.scale
     search = Search(tree, p, scaled_box)
-    limit = scaled_power(jnp.maximum(bound, 0), tree.scale, p)
+    limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), tree.scale, p), count)
     slack = power(1 + eps, p)
 
     x = queries * tree.scale
@@ -37,13 +37,15 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     spare = packets * PACKET - count
     padded = jnp.pad(x[order], ((0, spare), (0, 0)), mode="edge")
     homes = jnp.pad(home, (0, spare), mode="edge").reshape(packets, PACKET)[:, PACKET // 2]
+    limits = jnp.pad(limit[order], (0, spare)).reshape(packets, PACKET)
 
     def one(packet):
-        lanes, home = packet
-        nothing = (jnp.full((k, PACKET), limit), jnp.full((k, PACKET), -1, jnp.int32))
+        lanes, home, limit = packet
+        nothing = (jnp.broadcast_to(limit, (k, PACKET)), jnp.full((k, PACKET), -1, jnp.int32))
         return search.run(lanes.T, home, nothing, slack)
 
-    distances, rows = lax.map(one, (padded.reshape(packets, PACKET, m), homes))  # (packets, k, PACKET)
+    packed = padded.reshape(packets, PACKET, m), homes, limits
+    distances, rows = lax.map(one, packed)  # (packets, k, PACKET)
     distances, rows = (a.swapaxes(1, 2).reshape(-1, k)[:count] for a in (distances, rows))
     missing = rows < 0
     distances = jnp.where(missing, jnp.inf, root(distances, p) / tree.scale)

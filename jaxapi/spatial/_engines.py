@@ -59,18 +59,18 @@ def build(points, n) -> Tree:
 def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype):
     """Return distances and rows of the `k` nearest points of every query, both (q, k).
 
-    `dtype` is the tree's or a wider one. A query that is not finite has no neighbours. Many queries are
-    searched in pieces whose results and coordinates 32-bit numbers can count.
+    They are nearer than `bound`, one for all or (q,), which is 0 for a query that needs none. `dtype` is the
+    tree's or a wider one. A query that is not finite has no neighbours. Many queries are searched in pieces
+    whose results and coordinates 32-bit numbers can count.
     """
     q, m = x.shape
     pieces = -(-q * max(k, m) // _LARGEST_PIECE)
     if pieces > 1:
         size = -(-q // pieces)
         settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype}
-        parts = [
-            nearest(tree, x[start : start + size], bound, eps, lengths, **settings)
-            for start in range(0, q, size)
-        ]
+        bound = jnp.broadcast_to(bound, q)
+        slices = [slice(start, start + size) for start in range(0, q, size)]
+        parts = [nearest(tree, x[part], bound[part], eps, lengths, **settings) for part in slices]
         return tuple(jnp.concatenate(side) for side in zip(*parts, strict=True))
     tree = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, tree)
     x = x.astype(dtype)

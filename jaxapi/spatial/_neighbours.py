@@ -205,29 +205,23 @@ def _within_piece(tree, x, radius, box, *, search, limit):
     tallied = search.tally(tree, lanes, box, "any")
     counts = jnp.zeros_like(tallied).at[order].set(tallied, unique_indices=True)
 
-    def all_of_them():
-        start = order * limit
-        size = queries * limit
-        rows, distances = search.fill(tree, lanes, start, start + limit, box, "any", size)
-        rows, distances = rows.reshape(queries, limit), distances.reshape(queries, limit)
-        distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
-        return rows.astype(search.index_dtype), distances
+    start = order * limit
+    rows, distances = search.fill(tree, lanes, start, start + limit, box, "any", queries * limit)
+    rows, distances = rows.reshape(queries, limit), distances.reshape(queries, limit)
+    distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
+    rows, more = rows.astype(search.index_dtype), counts > limit
 
-    def the_nearest():
-        k = min(limit, tree.points.shape[1])
-        zero, inf = (jnp.asarray(value, search.dtype) for value in (0, jnp.inf))
-        distances, rows = _engines.nearest(
-            tree, x, inf, zero, box, k=k, p=search.p, dtype=search.dtype, index_dtype=search.index_dtype
+    def with_the_nearest(rows, distances):
+        """Search for the nearest of those queries that have more neighbours than there is room for."""
+        none = jnp.zeros_like(tree.scale)
+        bound = jnp.where(more, jnp.full_like(none, jnp.inf), none)
+        nearest, their_rows = _engines.nearest(
+            tree, x, bound, none, box, k=limit, p=search.p, dtype=search.dtype, index_dtype=search.index_dtype
         )
-        inside = lax.broadcasted_iota(jnp.int32, rows.shape, 1) < counts[:, None]
-        rows = jnp.where(inside, rows, tree.n.astype(search.index_dtype))
-        distances = jnp.where(inside, distances, jnp.inf)
-        extra = ((0, 0), (0, limit - k))
-        return jnp.pad(rows, extra, constant_values=0), jnp.pad(distances, extra, constant_values=jnp.inf)
+        return jnp.where(more[:, None], their_rows, rows), jnp.where(more[:, None], nearest, distances)
 
-    if limit >= tree.points.shape[1]:
-        return *all_of_them(), counts.astype(search.index_dtype)
-    rows, distances = lax.cond((counts > limit).any(), the_nearest, all_of_them)
+    if limit < tree.points.shape[1]:
+        rows, distances = lax.cond(more.any(), with_the_nearest, lambda *same: same, rows, distances)
     return rows, distances, counts.astype(search.index_dtype)
 
 
