@@ -52,10 +52,11 @@ def radius_bound(tree: Tree, radius: Array, p: float) -> Array:
 
     An infinite radius stays below infinity, where the tree keeps its empty slots.
     """
-    dtype = tree.points.dtype
-    radius = jnp.asarray(radius, dtype)
-    bound = jnp.minimum(scaled_power(jnp.maximum(radius, 0), tree.scale, p), jnp.finfo(dtype).max)
-    return jnp.where(radius >= 0, bound, jnp.asarray(-1, dtype))
+    radius = jnp.asarray(radius).astype(tree.points.dtype)
+    bound = scaled_power(jnp.maximum(radius, 0), tree.scale, p)
+    # The largest finite number, which as a constant would not come through with x64 off
+    largest = jnp.nextafter(jnp.full_like(bound, jnp.inf), jnp.zeros_like(bound))
+    return jnp.where(radius >= 0, jnp.minimum(bound, largest), jnp.full_like(bound, -1))
 
 
 def slack(dtype) -> tuple[float, float]:
