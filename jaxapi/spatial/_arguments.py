@@ -30,6 +30,9 @@ __all__ = [
     "worker_count",
 ]
 
+# NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
+_USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
+
 
 def is_traced(x) -> bool:
     """Tell whether `x` is an abstract value of a JAX transformation."""
@@ -46,13 +49,17 @@ def real_array(x, copy: bool | None = None) -> np.ndarray | Array:
 
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
-    if not isinstance(x, jax.Array | np.ndarray):
-        x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
-    if isinstance(x, jax.Array) and not is_traced(x) and len(x.sharding.device_set) > 1:
-        raise ValueError(
-            f"KDTree takes arrays on one device, got one spread over {len(x.sharding.device_set)} devices: "
-            "bring it to one with jax.device_put(x, jax.devices()[0]) first"
-        )
+    if not isinstance(x, np.ndarray):
+        if not isinstance(x, jax.Array):
+            x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
+        devices = 1 if is_traced(x) or isinstance(x, np.ndarray) else len(x.sharding.device_set)
+        if devices > 1:
+            raise ValueError(
+                f"KDTree takes arrays on one device, got one spread over {devices} devices: "
+                "bring it to one with jax.device_put(x, jax.devices()[0]) first"
+            )
+    if x.dtype in _USUAL:
+        return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise TypeError("KDTree does not work with complex data")
     if not (jnp.issubdtype(x.dtype, jnp.number) or x.dtype == bool) or x.dtype.itemsize > 8:

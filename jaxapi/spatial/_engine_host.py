@@ -31,25 +31,28 @@ def nearest(
     ``1 <= k <= n``. A neighbour beyond the bound has distance inf and row n.
     """
     search = partial(tree.query, eps=eps, p=p, distance_upper_bound=max(bound, 0.0), workers=workers)
-    asked = min(k + 1, tree.n)
-    piece = max(1, _PIECE // asked)
-    parts = []
-    for start in range(0, max(len(x), 1), piece):
-        part = x[start : start + piece]
-        distances, rows = search(part, asked)
-        if asked == 1:
-            distances, rows = distances[:, None], rows[:, None]
-        else:
-            _order_ties(search, part, distances, rows, k, tree.n)
-        parts.append((distances[:, :k].astype(dtype), rows[:, :k].astype(index_dtype)))
-    return parts[0] if len(parts) == 1 else tuple(np.concatenate(side) for side in zip(*parts, strict=True))
+    piece = max(1, _PIECE // (k + 1))
+    if len(x) <= piece:
+        return _piece(search, x, k, tree.n, dtype, index_dtype)
+    starts = range(0, len(x), piece)
+    parts = [_piece(search, x[start : start + piece], k, tree.n, dtype, index_dtype) for start in starts]
+    return tuple(np.concatenate(side) for side in zip(*parts, strict=True))
 
 
-def _order_ties(search, x, distances, rows, k: int, n: int) -> None:
+def _piece(search, x, k: int, n: int, dtype, index_dtype):
+    """Search for as many queries as memory allows at once."""
+    if n == 1:
+        distances, rows = (found[:, None] for found in search(x, 1))
+    else:
+        distances, rows = search(x, min(k + 1, n))
+        same = distances[:, 1:] == distances[:, :-1]
+        if same.any():
+            _order_ties(search, x, distances, rows, same, k, n)
+    return distances[:, :k].astype(dtype), rows[:, :k].astype(index_dtype)
+
+
+def _order_ties(search, x, distances, rows, same, k: int, n: int) -> None:
     """Bring the first `k` columns into order by (distance, row), in place."""
-    same = distances[:, 1:] == distances[:, :-1]
-    if not same.any():
-        return
     same &= distances[:, 1:] < np.inf
     _sort(distances, rows, np.flatnonzero(same[:, : k - 1].any(axis=1)))
     if distances.shape[1] > k:

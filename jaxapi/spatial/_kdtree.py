@@ -232,11 +232,11 @@ class KDTree(RadiusSearch, PairSearch, PairCounts, NodeAccess):
         x = x if x.ndim == 2 else x.reshape((math.prod(batch), self._m))
         if _arguments.any_traced(self._data, x, bound, eps):
             return _queries.traced(self._structure(), self._data, x, batch, asked)
+        if self._n == 0:
+            return _queries.without_points(self._data, x, batch, asked)
+        if self._scipy_tree is not None or self.engine == "scipy":
+            return _queries.on_host(self._scipy(), self._data, x, batch, asked, workers)
         with jax.core.eval_context():
-            if self._n == 0:
-                return _queries.without_points(self._data, x, batch, asked)
-            if self.engine == "scipy":
-                return _queries.on_host(self._scipy(), self._data, x, batch, asked, workers)
             return _queries.on_device(self._structure(), self._data, x, batch, asked)
 
     def _structure(self) -> Tree:

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from .._typing import Array
 from . import _arguments, _host_radius, _neighbours
-from ._queries import distances_to, index_dtype, width
-from ._radius import Asked, beside, compressed
+from ._queries import beside, distances_to, index_dtype, width
+from ._radius import Asked, compressed
 from ._radius_arguments import any_traced, capacity, one_of, one_radius, reject_traced, same_dimensions
 
 __all__ = ["FixedPairs", "PairSearch", "RadiusGraph", "in_box_of"]

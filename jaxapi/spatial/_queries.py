@@ -13,7 +13,9 @@ from . import _engine_host, _engines
 from ._metric import axis_distance, combine, power, root
 from ._tree import Tree
 
-__all__ = ["Asked", "on_device", "on_host", "structure", "traced", "without_points"]
+__all__ = ["Asked", "beside", "on_device", "on_host", "one_beside", "structure", "traced", "without_points"]
+
+_FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
 
 
 class Asked(NamedTuple):
@@ -43,19 +45,17 @@ class Asked(NamedTuple):
 
 def result_dtype(data, x) -> np.dtype:
     """Return the dtype of distances: float64 if either is, else float32."""
-    wide = np.float64 in (data.dtype, x.dtype)
-    return np.dtype(np.float64 if wide else np.float32)
+    return _FLOAT64 if _FLOAT64 in (data.dtype, x.dtype) else _FLOAT32
 
 
 def index_dtype(n: int) -> np.dtype:
     """Return the dtype of rows: JAX's default, wider where `n` needs it."""
-    wide = jax.config.jax_enable_x64 or n > np.iinfo(np.int32).max
-    return np.dtype(np.int64 if wide else np.int32)
+    return _INT64 if jax.config.jax_enable_x64 or n >= 2**31 else _INT32
 
 
 def width(*dtypes):
     """Return the context in which compiled code keeps these dtypes."""
-    if any(dtype.itemsize == 8 for dtype in dtypes):
+    if 8 in [dtype.itemsize for dtype in dtypes]:
         return jax.enable_x64(True)
     return contextlib.nullcontext()
 
@@ -64,7 +64,7 @@ def without_points(data, x, batch, asked: Asked):
     """Answer a query to an empty tree."""
     shape = batch + asked.inner
     distances = np.full(shape, np.inf, result_dtype(data, x))
-    return _to_device(distances, np.zeros(shape, index_dtype(0)), data)
+    return beside(data, distances, np.zeros(shape, index_dtype(0)))
 
 
 def on_host(scipy_tree, data, x, batch, asked: Asked, workers: int):
@@ -88,22 +88,30 @@ def on_host(scipy_tree, data, x, batch, asked: Asked, workers: int):
         distances = np.where(columns < 0, distances.dtype.type(np.inf), distances[:, columns])
         rows = np.where(columns < 0, rows.dtype.type(n), rows[:, columns])
     shape = batch + asked.inner
-    return _to_device(distances.reshape(shape), rows.reshape(shape), data)
+    distances, rows = distances.reshape(shape), rows.reshape(shape)
+    return beside(data, distances, rows) if batch else one_beside(data, distances, rows)
 
 
-def _to_device(distances, rows, data):
-    """Return host arrays as jax arrays beside `data`."""
-    with width(distances.dtype, rows.dtype):
-        if distances.ndim < 2 and distances.size <= 1024:  # one point: a compiled copy takes the least time
-            distances, rows = _copied(distances, rows)
-        else:
-            distances, rows = jnp.asarray(distances), jnp.asarray(rows)
-    if distances.sharding != data.sharding:
-        distances, rows = jax.device_put((distances, rows), data.sharding)
-    return distances, rows
+def beside(data, *arrays):
+    """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
+    with jax.core.eval_context(), width(*[each.dtype for each in arrays]):
+        placed = jax.device_put(arrays, data.sharding if data.committed else None)
+        if placed[0].sharding != data.sharding:
+            placed = jax.device_put(arrays, data.sharding)
+    return placed
 
 
-_copied = jax.jit(lambda distances, rows: (distances, rows))
+def one_beside(data, *arrays):
+    """Do the same for arrays of a few elements and few shapes, for which a compiled copy takes less time."""
+    with width(*[each.dtype for each in arrays]):
+        copies = _copied(*arrays)
+    # To ask for the context first, or to ask for the place, would take as long as the copy itself.
+    if isinstance(copies[0], jax.core.Tracer) or copies[0].sharding != data.sharding:
+        return beside(data, *arrays)
+    return copies
+
+
+_copied = jax.jit(lambda *arrays: arrays)
 
 
 def structure(data) -> tuple[Tree, Array]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from .._typing import Array, ArrayLike
 from . import _arguments, _engines, _host_radius, _neighbours
-from ._queries import distances_to, index_dtype, result_dtype, width
+from ._queries import beside, distances_to, index_dtype, result_dtype, width
 from ._radius_arguments import any_traced, capacity, radii_of, reject_traced
 
-__all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "beside", "compressed"]
+__all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "compressed"]
 
 
 class Neighbors(NamedTuple):
@@ -384,12 +384,3 @@ def _padded(x, r, *, rows):
 @partial(jax.jit, static_argnames="count")
 def _leading(*arrays, count):
     return tuple(each[:count] for each in arrays)
-
-
-def beside(data, *arrays):
-    """Return host arrays as jax arrays on the device of `data`."""
-    with width(*(each.dtype for each in arrays)):
-        arrays = tuple(jnp.asarray(each) for each in arrays)
-    if any(each.sharding != data.sharding for each in arrays):
-        arrays = jax.device_put(arrays, data.sharding)
-    return arrays
