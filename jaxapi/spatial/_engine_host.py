@@ -6,14 +6,20 @@ and more are, until a farther one turns up. Queries with such a tie cost two to 
 number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 """
 
+import os
 from functools import partial
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ._host_order import spatial_order
+
 __all__ = ["build", "nearest"]
 
 _PIECE = 1 << 22  # distances held at once; 64 MB with their rows
+_EACH = (
+    1 << 12
+)  # queries of a thread at a time: results stay in its cache, and no thread gets all the hard ones
 
 
 def build(points: np.ndarray, leafsize: int, compact_nodes: bool, balanced_tree: bool, boxsize) -> cKDTree:
@@ -31,12 +37,17 @@ def nearest(
     ``1 <= k <= n``. A neighbour beyond the bound has distance inf and row n.
     """
     search = partial(tree.query, eps=eps, p=p, distance_upper_bound=max(bound, 0.0), workers=workers)
-    piece = max(1, _PIECE // (k + 1))
-    if len(x) <= piece:
+    threads = os.cpu_count() or 1 if workers == -1 else workers
+    piece = max(1, min(_EACH * threads, _PIECE // (k + 1)))
+    order = spatial_order(x)
+    if order is None and len(x) <= piece:
         return _piece(search, x, k, tree.n, dtype, index_dtype)
-    starts = range(0, len(x), piece)
-    parts = [_piece(search, x[start : start + piece], k, tree.n, dtype, index_dtype) for start in starts]
-    return tuple(np.concatenate(side) for side in zip(*parts, strict=True))
+    order = np.arange(len(x)) if order is None else order
+    distances, rows = np.empty((len(x), k), dtype), np.empty((len(x), k), index_dtype)
+    for start in range(0, len(x), piece):
+        which = order[start : start + piece]
+        distances[which], rows[which] = _piece(search, x[which], k, tree.n, dtype, index_dtype)
+    return distances, rows
 
 
 def _piece(search, x, k: int, n: int, dtype, index_dtype):

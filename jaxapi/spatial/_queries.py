@@ -16,6 +16,8 @@ from ._tree import Tree
 __all__ = ["Asked", "beside", "on_device", "on_host", "one_beside", "structure", "traced", "without_points"]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
+_SMALL = 1 << 16  # bytes
+_FEW = 64  # numbers
 
 
 class Asked(NamedTuple):
@@ -89,23 +91,24 @@ def on_host(scipy_tree, data, x, batch, asked: Asked, workers: int):
         rows = np.where(columns < 0, rows.dtype.type(n), rows[:, columns])
     shape = batch + asked.inner
     distances, rows = distances.reshape(shape), rows.reshape(shape)
-    return beside(data, distances, rows) if batch else one_beside(data, distances, rows)
+    return (beside if batch else one_beside)(data, distances, rows)
 
 
 def beside(data, *arrays):
     """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
     with jax.core.eval_context(), width(*[each.dtype for each in arrays]):
-        placed = jax.device_put(arrays, data.sharding if data.committed else None)
-        if placed[0].sharding != data.sharding:
-            placed = jax.device_put(arrays, data.sharding)
-    return placed
+        # jnp.asarray copies, jax.device_put takes longer to begin.
+        placed = tuple(jnp.asarray(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
+        return placed if placed[0].sharding == data.sharding else jax.device_put(placed, data.sharding)
 
 
 def one_beside(data, *arrays):
-    """Do the same for arrays of a few elements and few shapes, for which a compiled copy takes less time."""
+    """Do the same for one point's results: a compiled copy takes half the time, but is compiled by shape."""
+    if arrays[0].size > _FEW:
+        return beside(data, *arrays)
     with width(*[each.dtype for each in arrays]):
         copies = _copied(*arrays)
-    # To ask for the context first, or to ask for the place, would take as long as the copy itself.
+    # Asked for afterwards, as the context takes longer than the question whether it is needed.
     if isinstance(copies[0], jax.core.Tracer) or copies[0].sharding != data.sharding:
         return beside(data, *arrays)
     return copies

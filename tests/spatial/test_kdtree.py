@@ -102,6 +102,22 @@ def test_workers_do_not_change_results(workers):
     assert KDTree(POINTS).query(POINTS, k=2, workers=workers)[1][:, 0].tolist() == list(range(100))
 
 
+@pytest.mark.parametrize("x", [POINTS[0], POINTS[:3], np.zeros((3, 0, 3))])
+def test_concrete_queries_inside_of_transformations(x, x64):
+    """What depends on nothing that is traced stays concrete."""
+    tree = KDTree(POINTS)
+    outside = tree.query(x, k=2)
+
+    @jax.jit
+    def search(y):
+        for inside, expected in zip(tree.query(x, k=2), outside, strict=True):
+            assert inside.dtype == expected.dtype
+            np.testing.assert_array_equal(inside, expected)
+        return y
+
+    jax.vmap(search)(jnp.arange(2))
+
+
 def test_attributes():
     """SciPy's attributes, none of them writable."""
     tree = KDTree(POINTS, leafsize=5, boxsize=[1, 0, 2])
