@@ -119,7 +119,8 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         bound = home_bound(space, homes[lanes], wanted, groups=not found and k <= leaf_size) * looser
         bound = jnp.minimum(limits[own], bound)
         home = homes[pl.program_id(0) * LANES + LANES // 2]
-        state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take), home)
+        end = visitor.needs_end
+        state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take, end), home, end)
         for out, tile in zip((distances_out, rows_out), visitor.finish(state), strict=True):
             column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
             triton.store(out.at[own[None, :], column], tile, mask=column < np.int32(k))

@@ -42,6 +42,8 @@ def home_bound(space: Space, homes, k, groups: bool):
 class NearestOne:
     """The nearest point. The state is its (distance, row)."""
 
+    needs_end = False
+
     def __init__(self, space: Space, missing):
         self.space, self.missing = space, missing
 
@@ -78,6 +80,8 @@ class Nearest:
     lane holds a column, the candidates are pairs of vectors.
     """
 
+    needs_end = True  # to merge the last candidates
+
     def __init__(self, space: Space, missing, k: int, floor=None):
         self.space, self.missing, self.k, self.floor = space, missing, k, floor
         self.size = max(PENDING, 1 << (k - 1).bit_length())
@@ -95,16 +99,16 @@ class Nearest:
         """Return the power distance up to which each lane still needs points."""
         return _row(state[0][0], self.k - 1)
 
-    def take(self, state, slot, distances):
-        """Take a chunk of slots."""
-        near = distances <= self.limit(state)[None, :]
+    def take(self, state, slot, distances, end):
+        """Take a chunk of slots; at the end only merge the candidates."""
+        near = (distances <= self.limit(state)[None, :]) & ~end
         if self.floor is not None:
             near &= distances >= self.floor[0][None, :]
         wanted = lane_bits(near)
 
         def add(state):
             new = jnp.sum(near.astype(jnp.int32), axis=0, dtype=jnp.int32)
-            full = any_lane(state[2] + new > np.int32(PENDING))
+            full = any_lane(state[2] + new > np.int32(PENDING)) | end
             best, candidates, count = lax.cond(full, self.merge, lambda s: s, state)
             limit = _row(best[0], self.k - 1)
             rows = self.space.rows_at(slot)
@@ -114,7 +118,7 @@ class Nearest:
                 candidates, count = lax.cond(here, push, lambda *s: s, candidates, count)
             return best, candidates, count
 
-        return lax.cond(wanted != ZERO, add, lambda s: s, state)
+        return lax.cond((wanted != ZERO) | end, add, lambda s: s, state)
 
     def _push(self, candidates, count, item, limit):
         """Push a candidate in front, in the lanes that want it."""
@@ -144,7 +148,7 @@ class Nearest:
 
     def finish(self, state):
         """Return the result as tiles (size, LANES)."""
-        return self.merge(state)[0]
+        return state[0]
 
 
 def _before(a, b):

@@ -101,26 +101,36 @@ def _axis_reach(x, lower, upper, length):
     return reach if length is None else jnp.where(length > 0, jnp.minimum(reach, length / 2), reach)
 
 
-def visit_leaf(space: Space, take):
-    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances)``."""
-    chunks = space.leaf_size // space.chunk
+def visit_leaf(space: Space, take, end: bool = False):
+    """Return the function that takes a leaf, chunk by chunk, by ``take(state, slot, distances)``.
 
-    def visit(state, slot):
+    With `end`, `take` gets one argument more: whether it is called for the end of the walk, with any slot.
+    """
+    chunks = np.int32(space.leaf_size // space.chunk)
+    last = np.int32((1 << space.levels) - 1)
+
+    def visit(state, leaf):
+        at_end = leaf > last
+        slot = jnp.minimum(leaf, last) * np.int32(space.leaf_size)
+
         def chunk(i, state):
             here = slot + i * np.int32(space.chunk)
-            return take(state, here, space.distances(here))
+            return take(state, here, space.distances(here), *([at_end] if end else []))
 
-        return chunk(ZERO, state) if chunks == 1 else lax.fori_loop(ZERO, np.int32(chunks), chunk, state)
+        if chunks == ONE:
+            return chunk(ZERO, state)
+        return lax.fori_loop(ZERO, jnp.where(at_end, ONE, chunks) if end else chunks, chunk, state)
 
     return visit
 
 
-def walk(space: Space, state, choose, visit, home=None):
+def walk(space: Space, state, choose, visit, home=None, end: bool = False):
     """Visit the leaves that are chosen, the leaf `home` first, or all in slot order; return the final state.
 
     ``choose(group, children, state)`` returns which of the `children`, a word with a bit for each node of the
-    eight in `group`, are to be visited, and the state. ``visit(state, slot)`` takes the leaf that starts at
-    `slot`.
+    eight in `group`, are to be visited, and the state. ``visit(state, leaf)`` takes a leaf. With `end`, it is
+    called once more at the end, for the leaf after the last: what is left to do then is done by the code that
+    is there already, and does not have to be compiled twice.
     """
     leaves = np.int32(1 << space.levels)
     depths = -(-space.levels // SPLITS)
@@ -129,12 +139,13 @@ def walk(space: Space, state, choose, visit, home=None):
     first = 1 << ((space.levels - 1) % SPLITS + 1)
     root_children = np.int32(((1 << first) - 1) << first % WIDTH)
     all_children = np.int32((1 << WIDTH) - 1)
+    after = np.int32((2 << space.levels) // WIDTH)  # the group after the last
 
     def visit_leaves(group, children, state):
         def visit_next(carried):
             children, state = carried
             leaf = group * EIGHT + _first(children) - leaves
-            return _without_first(children), visit(state, leaf * np.int32(space.leaf_size))
+            return _without_first(children), visit(state, leaf)
 
         return lax.while_loop(lambda carried: carried[0] != ZERO, visit_next, (children, state))[1]
 
@@ -172,7 +183,8 @@ def walk(space: Space, state, choose, visit, home=None):
         waiting = waiting | jnp.where(inner != ZERO, jnp.left_shift(ONE, depth), ZERO)
 
         def stop(depth, group, words, waiting, climbed, state):
-            return depth, group, waiting, words, waiting, climbed, state
+            children = jnp.where(group < after, ONE, ZERO) if end else waiting
+            return depth, jnp.maximum(group, after), children, words, waiting, climbed, state
 
         return lax.cond(waiting != ZERO, go_on, stop, depth, group, words, waiting, climbed, state)
 
@@ -183,7 +195,12 @@ def walk(space: Space, state, choose, visit, home=None):
         start = np.int32(depths), group, children, np.int32((2 << depths) - 2), np.int32(depths + 1)
     depth, group, children, waiting, climbed = start
     carried = depth, group, children, jnp.zeros((LANES,), jnp.int32), waiting, climbed, state
-    return lax.while_loop(lambda carried: (carried[2] | carried[4]) != ZERO, step, carried)[-1]
+
+    def goes_on(carried):
+        _, group, children, _, waiting, _, _ = carried
+        return ((children | waiting) != ZERO) | (group < after if end else False)
+
+    return lax.while_loop(goes_on, step, carried)[-1]
 
 
 def any_lane(flags) -> Array:
