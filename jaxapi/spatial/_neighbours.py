@@ -122,8 +122,8 @@ def batched_over_queries(function):
 
 @partial(jax.jit, static_argnames="search")
 def tallies(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
-    """Return how many points lie within `radius` (q,) of each query (q, m), and whether `x` is finite."""
-    return batched_over_queries(partial(_tallies, search=search))(tree, x, radius, box), jnp.isfinite(x).all()
+    """Return how many points lie within `radius` (q,) of each query (q, m)."""
+    return batched_over_queries(partial(_tallies, search=search))(tree, x, radius, box)
 
 
 def _tallies(tree, x, radius, box, *, search):

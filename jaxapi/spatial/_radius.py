@@ -217,7 +217,7 @@ def compressed(tree, x, r, asked: Asked, sort: bool) -> Neighbors:
         return Neighbors(*beside(tree.data, np.zeros(len(x) + 1, asked.index_dtype), *nothing))
     if tree.engine == "scipy":
         return Neighbors(*beside(tree.data, *_host_csr(tree, x, r, asked, sort)))
-    x, r, engine = _on_device(tree.data, x, r, asked)
+    x, r, _, engine = _on_device(tree.data, x, r, asked)
     with width(asked.dtype, asked.index_dtype):
         indptr, rows, distances = _neighbours.csr(
             tree._structure(), x, r, asked.box(), search=asked.search(engine), sort=sort
@@ -249,19 +249,16 @@ def _concrete_fixed(tree, x, r, asked: Asked, limit: int):
     if tree.engine == "scipy":
         found = _host_csr(tree, x, r, asked, sort=True)
         return beside(tree.data, *_host_radius.first_of_each(*found, limit=limit, n=tree.n))
-    x, r, engine = _on_device(tree.data, x, r, asked)
+    x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
     with width(asked.dtype, asked.index_dtype):
-        *found, is_finite = _within(
-            tree._structure(), x, r, asked.box(), search=asked.search(engine), limit=limit
-        )
-        if not is_finite:
-            raise ValueError(_neighbours.NOT_FINITE)
-        return _leading(*found, count=math.prod(asked.batch))
+        found = _within(tree._structure(), x, r, asked.box(), search=asked.search(engine), limit=limit)
+        found = _leading(*found, count=math.prod(asked.batch))
+    if not is_finite:
+        raise ValueError(_neighbours.NOT_FINITE)
+    return found
 
 
-@partial(jax.jit, static_argnames=("search", "limit"))
-def _within(tree, x, r, box, *, search, limit):
-    return *_neighbours.within(tree, x, r, box, search=search, limit=limit), jnp.isfinite(x).all()
+_within = jax.jit(_neighbours.within, static_argnames=("search", "limit"))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5, 6))
@@ -290,7 +287,7 @@ def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array
     if traced:
         x = jnp.asarray(x).astype(asked.dtype)
         search = asked.search("traced")
-        counts, _ = _neighbours.tallies(tree._structure(), x, jnp.asarray(r), asked.box(), search=search)
+        counts = _neighbours.tallies(tree._structure(), x, jnp.asarray(r), asked.box(), search=search)
         return counts.reshape(asked.batch)
     with jax.core.eval_context():
         if tree.engine == "scipy":
@@ -305,14 +302,13 @@ def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array
                 return_length=True,
             )
             return beside(tree.data, counts.astype(asked.index_dtype).reshape(asked.batch))[0]
-        x, r, engine = _on_device(tree.data, x, r, asked)
+        x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
         with width(asked.dtype, asked.index_dtype):
-            counts, is_finite = _neighbours.tallies(
-                tree._structure(), x, r, asked.box(), search=asked.search(engine)
-            )
-            if not is_finite:
-                raise ValueError(_neighbours.NOT_FINITE)
-            return _leading(counts, count=math.prod(asked.batch))[0].reshape(asked.batch)
+            counts = _neighbours.tallies(tree._structure(), x, r, asked.box(), search=asked.search(engine))
+            (counts,) = _leading(counts, count=math.prod(asked.batch))
+        if not is_finite:
+            raise ValueError(_neighbours.NOT_FINITE)
+        return counts.reshape(asked.batch)
 
 
 def _lists(tree, x, r, asked: Asked, eps, workers: int, return_sorted: bool | None):
@@ -364,21 +360,26 @@ def _host_csr(tree, x, r, asked: Asked, sort: bool):
 
 
 def _on_device(data, x, r, asked: Asked):
-    """Return queries and radii padded to one of a few sizes, and the engine; pads have no neighbours."""
+    """Return queries and radii padded to one of a few sizes, whether all are finite, and the engine.
+
+    Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
+    """
     if not isinstance(x, jax.Array) or x.sharding != data.sharding:
         x = np.asarray(x, dtype=asked.dtype)
     if r.strides == (0,) and len(r):
         r = r[:1]  # one radius for all: no need to move more
     with width(asked.dtype, asked.index_dtype):
         x, r = jax.device_put((x, r), data.sharding)
-        return *_padded(x, r, rows=_engines.padded_size(len(x))), _neighbours.engine_of(data)
+        x, r, is_finite = _padded(x, r, rows=_engines.padded_size(len(x)))
+        is_finite.copy_to_host_async()
+        return x, r, is_finite, _neighbours.engine_of(data)
 
 
 @partial(jax.jit, static_argnames="rows")
 def _padded(x, r, *, rows):
     extra = (0, rows - x.shape[0])
     r = jnp.broadcast_to(r, x.shape[0])
-    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1)
+    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1), jnp.isfinite(x).all()
 
 
 @partial(jax.jit, static_argnames="count")
