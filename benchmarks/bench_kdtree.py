@@ -11,6 +11,7 @@ sizes shrink a hundredfold.
 """
 
 import argparse
+import concurrent.futures
 import functools
 import json
 import os
@@ -36,8 +37,8 @@ from jaxapi.spatial import KDTree
 
 GPU = jax.default_backend() == "gpu"
 MILLION = 1_000_000 if GPU else 10_000
-LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}"
-FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k", "MB")
+LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
+FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k")
 BUDGET = 3.0  # seconds for one figure
 
 
@@ -279,7 +280,6 @@ def measure(row):
     except Exception as error:
         engine = f"{type(error).__name__}: {str(error)[:200]}"
     cells = {"work": row.work, "engine": engine, "jaxapi": median, "first": first, **row.peers()}
-    cells["MB"] = memory(row.work)
     print(
         LINE.format(*(str(cells[name]) if cells.get(name) is not None else "-" for name in FIELDS)),
         flush=True,
@@ -287,13 +287,18 @@ def measure(row):
     return cells
 
 
-def memory(work):
-    """Return the most device memory, in MB, that a row's data, tree and call hold in a fresh process."""
-    if not GPU:
-        return None
-    command = [sys.executable, __file__, "--memory-of", work]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return int(done.stdout.split()[-1]) if done.returncode == 0 else done.stderr[-200:]
+def add_memory(rows):
+    """Add the most device memory, in MB, that each row's data, tree and call hold in a process of its own."""
+
+    def measured(work):
+        command = [sys.executable, __file__, "--memory-of", work]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return int(done.stdout.split()[-1]) if done.returncode == 0 else done.stderr[-200:]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for row, megabytes in zip(rows, pool.map(measured, [row["work"] for row in rows]), strict=True):
+            row["MB"] = megabytes
+            print(f"{row['work']:46} {megabytes:>8} MB")
 
 
 def print_memory(work):
@@ -338,7 +343,7 @@ def main():
         return print_memory(options.memory_of)
     machine = jax.devices()[0].device_kind if GPU else f"{platform.machine()} with {os.cpu_count()} cores"
     versions = f"jax {jax.__version__}, Python {platform.python_version()}"
-    print(f"{machine}, {versions}; ms, but 'first' (with compilation) in s; MB: the most device memory held")
+    print(f"{machine}, {versions}; ms, but 'first' (with compilation) in s")
     print(LINE.format(*FIELDS))
     rows, curves = [], {"k": {}, "n": {}}
     try:
@@ -347,6 +352,8 @@ def main():
             if row.curve:
                 name, x = row.curve
                 curves[name][x] = rows[-1]
+        if GPU:
+            add_memory(rows)
     finally:
         if options.keep:
             kept = options.keep / ("kdtree-gpu" if GPU else "kdtree-cpu")
