@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +61,33 @@ def beside_scipy(table, rng):
     row(table, f"whole numbers, ties everywhere q={Q} k=8 ms", *times, "scipy")
 
 
+def radius_beside_scipy(table, rng):
+    """Measure radius searches, about ten neighbours a query, beside SciPy's lists."""
+    points = rng.random((N, 3)).astype(np.float32)
+    ours, peer = xp.spatial.KDTree(points), scipy.spatial.KDTree(points)
+    r = 0.03
+    for q in (2_000, 20_000):
+        x = rng.random((q, 3)).astype(np.float32)
+        radii = (r * rng.uniform(0.5, 1.3, q)).astype(np.float32)
+        for name, radius, search in (
+            ("lists", r, ours.query_ball_point),
+            ("lists, a radius per point", radii, ours.query_ball_point),
+            ("arrays", r, ours.query_radius),
+            ("arrays, a radius per point", radii, ours.query_radius),
+            ("arrays, sorted", r, partial(ours.query_radius, sort=True)),
+            ("at most 32", r, partial(ours.query_radius, max_neighbors=32)),
+            ("at most 32, a radius per point", radii, partial(ours.query_radius, max_neighbors=32)),
+        ):
+            times = least([lambda: search(x, radius), lambda: peer.query_ball_point(x, radius)])  # noqa: B023
+            row(table, f"radius q={q} {name} ms", *times, "scipy")
+        times = least(
+            [lambda t=t: t.query_ball_point(x, r, return_length=True) for t in (ours, peer)]  # noqa: B023
+        )
+        row(table, f"radius q={q} numbers ms", *times, "scipy")
+    many = [lambda t=t: [t.query_ball_point(points[0], r) for _ in range(100)] for t in (ours, peer)]
+    row(table, "radius one list us", *(10 * t for t in least(many, 30)), "scipy")
+
+
 def beside_jaxkd(table, rng):
     """Measure arrays under jit."""
     if importlib.util.find_spec("jaxkd") is None:
@@ -90,6 +118,7 @@ def main():
     table, rng = [], np.random.default_rng(0)
     with jax.default_device(jax.devices("cpu")[0]):
         beside_scipy(table, rng)
+        radius_beside_scipy(table, rng)
         beside_jaxkd(table, rng)
     if len(sys.argv) > 1:
         with open(sys.argv[1], "w") as file:

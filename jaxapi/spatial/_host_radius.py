@@ -11,6 +11,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.spatial import cKDTree
 
+from ._host_order import spatial_order
+
 __all__ = [
     "ball",
     "ball_tree",
@@ -25,12 +27,16 @@ __all__ = [
     "to_lists",
 ]
 
-_PIECE = 1 << 16  # queries whose neighbours are Python lists at one time
+_PIECE = 1 << 14  # queries whose neighbours are Python lists at one time
+_SPARSE = 10  # points for a query up to which a tree of the queries pays
 
 
 def ball(tree: cKDTree, x, radius, *, p, eps, workers, return_sorted, return_length):
-    """Return SciPy's `query_ball_point`: lists of rows, or their lengths."""
-    return tree.query_ball_point(
+    """Return SciPy's `query_ball_point` for all queries (q, m): lists of rows, or their lengths."""
+    order = spatial_order(x)
+    if order is not None:
+        x, radius = x.take(order, axis=0), radius.take(order)
+    found = tree.query_ball_point(
         x,
         _without_accidents(radius),
         p=p,
@@ -39,23 +45,36 @@ def ball(tree: cKDTree, x, radius, *, p, eps, workers, return_sorted, return_len
         return_sorted=return_sorted,
         return_length=return_length,
     )
+    if order is None:
+        return found
+    in_order = np.empty_like(found)
+    in_order[order] = found
+    return in_order
 
 
 def csr(tree: cKDTree, x, radius, *, p, dtype, index_dtype, lengths, sort):
     """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
-    if radius.size and (radius == radius[0]).all():
+    if len(x) * _SPARSE >= tree.n and len(x) and (radius == radius[0]).all():
         found = _csr_of_one_radius(tree, x, radius[0], p, dtype, index_dtype, lengths)
     else:
         found = _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths)
-    if not sort:
-        return found
-    indptr, rows, distances = found
+    return _sorted(*found) if sort else found
+
+
+def _sorted(indptr, rows, distances):
+    """Sort each query's neighbours by distance, then row."""
+    counts = np.diff(indptr)
+    queries = np.repeat(np.arange(len(counts)), counts)
     order = np.argsort(distances)
-    if len(order) and (np.diff(distances[order]) == 0).any():
-        order = np.lexsort((rows, distances))
-    queries = np.repeat(np.arange(len(x)), np.diff(indptr))
-    order = _grouped(queries[order], order, order, (len(x), len(order))).data
-    return indptr, rows[order], distances[order]
+    order = _grouped(queries[order], order, order, (len(counts), len(order))).data
+    rows, distances = rows[order], distances[order]
+    ties = (distances[1:] == distances[:-1]) & (queries[1:] == queries[:-1])
+    if ties.any():
+        tied = np.zeros(len(counts), bool)
+        tied[queries[1:][ties]] = True
+        which = np.flatnonzero(tied[queries])
+        rows[which] = rows[which[np.lexsort((rows[which], distances[which], queries[which]))]]
+    return indptr, rows, distances
 
 
 def _grouped(groups, columns, values, shape):
@@ -67,7 +86,7 @@ def _grouped(groups, columns, values, shape):
 
 def _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths):
     """Go through SciPy's lists, a piece at a time."""
-    counts, rows = [], []
+    counts, rows = [np.zeros(1, np.int64)], [np.zeros(0, index_dtype)]
     for start in range(0, len(x), _PIECE):
         part = slice(start, start + _PIECE)
         lists = ball(
@@ -76,10 +95,9 @@ def _csr_of_lists(tree, x, radius, p, dtype, index_dtype, lengths):
         counts.append(np.fromiter(map(len, lists), np.int64, len(lists)))
         flat = itertools.chain.from_iterable(lists)
         rows.append(np.fromiter(flat, index_dtype, int(counts[-1].sum())))
-    counts = np.concatenate([np.zeros(1, np.int64), *counts])
-    rows = np.concatenate([np.zeros(0, index_dtype), *rows])
+    counts, rows = np.concatenate(counts), np.concatenate(rows)
     queries = np.repeat(np.arange(len(x)), counts[1:])
-    distances = _distances(tree.data, x, queries, rows, p, lengths).astype(dtype)
+    distances = _distances(tree.data, x, queries, rows, p, lengths, dtype)
     return _offsets(np.cumsum(counts), index_dtype), rows, distances
 
 
@@ -100,11 +118,14 @@ def _csr_of_one_radius(tree, x, radius, p, dtype, index_dtype, lengths):
 def first_of_each(indptr, rows, distances, *, limit, n):
     """Return rows and distances (q, limit) of the first neighbours of each query, and the counts (q,)."""
     counts = np.diff(indptr)
-    place = np.arange(limit)
-    there = place < counts[:, None]
-    source = np.where(there, indptr[:-1, None] + place, len(rows))
-    rows = np.append(rows, rows.dtype.type(n))[source]
-    return rows, np.append(distances, distances.dtype.type(np.inf))[source], counts.astype(rows.dtype)
+    there = np.arange(limit) < counts[:, None]
+    if len(counts) and counts.max() > limit:
+        kept = np.arange(len(rows)) - np.repeat(indptr[:-1], counts) < limit
+        rows, distances = rows[kept], distances[kept]
+    first_rows = np.full(there.shape, n, rows.dtype)
+    first_distances = np.full(there.shape, np.inf, distances.dtype)
+    first_rows[there], first_distances[there] = rows, distances
+    return first_rows, first_distances, counts.astype(rows.dtype)
 
 
 def to_lists(indptr, rows) -> list[list[int]]:
@@ -118,14 +139,14 @@ def _offsets(indptr, index_dtype):
     return indptr.astype(index_dtype if indptr[-1] <= np.iinfo(index_dtype).max else np.int64, copy=False)
 
 
-def _distances(points, x, queries, rows, p, lengths):
+def _distances(points, x, queries, rows, p, lengths, dtype):
     """Return the distance of each query to each of its rows."""
-    distances = np.empty(len(rows))
+    distances = np.empty(len(rows), dtype)
     x = into_box(x, lengths)
-    piece = 1 << 20
+    piece = 1 << 16
     for start in range(0, len(rows), piece):
         part = slice(start, start + piece)
-        along = np.abs(x[queries[part]] - points[rows[part]])
+        along = np.abs(x.take(queries[part], axis=0) - points.take(rows[part], axis=0))
         if lengths is not None:
             length = np.asarray(lengths)
             along = np.where(length > 0, np.minimum(along, np.abs(length - along)), along)
@@ -151,7 +172,11 @@ def edges(tree: cKDTree, radius, *, p, relation, lengths):
     if relation == "later":
         found = pairs(tree, radius, p=p, eps=0, output_type="ndarray")
         receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
-        return receivers, senders, _distances(tree.data, tree.data, receivers, senders, p, lengths)
+        return (
+            receivers,
+            senders,
+            _distances(tree.data, tree.data, receivers, senders, p, lengths, np.float64),
+        )
     found = distance_entries(tree, tree, radius, p=p)
     by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
     receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))

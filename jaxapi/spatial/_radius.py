@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array, ArrayLike
 from . import _arguments, _engines, _host_radius, _neighbours
-from ._queries import beside, distances_to, index_dtype, result_dtype, width
+from ._queries import beside, distances_to, index_dtype, one_beside, result_dtype, width
 from ._radius_arguments import any_traced, capacity, radii_of, reject_traced
 
 __all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "compressed"]
@@ -176,8 +176,7 @@ class RadiusSearch:
         if return_length:
             return _lengths(self, x, r, asked, eps, workers, traced)
         reject_traced(traced, "query_ball_point", "use query_radius(x, r, max_neighbors=...)")
-        with jax.core.eval_context():
-            return _lists(self, x, r, asked, eps, workers, return_sorted)
+        return _lists(self, x, r, asked, eps, workers, return_sorted)
 
 
 class Asked(NamedTuple):
@@ -236,19 +235,27 @@ def _fixed(tree, x, r, asked: Asked, limit: int, traced: bool) -> FixedNeighbors
         found = _differentiable(
             tree.data, x, tree._structure(), jnp.asarray(r), asked.box(), asked.search("traced"), limit
         )
+    elif tree.engine == "scipy":
+        return FixedNeighbors(*_host_fixed(tree, x, r, asked, limit))
     else:
         with jax.core.eval_context():
-            found = _concrete_fixed(tree, x, r, asked, limit)
+            found = _device_fixed(tree, x, r, asked, limit)
     rows, distances, counts = found
     shape = (*asked.batch, limit)
     return FixedNeighbors(rows.reshape(shape), distances.reshape(shape), counts.reshape(asked.batch))
 
 
-def _concrete_fixed(tree, x, r, asked: Asked, limit: int):
+def _host_fixed(tree, x, r, asked: Asked, limit: int):
+    """Return rows, distances (..., limit) and counts (...) by SciPy."""
+    found = _host_csr(tree, x, r, asked, sort=True)
+    found = _host_radius.first_of_each(*found, limit=limit, n=tree.n)
+    shapes = (*asked.batch, limit), (*asked.batch, limit), asked.batch
+    shaped = [each.reshape(shape) for each, shape in zip(found, shapes, strict=True)]
+    return (beside if asked.batch else one_beside)(tree.data, *shaped)
+
+
+def _device_fixed(tree, x, r, asked: Asked, limit: int):
     """Return rows, distances (q, limit) and counts (q,) for concrete arrays."""
-    if tree.engine == "scipy":
-        found = _host_csr(tree, x, r, asked, sort=True)
-        return beside(tree.data, *_host_radius.first_of_each(*found, limit=limit, n=tree.n))
     x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
     with width(asked.dtype, asked.index_dtype):
         found = _within(tree._structure(), x, r, asked.box(), search=asked.search(engine), limit=limit)
@@ -289,19 +296,20 @@ def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array
         search = asked.search("traced")
         counts = _neighbours.tallies(tree._structure(), x, jnp.asarray(r), asked.box(), search=search)
         return counts.reshape(asked.batch)
+    if tree.engine == "scipy":
+        counts = _host_radius.ball(
+            tree._scipy(),
+            finite(x),
+            r,
+            p=asked.p,
+            eps=eps,
+            workers=workers,
+            return_sorted=None,
+            return_length=True,
+        )
+        counts = counts.astype(asked.index_dtype).reshape(asked.batch)
+        return (beside if asked.batch else one_beside)(tree.data, counts)[0]
     with jax.core.eval_context():
-        if tree.engine == "scipy":
-            counts = _host_radius.ball(
-                tree._scipy(),
-                finite(x),
-                r,
-                p=asked.p,
-                eps=eps,
-                workers=workers,
-                return_sorted=None,
-                return_length=True,
-            )
-            return beside(tree.data, counts.astype(asked.index_dtype).reshape(asked.batch))[0]
         x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
         with width(asked.dtype, asked.index_dtype):
             counts = _neighbours.tallies(tree._structure(), x, r, asked.box(), search=asked.search(engine))
@@ -314,18 +322,19 @@ def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array
 def _lists(tree, x, r, asked: Asked, eps, workers: int, return_sorted: bool | None):
     """Return SciPy's lists of rows."""
     if tree.engine == "scipy":
-        x, r = finite(x).reshape(*asked.batch, tree.m), r.reshape(asked.batch)
-        return _host_radius.ball(
+        lists = _host_radius.ball(
             tree._scipy(),
-            x,
+            finite(x),
             r,
             p=asked.p,
             eps=eps,
             workers=workers,
-            return_sorted=return_sorted,
+            return_sorted=bool(asked.batch) if return_sorted is None else return_sorted,
             return_length=False,
         )
-    found = compressed(tree, x, r, asked, sort=False)
+        return lists.reshape(asked.batch) if asked.batch else lists[0]
+    with jax.core.eval_context():
+        found = compressed(tree, x, r, asked, sort=False)
     lists = _host_radius.to_lists(np.asarray(found.indptr), np.asarray(found.indices))
     if return_sorted or (return_sorted is None and asked.batch):
         for each in lists:

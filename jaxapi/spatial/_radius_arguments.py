@@ -18,6 +18,8 @@ def any_traced(*arrays) -> bool:
 def radii_of(r, batch: tuple[int, ...], dtype):
     """Return a radius for each query, in the dtype of the distances."""
     r = _number_array(r, "r")
+    if r.shape == batch:
+        return _rounded(r, dtype)
     try:
         shape = np.broadcast_shapes(r.shape, batch)
     except ValueError:

@@ -56,9 +56,44 @@ def test_results_of_many_queries(m, boxsize, k, workers):
     x = queries(m, np.float32)
     tree = KDTree(points, boxsize=boxsize)
     few = [tree.query(part, k=k) for part in np.split(x, 5)]
-    assert len(x) // 5 < 2048 < len(x)
+    assert len(x) // 5 < 1024 < len(x)
     for found, expected in zip(tree.query(x, k=k, workers=workers), zip(*few, strict=True), strict=True):
         np.testing.assert_array_equal(found, np.concatenate(expected))
+
+
+@pytest.mark.parametrize("one_radius", [True, False])
+@pytest.mark.parametrize("boxsize", [None, [7, 0, 9]])
+def test_radius_searches_of_many_queries(boxsize, one_radius):
+    """Lists, numbers and arrays belong to their queries, however many there are."""
+    points, x = queries(3, np.uint8)[:300] % 7, queries(3, np.float64)
+    tree = KDTree(points, boxsize=boxsize)
+    r = 2.0 if one_radius else np.random.default_rng(0).integers(-1, 4, MANY)
+    radii = np.broadcast_to(r, MANY)
+    few = [
+        tree.query_ball_point(part, radius)
+        for part, radius in zip(np.split(x, 5), np.split(radii, 5), strict=True)
+    ]
+    lists = np.concatenate(few).tolist()
+    counts = list(map(len, lists))
+    assert tree.query_ball_point(x, r).tolist() == lists
+    assert tree.query_ball_point(x.reshape(50, 100, 3), 2.0)[3, 4] == tree.query_ball_point(
+        x[304], 2.0, return_sorted=True
+    )
+    assert tree.query_ball_point(x, r, return_length=True).tolist() == counts
+    found = tree.query_radius(x, r)
+    assert np.diff(found.indptr).tolist() == counts
+    assert list(map(sorted, np.split(np.asarray(found.indices), np.asarray(found.indptr)[1:-1]))) == lists
+    by_distance = tree.query_radius(x, r, sort=True)
+    queried = np.repeat(np.arange(MANY), counts)
+    order = np.lexsort((found.indices, found.distances, queried))
+    np.testing.assert_array_equal(by_distance.indices, np.asarray(found.indices)[order])
+    np.testing.assert_array_equal(by_distance.distances, np.asarray(found.distances)[order])
+    fixed = tree.query_radius(x, r, max_neighbors=20)
+    assert fixed.counts.tolist() == counts
+    assert max(counts) > 20 > min(counts)
+    for start, rows, count in zip(by_distance.indptr.tolist(), fixed.indices.tolist(), counts, strict=False):
+        kept = by_distance.indices[start : start + min(count, 20)].tolist()
+        assert rows == kept + [tree.n] * (20 - len(kept))
 
 
 def test_many_queries_that_are_not_finite():
