@@ -8,6 +8,10 @@ from hypothesis import HealthCheck, settings
 
 import jaxapi  # noqa: F401  (its import lets explicit 64-bit dtypes through)
 
+# Tests that turn x64 off see what a program sees that starts so, also where the tests start with x64 on.
+if "JAX_EXPLICIT_X64_DTYPES" not in os.environ:
+    jax.config.update("jax_explicit_x64_dtypes", "allow")
+
 _common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **_common)
 settings.register_profile("ci", max_examples=50, **_common)

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Array, ArrayLike
 from . import _arguments, _engines, _host_radius, _neighbours
 from ._pairs import in_box_of
-from ._queries import width
+from ._queries import as_dtype, width
 from ._radius_arguments import any_traced, same_dimensions
 
 __all__ = ["PairCounts"]
@@ -189,11 +189,11 @@ def _traced(tree, other, radii, p, dtype, own, others, cumulative):
     else:
         sums = jnp.result_type(own, others) if wide else np.dtype(np.float32)
         own, others = jnp.asarray(own).astype(sums), jnp.asarray(others).astype(sums)
-    radii = jnp.asarray(radii)
+    radii = as_dtype(radii, dtype)
     if not (tree.n and other.n and radii.size):
         return jnp.zeros(radii.shape, sums)
     search = _neighbours.Search(p, "traced", np.dtype(dtype), np.dtype(np.int32))
-    box = None if tree._lengths is None else np.asarray(tree._lengths, dtype)
+    box = None if tree._lengths is None else as_dtype(tree._lengths, dtype)
     structure, x = _traced_in_box(tree, other), tree._data.astype(dtype)
     counts = _neighbours.two_point(
         structure, x, jnp.asarray(own), jnp.asarray(others), radii.reshape(-1), box, search=search
@@ -205,5 +205,5 @@ def _traced_in_box(tree, other):
     """Return the structure of `other` inside the periodic box of `tree`."""
     if tree._lengths is None or tree._lengths == other._lengths:
         return other._structure()
-    lengths = np.asarray(tree._lengths, other._data.dtype)
+    lengths = as_dtype(tree._lengths, other._data.dtype)
     return type(tree)(_engines.into_box(other._data, lengths), other.leafsize)._structure()

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._typing import Array
 from . import _arguments, _host_radius, _neighbours
-from ._queries import beside, distances_to, index_dtype, width
+from ._queries import as_dtype, beside, distances_to, index_dtype, width
 from ._radius import Asked, compressed
 from ._radius_arguments import any_traced, capacity, one_of, one_radius, reject_traced, same_dimensions
 
@@ -352,7 +352,7 @@ def _fixed_edges(tree, r, asked: Asked, relation: str, size: int, traced: bool):
         nothing = jnp.zeros(size, asked.index_dtype)
         return nothing, nothing, jnp.full(size, jnp.inf, asked.dtype), jnp.zeros((), asked.index_dtype)
     if traced:
-        arrays = tree.data, tree._structure(), jnp.asarray(r), asked.box()
+        arrays = tree.data, tree._structure(), as_dtype(r, asked.dtype), asked.traced_box()
         return _differentiable(*arrays, asked.search("traced"), relation, size)
     with jax.core.eval_context():
         if tree.engine == "scipy":

@@ -13,7 +13,21 @@ from . import _engine_host, _engines
 from ._metric import axis_distance, combine, power, root
 from ._tree import Tree
 
-__all__ = ["Asked", "beside", "on_device", "on_host", "one_beside", "structure", "traced", "without_points"]
+__all__ = [
+    "Asked",
+    "as_dtype",
+    "beside",
+    "distances_to",
+    "index_dtype",
+    "on_device",
+    "on_host",
+    "one_beside",
+    "result_dtype",
+    "structure",
+    "traced",
+    "width",
+    "without_points",
+]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
 _SMALL = 1 << 16  # bytes
@@ -219,8 +233,8 @@ def traced(tree: Tree, data, x, batch, asked: Asked):
     shape = batch + asked.inner
     if n == 0:
         return jnp.full(shape, jnp.inf, dtype), jnp.zeros(shape, index_dtype(0))
-    x, bound, eps = (_as_dtype(each, dtype) for each in (x, asked.bound, asked.eps))
-    lengths = None if asked.lengths is None else _as_dtype(asked.lengths, dtype)
+    x, bound, eps = (as_dtype(each, dtype) for each in (x, asked.bound, asked.eps))
+    lengths = None if asked.lengths is None else as_dtype(asked.lengths, dtype)
     distances, rows = _differentiable(
         data, x, tree, bound, eps, lengths, min(asked.k, n), asked.p, index_dtype(n)
     )
@@ -228,8 +242,8 @@ def traced(tree: Tree, data, x, batch, asked: Asked):
     return distances.reshape(shape), rows.reshape(shape)
 
 
-def _as_dtype(x, dtype):
-    """Return a jax array; a Python number would lose digits on its way to float64 with x64 off."""
+def as_dtype(x, dtype):
+    """Return a jax array; without the dtype, float64 would be rounded to float32 where x64 is off."""
     return x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x, dtype), dtype)
 
 

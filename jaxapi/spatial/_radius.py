@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Array, ArrayLike
 from . import _arguments, _engines, _host_radius, _neighbours
-from ._queries import beside, distances_to, index_dtype, one_beside, result_dtype, width
+from ._queries import as_dtype, beside, distances_to, index_dtype, one_beside, result_dtype, width
 from ._radius_arguments import any_traced, capacity, radii_of, reject_traced
 
 __all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "compressed"]
@@ -192,6 +192,10 @@ class Asked(NamedTuple):
         """Return the box as an array."""
         return None if self.lengths is None else np.asarray(self.lengths, self.dtype)
 
+    def traced_box(self):
+        """Return the box as an array inside of jit."""
+        return None if self.lengths is None else as_dtype(self.lengths, self.dtype)
+
     def search(self, engine: str) -> _neighbours.Search:
         """Return the static part of the search."""
         return _neighbours.Search(self.p, engine, self.dtype, self.index_dtype)
@@ -233,7 +237,13 @@ def _fixed(tree, x, r, asked: Asked, limit: int, traced: bool) -> FixedNeighbors
     elif traced:
         x = jnp.asarray(x).astype(asked.dtype)
         found = _differentiable(
-            tree.data, x, tree._structure(), jnp.asarray(r), asked.box(), asked.search("traced"), limit
+            tree.data,
+            x,
+            tree._structure(),
+            as_dtype(r, asked.dtype),
+            asked.traced_box(),
+            asked.search("traced"),
+            limit,
         )
     elif tree.engine == "scipy":
         return FixedNeighbors(*_host_fixed(tree, x, r, asked, limit))
@@ -294,7 +304,8 @@ def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array
     if traced:
         x = jnp.asarray(x).astype(asked.dtype)
         search = asked.search("traced")
-        counts = _neighbours.tallies(tree._structure(), x, jnp.asarray(r), asked.box(), search=search)
+        arrays = tree._structure(), x, as_dtype(r, asked.dtype), asked.traced_box()
+        counts = _neighbours.tallies(*arrays, search=search)
         return counts.reshape(asked.batch)
     if tree.engine == "scipy":
         counts = _host_radius.ball(

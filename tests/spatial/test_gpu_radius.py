@@ -98,14 +98,11 @@ def test_counts_nodes_inside_of_the_radius_without_a_visit(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lowers_for_cuda(dtype, x64, monkeypatch):
     """Inside jit, where float64 comes with x64 off, too."""
-    if dtype == np.float64 and not x64 and jax.config.jax_explicit_x64_dtypes.name != "ALLOW":
-        pytest.skip("x64 mode was on at jaxapi's import, which then leaves JAX's setting alone")
     monkeypatch.setattr(_engines, "gpu_engine", lambda: _engine_gpu)
     points = xp.asarray(SEED.random((100, 3)).astype(dtype))
-    boxsize = 1.0 if dtype == np.float32 else None
     searches = (
         lambda points: KDTree(points).query_ball_point(points, 0.3, p=3.0, return_length=True),
-        lambda points: KDTree(points, boxsize=boxsize).query_radius(points, 0.3, max_neighbors=8),
+        lambda points: KDTree(points, boxsize=1.0).query_radius(points, 0.3, max_neighbors=8),
         lambda points: KDTree(points).radius_graph(0.3, max_edges=8),
         lambda points: KDTree(points).query_pairs(0.3, p=1.0, max_pairs=8),
         lambda points: KDTree(points).count_neighbors(KDTree(points), [0.1, 0.2]),

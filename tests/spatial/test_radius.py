@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import KDTree as SciPyTree
 
+import jaxapi as xp
 from jaxapi.spatial import KDTree, _neighbours
 
 SEED = np.random.default_rng(7)
@@ -249,3 +250,22 @@ def test_errors():
         tree.query_ball_point([0.0, 0.0], 1j)
     with pytest.raises(ValueError, match="Invalid number of workers 0"):
         tree.query_ball_point([0.0, 0.0], 0.1, workers=0)
+
+
+@pytest.mark.parametrize("boxsize", [None, 0.9])
+def test_a_float64_radius_keeps_its_digits_inside_jit(x64, boxsize):
+    """Also with x64 off: in float32 both radii are 0.1."""
+    points = xp.asarray(np.array([[0.0, 0.0], [0.1, 0.0], [0.5, 0.5]]))
+    assert points.dtype == np.float64
+    for radius, near in ((0.1, 1), (0.1 - 1e-12, 0)):
+
+        def counts(points, radius=radius):
+            tree = KDTree(points, boxsize=boxsize)
+            return (
+                tree.query_ball_point(points[0], radius, return_length=True) - 1,
+                tree.query_radius(points[0], radius, max_neighbors=3).counts - 1,
+                tree.query_pairs(radius, max_pairs=3).count,
+                (tree.count_neighbors(tree, radius) - 3) // 2,
+            )
+
+        assert [int(count) for count in jax.jit(counts)(points)] == [near] * 4
