@@ -220,7 +220,7 @@ def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
 
     def call():
         tree = KDTree(cloud.points) if queries is cloud else cloud.tree
-        return tree.query(queries.points, k=k, p=p)
+        return tree.query(queries.points, k=k, p=p, workers=-1)
 
     def others():
         cells = cloud.peers.query(queries.points, k, p, [name for name in peers if name != "jztree"])
