@@ -6,6 +6,8 @@ to the queries' own places. More neighbours than the registers hold are found in
 last one ended.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +17,7 @@ from jax.experimental.pallas import triton
 
 from .._typing import Array
 from ._gpu_launch import launch
+from ._gpu_many import candidates, fits, room_for
 from ._gpu_nearest import Nearest, NearestOne, home_bound
 from ._gpu_order import order_queries
 from ._gpu_walk import LANES, Space, lane_bits, visit_leaf, walk
@@ -24,6 +27,7 @@ from ._tree import Tree
 __all__ = ["nearest"]
 
 AT_ONCE = 32  # neighbours that fit the registers
+CANDIDATES = 1 << 26  # held at once
 
 
 def nearest(
@@ -53,7 +57,7 @@ def nearest(
     queries = jnp.concatenate([queries, jnp.full((-count % LANES, m), jnp.nan, dtype)]) * tree.scale
     finite = jnp.isfinite(queries).all(axis=1)
     queries = jnp.where(finite[:, None], queries, 0)
-    homes, order = order_queries(tree, queries)
+    homes, order = order_queries(tree, queries, finite, interpret=interpret)
 
     bound = jnp.broadcast_to(jnp.asarray(bound, dtype), count)
     bound = jnp.pad(bound, (0, queries.shape[0] - count))
@@ -68,21 +72,54 @@ def nearest(
 
     if k <= AT_ONCE:
         distances, rows = _search(tree, inputs, k=k, p=p, interpret=interpret)
+    elif fits(tree):
+        distances, rows = _search_by_radius(tree, inputs, k=k, p=p, interpret=interpret)
     else:
-        distances, rows = _search_in_passes(tree, inputs, k=k, p=p, interpret=interpret)
+        distances, rows = _search_in_passes(
+            tree, inputs, *_unsearched(limits, limits < 0, tree.n, k), k=k, p=p, interpret=interpret
+        )
     distances, rows = distances[:count], rows[:count]
     return jnp.where(rows < tree.n, root(distances, p) / tree.scale, jnp.inf), rows
 
 
-def _search_in_passes(tree, inputs, *, k, p, interpret):
-    """Find `AT_ONCE` neighbours after another; the columns already found tell each pass where to start."""
-    count = inputs[0].shape[0]
-    found = jnp.full((count, k), -1, tree.points.dtype), jnp.full((count, k), -1, jnp.int32)
+def _search_by_radius(tree, inputs, *, k, p, interpret):
+    """Find some more than `k` within a radius, and sort them: a block of queries after another."""
+    queries, limits, homes, order, factors, *lengths = inputs
+    count = order.shape[0]
+    blocks = -(-count * room_for(k) // CANDIDATES)
+    block = -(-count // blocks)
+    extra = 0, blocks * block - count
+    all_homes, all_places = (jnp.pad(each, extra, mode="edge") for each in (homes, order))
+
+    def one(i, found):
+        home, place = (lax.dynamic_slice_in_dim(each, i * block, block) for each in (all_homes, all_places))
+        asked = queries[place], limits[place], home, factors[:1], *lengths
+        distances, rows, given_up = candidates(tree, asked, k=k, p=p, interpret=interpret)
+        distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
+        new = distances[:, :k], rows[:, :k], given_up
+        return tuple(old.at[place].set(each) for old, each in zip(found, new, strict=True))
+
+    found = *_unsearched(limits, jnp.ones(count, bool), tree.n, k), jnp.zeros(count, bool)
+    distances, rows, given_up = lax.fori_loop(0, blocks, one, found)
+    again = queries, jnp.where(given_up, limits, -1), homes, order, factors, *lengths
+    passes = partial(_search_in_passes, tree, again, k=k, p=p, interpret=interpret)
+    return lax.cond(given_up.any(), passes, lambda *found: found, distances, rows)
+
+
+def _search_in_passes(tree, inputs, distances, rows, *, k, p, interpret):
+    """Find `AT_ONCE` neighbours after another of those queries that have a limit; see `_unsearched`."""
 
     def one(i, found):
         return _search(tree, inputs, (jnp.int32(i * AT_ONCE),), found, k=k, p=p, interpret=interpret)
 
-    return lax.fori_loop(0, -(-k // AT_ONCE), one, found)
+    return lax.fori_loop(0, -(-k // AT_ONCE), one, (distances, rows))
+
+
+def _unsearched(limits, done, n, k: int):
+    """Return the results (q, k) before the first pass: for a query that is done, none; for others, -1."""
+    distances = jnp.where(done, jnp.full_like(limits, jnp.inf), jnp.full_like(limits, -1))
+    rows = jnp.where(done, n, -1)
+    return tuple(jnp.broadcast_to(each[:, None], (*done.shape, k)) for each in (distances, rows))
 
 
 def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
@@ -123,7 +160,10 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take, end), home, end)
         for out, tile in zip((distances_out, rows_out), visitor.finish(state), strict=True):
             column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
-            triton.store(out.at[own[None, :], column], tile, mask=column < np.int32(k))
+            here = column < np.int32(k)
+            if found:
+                here &= limits[own][None, :] >= 0
+            triton.store(out.at[own[None, :], column], tile, mask=here)
 
     out_shape = (
         jax.ShapeDtypeStruct((count, k), tree.points.dtype),

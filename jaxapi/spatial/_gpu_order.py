@@ -1,65 +1,85 @@
-"""The order of queries: by the leaf that each falls in, so that a packet's queries are neighbours."""
+"""The order of queries: by the leaf that each falls in, so that a packet's queries are neighbours.
+
+One kernel (Pallas, Triton route) takes each query down the tree, and one sort does the rest.
+"""
 
 import math
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.experimental import pallas as pl
 
 from .._typing import Array
-from ._build import largest
+from ._gpu_launch import launch
+from ._gpu_walk import LANES, ONE
+from ._homes import split_planes
 from ._tree import Tree
 
 __all__ = ["order_queries"]
 
-MORTON_BITS = 30
+KEY_BITS = 31
 
 
-def order_queries(tree: Tree, queries: Array) -> tuple[Array, Array]:
+def order_queries(
+    tree: Tree, queries: Array, finite: Array, *, interpret: bool = False
+) -> tuple[Array, Array]:
     """Return the leaves that the (scaled) queries fall in, ascending, and the order of the queries.
 
-    Those in one leaf, and far from all points these may be many, follow a Morton curve.
+    There is a multiple of `LANES` of them, (q, m). The box of those that are `finite` (q,) is what the splits
+    divide into cells. Queries of one leaf, and far from all points these may be many, follow a Morton curve
+    through its cell.
     """
-    _, order = lax.sort((_morton(queries), lax.iota(jnp.int32, queries.shape[0])), num_keys=1)
-    leaf = home_leaf(tree, queries)[order]
-    return lax.sort((leaf, order), num_keys=1, is_stable=True)
+    count, m = queries.shape
+    axes = min(m, KEY_BITS - tree.levels)
+    bits = (KEY_BITS - tree.levels) // axes
+    axis, split = split_planes(tree)
+    inputs = axis, split, _box(queries, finite[:, None]), queries
+
+    def kernel(axis, split, box, queries, keys):
+        lanes = pl.program_id(0) * LANES + lax.iota(jnp.int32, LANES)
+        x = [queries[lanes, a] for a in range(m)]
+        cell = [(jnp.full_like(x[a], box[0, a]), jnp.full_like(x[a], box[1, a])) for a in range(m)]
+
+        def descend(_, carried):
+            node, cell = carried
+            along, at = axis[node], split[node]
+            right, narrower = x[0] > at, []
+            for a in range(1, m):
+                right = jnp.where(along == np.int32(a), x[a] > at, right)
+            for a, (low, high) in enumerate(cell):
+                here = (along == np.int32(a)) & (at > low) & (at < high)
+                narrower.append((jnp.where(here & right, at, low), jnp.where(here & ~right, at, high)))
+            return node + node + right.astype(jnp.int32), narrower
+
+        node = jnp.full((LANES,), ONE)
+        node, cell = lax.fori_loop(np.int32(0), np.int32(tree.levels), descend, (node, cell))
+        places = [_place(x[a], *cell[a], bits) for a in range(axes)]
+        key = node - np.int32(tree.leaves)
+        for bit in reversed(range(bits)):
+            for place in places:
+                key = (key << ONE) | (lax.shift_right_logical(place, np.int32(bit)) & ONE)
+        keys[lanes] = key
+
+    out = jax.ShapeDtypeStruct((count,), jnp.int32)
+    keys = launch(kernel, count // LANES, inputs, out, interpret=interpret)
+    keys, order = lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1)
+    return keys >> (bits * axes), order
 
 
-def home_leaf(tree: Tree, queries: Array) -> Array:
-    """Return the leaf that each query falls in.
+def _place(x, low, high, bits: int):
+    """Return the number of the part of [low, high] that x is in, of 2**bits."""
+    half = high / 2 - low / 2
+    fraction = (x / 2 - low / 2) / jnp.where(half > 0, half, jnp.ones_like(half))
+    last = np.int32((1 << bits) - 1)
+    return jnp.minimum((fraction * (1 << bits)).astype(jnp.int32), last)
 
-    Siblings are split where their boxes lie farthest apart (or overlap least), halfway.
-    """
+
+def _box(queries: Array, counts: Array) -> Array:
+    """Return the least and the greatest coordinates of the queries that count: (2, m)."""
     m = queries.shape[1]
-    lower, upper = (box.reshape(m, -1, 2) for box in (tree.lower, tree.upper))  # (m, L, sibling)
-    axis = largest(lower[:, :, 1] - upper[:, :, 0])
-    halfway = upper[:, :, 0] / 2 + lower[:, :, 1] / 2
-    split = jnp.take_along_axis(halfway, axis[None], axis=0)[0]
-    node = jnp.ones(queries.shape[0], jnp.int32)
-    for _ in range(tree.levels):
-        along = axis.at[node].get(mode="promise_in_bounds")
-        x = queries[:, 0]
-        for a in range(1, m):
-            x = jnp.where(along == a, queries[:, a], x)
-        node = 2 * node + (x > split.at[node].get(mode="promise_in_bounds")).astype(jnp.int32)
-    return node - tree.leaves
-
-
-def _morton(queries: Array) -> Array:
-    """Return each query's place on a Morton curve through the box of all queries, as uint32."""
-    axes = min(queries.shape[1], MORTON_BITS)
-    bits = MORTON_BITS // axes
-    queries = queries[:, :axes]
-    # Long lines first: XLA reduces those several times as fast as lines of three.
-    lines = queries.reshape(-1, axes * math.gcd(len(queries), 64))
-    lower, upper = (
-        lines.min(axis=0).reshape(-1, axes).min(axis=0),
-        lines.max(axis=0).reshape(-1, axes).max(axis=0),
-    )
-    width = upper / 2 - lower / 2
-    fraction = (queries / 2 - lower / 2) / jnp.where(width > 0, width, 1)
-    cells = jnp.clip(fraction * 2**bits, 0, 2**bits - 1).astype(jnp.uint32)
-    code = jnp.zeros(queries.shape[0], jnp.uint32)
-    for place in reversed(range(bits)):
-        for a in range(axes):
-            code = (code << 1) | ((cells[:, a] >> place) & 1)
-    return code
+    lines = -1, m * math.gcd(len(queries), 64)  # XLA reduces these several times as fast as lines of three
+    lower = jnp.where(counts, queries, jnp.inf).reshape(lines).min(axis=0)
+    upper = jnp.where(counts, queries, -jnp.inf).reshape(lines).max(axis=0)
+    return jnp.stack([lower.reshape(-1, m).min(axis=0), upper.reshape(-1, m).max(axis=0)])

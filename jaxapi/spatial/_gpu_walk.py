@@ -61,13 +61,13 @@ class Space(NamedTuple):
     def distances(self, slot) -> Array:
         """Return the power distances to `chunk` slots from `slot` on: (chunk, LANES)."""
         here = pl.ds(slot, self.chunk)
-        return self._distance(
+        return self.distance(
             [(x[None, :], self.points[a, here][:, None]) for a, x in enumerate(self.queries)]
         )
 
     def own_distances(self, slots) -> Array:
         """Return the power distance from each lane to its own slot: (LANES,)."""
-        return self._distance([(x, self.points[a, slots]) for a, x in enumerate(self.queries)])
+        return self.distance([(x, self.points[a, slots]) for a, x in enumerate(self.queries)])
 
     def rows_at(self, slot) -> Array:
         """Return the rows of `chunk` slots from `slot` on, each for all lanes: (chunk, LANES)."""
@@ -75,19 +75,21 @@ class Space(NamedTuple):
 
     def _boxes(self, group, measure):
         eight = pl.ds(group * EIGHT, WIDTH)
-        return self._sum(
+        return self.total(
             measure(x[None, :], self.lower[a, eight][:, None], self.upper[a, eight][:, None], length)
             for a, (x, length) in enumerate(zip(self.queries, self.lengths, strict=True))
         )
 
-    def _distance(self, pairs):
+    def distance(self, pairs):
+        """Return the power distance of pairs of coordinates, one for each axis."""
         # The sign of a difference does not matter to power().
-        return self._sum(
+        return self.total(
             x - y if length is None else axis_distance(x, y, length)
             for (x, y), length in zip(pairs, self.lengths, strict=True)
         )
 
-    def _sum(self, differences):
+    def total(self, differences):
+        """Return the power distance of differences along the axes."""
         total = None
         for difference in differences:
             term = power(difference, self.p)
@@ -124,27 +126,31 @@ def visit_leaf(space: Space, take, end: bool = False):
     return visit
 
 
-def walk(space: Space, state, choose, visit, home=None, end: bool = False):
+def walk(space: Space, state, choose, visit, home=None, end: bool = False, splits: int = SPLITS):
     """Visit the leaves that are chosen, the leaf `home` first, or all in slot order; return the final state.
 
     ``choose(group, children, state)`` returns which of the `children`, a word with a bit for each node of the
     eight in `group`, are to be visited, and the state. ``visit(state, leaf)`` takes a leaf. With `end`, it is
     called once more at the end, for the leaf after the last: what is left to do then is done by the code that
     is there already, and does not have to be compiled twice.
+
+    For groups of another size, a power of two up to 32, give the levels of `splits` in one.
     """
+    size = 1 << splits
+    shift, width = np.int32(splits), np.int32(size)
     leaves = np.int32(1 << space.levels)
-    depths = -(-space.levels // SPLITS)
+    depths = -(-space.levels // splits)
     lane = lax.iota(jnp.int32, LANES)
-    # Group 0 or 1 holds the root's children, all nodes of one level: of its eight numbers only 2, 4 or 8 are.
-    first = 1 << ((space.levels - 1) % SPLITS + 1)
-    root_children = np.int32(((1 << first) - 1) << first % WIDTH)
-    all_children = np.int32((1 << WIDTH) - 1)
-    after = np.int32((2 << space.levels) // WIDTH)  # the group after the last
+    # Group 0 or 1 holds the root's children, all nodes of one level: of its numbers only 2, 4 and so on are.
+    first = 1 << ((space.levels - 1) % splits + 1)
+    root_children = _word(((1 << first) - 1) << first % size)
+    all_children = _word((1 << size) - 1)
+    after = np.int32((2 << space.levels) // size)  # the group after the last
 
     def visit_leaves(group, children, state):
         def visit_next(carried):
             children, state = carried
-            leaf = group * EIGHT + _first(children) - leaves
+            leaf = group * width + _first(children) - leaves
             return _without_first(children), visit(state, leaf)
 
         return lax.while_loop(lambda carried: carried[0] != ZERO, visit_next, (children, state))[1]
@@ -152,19 +158,19 @@ def walk(space: Space, state, choose, visit, home=None, end: bool = False):
     def go_on(depth, group, words, waiting, climbed, state):
         """Take the next node that waits, of those at the greatest depth, and choose among its children."""
         up = depth - (np.int32(31) - lax.clz(waiting))
-        depth, group = depth - up, lax.shift_right_logical(group, np.int32(SPLITS) * up)
+        depth, group = depth - up, lax.shift_right_logical(group, shift * up)
         word = jnp.sum(jnp.where(lane == depth, words, ZERO), dtype=jnp.int32)
         rest = _without_first(word)
         words = jnp.where(lane == depth, rest, words)
         waiting = jnp.where(rest == ZERO, waiting - jnp.left_shift(ONE, depth), waiting)
-        child = group * EIGHT + _first(word)
+        child = group * width + _first(word)
         if home is None:
             depth, group, passed = depth + ONE, child, ZERO
         else:  # or, at a depth that has not been climbed to, take the siblings on the way
             siblings = depth < climbed
             climbed = jnp.where(siblings, depth, climbed)
-            height = np.int32(SPLITS) * (np.int32(depths) - depth)
-            way = lax.shift_right_logical(home + leaves, height) & SEVEN
+            height = shift * (np.int32(depths) - depth)
+            way = lax.shift_right_logical(home + leaves, height) & (width - ONE)
             passed = jnp.where(siblings, jnp.left_shift(ONE, way), ZERO)
             depth, group = jnp.where(siblings, depth, depth + ONE), jnp.where(siblings, group, child)
         children = jnp.where(group <= ONE, root_children, all_children) & ~passed
@@ -176,7 +182,7 @@ def walk(space: Space, state, choose, visit, home=None, end: bool = False):
         # for each depth; `waiting` has the bits of the depths at which some do, or siblings on the way that
         # were not chosen from yet. `climbed`: the least depth at which they were.
         depth, group, children, words, waiting, climbed, state = carried
-        at_leaves = group * EIGHT >= leaves
+        at_leaves = group * width >= leaves
         state = lax.cond(at_leaves, lambda s: visit_leaves(group, children, s), lambda s: s, state)
         inner = jnp.where(at_leaves, ZERO, children)
         words = jnp.where(lane == depth, inner, words)
@@ -189,9 +195,10 @@ def walk(space: Space, state, choose, visit, home=None, end: bool = False):
         return lax.cond(waiting != ZERO, go_on, stop, depth, group, words, waiting, climbed, state)
 
     if home is None:  # depth 0 is a group of its own, of which the root's children are one child
-        start = ZERO, ZERO, np.int32(1 << first // WIDTH), ZERO, ZERO
+        start = ZERO, ZERO, np.int32(1 << first // size), ZERO, ZERO
     else:
-        group, children = lax.shift_right_logical(home + leaves, THREE), jnp.left_shift(ONE, home & SEVEN)
+        group = lax.shift_right_logical(home + leaves, shift)
+        children = jnp.left_shift(ONE, home & (width - ONE))
         start = np.int32(depths), group, children, np.int32((2 << depths) - 2), np.int32(depths + 1)
     depth, group, children, waiting, climbed = start
     carried = depth, group, children, jnp.zeros((LANES,), jnp.int32), waiting, climbed, state
@@ -201,6 +208,11 @@ def walk(space: Space, state, choose, visit, home=None, end: bool = False):
         return ((children | waiting) != ZERO) | (group < after if end else False)
 
     return lax.while_loop(goes_on, step, carried)[-1]
+
+
+def _word(bits: int):
+    """Return up to 32 bits as int32."""
+    return np.uint32(bits).astype(np.int32)
 
 
 def any_lane(flags) -> Array:

@@ -10,7 +10,7 @@ from jax import lax
 
 from .._typing import Array
 from ._engines import into_box
-from ._gpu_order import home_leaf
+from ._homes import home_leaf
 from ._metric import scaled_power
 from ._tree import Tree
 

@@ -18,7 +18,8 @@ from jaxapi.spatial import KDTree, _engine_gpu, _engines
 from jaxapi.spatial._build import build
 from jaxapi.spatial._engine_gpu import nearest
 from jaxapi.spatial._engines import into_box
-from jaxapi.spatial._gpu_order import home_leaf, order_queries
+from jaxapi.spatial._gpu_order import order_queries
+from jaxapi.spatial._homes import home_leaf
 
 POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
 
@@ -77,11 +78,67 @@ def assert_exact(points, queries, found, k):
     np.testing.assert_array_max_ulp(found[0], distances, maxulp=1)  # XLA's square root on a GPU is that exact
 
 
-@pytest.mark.parametrize("k", [1, 3, 40])
-def test_ties_go_to_the_lowest_row_also_at_the_last_place(k):
-    """The 40 come in two passes."""
+@pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 4), (40, 4), (40, 8)])
+def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
+    """The 40 are those within a radius, or in a tree of fewer leaves come in two passes."""
     points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
-    assert_exact(points, queries, query(points, queries, k=k), k)
+    assert_exact(points, queries, query(points, queries, k=k, leaf_size=leaf_size), k)
+
+
+def line(n, seed):
+    return uniform(n, 3, seed) * np.float32([1, 0, 0])
+
+
+def knots(n, seed):
+    """Return points in five narrow clusters."""
+    rng = np.random.default_rng(seed)
+    return (uniform(5, 3, seed)[rng.integers(0, 5, n)] + 0.003 * rng.random((n, 3))).astype(np.float32)
+
+
+MANY = 1000
+
+
+@pytest.mark.parametrize(
+    ("points", "queries"),
+    [
+        (uniform(MANY, 3, 20), uniform(QUERIES, 3, 21) * 1.5 - 0.2),
+        (knots(MANY, 22), knots(QUERIES, 23)),
+        (line(MANY, 24), uniform(QUERIES, 3, 25)),
+        (uniform(MANY, 3, 26), uniform(QUERIES, 3, 27) + 30),
+    ],
+    ids=["uniform", "far clusters", "line", "far away"],
+)
+def test_many_neighbours(points, queries):
+    assert_as_scipy(points, queries, query(points, queries, k=70), k=70)
+
+
+@pytest.mark.parametrize(
+    ("k", "p", "box", "dtype", "bound"),
+    [
+        (70, 1.0, None, np.float32, 0.4),
+        (70, np.inf, (1.5, 0.0, 1.0), np.float32, np.inf),
+        (33, 3.0, (1.5, 0.0, 1.0), np.float64, 0.3),
+        (900, 7.0, None, np.float32, np.inf),
+    ],
+)
+def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
+    points, queries = uniform(MANY, 3, 28, dtype), uniform(QUERIES, 3, 29, dtype)
+    found = query(points, queries, k=k, p=p, box=box, bound=bound)
+    assert_as_scipy(points, queries, found, k=k, p=p, box=box, bound=bound)
+
+
+def test_many_equally_far_points_are_found_in_passes():
+    """No radius holds 40 and not many more, for some of the queries."""
+    points = np.concatenate([np.full((200, 3), 4), grid(POINTS, 3, 30) * 2]).astype(np.float32)
+    queries = np.concatenate([np.full((3, 3), 4), grid(QUERIES, 3, 31)]).astype(np.float32)
+    assert_exact(points, queries, query(points, queries, k=40), 40)
+
+
+def test_many_neighbours_come_in_blocks(monkeypatch):
+    points, queries = grid(POINTS, 3, 32), grid(QUERIES, 3, 33)
+    monkeypatch.setattr(_engine_gpu, "CANDIDATES", 1000)
+    jax.clear_caches()
+    assert_exact(points, queries, query(points, queries, k=40), 40)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +236,10 @@ def test_order_puts_queries_of_a_leaf_together():
     home = np.asarray(home_leaf(tree, scaled))
     slots = np.argsort(np.asarray(tree.rows)[np.asarray(tree.rows) < POINTS])
     assert (home == slots // tree.leaf_size).mean() > 0.99, "a point falls in its own leaf"
-    for queries in (scaled, 1000 + uniform(500, 3, 19)):
-        homes, order = (np.asarray(x) for x in jax.jit(order_queries)(tree, queries))
+    for queries in (scaled[: POINTS // 32 * 32], 1000 + uniform(512, 3, 19)):
+        finite = np.ones(len(queries), bool)
+        found = jax.jit(partial(order_queries, interpret=True))(tree, queries, finite)
+        homes, order = (np.asarray(x) for x in found)
         np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
         np.testing.assert_array_equal(homes, np.sort(np.asarray(home_leaf(tree, queries))))
     steps = np.linalg.norm(np.diff(queries[order], axis=0), axis=1)
@@ -213,6 +272,7 @@ def lower(points, queries, dtype=jnp.float32, box=False, **static):
         ({"k": 32, "p": 1.5}, {"box": True}),
         ({"k": 100, "p": np.inf}, {}),
         ({"k": 8, "p": 7.0}, {"dtype": jnp.float64}),
+        ({"k": 50, "p": 2.0}, {"dtype": jnp.float64, "box": True}),
     ],
 )
 def test_lowers_for_cuda(static, options):
@@ -221,12 +281,13 @@ def test_lowers_for_cuda(static, options):
         assert "triton" in lower((1024, 3), (1000, 3), **static, **options).as_text()
 
 
+@pytest.mark.parametrize("k", [3, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_jitted_query_lowers_for_cuda(dtype, x64, monkeypatch):
+def test_jitted_query_lowers_for_cuda(dtype, k, x64, monkeypatch):
     """float64 lowers with x64 off, too."""
     monkeypatch.setattr(_engines, "gpu_engine", lambda: _engine_gpu)
-    points = xp.asarray(uniform(100, 3, 0, dtype))
-    search = jax.jit(lambda points: KDTree(points).query(points, k=3))
+    points = xp.asarray(uniform(1000, 3, 0, dtype))
+    search = jax.jit(lambda points: KDTree(points).query(points, k=k))
     with h200():
         traced = search.trace(points)
         assert "triton" in traced.lower(lowering_platforms=("cuda",)).as_text()
