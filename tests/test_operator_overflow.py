@@ -12,6 +12,7 @@ HELPERS = """
 import jax.numpy as jnp
 import pytest
 import jaxapi as xp
+from hypothesis import given, strategies as st
 
 x = jnp.asarray([5], dtype=jnp.int32)
 LARGE = 2**31
@@ -42,6 +43,7 @@ EXCUSED = {
     "as if JAX's": "other._operator_add(OverflowError(), 2**31)",
     "group": "raise ExceptionGroup('', [error(lambda: x + LARGE), error(lambda: x > LARGE)])",
     "nested": "raise ExceptionGroup('', [ExceptionGroup('', [error(lambda: x + LARGE)])])",
+    "hypothesis": "given(st.booleans())(lambda b: x // LARGE if b else x > LARGE)()",
 }
 FAILED = {
     "assertion": "assert x // 2 == LARGE % 5 + 9",
@@ -59,6 +61,7 @@ FAILED = {
     "nested": "raise ExceptionGroup('', [ExceptionGroup('', [error(lambda: x + LARGE)]), ValueError()])",
     "group with jaxapi's": "f = xp.remainder\n"
     "    raise ExceptionGroup('', [error(lambda: x % LARGE), error(lambda: f(x, LARGE))])",
+    "hypothesis": "given(st.booleans())(lambda b: x // LARGE if b else 1 / 0)()",
     "raised from it": "try: x + LARGE\n    except OverflowError as e: raise ValueError() from e",
 }
 
@@ -140,6 +143,6 @@ def test_the_report_names_line_and_error_through_xdist(pytester, suite, monkeypa
         [
             "*1 excused: *",
             "array_api_tests/test_fake.py::test_it",
-            "*test_fake.py:16: return x // LARGE  # _operator_floordiv(2147483648): OverflowError(*",
+            "*test_fake.py:17: return x // LARGE  # _operator_floordiv(2147483648): OverflowError(*",
         ]
     )
