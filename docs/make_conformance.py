@@ -70,7 +70,7 @@ off `argmax` and `argmin` (with JAX 0.10 also `max` and `min`) of 64-bit arrays 
 work.
 """
 
-BY_THE_DRAW = """With x64 off nine more ids were seen to fail in some runs, by the values drawn; later runs
+BY_THE_DRAW = """With x64 off nine more ids failed in some of these runs, by the values drawn; later runs
 skipped those known by then. In eight of the nine a line of the suite hands an operator of `jax.Array` a
 Python int beyond int32, as it can in every test with such a line: `nox -s conformance` now runs them and
 excuses that failure alone (next section). The ninth, `test_outer`, it skips.
