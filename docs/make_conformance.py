@@ -70,6 +70,19 @@ off `argmax` and `argmin` (with JAX 0.10 also `max` and `min`) of 64-bit arrays 
 work.
 """
 
+BY_THE_DRAW = """With x64 off nine more ids failed in some of these runs, by the values drawn; later runs
+skipped those known by then. In eight of the nine a line of the suite hands an operator of `jax.Array` a
+Python int beyond int32, as it can in every test with such a line: `nox -s conformance` now runs them and
+excuses that failure alone (next section). The ninth, `test_outer`, it skips.
+"""
+
+RULE = """With x64 off it takes the plugin tests/conformance/operator_overflow.py too. A failed test is an
+expected failure there if each of its exceptions is an OverflowError, and the traceback's last frame in the
+suite is directly followed by an operator of `jax.Array` that was handed a Python int beyond int32, with no
+function of jaxapi in between. Everything else stays a failure, and with x64 on nothing is excused. The end of
+the run lists each excused test with the suite's line.
+"""
+
 
 def main():
     text = page()
@@ -138,11 +151,17 @@ def counts():
     lines += ["| namespace | setting | examples a test | failed |", "| --- | --- | --- | --- |"]
     with open(DOCS / "counts.csv", encoding="utf-8", newline="") as file:
         lines += [f"| {' | '.join(row.values())} |" for row in csv.DictReader(file)]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", BY_THE_DRAW])
 
 
 def failures():
-    lines = ["## Known failures", "", "`nox -s conformance` runs the suite with these lists, strictly.", ""]
+    lines = [
+        "## Known failures",
+        "",
+        "`nox -s conformance` runs the suite with these lists, strictly.",
+        "",
+        RULE,
+    ]
     for file in sorted(LISTS.glob("*.txt")):
         rows = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
         ids = sum(not line.startswith("#") for line in rows)

@@ -33,7 +33,7 @@ def test_what_no_function_can_repair():
     for line in listed:
         name = line.split("::")[1]
         assert name in (*IMMUTABLE, "test_dunder_dlpack") or any(f"[{op}(" in name for op in OPERATORS)
-    assert len(ids(ROOT / "tests" / "conformance" / "skips.txt")) <= 8
+    assert ids(ROOT / "tests" / "conformance" / "skips.txt") == ["array_api_tests/test_linalg.py::test_outer"]
 
 
 @pytest.mark.parametrize("module", [xp, xp.linalg, xp.fft])
