@@ -72,6 +72,23 @@ class TestValues:
         close(xp.linalg.matrix_power(xp.asarray(x), n), np.linalg.matrix_power(x, n), dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_qr_of_large_and_small_elements(dtype, x64):
+    """Squares of elements overflow or vanish; an element's absolute value may be too large, too."""
+    rng = np.random.default_rng(3)
+    matrix = rng.uniform(-1, 1, (2, 4, 3)) + (1j * rng.uniform(-1, 1, (2, 4, 3)) if dtype[0] == "c" else 0)
+    info = np.finfo(dtype)
+    least, most = float(info.tiny), float(info.max)
+    for scale in (1, 2**60 * least, most**0.75, most / 8):
+        q, r = (np.asarray(part) for part in xp.linalg.qr(xp.asarray((matrix * scale).astype(dtype))))
+        np.testing.assert_allclose(q @ (r / scale), matrix, atol=20 * info.eps)
+        np.testing.assert_array_equal(r, np.triu(r))
+    unit = 1 + 1j if dtype[0] == "c" else 1
+    for row in ([most, most / 2], [least, least], [0, 0], [np.nan, 1]):
+        r = np.asarray(xp.linalg.qr(xp.asarray((np.asarray([row]) * unit).astype(dtype))).R)
+        assert np.isnan(r).any() == np.isnan(row).any(), (row, r)
+
+
 def test_rank_and_tolerance():
     x = np.diag([1.0, 1e-3, 1e-9, 0.0]).astype("float32")
     assert xp.linalg.matrix_rank(xp.asarray(x)).item() == 2

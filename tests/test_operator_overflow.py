@@ -84,6 +84,12 @@ def run(pytester, *args):
     return pytester.runpytest_inprocess("-p", "operator_overflow", "-p", "no:cacheprovider", *args)
 
 
+@pytest.fixture(autouse=True)
+def only_our_plugins(monkeypatch):
+    """Leave out whatever else is installed here."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 @pytest.mark.parametrize("body", EXCUSED.values(), ids=EXCUSED)
 def test_the_suites_own_operator_is_excused(pytester, suite, body):
     suite(body)
@@ -137,7 +143,7 @@ def test_the_report_names_line_and_error_through_xdist(pytester, suite, monkeypa
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FOLDER), str(FOLDER.parents[1])]))
     monkeypatch.setenv("JAX_ENABLE_X64", "0")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    result = pytester.runpytest_subprocess("-p", "operator_overflow", "-n", "1")
+    result = pytester.runpytest_subprocess("-p", "operator_overflow", "-p", "xdist", "-n", "1")
     result.assert_outcomes(xfailed=1, failed=1)
     result.stdout.fnmatch_lines(
         [

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
@@ -236,7 +237,8 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
     Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each matrix
+    is scaled by a power of two, so that the squares of its elements neither overflow nor vanish.
 
     Parameters
     ----------
@@ -275,7 +277,20 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 @functools.partial(jax.jit, static_argnums=(1,))
 @full_precision
 def _qr(x, mode):
-    return QRResult(*jnp.linalg.qr(x, mode=mode))
+    x = jnp.asarray(x)
+    if not x.size or not jnp.issubdtype(x.dtype, jnp.inexact):
+        return QRResult(*jnp.linalg.qr(x, mode=mode))
+    parts = jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) if jnp.iscomplexobj(x) else jnp.abs(x)
+    largest = lax.stop_gradient(parts).max(axis=(-2, -1), keepdims=True)
+    power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)  # of two
+    power = jnp.where((power > 0) & (power < jnp.inf), power, 1)
+    q, r = jnp.linalg.qr(_times(x, 1 / power), mode=mode)
+    return QRResult(q, _times(r, power))
+
+
+def _times(x, factor):
+    """Multiply by a real factor, part by part: an infinite real part leaves the imaginary one alone."""
+    return lax.complex(x.real * factor, x.imag * factor) if jnp.iscomplexobj(x) else x * factor
 
 
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
