@@ -140,7 +140,8 @@ def test_a_listed_failure_is_not_counted_as_excused(pytester, suite):
 def test_the_report_names_line_and_error_through_xdist(pytester, suite, monkeypatch):
     suite("half()", head="def half():\n    return x // LARGE")
     suite("assert False", module="test_false.py")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FOLDER), str(FOLDER.parents[1])]))
+    paths = [str(FOLDER), str(FOLDER.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv("JAX_ENABLE_X64", "0")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     result = pytester.runpytest_subprocess("-p", "operator_overflow", "-p", "xdist", "-n", "1")

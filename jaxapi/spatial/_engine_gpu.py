@@ -2,8 +2,8 @@
 
 Queries are ordered by the leaf they fall in, `LANES` neighbours of that order make a packet, and each packet
 walks the tree by itself (`_gpu_walk`) with its neighbours in registers (`_gpu_nearest`). Results go straight
-to the queries' own places. More neighbours than the registers hold are found in passes, each from where the
-last one ended.
+to the queries' own places. More neighbours than the registers hold are found within a radius (`_gpu_many`),
+or where that does not serve in passes, each from where the last one ended.
 """
 
 from functools import partial
@@ -44,10 +44,11 @@ def nearest(
     """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
-    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound`, one for
-    all or (q,), are found; a missing neighbour has distance inf and row n, and so have all of a query that is
-    not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. `k`, `p` and
-    `interpret` (run on any device, slowly) are static.
+    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
+    one for all or (q,), which suits a few queries that want neighbours among many that do not. A missing
+    neighbour has distance inf and row n, and so have all of a query that is not finite. With `eps`, the i-th
+    distance may be up to 1 + eps times the true one. `k`, `p` and `interpret` (run on any device, slowly) are
+    static.
     """
     count, m = queries.shape
     dtype = tree.points.dtype
@@ -59,6 +60,7 @@ def nearest(
     queries = jnp.where(finite[:, None], queries, 0)
     homes, order = order_queries(tree, queries, finite, interpret=interpret)
 
+    for_each = jnp.ndim(bound) > 0
     bound = jnp.broadcast_to(jnp.asarray(bound, dtype), count)
     bound = jnp.pad(bound, (0, queries.shape[0] - count))
     limit = scaled_power(bound, tree.scale, p)
@@ -72,7 +74,7 @@ def nearest(
 
     if k <= AT_ONCE:
         distances, rows = _search(tree, inputs, k=k, p=p, interpret=interpret)
-    elif fits(tree):
+    elif fits(tree) and not for_each:
         distances, rows = _search_by_radius(tree, inputs, k=k, p=p, interpret=interpret)
     else:
         distances, rows = _search_in_passes(

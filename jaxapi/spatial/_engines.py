@@ -68,9 +68,12 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
     if pieces > 1:
         size = -(-q // pieces)
         settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype}
-        bound = jnp.broadcast_to(bound, q)
         slices = [slice(start, start + size) for start in range(0, q, size)]
-        parts = [nearest(tree, x[part], bound[part], eps, lengths, **settings) for part in slices]
+        bounds = [bound[part] if jnp.ndim(bound) else bound for part in slices]
+        parts = [
+            nearest(tree, x[part], bound, eps, lengths, **settings)
+            for part, bound in zip(slices, bounds, strict=True)
+        ]
         return tuple(jnp.concatenate(side) for side in zip(*parts, strict=True))
     tree = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, tree)
     x = x.astype(dtype)

@@ -134,6 +134,16 @@ def test_many_equally_far_points_are_found_in_passes():
     assert_exact(points, queries, query(points, queries, k=40), 40)
 
 
+def test_a_bound_for_each_query():
+    points, queries = uniform(POINTS, 3, 34), uniform(QUERIES, 3, 35)
+    bound = np.where(np.arange(QUERIES) % 3 == 0, 0.4, 0).astype(np.float32)
+    distances, rows = query(points, queries, k=40, bound=bound)
+    everything, their_rows = query(points, queries, k=40)
+    near = everything < bound[:, None]
+    np.testing.assert_array_equal(distances, np.where(near, everything, np.inf))
+    np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
+
+
 def test_many_neighbours_come_in_blocks(monkeypatch):
     points, queries = grid(POINTS, 3, 32), grid(QUERIES, 3, 33)
     monkeypatch.setattr(_engine_gpu, "CANDIDATES", 1000)
