@@ -70,11 +70,10 @@ off `argmax` and `argmin` (with JAX 0.10 also `max` and `min`) of 64-bit arrays 
 work.
 """
 
-BY_THE_DRAW = """On the CPU with x64 off nine more ids failed in some of these runs, by the values drawn;
-later runs skipped those known by then. In eight of the nine a line of the suite hands an operator of
-`jax.Array` a Python int beyond int32, as it can in every test with such a line: `nox -s conformance` now runs
-them and excuses that failure alone (next section), which the runs on the H200 did. The ninth, `test_outer`,
-it skips.
+BY_THE_DRAW = """With x64 off nine more ids failed in some earlier runs, by the values drawn. In eight of the
+nine a line of the suite hands an operator of `jax.Array` a Python int beyond int32, as it can in every test
+with such a line: `nox -s conformance` runs them and excuses that failure alone (next section), which the
+table counts. The ninth, `test_outer`, it skips.
 """
 
 RULE = """With x64 off it takes the plugin tests/conformance/operator_overflow.py too. A failed test is an
