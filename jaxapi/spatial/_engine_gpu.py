@@ -70,18 +70,23 @@ def nearest(
     slack = jnp.asarray(1 + 8 * m * jnp.finfo(dtype).eps, dtype)
     looser = power(1 + jnp.asarray(eps, dtype), p)
     lengths = [] if box is None else [jnp.asarray(box, dtype) * tree.scale]
-    inputs = (queries, limits, homes, order, jnp.stack([slack, slack / looser, slack * looser]), *lengths)
+    factors = jnp.stack([slack, slack / looser, slack * looser, tree.scale])
+    inputs = (queries, limits, homes, order, factors, *lengths)
 
     if k <= AT_ONCE:
-        distances, rows = _search(tree, inputs, k=k, p=p, interpret=interpret)
-    elif fits(tree) and not for_each:
+        return tuple(found[:count] for found in _search(tree, inputs, k=k, p=p, interpret=interpret))
+    if fits(tree) and not for_each:
         distances, rows = _search_by_radius(tree, inputs, k=k, p=p, interpret=interpret)
     else:
         distances, rows = _search_in_passes(
             tree, inputs, *_unsearched(limits, limits < 0, tree.n, k), k=k, p=p, interpret=interpret
         )
-    distances, rows = distances[:count], rows[:count]
-    return jnp.where(rows < tree.n, root(distances, p) / tree.scale, jnp.inf), rows
+    return _in_units(distances[:count], rows[:count], tree.n, tree.scale, p), rows[:count]
+
+
+def _in_units(distances, rows, n, scale, p):
+    """Return distances in the user's units, of power distances."""
+    return jnp.where(rows < n, root(distances, p) / scale, jnp.asarray(jnp.inf, distances.dtype))
 
 
 def _search_by_radius(tree, inputs, *, k, p, interpret):
@@ -125,7 +130,10 @@ def _unsearched(limits, done, n, k: int):
 
 
 def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
-    """Run the kernel; with `found`, results that are complete up to column `first`, go on from there."""
+    """Run the kernel and return distances and rows (q, k).
+
+    Or go on with power distances and rows that are `found` up to column `first`.
+    """
     count, m = inputs[0].shape
     leaf_size, levels = tree.leaf_size, tree.levels
     slots = leaf_size << levels
@@ -140,7 +148,7 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         vectors, lengths = [queries[own, a] for a in range(m)], [periods[a] for a in range(m)]
         space = Space(points, slot_rows, lower, upper, vectors, lengths, p, leaf_size, levels)
         missing, wanted = numbers[0], numbers[1]
-        slack, reach, looser = (factors[i] for i in range(3))
+        slack, reach, looser, scale = (factors[i] for i in range(4))
         start, floor = np.int32(0), None
         if found:
             start = numbers[2]
@@ -160,7 +168,10 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         home = homes[pl.program_id(0) * LANES + LANES // 2]
         end = visitor.needs_end
         state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take, end), home, end)
-        for out, tile in zip((distances_out, rows_out), visitor.finish(state), strict=True):
+        distances, rows = visitor.finish(state)
+        if not found:
+            distances = _in_units(distances, rows, missing, scale, p)
+        for out, tile in (distances_out, distances), (rows_out, rows):
             column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
             here = column < np.int32(k)
             if found:

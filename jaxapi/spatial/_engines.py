@@ -77,18 +77,16 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
         return tuple(jnp.concatenate(side) for side in zip(*parts, strict=True))
     tree = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, tree)
     x = x.astype(dtype)
-    finite = jnp.isfinite(x).all(axis=1)[:, None]
-    x = jnp.where(finite, x, 0)
     if lengths is not None:
         x = into_box(x, lengths)
-    default = partial(_on(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p)
+    default = partial(_on_finite(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p)
     if x.shape[1] < BRUTE_FROM and gpu_engine():
         cuda = partial(_on(gpu_engine()), k=k, p=p)
         found = lax.platform_dependent(tree, x, bound, eps, lengths, cuda=cuda, default=default)
     else:
         found = default(tree, x, bound, eps, lengths)
     distances, rows = found
-    return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n).astype(index_dtype)
+    return distances, rows.astype(index_dtype)
 
 
 def _on(engine):
@@ -96,6 +94,18 @@ def _on(engine):
 
     def nearest(tree, x, bound, eps, lengths, *, k, p):
         return engine.nearest(tree, x, k=k, p=p, bound=bound, eps=eps, box=lengths)
+
+    return nearest
+
+
+def _on_finite(engine):
+    """Return the same of an engine that expects finite queries; others have no neighbours."""
+    search = _on(engine)
+
+    def nearest(tree, x, *arrays, k, p):
+        finite = jnp.isfinite(x).all(axis=1)[:, None]
+        distances, rows = search(tree, jnp.where(finite, x, 0), *arrays, k=k, p=p)
+        return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
 
     return nearest
 

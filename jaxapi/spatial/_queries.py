@@ -140,8 +140,9 @@ def structure(data) -> tuple[Tree, Array]:
         return _build(points, np.int32(n)), finite
     with width(data.dtype):
         points, finite = _padded(data, rows=rows)
+        tree = _build(points, np.int32(n))
         finite.copy_to_host_async()
-        return _build(points, np.int32(n)), finite
+        return tree, finite
 
 
 _build = jax.jit(_engines.build)
@@ -172,7 +173,6 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
             x = np.pad(x, ((0, rows - q), (0, 0)))
         else:
             x, finite = _padded(x, rows=rows)
-            finite.copy_to_host_async()
         distances, found = _compiled(
             tree,
             x,
@@ -185,6 +185,8 @@ def on_device(tree: Tree, data, x, batch, asked: Asked):
             index_dtype=rows_dtype,
             columns=asked.pick(n),
         )
+        if isinstance(finite, jax.Array):
+            finite.copy_to_host_async()  # only now, since asking takes long enough to delay the search
         if distances.shape != batch + asked.inner:
             distances, found = _trimmed(distances, found, shape=batch + asked.inner)
     if not finite:
