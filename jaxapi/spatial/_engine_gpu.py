@@ -163,7 +163,7 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
                 needed &= space.reaches(group) * slack >= floor[0][None, :]
             return children & lane_bits(needed), state
 
-        bound = home_bound(space, homes[lanes], wanted, groups=not found and k <= leaf_size) * looser
+        bound = home_bound(space, homes[lanes], wanted) * looser
         bound = jnp.minimum(limits[own], bound)
         home = homes[pl.program_id(0) * LANES + LANES // 2]
         end = visitor.needs_end

@@ -10,33 +10,36 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._gpu_walk import LANES, ONE, ZERO, Space, any_lane, lane_bits
+from ._gpu_walk import FOUR, LANES, ONE, ZERO, Space, any_lane, lane_bits
 
 __all__ = ["Nearest", "NearestOne", "home_bound"]
 
 PENDING = 8  # candidates that a lane holds back before it merges them into its list
 
 
-def home_bound(space: Space, homes, k, groups: bool):
+def home_bound(space: Space, homes, k):
     """Return a power distance within which each lane's query has `k` points, from those around its own leaf.
 
     Without it, a lane whose own leaf is far from the packet's would ask for everything in between. `k` is an
-    int32 scalar, at most the number of slots; `groups` tells that it is no more than a leaf has.
+    int32 scalar, at most the number of slots.
     """
     leaf = np.int32(space.leaf_size)
+    # The slots of the subtree around the leaf that has enough, a power of two of leaves, make k groups. Each
+    # group has a point within the greatest of their least distances. Up to four slots in a group pay.
+    enough = jnp.maximum(k, jnp.minimum(k * FOUR, np.int32(LANES)))
+    more = lax.div(enough - ONE, leaf)
+    leaves = jnp.where(more > ZERO, jnp.left_shift(ONE, np.int32(32) - lax.clz(more)), ONE)
+    leaves = jnp.minimum(leaves, np.int32(1 << space.levels))
+    first, members = (homes & -leaves) * leaf, lax.div(leaves * leaf, k)
     none = jnp.zeros((LANES,), space.queries[0].dtype)
 
-    def farthest(first):
-        return lax.fori_loop(ZERO, k, lambda i, far: jnp.maximum(far, space.own_distances(first + i)), none)
+    def farther(i, far):
+        def nearer(j, near):
+            return jnp.minimum(near, space.own_distances(first + i + j * k))
 
-    if groups:  # of the groups of k slots in the leaf, the nearest
-        start = homes * leaf
-        near = lambda i, best: jnp.minimum(best, farthest(start + i * k))  # noqa: E731
-        return lax.fori_loop(ZERO, lax.div(leaf, k), near, none + jnp.inf)
-    # The first k slots of the subtree around the leaf that has so many: of a power of two of leaves
-    more = lax.div(k - ONE, leaf)
-    leaves = jnp.where(more > ZERO, jnp.left_shift(ONE, np.int32(32) - lax.clz(more)), ONE)
-    return farthest((homes & -leaves) * leaf)
+        return jnp.maximum(far, lax.fori_loop(ZERO, members, nearer, none + jnp.inf))
+
+    return lax.fori_loop(ZERO, k, farther, none)
 
 
 class NearestOne:
@@ -101,12 +104,12 @@ class Nearest:
 
     def take(self, state, slot, distances, end):
         """Take a chunk of slots; at the end only merge the candidates."""
-        near = (distances <= self.limit(state)[None, :]) & ~end
-        if self.floor is not None:
-            near &= distances >= self.floor[0][None, :]
-        wanted = lane_bits(near)
 
         def add(state):
+            near = (distances <= self.limit(state)[None, :]) & ~end
+            if self.floor is not None:
+                near &= distances >= self.floor[0][None, :]
+            wanted = lane_bits(near)
             new = jnp.sum(near.astype(jnp.int32), axis=0, dtype=jnp.int32)
             full = any_lane(state[2] + new > np.int32(PENDING)) | end
             best, candidates, count = lax.cond(full, self.merge, lambda s: s, state)
@@ -118,7 +121,8 @@ class Nearest:
                 candidates, count = lax.cond(here, push, lambda *s: s, candidates, count)
             return best, candidates, count
 
-        return lax.cond((wanted != ZERO) | end, add, lambda s: s, state)
+        nearest = jnp.min(distances, axis=0)
+        return lax.cond(any_lane(nearest <= self.limit(state)) | end, add, lambda s: s, state)
 
     def _push(self, candidates, count, item, limit):
         """Push a candidate in front, in the lanes that want it."""
