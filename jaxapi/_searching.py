@@ -5,10 +5,12 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.numpy import count_nonzero, nonzero, where
 
+from ._interop import as_array
 from ._typing import Array, ArrayLike
-from ._x64 import needs_64_bits, scalar_like
+from ._x64 import scalar_like, wide_with_x64_off
 
 __all__ = [
     "argmax",
@@ -47,7 +49,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
     Notes
     -----
-    The same under `jax.vmap` and `jax.jit`, but with x64 off 64-bit arrays work only outside `jax.jit`.
+    The same under `jax.vmap` and `jax.jit`.
 
     References
     ----------
@@ -58,16 +60,15 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    if needs_64_bits(x):
-        with jax.enable_x64(True):
-            return _argmax(x, axis, keepdims, "int32")
-    return _argmax(x, axis, keepdims)
+    return _argmax(x if isinstance(x, jax.Array) else as_array(x), axis, keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
-def _argmax(x, axis, keepdims, dtype=int):
-    _check_axis(axis, jnp.ndim(x))
-    return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(dtype)
+@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+def _argmax(x, axis, keepdims):
+    _check_axis(axis, x.ndim)
+    if wide_with_x64_off(x) and x.dtype.kind != "c":
+        return _first(x, axis, keepdims, lax.reduce_max)
+    return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(int)
 
 
 def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -97,7 +98,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
     Notes
     -----
-    The same under `jax.vmap` and `jax.jit`, but with x64 off 64-bit arrays work only outside `jax.jit`.
+    The same under `jax.vmap` and `jax.jit`.
 
     References
     ----------
@@ -108,16 +109,22 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    if needs_64_bits(x):
-        with jax.enable_x64(True):
-            return _argmin(x, axis, keepdims, "int32")
-    return _argmin(x, axis, keepdims)
+    return _argmin(x if isinstance(x, jax.Array) else as_array(x), axis, keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
-def _argmin(x, axis, keepdims, dtype=int):
-    _check_axis(axis, jnp.ndim(x))
-    return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(dtype)
+@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+def _argmin(x, axis, keepdims):
+    _check_axis(axis, x.ndim)
+    if wide_with_x64_off(x) and x.dtype.kind != "c":
+        return _first(x, axis, keepdims, lax.reduce_min)
+    return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(int)
+
+
+def _first(x, axis, keepdims, reduce):
+    """Return the index of the first extreme element, or NaN, of an array for which JAX has no such search."""
+    axes = tuple(range(x.ndim)) if axis is None else (axis % x.ndim,)
+    extreme = lax.expand_dims(reduce(x, axes), axes)
+    return jnp.argmax((x == extreme) | (x != x), axis=axis, keepdims=keepdims)
 
 
 def _check_axis(axis: int | None, ndim: int) -> None:

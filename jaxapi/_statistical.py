@@ -6,10 +6,13 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.numpy import cumulative_sum, mean, prod, std, sum, var
+from numpy.lib.array_utils import normalize_axis_tuple
 
+from ._interop import as_array
 from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import needs_64_bits
+from ._x64 import needs_64_bits, wide_with_x64_off
 
 __all__ = [
     "cumulative_prod",
@@ -143,16 +146,20 @@ def max(
     """
     if type(axis) is list:
         axis = tuple(axis)
+    if not isinstance(x, jax.Array):
+        x = as_array(x)
+    if initial is None and where is None:
+        return _max(x, axis, keepdims)
     if needs_64_bits(x):
         with jax.enable_x64(True):
             return _max(x, axis, keepdims, initial, where)
-    if initial is None and where is None:
-        return _max(x, axis, keepdims)
     return _max(x, axis, keepdims, initial, where)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _max(x, axis, keepdims, initial=None, where=None):
+    if initial is None and where is None and wide_with_x64_off(x) and x.dtype.kind in "iu":
+        return _reduced(x, axis, keepdims, lax.reduce_max)  # with JAX 0.10 the other raises
     return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -207,14 +214,26 @@ def min(
     """
     if type(axis) is list:
         axis = tuple(axis)
+    if not isinstance(x, jax.Array):
+        x = as_array(x)
+    if initial is None and where is None:
+        return _min(x, axis, keepdims)
     if needs_64_bits(x):
         with jax.enable_x64(True):
             return _min(x, axis, keepdims, initial, where)
-    if initial is None and where is None:
-        return _min(x, axis, keepdims)
     return _min(x, axis, keepdims, initial, where)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _min(x, axis, keepdims, initial=None, where=None):
+    if initial is None and where is None and wide_with_x64_off(x) and x.dtype.kind in "iu":
+        return _reduced(x, axis, keepdims, lax.reduce_min)  # with JAX 0.10 the other raises
     return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+
+
+def _reduced(x, axis, keepdims, reduce):
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    if 0 in (x.shape[axis] for axis in axes):
+        raise ValueError("zero-size array to a reduction that has no identity: pass initial")
+    reduced = reduce(x, axes)
+    return lax.expand_dims(reduced, axes) if keepdims else reduced

@@ -12,7 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["WIDE", "honour_explicit_dtypes", "needs_64_bits", "promotes_to_64_bits", "scalar_like"]
+__all__ = [
+    "WIDE",
+    "honour_explicit_dtypes",
+    "needs_64_bits",
+    "promotes_to_64_bits",
+    "scalar_like",
+    "wide_with_x64_off",
+]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _KINDS = {int: "iuf", float: "f"}
@@ -32,6 +39,11 @@ def needs_64_bits(x) -> bool:
     A traced array does not count: the mode cannot change in the middle of a compiled function.
     """
     return getattr(x, "dtype", None) in WIDE and _can_widen(x)
+
+
+def wide_with_x64_off(x) -> bool:
+    """Say the same of a traced array, for code that does without what JAX cannot do with it."""
+    return x.dtype in WIDE and not jax.config.jax_enable_x64
 
 
 def promotes_to_64_bits(x1, x2) -> bool:

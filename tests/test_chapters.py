@@ -83,9 +83,19 @@ class TestExtremes:
             [0.1, 1e300, -1e300],
         ):
             x = np.asarray(x)
-            out = getattr(xp, name)(xp.asarray(x))
-            assert out.dtype == (default_int() if name.startswith("arg") else x.dtype)
-            assert out.item() == getattr(np, name)(x)
+            for function in (getattr(xp, name), jax.jit(getattr(xp, name))):
+                out = function(xp.asarray(x))
+                assert out.dtype == (default_int() if name.startswith("arg") else x.dtype)
+                assert out.item() == getattr(np, name)(x)
+            assert getattr(xp, name)(x).item() == getattr(np, name)(x)
+            columns = np.stack([x, x[::-1]])
+            each = jax.vmap(getattr(xp, name))(xp.asarray(columns))
+            np.testing.assert_array_equal(np.asarray(each), getattr(np, name)(columns, axis=1))
+
+    @pytest.mark.parametrize("name", ["argmax", "argmin"])
+    def test_the_first_nan_or_zero_counts(self, name, x64):
+        for x in ([1.0, np.nan, 7.0, np.nan, 0.0], [0.0, -0.0, 0.0], [-0.0, 0.0]):
+            assert getattr(xp, name)(xp.asarray(np.asarray(x))).item() == getattr(np, name)(x)
 
     @pytest.mark.parametrize("name", ["max", "min"])
     def test_initial_and_where(self, name):
@@ -96,8 +106,9 @@ class TestExtremes:
 
     def test_errors(self):
         for name in ("max", "min", "argmax", "argmin"):
-            with pytest.raises(ValueError, match=r"zero-size|empty"):
-                getattr(xp, name)(xp.zeros(0))
+            for empty in (xp.zeros(0), xp.asarray(np.zeros(0)), xp.asarray(np.zeros(0, int))):
+                with pytest.raises(ValueError, match=r"zero-size|empty"):
+                    getattr(xp, name)(empty)
             with pytest.raises(ValueError, match="out of bounds"):
                 getattr(xp, name)(xp.zeros(2), axis=1)
 
