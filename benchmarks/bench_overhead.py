@@ -34,9 +34,11 @@ def calls():
     yield row("astype", x, args=("int32",))
     yield row("argmax", x)
     yield row("argmin", x)
-    # With x64 off these open a 64-bit context, and jax.numpy raises; the plain call beside them is float32's.
+    # The plain call beside these is float32's, as jax.numpy may raise with x64 off.
     yield row("argmin", wide, label="argmin, float64", plain_arrays=(x,))
     yield row("max", wide, label="max, float64", plain_arrays=(x,))
+    yield row("vecdot", wide, wide, label="vecdot, float64", plain_arrays=(x, x))
+    yield row("ihfft", wide, module="fft", label="ihfft, float64", plain_arrays=(x,))
     yield row("searchsorted", x, y)
     yield row("isin", i, i)
     yield row("all", flags)
@@ -50,6 +52,8 @@ def calls():
     yield row("meshgrid", x, y)
     for name in ("cholesky", "det", "inv", "qr", "svdvals", "matrix_rank", "pinv", "slogdet", "matrix_norm"):
         yield row(name, square, module="linalg")
+    for name in ("matmul", "tensordot", "vecdot"):
+        yield row(name, square, square)
     yield row("solve", square, square, module="linalg")
     yield row("outer", x, y, module="linalg")
     yield row("cross", x[:3], y[:3], module="linalg")

@@ -49,11 +49,11 @@ def wide_with_x64_off(x) -> bool:
 def promotes_to_64_bits(x1, x2) -> bool:
     """Say whether x64 mode is off and the arrays promote to a 64-bit dtype by the standard's table.
 
-    So do arrays of which one is 64 bits wide, and uint32 with a signed integer. As with `needs_64_bits`,
-    traced arrays do not count.
+    So do arrays of which one is 64 bits wide, and uint32 with a signed integer; arrays of one dtype need no
+    promotion. As with `needs_64_bits`, traced arrays do not count.
     """
     dtype1, dtype2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-    if dtype1 is dtype2 and dtype1 not in WIDE:
+    if dtype1 is dtype2:
         return False
     if dtype1 in WIDE or dtype2 in WIDE:
         return _can_widen(x1) and _can_widen(x2)

@@ -20,8 +20,8 @@ from jax.numpy.fft import (
     rfftn,
 )
 
+from ._interop import as_array
 from ._typing import Array, ArrayLike
-from ._x64 import needs_64_bits
 
 __all__ = [
     "fft",
@@ -68,8 +68,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
     Notes
     -----
-    The same under `jax.vmap` and `jax.jit` (inside which, with x64 off, JAX's precision holds);
-    differentiable.
+    The same under `jax.vmap` and `jax.jit`; differentiable.
 
     References
     ----------
@@ -80,9 +79,8 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     >>> print(abs(ihfft(jnp.ones(4))))
     [1. 0. 0.]
     """
-    if needs_64_bits(x):
-        with jax.enable_x64(True):
-            return _ihfft(x, n, axis, norm)
+    if not isinstance(x, jax.Array):
+        x = as_array(x)
     return _ihfft(x, n, axis, norm)
 
 

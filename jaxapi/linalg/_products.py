@@ -64,11 +64,11 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> xp.matmul([[1, 2], [3, 4]], [10, 1]).tolist()
     [12, 34]
     """
-    if not isinstance(x1, jax.Array):
+    if not isinstance(x1, Array):
         x1 = as_array(x1)
-    if not isinstance(x2, jax.Array):
+    if not isinstance(x2, Array):
         x2 = as_array(x2)
-    if promotes_to_64_bits(x1, x2):
+    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
         with jax.enable_x64(True):
             return _matmul(x1, x2)
     return _matmul(x1, x2)
@@ -157,14 +157,16 @@ def tensordot(
     >>> xp.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=2).item()
     5
     """
-    if not isinstance(x1, jax.Array):
+    if not isinstance(x1, Array):
         x1 = as_array(x1)
-    if not isinstance(x2, jax.Array):
+    if not isinstance(x2, Array):
         x2 = as_array(x2)
-    if promotes_to_64_bits(x1, x2):
+    if type(axes) is not int:
+        axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # which can be hashed
+    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
         with jax.enable_x64(True):
-            return _tensordot(x1, x2, *_contracted_axes(axes, x1.ndim, x2.ndim))
-    return _tensordot(x1, x2, *_contracted_axes(axes, x1.ndim, x2.ndim))
+            return _tensordot(x1, x2, axes)
+    return _tensordot(x1, x2, axes)
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
@@ -212,11 +214,11 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> xp.vecdot([3.0, 4.0], [[1.0, 0.0], [0.0, 1.0]]).tolist()
     [3.0, 4.0]
     """
-    if not isinstance(x1, jax.Array):
+    if not isinstance(x1, Array):
         x1 = as_array(x1)
-    if not isinstance(x2, jax.Array):
+    if not isinstance(x2, Array):
         x2 = as_array(x2)
-    if promotes_to_64_bits(x1, x2):
+    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
         with jax.enable_x64(True):
             return _vecdot(x1, x2, operator.index(axis))
     return _vecdot(x1, x2, operator.index(axis))
@@ -236,8 +238,9 @@ def _matrix_transpose(x: Array) -> Array:
     return jnp.swapaxes(x, -1, -2)
 
 
-@partial(jax.jit, static_argnums=(2, 3))
-def _tensordot(x1: Array, x2: Array, axes1: tuple[int, ...], axes2: tuple[int, ...]) -> Array:
+@partial(jax.jit, static_argnums=2)
+def _tensordot(x1: Array, x2: Array, axes) -> Array:
+    axes1, axes2 = _contracted_axes(axes, x1.ndim, x2.ndim) if type(axes) is int else axes
     sizes1, sizes2 = ([x.shape[a] for a in axes] for x, axes in ((x1, axes1), (x2, axes2)))
     if sizes1 != sizes2:
         raise ValueError(
