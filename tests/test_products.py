@@ -140,6 +140,29 @@ def test_64_bit_operands_stay_64_bit(dtype, x64):
         assert got.item() == want
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
+def test_64_bit_operands_stay_64_bit_inside_of_jit(dtype, x64):
+    rng = np.random.default_rng(0)
+    x, y = (xp.asarray((rng.random((3, 3)) * 2.0**40).astype(dtype)) for _ in range(2))
+    calls = [
+        (xp.matmul, np.matmul),
+        (xp.tensordot, np.tensordot),
+        (xp.vecdot, np.vecdot),
+        (xp.linalg.cross, np.linalg.cross),
+        (lambda x, y: xp.linalg.outer(x[0], y[0]), lambda x, y: np.linalg.outer(x[0], y[0])),
+    ]
+    if dtype != "complex128":
+        calls.append((xp.isin, np.isin))
+    if dtype == "float64":
+        calls.append((lambda x, y: xp.fft.ihfft(x), lambda x, y: np.fft.ihfft(x)))
+    for ours, numpys in calls:
+        expected = numpys(np.asarray(x), np.asarray(y))
+        largest = abs(expected).max()
+        for out in (ours(x, y), jax.jit(ours)(x, y)):
+            assert out.dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-14, atol=1e-14 * largest)
+
+
 def test_promotion(x64):
     assert xp.vecdot(np.int64([1]), np.uint64([1])).dtype == np.float64
     assert xp.vecdot(np.int8([1]), np.int16([1])).dtype == np.int16
