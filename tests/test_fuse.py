@@ -2,7 +2,6 @@
 
 import array
 import copy
-import enum
 import functools
 import inspect
 import pickle
@@ -78,123 +77,6 @@ class TestScalars:
         mask = np.array([True, False])
         f = fuse(lambda mask, x: xp.where(mask[:, xp.newaxis], inf, x))
         same(f(mask, X), np.where(mask[:, None], np.float32(inf), X))
-
-
-INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64]
-
-
-class TestPythonIntegers:
-    @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.__name__)
-    def test_bounds_are_numpys_and_nothing_compiles_again(self, dtype, x64):
-        traces = []
-
-        @fuse
-        def f(x, n):
-            traces.append(n)
-            return x + n
-
-        x = np.zeros(2, dtype)
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        for good in (1, high, low, high - 1):
-            same(f(x, good), x + dtype(good))
-        for bad in (high + 1, low - 1, 10**30):
-            with pytest.raises(OverflowError, match=f"Python integer {bad} out of bounds for {x.dtype}"):
-                f(x, bad)
-            with pytest.raises(OverflowError):
-                f(x, n=bad)
-        assert len(traces) == 2  # positional and by keyword
-
-    def test_first_call_with_a_bad_value(self):
-        f = fuse(lambda x, n: x + n)
-        for _ in range(2):
-            with pytest.raises(OverflowError, match="out of bounds for int8"):
-                f(np.zeros(2, np.int8), 128)
-        same(f(np.zeros(2, np.int16), 128), np.full(2, 128, np.int16))
-        with pytest.raises(OverflowError, match="out of bounds for int8"):
-            f(np.zeros(2, np.int8), 128)
-
-    @pytest.mark.parametrize(
-        "function",
-        [
-            lambda x, n: xp.where(x > 0, x, n),
-            lambda x, n: xp.clip(x, 0, n),
-            lambda x, n: jax.lax.cond(x[0] > 0, lambda: x + n, lambda: x),
-            lambda x, n: jax.lax.fori_loop(0, 2, lambda i, c: c * n, x),
-            lambda x, n: jax.lax.while_loop(lambda c: c[0] > n, lambda c: c - 1, x),
-            lambda x, n: jax.lax.scan(lambda c, _: (c + n, None), x, length=2)[0],
-            lambda x, n: jax.jit(lambda y, m: y - m)(x, n),
-            lambda x, n: fuse(lambda y, m: y - m)(x, n),
-            lambda x, n: x + xp.asarray(n, dtype=xp.int8),
-        ],
-        ids=["where", "clip", "cond", "fori", "while", "scan", "jit", "fuse", "asarray"],
-    )
-    def test_wherever_the_dtype_is_met(self, function):
-        f = fuse(function)
-        x = np.ones(2, np.int8)
-        assert f(x, 1).dtype == np.int8
-        with pytest.raises(OverflowError, match="Python integer 300 out of bounds for int8"):
-            f(x, 300)
-
-    def test_large_ints_meet_floats_as_in_numpy(self):
-        f = fuse(lambda x, n: x * n)
-        for n in (2**31, 2**40, -(2**70)):
-            same(f(X, n), X * np.float32(n))
-        same(f(X.astype(np.float64), 2**1000), X.astype(np.float64) * 2.0**1000)
-
-    def test_a_default_integer_that_is_too_large(self):
-        with pytest.raises(OverflowError, match="Python integer 1180591620717411303424 out of bounds"):
-            fuse(lambda x, n: x[0] + xp.sin(n + 1))(X, 2**70)
-
-    def test_the_first_call_runs_once(self):
-        runs = []
-        f = fuse(lambda x, n: jax.debug.callback(lambda: runs.append(1)) or x + n)
-        jax.block_until_ready(f(X.astype(np.int8), 100))
-        jax.effects_barrier()
-        assert len(runs) == 1
-
-    def test_unused_and_in_containers(self):
-        same(fuse(lambda x, n: x + 1)(X, 2**80), X + 1)
-        f = fuse(lambda x, p: x + p["n"])
-        same(f(np.zeros(2, np.int8), {"n": 127}), np.full(2, 127, np.int8))
-        with pytest.raises(OverflowError, match="out of bounds for int8"):
-            f(np.zeros(2, np.int8), {"n": 128})
-
-    def test_int_enum(self):
-        class Color(enum.IntEnum):
-            RED = 300
-
-        f = fuse(lambda x, n: x + n)
-        same(f(np.zeros(2, np.int16), Color.RED), np.full(2, 300, np.int16))
-        with pytest.raises(OverflowError):
-            f(np.zeros(2, np.int8), Color.RED)
-
-    def test_threads(self):
-        f = fuse(lambda x, n: x + n)
-        failures = []
-
-        def work(seed):
-            dtype = [np.int8, np.int16, np.uint8, np.int32][seed % 4]
-            try:
-                for shape in range(1, 4):
-                    x = jnp.zeros(shape, dtype)
-                    for n in (200, 100, 70_000, -1):
-                        fits = np.iinfo(dtype).min <= n <= np.iinfo(dtype).max
-                        try:
-                            result = f(x, n)
-                        except OverflowError:
-                            assert not fits
-                        else:
-                            assert fits
-                            assert (np.asarray(result) == n).all()
-            except Exception as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(12)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures
 
 
 class TestArguments:
