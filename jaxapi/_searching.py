@@ -67,7 +67,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 def _argmax(x, axis, keepdims):
     _check_axis(axis, x.ndim)
     if wide_with_x64_off(x) and x.dtype.kind != "c":
-        return _first(x, axis, keepdims, lax.reduce_max)
+        x = _is_extreme(x, axis, lax.reduce_max)
     return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(int)
 
 
@@ -116,15 +116,14 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 def _argmin(x, axis, keepdims):
     _check_axis(axis, x.ndim)
     if wide_with_x64_off(x) and x.dtype.kind != "c":
-        return _first(x, axis, keepdims, lax.reduce_min)
+        x = ~_is_extreme(x, axis, lax.reduce_min)
     return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(int)
 
 
-def _first(x, axis, keepdims, reduce):
-    """Return the index of the first extreme element, or NaN, of an array for which JAX has no such search."""
+def _is_extreme(x, axis, reduce):
+    """Say which elements are the extreme ones, or NaN: JAX searches flags where it cannot search `x`."""
     axes = tuple(range(x.ndim)) if axis is None else (axis % x.ndim,)
-    extreme = lax.expand_dims(reduce(x, axes), axes)
-    return jnp.argmax((x == extreme) | (x != x), axis=axis, keepdims=keepdims)
+    return (x == lax.expand_dims(reduce(x, axes), axes)) | (x != x)
 
 
 def _check_axis(axis: int | None, ndim: int) -> None:

@@ -133,7 +133,8 @@ def max(
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`; differentiable (equal maxima share the derivative).
+    The same under `jax.jit` and `jax.vmap`, but inside of jit with x64 off JAX 0.10 takes no ``initial`` with
+    64-bit integers (`TypeError`). Differentiable (equal maxima share the derivative).
 
     References
     ----------
@@ -201,7 +202,8 @@ def min(
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`; differentiable (equal minima share the derivative).
+    The same under `jax.jit` and `jax.vmap`, but inside of jit with x64 off JAX 0.10 takes no ``initial`` with
+    64-bit integers (`TypeError`). Differentiable (equal minima share the derivative).
 
     References
     ----------
@@ -232,6 +234,7 @@ def _min(x, axis, keepdims, initial=None, where=None):
 
 
 def _reduced(x, axis, keepdims, reduce):
+    """Reduce without an initial value, which an array with an element needs none of."""
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     if 0 in (x.shape[axis] for axis in axes):
         raise ValueError("zero-size array to a reduction that has no identity: pass initial")

@@ -42,7 +42,7 @@ def needs_64_bits(x) -> bool:
 
 
 def wide_with_x64_off(x) -> bool:
-    """Say the same of a traced array, for code that does without what JAX cannot do with it."""
+    """Say whether x64 mode is off and ``x``, traced or not, 64 bits wide: JAX then lacks some operations."""
     return x.dtype in WIDE and not jax.config.jax_enable_x64
 
 

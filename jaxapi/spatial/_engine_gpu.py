@@ -132,7 +132,7 @@ def _unsearched(limits, done, n, k: int):
 def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
     """Run the kernel and return distances and rows (q, k).
 
-    Or go on with power distances and rows that are `found` up to column `first`.
+    With `found`, power distances and rows that are complete up to column `first`, return these and the next.
     """
     count, m = inputs[0].shape
     leaf_size, levels = tree.leaf_size, tree.levels
