@@ -65,8 +65,7 @@ full float32 unless `jax_default_matmul_precision` is set. `x // y` and `x % y` 
 cases; `xp.floor_divide` and `xp.remainder` have them.
 """
 
-ADVICE = """With `JAX_ENABLE_X64=1` none of this happens: set it for 64-bit work. Inside `jax.jit` with x64
-off JAX 0.10 takes no `initial` in `max` and `min` of 64-bit integers.
+ADVICE = """With `JAX_ENABLE_X64=1` none of this happens: set it for 64-bit work.
 """
 
 BY_THE_DRAW = """With x64 off nine more ids failed in some earlier runs, by the values drawn. In eight of the

@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
 
+from ._dtypes import result_type
+from ._interop import as_array
 from ._typing import Array, ArrayLike
-from ._x64 import promotes_to_64_bits, scalar_like
+from ._x64 import scalar_like, x64_mode_for
 
 __all__ = [
     "isin",
@@ -59,15 +61,18 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
         x1 = scalar_like(x1, x2)
     if type(x2) is int:
         x2 = scalar_like(x2, x1)
-    if promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _isin(x1, x2, invert)
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
     return _isin(x1, x2, invert)
 
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
-    x1, x2 = jnp.asarray(x1), jnp.asarray(x2).ravel()
+    with x64_mode_for(result_type(x1, x2)):
+        return _is_among(x1, x2.ravel(), invert)
+
+
+def _is_among(x1, x2, invert):
     signed1, signed2 = (jnp.issubdtype(x.dtype, jnp.signedinteger) for x in (x1, x2))
     unsigned1, unsigned2 = (jnp.issubdtype(x.dtype, jnp.unsignedinteger) for x in (x1, x2))
     if not x2.size or not ((signed1 and unsigned2) or (unsigned1 and signed2)):

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.numpy import cumulative_sum, mean, prod, std, sum, var
-from numpy.lib.array_utils import normalize_axis_tuple
 
+from ._dtype_rules import refuse_complex
 from ._interop import as_array
 from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import needs_64_bits, wide_with_x64_off
+from ._x64 import scalar_like, x64_mode_for
 
 __all__ = [
     "cumulative_prod",
@@ -130,11 +129,14 @@ def max(
     ------
     ValueError
         If there is no element and no ``initial``, or an axis is out of range.
+    OverflowError
+        If ``initial`` is an integer that the dtype of ``x`` cannot hold.
+    TypeError
+        If ``initial`` is complex.
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`, but inside of jit with x64 off JAX 0.10 takes no ``initial`` with
-    64-bit integers (`TypeError`). Differentiable (equal maxima share the derivative).
+    The same under `jax.jit` and `jax.vmap`. Differentiable (equal maxima share the derivative).
 
     References
     ----------
@@ -151,17 +153,13 @@ def max(
         x = as_array(x)
     if initial is None and where is None:
         return _max(x, axis, keepdims)
-    if needs_64_bits(x):
-        with jax.enable_x64(True):
-            return _max(x, axis, keepdims, initial, where)
-    return _max(x, axis, keepdims, initial, where)
+    return _max(x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _max(x, axis, keepdims, initial=None, where=None):
-    if initial is None and where is None and wide_with_x64_off(x) and x.dtype.kind in "iu":
-        return _reduced(x, axis, keepdims, lax.reduce_max)  # with JAX 0.10 the other raises
-    return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    with x64_mode_for(x.dtype):
+        return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 
 def min(
@@ -199,11 +197,14 @@ def min(
     ------
     ValueError
         If there is no element and no ``initial``, or an axis is out of range.
+    OverflowError
+        If ``initial`` is an integer that the dtype of ``x`` cannot hold.
+    TypeError
+        If ``initial`` is complex.
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`, but inside of jit with x64 off JAX 0.10 takes no ``initial`` with
-    64-bit integers (`TypeError`). Differentiable (equal minima share the derivative).
+    The same under `jax.jit` and `jax.vmap`. Differentiable (equal minima share the derivative).
 
     References
     ----------
@@ -220,23 +221,20 @@ def min(
         x = as_array(x)
     if initial is None and where is None:
         return _min(x, axis, keepdims)
-    if needs_64_bits(x):
-        with jax.enable_x64(True):
-            return _min(x, axis, keepdims, initial, where)
-    return _min(x, axis, keepdims, initial, where)
+    return _min(x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _min(x, axis, keepdims, initial=None, where=None):
-    if initial is None and where is None and wide_with_x64_off(x) and x.dtype.kind in "iu":
-        return _reduced(x, axis, keepdims, lax.reduce_min)  # with JAX 0.10 the other raises
-    return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    with x64_mode_for(x.dtype):
+        return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 
-def _reduced(x, axis, keepdims, reduce):
-    """Reduce without an initial value, which an array with an element needs none of."""
-    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-    if 0 in (x.shape[axis] for axis in axes):
-        raise ValueError("zero-size array to a reduction that has no identity: pass initial")
-    reduced = reduce(x, axes)
-    return lax.expand_dims(reduced, axes) if keepdims else reduced
+def _initial_and_where(x, initial, where):
+    """Convert both to arrays, ``initial`` with the digits that the dtype of ``x`` can hold."""
+    if isinstance(initial, np.generic):
+        initial = initial.item()
+    if initial is not None:
+        initial = as_array(scalar_like(initial, x))
+        refuse_complex(initial.dtype, x.dtype)
+    return initial, None if where is None else as_array(where)

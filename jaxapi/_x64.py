@@ -15,16 +15,13 @@ import numpy as np
 __all__ = [
     "WIDE",
     "honour_explicit_dtypes",
-    "needs_64_bits",
-    "promotes_to_64_bits",
     "scalar_like",
     "wide_with_x64_off",
+    "x64_mode_for",
 ]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
 _KINDS = {int: "iuf", float: "f"}
-_UINT32 = np.dtype("uint32")
-_SIGNED = frozenset(np.dtype(name) for name in ("int8", "int16", "int32"))
 
 
 def honour_explicit_dtypes() -> None:
@@ -33,33 +30,18 @@ def honour_explicit_dtypes() -> None:
         jax.config.update("jax_explicit_x64_dtypes", "allow")
 
 
-def needs_64_bits(x) -> bool:
-    """Say whether x64 mode is off and ``x`` an array 64 bits wide.
+def x64_mode_for(dtype: np.dtype):
+    """Return a context in which JAX computes with the 64 bits of ``dtype``, if it has them.
 
-    A traced array does not count: the mode cannot change in the middle of a compiled function.
+    It may be opened in the middle of a compiled function, around operations that JAX lowers by their
+    operands' dtypes alone (its `argmax`, which makes constants of its own, is none of these).
     """
-    return getattr(x, "dtype", None) in WIDE and _can_widen(x)
+    return jax.enable_x64(dtype in WIDE or jax.config.jax_enable_x64)
 
 
 def wide_with_x64_off(x) -> bool:
     """Say whether x64 mode is off and ``x``, traced or not, 64 bits wide: JAX then lacks some operations."""
     return x.dtype in WIDE and not jax.config.jax_enable_x64
-
-
-def promotes_to_64_bits(x1, x2) -> bool:
-    """Say whether x64 mode is off and the arrays promote to a 64-bit dtype by the standard's table.
-
-    So do arrays of which one is 64 bits wide, and uint32 with a signed integer; arrays of one dtype need no
-    promotion. As with `needs_64_bits`, traced arrays do not count.
-    """
-    dtype1, dtype2 = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
-    if dtype1 is dtype2:
-        return False
-    if dtype1 in WIDE or dtype2 in WIDE:
-        return _can_widen(x1) and _can_widen(x2)
-    if (dtype1 == _UINT32 and dtype2 in _SIGNED) or (dtype1 in _SIGNED and dtype2 == _UINT32):
-        return _can_widen(x1) and _can_widen(x2)
-    return False
 
 
 def scalar_like(x, array):
@@ -77,7 +59,3 @@ def scalar_like(x, array):
         return host
     with jax.enable_x64(True):
         return jnp.asarray(host)
-
-
-def _can_widen(x) -> bool:
-    return not jax.config.jax_enable_x64 and not isinstance(x, jax.core.Tracer)

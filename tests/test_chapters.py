@@ -1,5 +1,6 @@
 """The other repaired functions, chapter by chapter, against NumPy over dtypes and shapes."""
 
+import functools
 import math
 
 import array_api_strict as strict
@@ -104,6 +105,35 @@ class TestExtremes:
         out = getattr(xp, name)(xp.asarray(x), **options)
         np.testing.assert_array_equal(np.asarray(out), getattr(np, name)(x, **{**options, "axis": 0}))
 
+    @pytest.mark.parametrize("name", ["max", "min"])
+    @pytest.mark.parametrize(
+        ("x", "initial"),
+        [
+            (np.array([0.01, 0.2]), 0.1),
+            (np.array([0.01, 0.2]), np.float64(0.1)),
+            (np.array([5, 2**60]), 2**40 + 1),
+            (np.array([5, 2**63], "uint64"), np.uint64(2**63 - 1)),
+            (np.array([5, 9], "int8"), 7),
+        ],
+    )
+    def test_initial_keeps_its_digits(self, name, x, initial, x64):
+        expected = getattr(np, name)(x[:1], initial=initial)
+        function = functools.partial(getattr(xp, name), initial=initial)
+        for out in (function(xp.asarray(x[:1])), jax.jit(function)(xp.asarray(x[:1]))):
+            assert out.dtype == x.dtype
+            assert out.item() == expected
+        for where in ([True, False], np.array([True, False])):
+            assert function(xp.asarray(x), where=where).item() == expected
+
+    @pytest.mark.parametrize("name", ["max", "min"])
+    def test_initial_out_of_range(self, name, x64):
+        x = xp.asarray([1, 2], dtype=xp.int32)
+        for initial in (2**40, np.int64(2**40)):
+            with pytest.raises(OverflowError, match="out of bounds for int32"):
+                getattr(xp, name)(x, initial=initial)
+        with pytest.raises(TypeError, match="complex"):
+            getattr(xp, name)(x, initial=1j)
+
     def test_errors(self):
         for name in ("max", "min", "argmax", "argmin"):
             for empty in (xp.zeros(0), xp.asarray(np.zeros(0)), xp.asarray(np.zeros(0, int))):
@@ -172,6 +202,17 @@ class TestIsin:
         assert xp.isin(3, x, invert=True).tolist() is False
         with pytest.raises(OverflowError):
             xp.isin(xp.asarray([1], dtype=xp.int8), 300)
+
+    def test_numpys_arrays_and_lists(self, x64):
+        x = np.array([2**40 + 1, 1])
+        assert xp.isin(x, np.array([1])).tolist() == [False, True]
+        assert xp.isin([1, 2, 3], [2, 5]).tolist() == [False, True, False]
+
+    def test_inside_of_jit(self, x64):
+        x, unsigned = xp.asarray([-1, 2**62 + 1], dtype=xp.int64), xp.asarray([2**62 + 1], dtype=xp.uint64)
+        assert jax.jit(xp.isin)(x, unsigned).tolist() == [False, True]
+        narrow = xp.asarray([2**32 - 1, 7], dtype=xp.uint32), xp.asarray([-1, 7], dtype=xp.int32)
+        assert jax.jit(xp.isin)(*narrow).tolist() == [False, True]
 
     def test_floats(self):
         x = xp.asarray([0.5, math.nan, 2.0])

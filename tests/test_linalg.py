@@ -1,5 +1,7 @@
 """linalg against NumPy: values, result types, errors, and the precision asked of the compiler."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -148,12 +150,39 @@ class TestVectors:
 
     @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "tensordot", "vecdot"])
     def test_mixed_signedness(self, name, x64):
-        x = np.array([2**32 - 1, 5, 7], "uint32")
-        y = np.array([-1, 2, 3], "int32")
         options = {"axes": 1} if name == "tensordot" else {}
-        out = getattr(xp.linalg, name)(xp.asarray(x), xp.asarray(y), **options)
-        wide = x.astype("int64"), y.astype("int64")
-        expected = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)(*wide)
+        ours = functools.partial(getattr(xp.linalg, name), **options)
+        numpys = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)
+        y = np.array([-1, 2, 3], "int32")
+        for unsigned, promoted in (("uint32", "int64"), ("uint64", "float64")):
+            x = np.array([2**32 - 1, 5, 7], unsigned)
+            expected = numpys(x.astype(promoted), y.astype(promoted))
+            for function in (ours, jax.jit(ours)):
+                out = function(xp.asarray(x), xp.asarray(y))
+                assert out.dtype == promoted
+                np.testing.assert_array_equal(np.asarray(out), expected)
+
+    @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "vecdot"])
+    def test_numpys_arrays_keep_64_bits(self, name, x64):
+        x = np.array([0.1, 0.2, 0.3])
+        out = getattr(xp.linalg, name)(x, x[::-1])
+        assert out.dtype == "float64"
+        expected = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)(x, x[::-1])
+        np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-15, atol=1e-17)
+
+    @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "tensordot", "vecdot"])
+    def test_64_bit_arrays_need_no_permission(self, name):
+        x, y = (xp.asarray(np.array(numbers)) for numbers in ([2**40, 5, 7], [3, 2, 1]))
+        y = xp.asarray(y, dtype=xp.int32)
+        options = {"axes": 1} if name == "tensordot" else {}
+        explicit = jax.config.jax_explicit_x64_dtypes
+        with jax.enable_x64(False):
+            jax.config.update("jax_explicit_x64_dtypes", "error")
+            try:
+                out = getattr(xp.linalg, name)(x, y, **options)
+            finally:
+                jax.config.update("jax_explicit_x64_dtypes", explicit)
+        expected = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)(np.asarray(x), np.asarray(y))
         assert out.dtype == "int64"
         np.testing.assert_array_equal(np.asarray(out), expected)
 

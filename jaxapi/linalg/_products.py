@@ -15,8 +15,8 @@ import numpy as np
 from jax import lax
 
 from .._interop import as_array
+from .._promotion import with_operands_promoted
 from .._typing import Array, ArrayLike
-from .._x64 import promotes_to_64_bits
 
 __all__ = [
     "matmul",
@@ -64,13 +64,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> xp.matmul([[1, 2], [3, 4]], [10, 1]).tolist()
     [12, 34]
     """
-    if not isinstance(x1, Array):
-        x1 = as_array(x1)
-    if not isinstance(x2, Array):
-        x2 = as_array(x2)
-    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _matmul(x1, x2)
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
     return _matmul(x1, x2)
 
 
@@ -157,15 +152,10 @@ def tensordot(
     >>> xp.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]], axes=2).item()
     5
     """
-    if not isinstance(x1, Array):
-        x1 = as_array(x1)
-    if not isinstance(x2, Array):
-        x2 = as_array(x2)
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
     if type(axes) is not int:
         axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # which can be hashed
-    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _tensordot(x1, x2, axes)
     return _tensordot(x1, x2, axes)
 
 
@@ -214,21 +204,18 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> xp.vecdot([3.0, 4.0], [[1.0, 0.0], [0.0, 1.0]]).tolist()
     [3.0, 4.0]
     """
-    if not isinstance(x1, Array):
-        x1 = as_array(x1)
-    if not isinstance(x2, Array):
-        x2 = as_array(x2)
-    if x1.dtype is not x2.dtype and promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _vecdot(x1, x2, operator.index(axis))
-    return _vecdot(x1, x2, operator.index(axis))
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
+    if type(axis) is not int:
+        axis = operator.index(axis)
+    return _vecdot(x1, x2, axis)
 
 
 @jax.jit
+@with_operands_promoted
 def _matmul(x1: Array, x2: Array) -> Array:
     _check_matmul(x1.shape, x2.shape)
-    x1, x2, settings = _operands(x1, x2)
-    return jnp.matmul(x1, x2, **settings).astype(x1.dtype)
+    return jnp.matmul(x1, x2, **_precise(x1.dtype)).astype(x1.dtype)
 
 
 @jax.jit
@@ -239,6 +226,7 @@ def _matrix_transpose(x: Array) -> Array:
 
 
 @partial(jax.jit, static_argnums=2)
+@with_operands_promoted
 def _tensordot(x1: Array, x2: Array, axes) -> Array:
     axes1, axes2 = _contracted_axes(axes, x1.ndim, x2.ndim) if type(axes) is int else axes
     sizes1, sizes2 = ([x.shape[a] for a in axes] for x, axes in ((x1, axes1), (x2, axes2)))
@@ -247,14 +235,13 @@ def _tensordot(x1: Array, x2: Array, axes) -> Array:
             f"shape-mismatch for sum: axes {axes1} of x1 with shape {x1.shape} have sizes {sizes1}, "
             f"axes {axes2} of x2 with shape {x2.shape} have sizes {sizes2}; they must be equal"
         )
-    x1, x2, settings = _operands(x1, x2)
-    return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **settings).astype(x1.dtype)
+    return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **_precise(x1.dtype)).astype(x1.dtype)
 
 
 @partial(jax.jit, static_argnums=2)
+@with_operands_promoted
 def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)
-    x1, x2, settings = _operands(x1, x2)
     x1, x2 = jnp.moveaxis(jnp.conj(x1), axis1, -1), jnp.moveaxis(x2, axis2, -1)
     # Letters for the broadcast axes, counted from the right; a size 1 that broadcasts is squeezed away, so
     # that the contraction reads the smaller operand as it is.
@@ -263,7 +250,7 @@ def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     x1, labels1 = _squeeze_broadcast(x1, rest)
     x2, labels2 = _squeeze_broadcast(x2, rest)
     out = [label for label in range(contracted) if label in labels1 or label in labels2]
-    dots = jnp.einsum(x1, [*labels1, contracted], x2, [*labels2, contracted], out, **settings)
+    dots = jnp.einsum(x1, [*labels1, contracted], x2, [*labels2, contracted], out, **_precise(x1.dtype))
     return dots.reshape(rest).astype(x1.dtype)
 
 
@@ -275,16 +262,14 @@ def _squeeze_broadcast(x: Array, rest: tuple[int, ...]) -> tuple[Array, list[int
     return x.reshape(shape), [first + i for i in kept]
 
 
-def _operands(x1: Array, x2: Array) -> tuple[Array, Array, dict]:
-    """Bring both operands to one dtype; how to contract them in it."""
-    dtype = jnp.result_type(x1, x2)
-    if dtype == jnp.float32 and all(jnp.issubdtype(x.dtype, jnp.integer) for x in (x1, x2)):
-        dtype = jnp.dtype("float64")  # uint64 with a signed integer, where x64 is off
-    half = dtype in (jnp.float16, jnp.bfloat16)
-    settings = {"preferred_element_type": jnp.dtype(jnp.float32) if half else dtype}
+def _precise(dtype: np.dtype) -> dict:
+    """Return the settings of a contraction in full precision."""
+    settings = {}
+    if dtype in (jnp.float16, jnp.bfloat16):
+        settings["preferred_element_type"] = jnp.dtype(jnp.float32)
     if jax.config.jax_default_matmul_precision is None:
         settings["precision"] = lax.Precision.HIGHEST
-    return x1.astype(dtype), x2.astype(dtype), settings
+    return settings
 
 
 def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -5,8 +5,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from .._interop import as_array
+from .._promotion import with_operands_promoted
 from .._typing import Array, ArrayLike
-from .._x64 import promotes_to_64_bits
 
 __all__ = ["cross", "outer"]
 
@@ -36,7 +37,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Notes
     -----
-    The same under `jax.vmap` and `jax.jit` (inside which JAX's own promotion holds); differentiable.
+    The same under `jax.vmap` and `jax.jit`; differentiable.
 
     References
     ----------
@@ -47,13 +48,13 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> print(cross(jnp.asarray([1, 0, 0]), jnp.asarray([0, 1, 0])))
     [0 0 1]
     """
-    if promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _cross(x1, x2, axis)
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
     return _cross(x1, x2, axis)
 
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)
+@with_operands_promoted
 def _cross(x1, x2, axis):
     return jnp.linalg.cross(x1, x2, axis=axis)
 
@@ -81,7 +82,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Notes
     -----
-    The same under `jax.vmap` and `jax.jit` (inside which JAX's own promotion holds); differentiable.
+    The same under `jax.vmap` and `jax.jit`; differentiable.
 
     References
     ----------
@@ -93,12 +94,12 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [[3 4]
      [6 8]]
     """
-    if promotes_to_64_bits(x1, x2):
-        with jax.enable_x64(True):
-            return _outer(x1, x2)
+    if type(x1) is not type(x2) or not isinstance(x1, Array):
+        x1, x2 = as_array(x1), as_array(x2)
     return _outer(x1, x2)
 
 
 @functools.partial(jax.jit, inline=True)
+@with_operands_promoted
 def _outer(x1, x2):
     return jnp.linalg.outer(x1, x2)
