@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._typing import Array, ArrayLike
+from ._householder import repaired_qr
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult
 from ._shapes import square
@@ -237,8 +238,9 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
     Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each matrix
-    is scaled by a power of two, so that the squares of its elements neither overflow nor vanish.
+    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each column is
+    scaled by a power of two, so that the squares of its elements neither overflow nor vanish; complex
+    matrices of which cuSOLVER makes NaN all the same are decomposed again, column by column.
 
     Parameters
     ----------
@@ -281,10 +283,13 @@ def _qr(x, mode):
     if not x.size or not jnp.issubdtype(x.dtype, jnp.inexact):
         return QRResult(*jnp.linalg.qr(x, mode=mode))
     parts = jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) if jnp.iscomplexobj(x) else jnp.abs(x)
-    largest = lax.stop_gradient(parts).max(axis=(-2, -1), keepdims=True)
+    largest = lax.stop_gradient(parts).max(axis=-2, keepdims=True)
     power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)  # of two
     power = jnp.where((power > 0) & (power < jnp.inf), power, 1)
-    q, r = jnp.linalg.qr(_times(x, 1 / power), mode=mode)
+    x = _times(x, 1 / power)
+    q, r = jnp.linalg.qr(x, mode=mode)
+    if jnp.iscomplexobj(x):
+        q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
     return QRResult(q, _times(r, power))
 
 
