@@ -10,6 +10,7 @@ from .._typing import Array, ArrayLike
 from ._householder import repaired_qr
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult
+from ._scaling import largest_power, times
 from ._shapes import square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
@@ -239,8 +240,8 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 
     Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
     ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each column is
-    scaled by a power of two, so that the squares of its elements neither overflow nor vanish; complex
-    matrices of which cuSOLVER makes NaN all the same are decomposed again, column by column.
+    scaled by a power of two, so that the squares of its elements neither overflow nor vanish; matrices of
+    which cuBLAS loses digits, or all, nevertheless are decomposed again, column by column.
 
     Parameters
     ----------
@@ -282,20 +283,11 @@ def _qr(x, mode):
     x = jnp.asarray(x)
     if not x.size or not jnp.issubdtype(x.dtype, jnp.inexact):
         return QRResult(*jnp.linalg.qr(x, mode=mode))
-    parts = jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) if jnp.iscomplexobj(x) else jnp.abs(x)
-    largest = lax.stop_gradient(parts).max(axis=-2, keepdims=True)
-    power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)  # of two
-    power = jnp.where((power > 0) & (power < jnp.inf), power, 1)
-    x = _times(x, 1 / power)
+    power = largest_power(x, axis=-2)
+    x = times(x, 1 / power)
     q, r = jnp.linalg.qr(x, mode=mode)
-    if jnp.iscomplexobj(x):
-        q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
-    return QRResult(q, _times(r, power))
-
-
-def _times(x, factor):
-    """Multiply by a real factor, part by part: an infinite real part leaves the imaginary one alone."""
-    return lax.complex(x.real * factor, x.imag * factor) if jnp.iscomplexobj(x) else x * factor
+    q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
+    return QRResult(q, times(r, power))
 
 
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:

@@ -1,21 +1,36 @@
-"""QR by Householder reflections of normalised columns, for matrices on which cuSOLVER's fail.
+"""QR by Householder reflections of normalised columns, for matrices on which cuBLAS's fail.
 
-cuSOLVER and cuBLAS divide by the square root of a sum of squares, which is zero where what an elimination
-has left of a complex column is below the root of the smallest number: their results are then NaN.
+JAX decomposes stacks of small matrices on GPUs with cuBLAS, which takes the root of a sum of squares. Where
+an elimination leaves of a column less than the root of the smallest number, the sum has few digits or none: Q
+is not orthogonal, or NaN.
 """
 
 import jax.numpy as jnp
 from jax import lax
 
 from .._typing import Array
+from ._scaling import largest_power, times
 
 __all__ = ["repaired_qr"]
 
 
 def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
-    """Return ``q`` and ``r``, computed again for the matrices of finite numbers of which they are NaN."""
-    lost = jnp.isfinite(x).all(axis=(-2, -1), keepdims=True) & jnp.isnan(r).any(axis=(-2, -1), keepdims=True)
-    # No step where nothing is lost; a `cond` would take every step under vmap.
+    """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost digits."""
+    lost = _have_lost_digits(q, r)
+    return lax.cond(lost.any(), _repaired, lambda x, q, r, lost: (q, r), x, q, r, lost)
+
+
+def _have_lost_digits(q: Array, r: Array) -> Array:
+    """Say in which matrices a column's remainder, the diagonal of R, has a square of few digits, or none."""
+    info = jnp.finfo(r.dtype)
+    remainders = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
+    few = (remainders > 0) & (remainders < (info.tiny / info.eps) ** 0.5)
+    return few.any(axis=-1) | jnp.isnan(q[..., -1, :]).any(axis=-1)  # each reflection is in Q's last row
+
+
+def _repaired(x: Array, q: Array, r: Array, lost: Array) -> tuple[Array, Array]:
+    lost = (lost & jnp.isfinite(x).all(axis=(-2, -1)))[..., None, None]
+    # No step where nothing is lost, since under vmap both branches of the `cond` run.
     steps = jnp.where(lost.any(), min(x.shape[-2:]), 0)
     new_q, new_r = _householder_qr(lax.stop_gradient(x), q.shape[-1], steps)
     return jnp.where(lost, new_q, q), jnp.where(lost, new_r[..., : r.shape[-2], :], r)
@@ -43,17 +58,16 @@ def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]
 
 
 def _reflector(column: Array, j: Array) -> tuple[Array, Array]:
-    """Return v with v[j] = 1 and f: I - conj(f) v v^H leaves nothing of the column below row j (as LAPACK's)."""
+    """Return v, where v[j] = 1, and f: I - conj(f) v v^H clears the column below row j (LAPACK's larfg)."""
     rows = jnp.arange(column.shape[-1])
     column = jnp.where(rows >= j, column, 0)
-    largest = jnp.maximum(jnp.abs(column.real), jnp.abs(column.imag)).max(axis=-1, keepdims=True)
-    scale = jnp.where(largest > 0, largest, 1)
-    column = lax.complex(column.real / scale, column.imag / scale)
-    norm = jnp.sqrt((column.real**2 + column.imag**2).sum(axis=-1))
+    column = times(column, 1 / largest_power(column, axis=-1))
+    norm = jnp.sqrt((jnp.abs(column) ** 2).sum(axis=-1))
     alpha = _at(column, j)
-    beta = -jnp.copysign(jnp.where(norm > 0, norm, 1), alpha.real)
+    idle = (norm == 0) | ((alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1))
+    beta = -jnp.copysign(jnp.where(idle, 1, norm), alpha.real)
     vector = jnp.where(rows == j, 1, column / (alpha - beta)[..., None])
-    return vector, jnp.where(norm > 0, (beta - alpha) / beta, 0)
+    return vector, jnp.where(idle, 0, (beta - alpha) / beta)
 
 
 def _reflected(x: Array, vector: Array, factor: Array) -> Array:
