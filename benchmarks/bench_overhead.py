@@ -181,6 +181,24 @@ def product_errors(n=512):
         one(name, recompose(xp), recompose(jnp), spd64, spd)
 
 
+def orthogonality_errors(stack=64, m=4, n=3):
+    """Print how far from orthogonal Q is where eliminating the first column leaves little of the others."""
+    print(f"\nlargest element of Q^H Q - I in eps, {stack} matrices of {m} x {n} with a small remainder")
+    print(f"{'dtype':<12}{'remainder':>12}{'jaxapi':>12}{'jax.numpy':>12}")
+    rng = np.random.default_rng(0)
+    for dtype in ("float32", "complex64"):
+        for remainder in (1e-15, 1e-20, 1e-23, 1e-30):
+            x = rng.standard_normal((stack, m, n)) + (
+                1j * rng.standard_normal((stack, m, n)) if dtype[0] == "c" else 0
+            )
+            x[:, 1:, 0] = 0
+            x[:, 1:, 1:] *= remainder
+            factors = (np.asarray(module.linalg.qr(jnp.asarray(x.astype(dtype)))[0]) for module in (xp, jnp))
+            errors = (np.abs(np.conj(q.swapaxes(-1, -2)) @ q - np.eye(n)).max() for q in factors)
+            eps = np.finfo(dtype).eps
+            print(f"{dtype:<12}{remainder:12.0e}" + "".join(f"{error / eps:12.2g}" for error in errors))
+
+
 def rebuild_svd(module, x):
     u, s, vh = (np.asarray(part, "float64") for part in module.linalg.svd(x))
     return u * s @ vh
@@ -201,6 +219,7 @@ def main():
     overheads()
     bandwidths(2**28 if jax.devices()[0].platform == "gpu" else 2**22)
     product_errors()
+    orthogonality_errors()
 
 
 if __name__ == "__main__":
