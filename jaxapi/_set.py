@@ -57,12 +57,8 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     >>> print(isin(jnp.asarray([1, 2, 3, 4]), jnp.asarray([2, 4, 9])))
     [False  True False  True]
     """
-    if type(x1) is int:
-        x1 = scalar_like(x1, x2)
-    if type(x2) is int:
-        x2 = scalar_like(x2, x1)
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1, x2 = as_array(scalar_like(x1, x2)), as_array(scalar_like(x2, x1))
     return _isin(x1, x2, invert)
 
 

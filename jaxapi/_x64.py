@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
-_KINDS = {int: "iuf", float: "f"}
+_KINDS = {int: "iufc", float: "fc", complex: "c"}
 
 
 def honour_explicit_dtypes() -> None:

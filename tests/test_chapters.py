@@ -200,6 +200,13 @@ class TestIsin:
         assert xp.isin(x, 2**40).tolist() == [True, False]
         assert xp.isin(2**40, x).tolist() is True
         assert xp.isin(3, x, invert=True).tolist() is False
+        for x, scalar in (
+            (np.array([0.1, 0.2]), 0.1),
+            (np.array([0.1, 1j]), 0.1),
+            (np.array([0.1 + 1j, 1j]), 0.1 + 1j),
+        ):
+            for isin in (xp.isin, jax.jit(xp.isin, static_argnums=1)):
+                assert isin(xp.asarray(x), scalar).tolist() == [True, False]
         with pytest.raises(OverflowError):
             xp.isin(xp.asarray([1], dtype=xp.int8), 300)
 

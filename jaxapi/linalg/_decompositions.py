@@ -240,8 +240,8 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 
     Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
     ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each column is
-    scaled by a power of two, so that the squares of its elements neither overflow nor vanish; matrices of
-    which cuBLAS loses digits, or all, nevertheless are decomposed again, column by column.
+    scaled by a power of two, so that the squares of its elements neither overflow nor vanish, and matrices
+    of which cuBLAS loses digits are decomposed again, column by column.
 
     Parameters
     ----------
