@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import jaxapi as xp
@@ -224,6 +224,21 @@ class TestIsin:
     def test_floats(self):
         x = xp.asarray([0.5, math.nan, 2.0])
         assert xp.isin(x, xp.asarray([2.0, math.nan])).tolist() == [False, False, True]
+
+
+class TestVectorProducts:
+    @pytest.mark.parametrize("name", ["outer", "cross"])
+    @given(data=st.data())
+    def test_integers(self, name, data):
+        shapes = [(3,)] if name == "outer" else [(3,), (2, 3), (2, 1, 3)]
+        x, y = (data.draw(arrays(INTS, shapes)) for _ in range(2))
+        assume(np.result_type(x, y).kind in "iu")  # not uint64 with a signed integer
+        for x64 in (False, True):
+            with jax.enable_x64(x64):
+                out = getattr(xp.linalg, name)(xp.asarray(x), xp.asarray(y))
+            expected = getattr(np, name)(x, y)
+            assert out.dtype == expected.dtype
+            np.testing.assert_array_equal(np.asarray(out), expected)
 
 
 class TestCumulativeProd:
