@@ -262,7 +262,8 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank.
+    The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank. On NVIDIA GPUs the
+    host waits for the decomposition, to see whether digits were lost.
 
     References
     ----------
