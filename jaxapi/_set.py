@@ -30,7 +30,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     ----------
     x1 : array_like, any shape
     x2 : array_like, any shape
-        A Python integer beside an array takes its dtype.
+        A Python number beside an array takes its dtype, where its kind allows.
     invert : bool
         Say instead whether each element is missing.
 

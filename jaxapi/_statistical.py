@@ -116,7 +116,7 @@ def max(
     keepdims : bool
         Keep the reduced axes with size 1.
     initial : scalar, optional
-        Counts as one more element (as in `numpy.max`).
+        Counts as one more element (as in `numpy.max`). An array is cast to the dtype of ``x``, unchecked.
     where : array_like, bool, optional
         The elements that count, others are left out; needs ``initial`` (as in `numpy.max`).
 
@@ -184,7 +184,7 @@ def min(
     keepdims : bool
         Keep the reduced axes with size 1.
     initial : scalar, optional
-        Counts as one more element (as in `numpy.min`).
+        Counts as one more element (as in `numpy.min`). An array is cast to the dtype of ``x``, unchecked.
     where : array_like, bool, optional
         The elements that count, others are left out; needs ``initial`` (as in `numpy.min`).
 

@@ -15,13 +15,13 @@ __all__ = ["cross", "outer"]
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross product of 3-element vectors.
 
-    Unlike `jax.numpy.linalg.cross`, integers of different signedness promote as the standard says with
-    x64 off too, uint32 with int32 to int64 ([1]_).
+    Unlike `jax.numpy.linalg.cross`, lists are taken, and integers of different signedness promote as the
+    standard says with x64 off too, uint32 with int32 to int64 ([1]_).
 
     Parameters
     ----------
     x1, x2 : array_like, numeric
-        Of size 3 along ``axis``; the other axes broadcast.
+        Of size 3 along ``axis``; the other axes broadcast. NaN and infinity follow IEEE arithmetic.
     axis : int
         The axis of the vectors in both.
 
@@ -62,8 +62,8 @@ def _cross(x1, x2, axis):
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Outer product of two vectors.
 
-    Unlike `jax.numpy.linalg.outer`, integers of different signedness promote as the standard says with
-    x64 off too, uint32 with int32 to int64 ([1]_).
+    Unlike `jax.numpy.linalg.outer`, lists are taken, and integers of different signedness promote as the
+    standard says with x64 off too, uint32 with int32 to int64 ([1]_).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns
     -------
     Array
-        ``x1[i] * x2[j]``, of the promoted dtype and shape (n, m).
+        ``x1[i] * x2[j]``, of the promoted dtype and shape (n, m). NaN and infinity follow IEEE arithmetic.
 
     Raises
     ------
