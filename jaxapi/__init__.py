@@ -32,11 +32,11 @@ from ._exponential import *
 from ._fuse import fuse
 from ._indexing import *
 from ._info import *
-from ._logspace import logspace
 from ._manipulation import *
 from ._searching import *
 from ._set import *
 from ._sorting import *
+from ._spaced import logspace
 from ._statistical import *
 from ._trigonometric import *
 from ._utility import *

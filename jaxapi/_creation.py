@@ -9,7 +9,7 @@ from ._filled import empty, eye, full, ones, zeros
 from ._filled_like import empty_like, full_like, ones_like, zeros_like
 from ._interop import import_array, import_dlpack, place
 from ._meshgrid import meshgrid
-from ._ranges import arange, linspace
+from ._spaced import arange, linspace
 from ._typing import Array, Device, DTypeLike
 
 __all__ = [

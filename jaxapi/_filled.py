@@ -12,7 +12,7 @@ from jax import lax
 from ._devices import as_sharding, check_device
 from ._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from ._interop import as_array
-from ._numbers import leaf_types, numbers_to_numpy
+from ._interop._numbers import leaf_types, numbers_to_numpy
 from ._typing import Array, ArrayLike, Device, DTypeLike
 
 __all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxapi.spatial import _engines, _neighbours
+from jaxapi.spatial._device import _engines, _neighbours
 
 __all__ = ["radius_engine", "radius_kernel"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._explain import kernels_of
+from jaxapi._fuse._explain import kernels_of
 
 MODULE = """HloModule jit_f, is_scheduled=true, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 

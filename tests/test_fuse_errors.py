@@ -8,7 +8,7 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._fuse_bytecode import lost_assignments
+from jaxapi._fuse._bytecode import lost_assignments
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import jaxapi as xp
 from jaxapi._interop import as_array
-from jaxapi._spacing import evenly_spaced
+from jaxapi._spaced._spacing import evenly_spaced
 
 eighths = st.integers(-24, 80).map(lambda n: n / 8)
 DIGITS = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.spatial import KDTree as SciPyKDTree
 
-from jaxapi import __main__ as main_job
-from jaxapi import _airports, _walls
+from jaxapi._demo import _airports
+from jaxapi._demo import _comparison as _walls
+from jaxapi._demo import _program as main_job
 
 
 @pytest.fixture(scope="module")

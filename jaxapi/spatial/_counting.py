@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._typing import Array, ArrayLike
-from . import _arguments, _engines, _host_radius, _neighbours
+from . import _arguments
+from ._device import _engines, _neighbours
+from ._device._queries import as_dtype, width
+from ._host import _radius as _host_radius
 from ._pairs import in_box_of
-from ._queries import as_dtype, width
 from ._radius_arguments import any_traced, same_dimensions
 
 __all__ = ["PairCounts"]

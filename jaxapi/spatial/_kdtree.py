@@ -8,12 +8,14 @@ import numpy as np
 
 from .._interop import as_array
 from .._typing import Array, ArrayLike
-from . import _arguments, _engine_host, _engines, _queries
+from . import _arguments
 from ._counting import PairCounts
+from ._device import _engines, _queries
+from ._host import _nearest as _engine_host
 from ._nodes import NodeAccess
 from ._pairs import PairSearch
 from ._radius import RadiusSearch
-from ._tree import Tree
+from ._structure._tree import Tree
 
 __all__ = ["KDTree"]
 

@@ -9,8 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from . import _arguments, _host_radius, _neighbours
-from ._queries import as_dtype, beside, distances_to, index_dtype, width
+from . import _arguments
+from ._device import _neighbours
+from ._device._queries import as_dtype, beside, distances_to, index_dtype, width
+from ._host import _radius as _host_radius
 from ._radius import Asked, compressed
 from ._radius_arguments import any_traced, capacity, one_of, one_radius, reject_traced, same_dimensions
 

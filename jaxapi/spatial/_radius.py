@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._typing import Array, ArrayLike
-from . import _arguments, _engines, _host_radius, _neighbours
-from ._queries import as_dtype, beside, distances_to, index_dtype, one_beside, result_dtype, width
+from . import _arguments
+from ._device import _engines, _neighbours
+from ._device._queries import as_dtype, beside, distances_to, index_dtype, one_beside, result_dtype, width
+from ._host import _radius as _host_radius
 from ._radius_arguments import any_traced, capacity, radii_of, reject_traced
 
 __all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "compressed"]

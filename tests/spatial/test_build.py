@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxapi.spatial._build import build, padded_size, plan, rounds
+from jaxapi.spatial._structure._build import build, padded_size, plan, rounds
 
 SIZES = [0, 1, 2, 100, 1000]  # all padded to one shape: one compilation
 

@@ -14,12 +14,14 @@ from jax.sharding import AbstractDevice, AbstractMesh
 from scipy.spatial import cKDTree
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, _engine_gpu, _engines
-from jaxapi.spatial._build import build
-from jaxapi.spatial._engine_gpu import nearest
-from jaxapi.spatial._engines import into_box
-from jaxapi.spatial._gpu_order import order_queries
-from jaxapi.spatial._homes import home_leaf
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._device import _engines
+from jaxapi.spatial._device._engines import into_box
+from jaxapi.spatial._gpu import _nearest as _engine_gpu
+from jaxapi.spatial._gpu._nearest import nearest
+from jaxapi.spatial._gpu._order import order_queries
+from jaxapi.spatial._structure._build import build
+from jaxapi.spatial._structure._homes import home_leaf
 
 POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
 

@@ -1,4 +1,4 @@
-"""The GPU's radius kernels: the numbers of `_lax_radius`, interpreted on the CPU, lowered for CUDA, on a GPU.
+"""The radius kernels: the numbers of `_lax._radius`, interpreted on the CPU, lowered for CUDA, on a GPU.
 
 Points have integer coordinates, so that no rounding differs, and radii reach some of them exactly.
 """
@@ -12,9 +12,13 @@ import pytest
 from jax.sharding import AbstractDevice, AbstractMesh
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, _engine_gpu, _engines, _gpu_radius, _lax_radius
-from jaxapi.spatial._build import build
-from jaxapi.spatial._lanes import query_lanes, radius_bound, self_lanes
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._device import _engines
+from jaxapi.spatial._device._lanes import query_lanes, radius_bound, self_lanes
+from jaxapi.spatial._gpu import _nearest as _engine_gpu
+from jaxapi.spatial._gpu import _radius as _gpu_radius
+from jaxapi.spatial._lax import _radius as _lax_radius
+from jaxapi.spatial._structure._build import build
 
 SEED = np.random.default_rng(3)
 BOX = np.array([20.0, 0.0, 16.0], np.float32)
@@ -30,7 +34,7 @@ def cloud(n, side=12):
 
 
 def both(name, *arrays, interpret, **options):
-    """Return the result of the kernel of that name and, from the CPU, that of `_lax_radius`."""
+    """Return the result of the kernel of that name and, from the CPU, that of `_lax._radius`."""
     kernel = jax.jit(partial(getattr(_gpu_radius, name), interpret=interpret, **options))
     portable = jax.jit(partial(getattr(_lax_radius, name), **options))
     return kernel(*arrays), portable(*jax.device_put(arrays, jax.devices("cpu")[0]))

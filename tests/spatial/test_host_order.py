@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._host_order import spatial_order
+from jaxapi.spatial._host._order import spatial_order
 
 MANY = 5000
 

@@ -14,8 +14,9 @@ import pytest
 
 from jaxapi import spatial
 from jaxapi._interop import as_array
-from jaxapi.spatial import KDTree, _engines, _queries
-from jaxapi.spatial._build import padded_size
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._device import _engines, _queries
+from jaxapi.spatial._structure._build import padded_size
 
 POINTS = np.random.default_rng(0).random((100, 3))
 
@@ -292,7 +293,7 @@ def test_near_sizes_share_compiled_code():
 
 def test_each_platform_gets_its_own_engine(monkeypatch):
     """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
-    engine_gpu = pytest.importorskip("jaxapi.spatial._engine_gpu")
+    engine_gpu = pytest.importorskip("jaxapi.spatial._gpu._nearest")
     monkeypatch.setattr(_engines, "gpu_engine", lambda: engine_gpu)
     tree = KDTree(POINTS.astype(np.float32))
     with jax.default_device(jax.devices("cpu")[0]):
@@ -336,8 +337,8 @@ assert rows.devices() == distances.devices() == {other}, rows.devices()
 def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
     """Without Pallas's route to NVIDIA GPUs: one warning, the portable engine."""
     monkeypatch.setattr(jax, "devices", lambda platform=None: [])
-    monkeypatch.setitem(sys.modules, "jaxapi.spatial._engine_gpu", None)
-    monkeypatch.delattr(spatial, "_engine_gpu", raising=False)
+    monkeypatch.setitem(sys.modules, "jaxapi.spatial._gpu._nearest", None)
+    monkeypatch.delattr(spatial._gpu, "_nearest", raising=False)
     _engines.gpu_engine.cache_clear()
     try:
         with pytest.warns(UserWarning, match="without its kernel"):

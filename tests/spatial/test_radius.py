@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.spatial import KDTree as SciPyTree
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, _neighbours
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._device import _neighbours
 
 SEED = np.random.default_rng(7)
 POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}

@@ -1,0 +1,1 @@
+"""What ``python -m jaxapi`` runs."""

@@ -1,0 +1,204 @@
+"""Many lengths: pad the first axis to a few lengths, for functions that treat each row alone.
+
+`jax.jit` compiles for every new shape. With ``fuse(pad=True)`` arrays of up to 2**20 rows are padded on the
+host to the next power of two, so that all lengths of an octave share one program, and the rows of the
+padding are cut off again. That is right only if no row of a result depends on another row or on their number:
+the function is traced once with a symbolic length, and every operation of the traced program is checked.
+"""
+
+import threading
+from typing import Any
+
+import jax
+import jax.export
+import jax.extend.core
+import numpy as np
+
+from ._arguments import signature_of
+
+__all__ = ["Padding", "cut", "padded_leaves", "rows_of_results"]
+
+_MOST_ROWS = 2**20  # above, moving the data costs more than what is won
+_MOST_BYTES = 2**24
+_FEWEST_ROWS = 64  # below there are few lengths, and other axes that happen to be as long
+_REPEATS = 32  # calls at one length after which that length is worth a program of its own
+
+_ELEMENTWISE = frozenset(
+    """
+    abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e bitcast_convert_type
+    cbrt ceil clamp clz complex conj convert_element_type copy copy_p cos cosh digamma div eq erf
+    erf_inv erfc exp exp2 expm1 floor ge gt igamma igammac imag integer_pow is_finite le lgamma log
+    log1p logistic lt max min mul ne neg nextafter not or population_count pow real reduce_precision
+    regularized_incomplete_beta rem round rsqrt select_n shift_left shift_right_arithmetic
+    shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor
+    """.split()  # noqa: SIM905 (a table that one can read)
+)
+_REDUCTIONS = frozenset(["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or"])
+_CALLS = frozenset(
+    ["jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat"]
+)
+
+
+class _Refusal(TypeError):
+    def __init__(self, name, reason):
+        super().__init__(
+            f"fused function {name!r} cannot be padded: {reason}. pad=True is for functions that treat each "
+            "row (the first axis) alone, such as element-wise ones; leave it out here"
+        )
+
+
+class Padding:
+    """What one fused function knows about padding: its proofs, and how often each length came by."""
+
+    def __init__(self):
+        self._proofs: dict = {}
+        self._calls: dict = {}
+        self._lock = threading.Lock()
+
+    def lengths(self, call) -> list[int]:
+        """Return the lengths from which arrays of this call may be padded; none if that would not pay."""
+        arrays = [leaf for leaf in call.leaves if getattr(leaf, "ndim", 0) > 0]
+        if not all(map(_can_be_moved, arrays)) or sum(leaf.nbytes for leaf in arrays) > _MOST_BYTES:
+            return []
+        lengths = {leaf.shape[0] for leaf in arrays if _FEWEST_ROWS <= leaf.shape[0] <= _MOST_ROWS}
+        if lengths:
+            signature = (call.treedef, call.static, *map(signature_of, call.leaves))
+            with self._lock:
+                count = self._calls[signature] = self._calls.get(signature, 0) + 1
+            if count > _REPEATS:
+                return []
+        return sorted(lengths, reverse=True)
+
+    def plan(self, name, call, lengths, trace):
+        """Return the length, which leaves to pad from it, and which results have its rows.
+
+        Raises TypeError where for every length the rows meet.
+        """
+        refusal = None
+        for rows in lengths:
+            padded = tuple(getattr(leaf, "ndim", 0) > 0 and leaf.shape[0] == rows for leaf in call.leaves)
+            rest = map(_signature_without_rows, call.leaves, padded)
+            key = (call.x64, call.treedef, call.static, padded, *rest)
+            try:
+                if key not in self._proofs:
+                    self._proofs[key] = _prove(name, call.leaves, padded, trace)
+                return rows, padded, self._proofs[key]
+            except _Refusal as error:
+                refusal = refusal or error
+        raise TypeError(str(refusal)) from refusal
+
+    def clear(self):
+        """Forget everything."""
+        self._proofs.clear()
+        self._calls.clear()
+
+
+def padded_leaves(leaves, padded, rows) -> list:
+    """Leaves with zeros below, up to the next power of two."""
+    length = 1 << (rows - 1).bit_length()
+    return [_pad(leaf, length) if pad else leaf for leaf, pad in zip(leaves, padded, strict=True)]
+
+
+def cut(result, has_rows, rows):
+    """Cut the rows of the padding off a result, each array on its own device."""
+    leaves, treedef = jax.tree.flatten(result)
+    short = [
+        jax.device_put(np.asarray(leaf)[:rows], leaf.sharding) if cut_it else leaf
+        for leaf, cut_it in zip(leaves, has_rows, strict=True)
+    ]
+    return jax.tree.unflatten(treedef, short)
+
+
+def _pad(leaf, length):
+    host = np.zeros((length, *leaf.shape[1:]), leaf.dtype)
+    host[: leaf.shape[0]] = leaf
+    return jax.device_put(host, leaf.sharding) if isinstance(leaf, jax.Array) else host
+
+
+def _can_be_moved(leaf) -> bool:
+    if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf.dtype, np.dtype):
+        return False
+    return not isinstance(leaf, jax.Array) or len(leaf.devices()) == 1
+
+
+def _signature_without_rows(leaf, padded):
+    if not hasattr(leaf, "dtype"):
+        return type(leaf)
+    return leaf.shape[1:] if padded else leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+
+
+def _prove(name, leaves, padded, trace) -> list[bool]:
+    (length,) = jax.export.symbolic_shape("n", constraints=[f"n >= {_FEWEST_ROWS}"])
+    specs = [
+        jax.ShapeDtypeStruct((length, *leaf.shape[1:]), leaf.dtype) if pad else leaf
+        for leaf, pad in zip(leaves, padded, strict=True)
+    ]
+    try:
+        traced = trace(specs)
+    except Exception as error:
+        trace(leaves)  # the user's own mistake speaks for itself
+        raise _Refusal(name, "its course depends on the number of rows") from error
+    return rows_of_results(name, traced.jaxpr.jaxpr, list(padded), length)
+
+
+def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) -> list[bool]:
+    """Follow the rows through a jaxpr traced with a symbolic length: which results have them.
+
+    Raises TypeError at the first operation in which a row could meet another, or that counts the rows.
+    """
+    rows = dict(zip(jaxpr.invars, has_rows, strict=True)) | dict.fromkeys(jaxpr.constvars, False)
+    for equation in jaxpr.eqns:
+        given = [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in equation.invars]
+        primitive = equation.primitive.name
+        if primitive in _CALLS:
+            inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+            out = rows_of_results(name, getattr(inner, "jaxpr", inner), given, length)
+        else:
+            symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
+            kept = _keeps_rows(primitive, equation, given, length) if any(given) or any(symbolic) else True
+            if not kept or primitive == "dim_as_value" or "jaxpr" in equation.params:
+                raise _Refusal(name, f"{primitive} works across rows")
+            out = symbolic
+        rows.update(zip(equation.outvars, out, strict=True))
+    return [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in jaxpr.outvars]
+
+
+def _is_constant(shape) -> bool:
+    return all(isinstance(size, int) for size in shape)
+
+
+def _keeps_rows(primitive, equation, given, length) -> bool:
+    """Whether the result has the rows on its first axis alone, each made from the same row of the inputs."""
+    params = equation.params
+    for v in equation.outvars:
+        shape = v.aval.shape
+        if not shape or (shape[0] is not length and shape[0] != length) or not _is_constant(shape[1:]):
+            return False
+    if primitive in _ELEMENTWISE:
+        return True
+    if primitive == "iota":
+        return True
+    if primitive == "broadcast_in_dim":
+        return not given[0] or params["broadcast_dimensions"][0] == 0
+    if primitive == "reshape":
+        return given[0] and params["dimensions"] is None
+    if primitive == "squeeze":
+        return 0 not in params["dimensions"]
+    if primitive == "transpose":
+        return params["permutation"][0] == 0
+    if primitive in _REDUCTIONS or primitive in ("argmax", "argmin"):
+        return 0 not in params["axes"]
+    if primitive in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+        return params["axis"] != 0
+    if primitive == "sort":
+        return params["dimension"] != 0
+    if primitive == "concatenate":
+        return params["dimension"] != 0
+    if primitive == "gather":
+        numbers = params["dimension_numbers"]
+        touched = (*numbers.start_index_map, *numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+        return given == [True, False] and 0 not in touched and 0 in numbers.offset_dims
+    if primitive == "dot_general":
+        (contracted, _), (batch, _) = params["dimension_numbers"]
+        return given == [True, False] and 0 not in contracted and not batch
+    return False

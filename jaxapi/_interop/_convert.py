@@ -1,0 +1,221 @@
+"""Anything array-like to a `jax.Array` that keeps its dtype, 64-bit included.
+
+Host memory goes to JAX's default device and is copied, unless ``copy=False``; the memory of an
+accelerator stays there and is shared where it can be, unless ``copy=True``.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._devices import cpu_device, is_cpu, is_on
+from .._dtype_rules import check_dtype, refuse_complex
+from .._typing import Array
+from ._dlpack import (
+    copy_cuda_interface,
+    copy_dlpack,
+    is_on_host,
+    numpy_view,
+    share_cuda_interface,
+    share_dlpack,
+)
+from ._host_memory import copy_host, share_host
+from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
+
+__all__ = ["as_array", "import_array", "import_dlpack", "place"]
+
+
+def as_array(x, copy: bool | None = None) -> Array:
+    """Convert anything array-like; arrays keep their dtype, Python numbers take JAX's defaults.
+
+    Pass ``copy=True`` to keep the result for later: a GPU's memory, shared otherwise, may be written to.
+    """
+    if isinstance(x, jax.Array):
+        return x
+    try:
+        return import_array(x, copy=copy)
+    except BufferError as error:
+        raise ValueError(str(error)) from None
+
+
+def import_array(x, dtype: np.dtype | None = None, device=None, copy: bool | None = None) -> Array:
+    """Convert what is not a `jax.Array` yet; ``copy=False`` shares memory or raises BufferError."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _from_host(_plain_numpy(x), dtype, device, copy)
+    if isinstance(x, (list, tuple)):
+        return _from_sequence(x, dtype, device, copy)
+    if isinstance(x, (int, float, complex)):
+        return _from_numbers(x, leaf_types([x]), dtype, device, copy)
+    if hasattr(x, "__jax_array__"):
+        return place(x.__jax_array__(), dtype, device, copy)
+    if hasattr(x, "__dlpack_device__"):
+        if is_on_host(x) and copy is not False:
+            return _from_host(numpy_view(x), dtype, device, copy)
+        return _converted(_share_or_copy(x, copy), dtype, device, copy)
+    if hasattr(x, "__cuda_array_interface__"):
+        array = _share_or_copy(x, copy, share_cuda_interface, copy_cuda_interface)
+        return _converted(array, dtype, device, copy)
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return _from_host(_plain_numpy(np.asarray(x)), dtype, device, copy)
+    return _from_plain_python(x, dtype, device, copy)
+
+
+def import_dlpack(x, device=None, copy: bool | None = None) -> Array:
+    """Convert an object with ``__dlpack__``; host memory stays on the CPU, and is shared."""
+    if not isinstance(x, np.ndarray):
+        return _converted(_share_or_copy(x, copy), None, device, copy)
+    try:
+        host = _plain_numpy(x)
+        check_dtype(host.dtype)
+    except TypeError as error:
+        raise BufferError(str(error)) from None
+    device = cpu_device() if device is None else device
+    if copy:
+        return copy_host(host, device=device)
+    try:
+        return _share_host_on(host, device)
+    except BufferError:
+        if copy is False:
+            raise
+        return copy_host(host, device=device)
+
+
+def place(array: Array, dtype: np.dtype | None, device, copy: bool | None) -> Array:
+    """Cast and move a `jax.Array` where its dtype and device are not those asked for."""
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise BufferError(f"memory of dtype {array.dtype} cannot be shared as {dtype}: pass copy=None")
+        refuse_complex(array.dtype, dtype)
+        with jax.enable_x64(True):
+            array = array.astype(dtype)
+        copy = None
+    if device is not None:
+        if isinstance(array, jax.core.Tracer):
+            return jax.device_put(array, device)
+        if not is_on(array, device):
+            if copy is False:
+                raise BufferError(f"memory on {array.device} cannot be shared with {device}: pass copy=None")
+            copy = None
+        array = jax.device_put(array, device)
+    if copy:
+        with jax.enable_x64(True):
+            array = jnp.array(array, copy=True)
+    return array
+
+
+def _converted(array: Array, dtype, device, copy: bool | None) -> Array:
+    """Cast and move what was just imported; the owner may write to memory that we only share."""
+    placed = place(array, dtype, device, None if copy else copy)
+    if placed is not array:
+        jax.block_until_ready(placed)
+    return placed
+
+
+def _from_host(host: np.ndarray, dtype, device, copy: bool | None) -> Array:
+    check_dtype(host.dtype)
+    if copy is not False:
+        if dtype is not None:
+            refuse_complex(host.dtype, dtype)
+        return copy_host(host, dtype, device)
+    if dtype is not None and host.dtype != dtype:
+        raise BufferError(f"memory of dtype {host.dtype} cannot be shared as {dtype}: pass copy=None")
+    return _share_host_on(host, device)
+
+
+def _share_host_on(host: np.ndarray, device) -> Array:
+    if not is_cpu(device):
+        raise BufferError(
+            "host memory cannot be shared with another device: pass copy=None or device=jax.devices('cpu')[0]"
+        )
+    return share_host(host, device)
+
+
+def _share_or_copy(producer, copy: bool | None, share=share_dlpack, copy_of=copy_dlpack) -> Array:
+    """Return the data of another library's array on the device where it lies."""
+    if copy:
+        return copy_of(producer)
+    try:
+        return share(producer)
+    except BufferError:
+        if copy is False:
+            raise
+        return copy_of(producer)
+
+
+def _from_numbers(numbers, types: set[type], dtype, device, copy: bool | None) -> Array:
+    if copy is False:
+        raise BufferError("Python numbers have no memory that could be shared: pass copy=None")
+    return copy_host(numbers_to_numpy(numbers, types, dtype), device=device)
+
+
+def _from_sequence(sequence, dtype, device, copy: bool | None) -> Array:
+    types = leaf_types(sequence)
+    if types <= PYTHON_NUMBERS:
+        return _from_numbers(sequence, types, dtype, device, copy)
+    if copy is False:
+        raise BufferError("a sequence has no memory that could be shared: pass copy=None")
+    if any(_is_foreign_array_type(kind) for kind in types):
+        return place(_stack(sequence, dtype), None, device, None)
+    try:
+        host = np.asarray(sequence)
+    except ValueError as error:
+        raise ValueError(f"nested sequences must be rectangular: {error}") from None
+    if host.dtype.kind == "f" and all(issubclass(kind, (int, np.integer, np.bool)) for kind in types):
+        raise OverflowError("no integer dtype holds all these integers: make them floats first")
+    return _from_host(host, dtype, device, None)
+
+
+def _is_foreign_array_type(kind: type) -> bool:
+    """Whether NumPy should not convert the elements of this type: JAX's arrays, an accelerator's."""
+    if issubclass(kind, (np.ndarray, np.generic)):
+        return False
+    return issubclass(kind, jax.core.Tracer) or any(
+        hasattr(kind, name) for name in ("__jax_array__", "__dlpack__", "__cuda_array_interface__")
+    )
+
+
+def _stack(sequence, dtype: np.dtype | None) -> Array:
+    """Stack nested sequences with arrays in them, Python numbers among them cast to the arrays' dtype."""
+    if dtype is None:
+        dtype = jnp.result_type(*map(_number_or_array, _leaves(sequence)))
+    return jnp.stack([_cast_part(part, dtype) for part in sequence])
+
+
+def _cast_part(part, dtype: np.dtype) -> Array:
+    if isinstance(part, jax.Array):
+        return place(part, dtype, None, None)
+    return import_array(part, dtype)  # not by way of JAX's default dtype, which loses digits
+
+
+def _number_or_array(leaf):
+    return leaf if isinstance(leaf, (int, float, complex)) else as_array(leaf)
+
+
+def _leaves(sequence):
+    for part in sequence:
+        yield from _leaves(part) if isinstance(part, (list, tuple)) else (part,)
+
+
+def _from_plain_python(x, dtype, device, copy: bool | None) -> Array:
+    """Convert a buffer, or a sequence that is neither list nor tuple."""
+    if isinstance(x, (str, bytes)):
+        raise TypeError(
+            f"{type(x).__name__} is not an array of numbers: read numbers out of bytes with numpy.frombuffer"
+        )
+    try:
+        buffer = memoryview(x)
+    except TypeError:
+        if isinstance(x, Sequence):
+            return _from_sequence(list(x), dtype, device, copy)
+        raise TypeError(
+            f"{type(x).__name__} is not array-like: pass an array, a buffer, or numbers in lists or tuples"
+        ) from None
+    return _from_host(np.asarray(buffer), dtype, device, copy)
+
+
+def _plain_numpy(x) -> np.ndarray:
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("a masked array's mask would be lost: pass x.filled(value), or x.data and x.mask")
+    return np.asarray(x)

@@ -1,0 +1,77 @@
+"""Host memory (a NumPy array) to a `jax.Array`: copied once, or shared where that is asked for."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._devices import is_cpu
+from .._dtype_rules import native_dtype
+from .._typing import Array
+
+__all__ = ["copy_host", "share_host"]
+
+# XLA on the CPU works on host memory as it lies if it starts at a multiple of this.
+_ALIGNMENT = 64
+# Below this many bytes on the CPU jax.numpy.asarray, which copies once more, is quicker than jax.device_put.
+_SMALL = 1 << 16
+# From this many bytes on, waiting for the transfer to an accelerator costs less than a copy here.
+_LARGE = 1 << 22
+
+
+def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> Array:
+    """Copy host memory of any layout and byte order to the device, cast to ``dtype`` on the way.
+
+    No later write to ``host`` is seen: `jax.device_put`, which keeps the memory on the CPU and reads
+    it later for a GPU, is given memory that nobody else knows, or is waited for.
+    """
+    dtype = native_dtype(host.dtype) if dtype is None else dtype
+    if is_cpu(device):
+        if host.nbytes < _SMALL and device is None:
+            with jax.enable_x64(True):
+                return jnp.asarray(np.array(host, dtype=dtype, order="C"))
+    elif host.nbytes >= _LARGE and host.dtype == dtype and host.flags.c_contiguous:
+        with jax.enable_x64(True):
+            array = jax.device_put(host, device)
+        if not isinstance(array, jax.core.Tracer):
+            return array.block_until_ready()  # now the accelerator has read it
+    private = _aligned_empty(host.shape, dtype)
+    np.copyto(private, host, casting="unsafe")
+    with jax.enable_x64(True):
+        return jax.device_put(private, device)
+
+
+def share_host(host: np.ndarray, device=None) -> Array:
+    """Return an array on the CPU that uses the memory of ``host``; BufferError where it cannot."""
+    if not host.dtype.isnative:
+        raise BufferError(f"memory of dtype {host.dtype} cannot be shared: JAX has native byte order only")
+    address = host.__array_interface__["data"][0]
+    if address % _ALIGNMENT and host.size:
+        raise BufferError(
+            f"memory that starts at {address:#x} cannot be shared: JAX needs a multiple of {_ALIGNMENT} bytes"
+        )
+    put = jax.device_put if host.flags.c_contiguous else _share_permuted
+    with jax.enable_x64(True):
+        array = put(host, device)
+        if isinstance(array, jax.core.Tracer):
+            with jax.ensure_compile_time_eval():
+                array = put(host, device)
+    if array.size and array.unsafe_buffer_pointer() != address:
+        raise BufferError(f"memory of dtype {host.dtype} cannot be shared with JAX")
+    return array
+
+
+def _share_permuted(host: np.ndarray, device) -> Array:
+    """Share memory without gaps whose axes are permuted, through DLPack, which can describe it."""
+    try:
+        return jax.dlpack.from_dlpack(host, device=device, copy=False)
+    except (RuntimeError, ValueError, BufferError) as error:
+        raise BufferError(f"memory with strides {host.strides} cannot be shared with JAX: {error}") from None
+
+
+def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    size = math.prod(shape) * dtype.itemsize
+    room = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -room.__array_interface__["data"][0] % _ALIGNMENT
+    return room[start : start + size].view(dtype).reshape(shape)

@@ -1,0 +1,58 @@
+"""Python numbers and nested sequences of them to NumPy, with JAX's default dtypes."""
+
+import numpy as np
+
+from .._dtype_rules import default_dtype
+
+__all__ = ["PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy"]
+
+PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+
+
+def leaf_types(sequence) -> set[type]:
+    """Return the types of the leaves of nested lists and tuples."""
+    types = set(map(type, sequence))
+    if types <= PYTHON_NUMBERS:
+        return types
+    leaves = {_plain(kind) for kind in types if not issubclass(kind, (list, tuple))}
+    if len(leaves) < len(types):
+        for element in sequence:
+            if isinstance(element, (list, tuple)):
+                leaves |= leaf_types(element)
+    return leaves
+
+
+def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.ndarray:
+    """Convert Python numbers of these types without losing a digit of an int.
+
+    Left alone, NumPy would take int64 for every int and float64 for ``[2**63, -1]``. Here the types
+    choose between JAX's defaults, and an int that does not fit raises OverflowError.
+    """
+    remedy = "pass a dtype that holds it"
+    if dtype is None:
+        dtype = default_dtype(_widest(types))
+        remedy = "pass a dtype that holds it, such as dtype='int64', or turn JAX's x64 mode on"
+    if complex in types and dtype.kind != "c":
+        raise TypeError(f"complex numbers do not become {dtype}: pass their real or imaginary parts")
+    try:
+        return np.asarray(numbers, dtype=dtype)
+    except OverflowError as error:
+        raise OverflowError(f"{error}; {remedy}") from None
+    except ValueError as error:
+        raise ValueError(f"these numbers make no array of dtype {dtype}: {error}") from None
+
+
+def _plain(kind: type) -> type:
+    """Return the Python number type that ``kind`` is derived from (IntEnum, say), else ``kind``."""
+    if not issubclass(kind, np.generic):  # numpy.float64 is a float
+        for number in (int, float, complex):
+            if issubclass(kind, number):
+                return number
+    return kind
+
+
+def _widest(types: set[type]) -> type:
+    for kind in (complex, float, int, bool):
+        if kind in types:
+            return kind
+    return float  # an empty sequence

@@ -1,0 +1,322 @@
+"""Evenly spaced numbers: arange and linspace."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._devices import check_device
+from .._dtype_rules import resolve_dtype
+from .._interop._convert import as_array
+from .._typing import Array, ArrayLike, Device, DTypeLike
+from ._spacing import (
+    array_or_number,
+    checked_axis,
+    checked_num,
+    complex_spaced,
+    evenly_spaced,
+    exact_product,
+    in_own_width,
+    integer_limits,
+    numpy_dtype,
+    on_device,
+    promoted_dtype,
+    saturated,
+    working_dtype,
+)
+
+__all__ = ["arange", "linspace"]
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Device | None = None,
+) -> Array:
+    """Evenly spaced values in ``[start, stop)``, ``step`` apart.
+
+    Unlike `jax.numpy.arange`, the values are NumPy's to the last bit, in one dispatch, a new ``start`` or
+    ``step`` does not compile again, and values beyond an integer dtype raise ([1]_, section "arange").
+
+    Parameters
+    ----------
+    start : number
+        First value; where ``stop`` is None, this is ``stop`` and the first value is 0.
+    stop : number, optional
+        The values end before it.
+    step : number, optional
+        Spacing, 1 by default; may be negative, not 0.
+    dtype : dtype, optional
+        By default JAX's default integer dtype for integers, its default floating dtype otherwise.
+    device : Device or Sharding, optional
+        Where the result is put.
+
+    Returns
+    -------
+    Array, shape (n,)
+        ``n = ceil((stop - start) / step)`` values, none where that is negative. As in NumPy, floating values
+        are ``start + i * ((start + step) - start)``, in the dtype (float16 and bfloat16: in float32).
+
+    Raises
+    ------
+    OverflowError
+        If a value is outside an integer ``dtype`` (NumPy checks the first two values only).
+    ValueError
+        If an argument is NaN or complex, or the length is infinite.
+    ZeroDivisionError
+        If ``step`` is 0.
+
+    Notes
+    -----
+    Under `jax.jit` the arguments must be concrete, since they shape the result. Constant under `jax.grad`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Creation functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.arange(10, 0, -3).tolist()
+    [10, 7, 4, 1]
+    """
+    check_device(device)
+    start, stop, step = (_host_scalar(x) for x in (start, stop, step))
+    given = [x for x in (start, stop, step) if x is not None]
+    dtype = resolve_dtype(dtype)
+    if dtype == jnp.bool or not all(isinstance(x, (int, float, np.number)) for x in given):
+        return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
+    if dtype is None:
+        dtype = promoted_dtype(*given)
+    if stop is None:
+        start, stop = 0, start
+    first, stop, step = (x.item() if isinstance(x, np.number) else x for x in (start, stop, step))
+    step = 1 if step is None else step
+    length = _length(first, stop, step)
+    first_two = _first_two(first, step, length, dtype)
+    if first == 0 and step == 1:  # no values to send to the device
+        values = in_own_width(_counted, length, dtype)
+    else:
+        values = in_own_width(_arange, first_two, length, dtype)
+    return values if device is None else jax.device_put(values, device)
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device | None = None,
+) -> Array | tuple[Array, Array]:
+    """``num`` evenly spaced values from ``start`` to ``stop``.
+
+    Unlike `jax.numpy.linspace`, the first and last values are ``start`` and ``stop`` themselves (sign of zero
+    included), the others are NumPy's to the last bit for numbers and NumPy arrays and correct to 1 ulp for
+    JAX arrays, in one dispatch, and a new ``start`` does not compile again ([1]_, section "linspace").
+
+    Parameters
+    ----------
+    start, stop : array_like
+        Ends of the interval; they broadcast. NaN or infinity spreads as in IEEE arithmetic.
+    num : int
+        How many values, at least 0.
+    endpoint : bool
+        Whether ``stop`` is the last value; without it the spacing is ``(stop - start) / num``.
+    retstep : bool
+        Whether to return ``(values, spacing)``; the spacing is NaN where there is none.
+    dtype : dtype, optional
+        By default NumPy's inexact promotion of ``start`` and ``stop``, with JAX's default width where neither
+        is 64 bits wide. With an integer dtype values are rounded down, as in NumPy.
+    axis : int
+        Where the values go among the axes of the broadcast ``start`` and ``stop``.
+    device : Device or Sharding, optional
+        Where the result is put.
+
+    Returns
+    -------
+    Array, shape (..., num, ...)
+        The values; with ``retstep`` a pair of them and the spacing.
+
+    Raises
+    ------
+    ValueError
+        If ``num`` is negative, the shapes do not broadcast, or a host argument is NaN or infinite with an
+        integer ``dtype``.
+    TypeError
+        If ``num`` is not an integer.
+    OverflowError
+        If a host argument is outside an integer ``dtype``.
+    numpy.exceptions.AxisError
+        If ``axis`` does not exist.
+
+    Notes
+    -----
+    JAX arrays are never read back, so their values cannot raise: with an integer dtype the result saturates
+    at the dtype's ends, and NaN gives 0. Under `jax.jit`, all but ``start`` and ``stop`` are static.
+    Differentiable in ``start`` and ``stop``.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Creation functions".
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    check_device(device)
+    num = checked_num(num)
+    start, stop = array_or_number(start), array_or_number(stop)
+    axis = checked_axis(axis, start, stop)
+    inexact = promoted_dtype(start, stop, 0.0)
+    dtype = inexact if dtype is None else resolve_dtype(dtype)
+    if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
+        raise TypeError(f"linspace: complex ends do not fit dtype {dtype}; take a complex dtype")
+    if isinstance(start, jax.Array) or isinstance(stop, jax.Array):
+        start, stop = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop))
+        values = in_own_width(_linspace_arrays, start, stop, num, bool(endpoint), inexact, dtype, axis)
+        step = in_own_width(_step, start, stop, num - 1 if endpoint else num, inexact) if retstep else None
+    else:
+        rows, ends = _host_rows(start, stop, num - 1 if endpoint else num, dtype)
+        if rows.ndim > 1 and not rows[2].all():  # there NumPy computes i/div*delta, for every value
+            values = on_device(np.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))
+        else:
+            values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
+        step = as_array(rows[2].astype(inexact)) if retstep else None
+    if device is not None:
+        values = jax.device_put(values, device)
+    return (values, step) if retstep else values
+
+
+def _host_scalar(x):
+    """Read a concrete 0-d array back; anything else as it is."""
+    if isinstance(x, (jax.Array, np.ndarray)) and not isinstance(x, jax.core.Tracer) and x.ndim == 0:
+        return np.asarray(x)[()]
+    return x
+
+
+def _length(first, stop, step) -> int:
+    if step == 0:
+        raise ZeroDivisionError("arange: step must not be 0")
+    if all(isinstance(x, int) for x in (first, stop, step)):
+        return max(0, -((first - stop) // step))
+    length = (stop - first) / step
+    if not math.isfinite(length):
+        raise ValueError(f"arange: cannot compute length: start {first}, stop {stop}, step {step}")
+    return max(0, math.ceil(length))
+
+
+def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
+    """First and second value, in the dtype to compute in."""
+    second = first + step if length > 1 else first
+    if not jnp.issubdtype(dtype, jnp.integer):
+        return np.array([first, second], dtype).astype(jnp.promote_types(dtype, np.float32))
+    first, second = int(first), int(second)
+    low, high = integer_limits(dtype)
+    for value in (first, first + (length - 1) * (second - first)):
+        if length and not low <= value <= high:
+            raise OverflowError(f"arange: {value} is outside {dtype}; take a wider dtype, as dtype='int64'")
+    return np.array([first, second] if length else [0, 0], dtype)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _counted(length: int, dtype: np.dtype) -> Array:
+    return jnp.arange(length, dtype=dtype)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _arange(first_two: Array, length: int, dtype: np.dtype) -> Array:
+    first, second = first_two
+    i = lax.iota(first_two.dtype, length)
+    if jnp.issubdtype(dtype, jnp.integer):
+        return first + i * (second - first)
+    if jnp.iscomplexobj(first_two):
+        return _arange(first_two.real, length, first.real.dtype).astype(dtype)
+    values = _rounded_product(i, second - first, length) + first
+    return jnp.where(i == 0, first, jnp.where(i == 1, second, values)).astype(dtype)
+
+
+def _rounded_product(i: Array, step: Array, most: int) -> Array:
+    """``i * step`` rounded as NumPy rounds it, whatever the compiler would fuse a product with."""
+    wide = working_dtype()
+    high, low = exact_product(i.astype(wide), step.astype(wide), most)
+    return (high + low).astype(step.dtype)
+
+
+def _host_rows(start, stop, div: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray | None]:
+    """Start, stop and step as NumPy computes them; the exact ends where the dtype is an integer's."""
+    work = numpy_dtype(start, stop, 0.0)
+    if work.itemsize < 4:
+        work = np.dtype(np.float32)
+    ends = None
+    if jnp.issubdtype(dtype, jnp.integer):
+        ends = _stacked(_floors(start, dtype), _floors(stop, dtype))
+    start, stop = work.type(start), work.type(stop)
+    with np.errstate(all="ignore"):
+        step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    return _stacked(start, stop, step), ends
+
+
+def _stacked(*rows) -> np.ndarray:
+    return np.array(rows if all(row.shape == () for row in rows) else np.broadcast_arrays(*rows))
+
+
+def _floors(x: ArrayLike, dtype: np.dtype) -> np.ndarray:
+    low, high = integer_limits(dtype)
+    x = np.asarray(x)
+    floors = np.empty(x.shape, object)
+    for where in np.ndindex(x.shape):
+        value = x[where].item()
+        if not math.isfinite(value):
+            raise ValueError(f"linspace: {value} is not representable in {dtype}; take a floating dtype")
+        floors[where] = math.floor(value)
+        if not low <= floors[where] <= high:
+            raise OverflowError(f"linspace: {value} is outside {dtype}; take a wider dtype")
+    return floors.astype(dtype)
+
+
+@partial(jax.jit, static_argnums=(2, 3, 4, 5))
+def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: int) -> Array:
+    if jnp.iscomplexobj(rows):
+        real = _linspace_rows(rows.real, ends, num, endpoint, rows.real.dtype, axis)
+        imag = _linspace_rows(rows.imag, ends, num, endpoint, rows.real.dtype, axis)
+        return lax.complex(real, imag).astype(dtype)
+    start, stop, step = rows
+    i = lax.expand_dims(lax.iota(rows.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
+    values = _rounded_product(i, step, num) + start
+    if ends is not None:
+        start, stop = ends
+        values = jnp.floor(values).astype(dtype)
+    values = jnp.where(i == 0, start, values)
+    if endpoint and num > 1:
+        values = jnp.where(i == num - 1, stop, values)
+    return jnp.moveaxis(values, 0, axis).astype(dtype)
+
+
+@partial(jax.jit, static_argnums=(2, 3, 4, 5, 6))
+def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
+    work, spaced = working_dtype(), evenly_spaced
+    if inexact.kind == "c":
+        work, spaced = jnp.promote_types(work, np.complex64), complex_spaced
+    start, stop = jnp.broadcast_arrays(start.astype(work), stop.astype(work))
+    values, _ = spaced(start, stop, num, endpoint)
+    if jnp.issubdtype(dtype, jnp.integer):
+        values = saturated(jnp.floor(values), dtype)
+    return jnp.moveaxis(values, 0, axis).astype(dtype)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def _step(start, stop, div: int, inexact) -> Array:
+    step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    return step.astype(inexact)

@@ -1,0 +1,186 @@
+"""logspace: numbers evenly spaced on a log scale."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._dtype_rules import resolve_dtype
+from .._typing import Array, ArrayLike, DTypeLike
+from ._exact_powers import truncated_powers
+from ._powers import complex_powers, real_powers, whole_powers
+from ._spacing import (
+    array_or_number,
+    checked_axis,
+    checked_num,
+    complex_spaced,
+    evenly_spaced,
+    in_own_width,
+    on_device,
+    promoted_dtype,
+    working_dtype,
+)
+
+__all__ = ["logspace"]
+
+
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """``num`` numbers evenly spaced on a log scale: ``base`` to the `linspace` of ``start`` and ``stop``.
+
+    Unlike `jax.numpy.logspace` and `numpy.logspace`, an integer dtype gets the exact powers, over its whole
+    range, and a power that it cannot hold raises. Not in the Array API standard; the parameters are NumPy's
+    [1]_.
+
+    Parameters
+    ----------
+    start, stop : array_like
+        The first and last exponents, real or complex.
+    num : int
+        How many values, at least 0.
+    endpoint : bool
+        Whether ``stop`` is the last exponent; without it they are ``(stop - start) / num`` apart.
+    base : array_like
+        Base of the powers, real or complex; broadcasts with ``start`` and ``stop``.
+    dtype : dtype, optional
+        By default NumPy's inexact promotion of ``start``, ``stop`` and ``base`` (Python numbers being weak),
+        with JAX's default width where none of them is 64 bits wide.
+    axis : int
+        Where the values go among the axes of the broadcast arguments.
+
+    Returns
+    -------
+    Array, shape (..., num, ...)
+        The powers. Floating powers overflow to infinity and are NaN where a negative base has a fractional
+        exponent, with NumPy's ``RuntimeWarning`` when the arguments are concrete.
+
+    Raises
+    ------
+    ValueError
+        If ``num`` is negative, the shapes do not broadcast or the arguments lie on different devices; with
+        concrete arguments and an integer dtype, if a power is infinite or NaN.
+    OverflowError
+        If a power is outside an integer ``dtype`` (NumPy wraps); concrete arguments only.
+    TypeError
+        If ``num`` is not an integer, or arguments are complex and ``dtype`` is not.
+    numpy.exceptions.AxisError
+        If ``axis`` does not exist.
+
+    Notes
+    -----
+    *Concrete arguments, integer dtype.* Exponent ``i`` is the rational ``start + i*(stop - start)/div``
+    of the very values given (``div`` is ``num - 1``, or ``num`` without ``endpoint``), and the result is the
+    real power truncated toward zero: ``logspace(0, 2, 4, base=8, dtype=int)`` is ``[1, 4, 16, 64]``, where
+    NumPy has 3 and 15. It is right because no rounding decides. A rational power of a rational number is an
+    integer only if the base is a perfect power of an integer, which integer roots tell, and then integer
+    arithmetic gives the result. Any other power lies strictly between two integers, and is computed with
+    growing precision until its error bound lies between the same two.
+
+    *Concrete arguments, other dtypes.* NumPy's values.
+
+    *Under* `jax.jit`, *any of the three values traced* (``num``, ``endpoint``, ``dtype`` and ``axis`` are
+    static). Floating results are within ``2 + abs(exponent) * abs(log(base))`` ulp of the true power (twice
+    that for complex128 powers of a traced base): exponents are computed to twice the digits of a float64, so
+    cancellation between ``start`` and ``stop`` costs nothing. Integer dtypes: exact where the base and the
+    exponent are integers, by repeated multiplication in the dtype; otherwise the float64 power is truncated,
+    which may be one low. Nothing can raise, so powers outside an integer dtype saturate at its ends, and NaN
+    gives 0. Differentiable in ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit
+    dtypes, float32 stands in for float64.
+
+    References
+    ----------
+    .. [1] numpy.logspace, NumPy 2 reference.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.logspace(0, 4, num=3, base=3, dtype="int32").tolist()
+    [1, 9, 81]
+    >>> xp.logspace(33, 34, num=2, base=3, dtype="int64").tolist()
+    [5559060566555523, 16677181699666569]
+    """
+    num = checked_num(num)
+    start, stop, base = array_or_number(start), array_or_number(stop), array_or_number(base)
+    axis = checked_axis(axis, start, stop, base)
+    inexact = promoted_dtype(start, stop, 0.0, base)
+    dtype = inexact if dtype is None else resolve_dtype(dtype)
+    if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
+        raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
+    if any(isinstance(x, jax.core.Tracer) for x in (start, stop, base)):
+        start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
+        logs = _log_in_two_words(base) if inexact.kind == "c" else None
+        return in_own_width(_logspace, start, stop, base, logs, num, bool(endpoint), inexact, dtype, axis)
+    device = _common_device(start, stop, base)
+    start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
+    if jnp.issubdtype(dtype, jnp.integer):
+        powers = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
+    else:
+        powers = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
+    powers = on_device(powers)
+    return powers if device is None else jax.device_put(powers, device)
+
+
+def _common_device(*arguments) -> jax.Device | None:
+    """Return the one device that the committed jax arrays lie on; None without any, or for shards."""
+    placements = {frozenset(x.devices()) for x in arguments if isinstance(x, jax.Array) and x.committed}
+    if len(placements) > 1:
+        names = " and ".join(sorted(str(device) for device in frozenset.union(*placements)))
+        raise ValueError(f"logspace: start, stop and base must lie on one device, got {names}; move them")
+    devices = list(*placements)
+    return devices[0] if len(devices) == 1 else None
+
+
+def _numpy_powers(start, stop, num: int, endpoint: bool, base, axis: int) -> np.ndarray:
+    """NumPy's logspace, in float32 for the dtypes that NumPy does not promote (bfloat16, float8_*)."""
+    if any(isinstance(x, np.ndarray) and x.dtype.kind == "V" for x in (start, stop, base)):
+        start, stop, base = (np.asarray(x, np.float32) for x in (start, stop, base))
+    return np.logspace(start, stop, num, endpoint, base, axis=axis)
+
+
+def _integer_powers(start, stop, num: int, endpoint: bool, base, dtype: np.dtype, axis: int) -> np.ndarray:
+    """Truncate the exact powers of concrete arguments."""
+    start, stop, base = np.broadcast_arrays(*map(np.asarray, (start, stop, base)))
+    powers = np.empty((num, *start.shape), dtype)
+    for where in np.ndindex(start.shape):
+        values = start[where].item(), stop[where].item(), base[where].item()
+        if not all(map(math.isfinite, values)):
+            raise ValueError(f"logspace: start, stop, base must be finite with {dtype}, got {values}")
+        powers[(slice(None), *where)] = truncated_powers(*values, num, endpoint, dtype)
+    return np.moveaxis(powers, 0, axis)
+
+
+def _log_in_two_words(base) -> np.ndarray | None:
+    """Logarithm of a concrete complex base and its rounding error; None for a traced base."""
+    if isinstance(base, jax.core.Tracer):
+        return None
+    with np.errstate(all="ignore"):
+        exact = np.log(np.asarray(base).astype(np.clongdouble))
+        rounded = exact.astype(np.complex128)
+        return np.stack([rounded, np.nan_to_num((exact - rounded).astype(np.complex128))])
+
+
+@partial(jax.jit, static_argnums=(4, 5, 6, 7, 8))
+def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
+    shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
+    work = working_dtype()
+    if inexact.kind == "c":
+        work = jnp.promote_types(work, np.complex64)
+        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        log, log_error = (jnp.log(base.astype(work)), jnp.zeros(base.shape, work)) if logs is None else logs
+        powers = complex_powers(base.astype(work), *complex_spaced(*ends, num, endpoint), log, log_error)
+    else:
+        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        exponents, errors = evenly_spaced(*ends, num, endpoint)
+        powers = real_powers(base.astype(work), exponents, errors)
+        if jnp.issubdtype(dtype, jnp.integer):
+            powers = whole_powers(base, exponents, powers, dtype)
+    return jnp.moveaxis(powers, 0, axis).astype(dtype)

@@ -1,0 +1,215 @@
+"""Evenly spaced values of JAX arrays, and the argument rules that arange, linspace and logspace share.
+
+A compiler is free to contract ``i*step + start`` to one fused multiply-add and to turn a division by a
+constant into a product with its reciprocal, so the usual formula's rounding is not known (jitted, it puts
+powers thousands of ulp off). Here every product is exact, fused or not, and the rounding errors of the sums
+are carried along: double-word arithmetic, as in T. J. Dekker, "A floating-point technique for extending the
+available precision", Numerische Mathematik 18 (1971).
+"""
+
+import operator
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._interop._convert import as_array
+from .._typing import Array
+
+__all__ = [
+    "array_or_number",
+    "checked_axis",
+    "checked_num",
+    "complex_spaced",
+    "evenly_spaced",
+    "exact_product",
+    "in_own_width",
+    "integer_limits",
+    "numpy_dtype",
+    "on_device",
+    "promoted_dtype",
+    "saturated",
+    "split",
+    "two_sum",
+    "working_dtype",
+]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[Array, Array]:
+    """Space ``num`` values along a new first axis: ``(value, error)``, the exact value being their sum.
+
+    ``start`` and ``stop`` are float64 or float32 of one shape. The first value is ``start`` and, with
+    ``endpoint``, the last is ``stop``. The pair is right to about twice the dtype's digits.
+    """
+    div = _intervals(num, endpoint)
+    i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
+    delta, delta_error = two_sum(stop, -start)
+    step = delta / div
+    high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
+    step_error = (((delta - high) - low) + delta_error) / div
+    # Count from the nearer end: the other end is then exact too.
+    from_stop = i > div - i
+    i_near = jnp.where(from_stop, i - div, i)
+    end = jnp.where(from_stop, stop, start)
+    high, low = exact_product(i_near, step, div)
+    value, error1 = two_sum(end, high)
+    value, error2 = two_sum(value, low)
+    error = (error1 + error2) + i_near * step_error
+    value, error = two_sum(value, error)
+    at_end = i_near == 0
+    return jnp.where(at_end, end, value), jnp.where(at_end, 0, error)
+
+
+@evenly_spaced.defjvp
+def _evenly_spaced_jvp(num, endpoint, primals, tangents):
+    start_dot, stop_dot = tangents
+    values = evenly_spaced(*primals, num, endpoint)
+    share = lax.iota(start_dot.dtype, num) / _intervals(num, endpoint)
+    share = lax.expand_dims(share, range(1, start_dot.ndim + 1))
+    return values, ((1 - share) * start_dot + share * stop_dot, jnp.zeros_like(values[1]))
+
+
+def complex_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[Array, Array]:
+    """`evenly_spaced` for complex ends, which is twice the real one."""
+    real, real_error = evenly_spaced(start.real, stop.real, num, endpoint)
+    imag, imag_error = evenly_spaced(start.imag, stop.imag, num, endpoint)
+    return lax.complex(real, imag), lax.complex(real_error, imag_error)
+
+
+def _intervals(num: int, endpoint: bool) -> int:
+    return max(num - 1 if endpoint else num, 1)
+
+
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Sum and its rounding error, exactly (D. E. Knuth, TAOCP vol. 2, 4.2.2)."""
+    total = a + b
+    b_rounded = total - a
+    return total, (a - (total - b_rounded)) + (b - b_rounded)
+
+
+def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
+    """``i * x`` as a sum of two products without rounding, for whole ``abs(i) <= most``.
+
+    With its last digits cut off, ``x`` times a small whole number is exact, and so is the rest of it. (The
+    rest is rounded, far below the last digit of the whole, where ``most`` has more than half the digits.)
+    """
+    high, low = split(x, most.bit_length())
+    return i * high, i * low
+
+
+def split(x: Array, bits: int) -> tuple[Array, Array]:
+    """``x`` without its last ``bits`` binary digits, and those."""
+    integer = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
+    kept = lax.bitcast_convert_type(x, integer) >> bits << bits
+    high = lax.bitcast_convert_type(kept, x.dtype)
+    return high, x - high
+
+
+def working_dtype() -> np.dtype:
+    """float64, or float32 where the user's settings truncate explicit 64-bit dtypes."""
+    wide = jax.config.jax_enable_x64 or jax.config.jax_explicit_x64_dtypes.name == "ALLOW"
+    return jnp.dtype("float64") if wide else jnp.dtype("float32")
+
+
+def saturated(x: Array, dtype: np.dtype) -> Array:
+    """Convert floating whole numbers to an integer dtype; its ends for what is outside, 0 for NaN."""
+    low, high = integer_limits(dtype)  # as floats, high may be one too much
+    inside = jnp.where((x > float(low)) & (x < float(high)), x, 0).astype(dtype)
+    inside = jnp.where(x <= float(low), lax.full((), low, dtype), inside)
+    return jnp.where(x >= float(high), lax.full((), high, dtype), inside)
+
+
+def in_own_width(function, *args):
+    """Call a compiled function so that 64-bit arguments and results keep their width."""
+    if jax.config.jax_enable_x64:
+        return function(*args)
+    if any(isinstance(x, jax.core.Tracer) for x in args):  # JAX's settings rule inside a trace
+        return function(*(as_array(x) if isinstance(x, np.ndarray) else x for x in args))
+    with jax.enable_x64(True):
+        return function(*args)
+
+
+def on_device(host: np.ndarray) -> Array:
+    """Put a host array on the default device in one dispatch, its width kept."""
+    return in_own_width(_unchanged, host)
+
+
+@jax.jit
+def _unchanged(x: Array) -> Array:
+    return x
+
+
+def checked_num(num) -> int:
+    """Give NumPy's errors for a bad number of samples."""
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    return num
+
+
+def checked_axis(axis, *args) -> int:
+    """Where a new axis goes among those of the broadcast arguments."""
+    shapes = {getattr(x, "shape", ()) for x in args}
+    ndim = len(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)) + 1
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim, "destination")
+    return axis % ndim
+
+
+def array_or_number(x):
+    """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
+    if type(x) in _WEAK:
+        return x
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x
+    if isinstance(x, (list, tuple)) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
+        return np.asarray(x)
+    return as_array(x)
+
+
+@cache
+def integer_limits(dtype: np.dtype) -> tuple[int, int]:
+    """Smallest and largest value of an integer dtype."""
+    limits = jnp.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def promoted_dtype(*args) -> np.dtype:
+    """NumPy's promotion, in JAX's default width where no argument is 64 bits wide of itself."""
+    kinds = tuple(map(_kind, args))
+    return _promoted(kinds, jax.config.jax_enable_x64 or not _WIDE.isdisjoint(kinds))
+
+
+def numpy_dtype(*args) -> np.dtype:
+    """NumPy's promotion, Python numbers and weakly typed arrays being weak."""
+    return _promoted(tuple(map(_kind, args)), True)
+
+
+_WEAK = {bool: False, int: 0, float: 0.0, complex: 0j}
+_WEAK_KINDS = {"b": bool, "i": int, "f": float, "c": complex}
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+_NARROW = {np.dtype(wide): np.dtype(wide[:-2] + "32") for wide in ("int64", "uint64", "float64")}
+_NARROW[np.dtype("complex128")] = np.dtype("complex64")
+
+
+def _kind(x) -> np.dtype | type:
+    """Dtype of an array; the Python type of a number or of a weakly typed array."""
+    kind = type(x)
+    if kind in _WEAK:
+        return kind
+    if isinstance(x, jax.Array) and x.weak_type:
+        return _WEAK_KINDS[x.dtype.kind]
+    return x.dtype
+
+
+@cache
+def _promoted(kinds: tuple, wide: bool) -> np.dtype:
+    values = [_WEAK.get(kind, kind) for kind in kinds]
+    if any(isinstance(kind, np.dtype) and kind.kind == "V" for kind in kinds):
+        return jnp.result_type(*values)  # bfloat16, float8_*: NumPy does not promote them
+    dtype = np.result_type(*values)
+    return dtype if wide else _NARROW.get(dtype, dtype)

@@ -1,0 +1,1 @@
+"""What the engines on devices share, and the choice of engine."""

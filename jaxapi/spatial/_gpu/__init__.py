@@ -1,0 +1,1 @@
+"""Searches by Pallas kernels on NVIDIA GPUs."""

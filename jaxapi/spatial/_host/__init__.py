@@ -1,0 +1,1 @@
+"""Searches by SciPy, for concrete arrays on the CPU."""

@@ -1,0 +1,1 @@
+"""Searches in pure `jax.lax`, for every platform and transformation."""

@@ -1,0 +1,41 @@
+"""The KD-tree as data: what build makes and every search reads."""
+
+from typing import NamedTuple
+
+from ..._typing import Array
+
+__all__ = ["Tree"]
+
+
+class Tree(NamedTuple):
+    """A bucket KD-tree without pointers; every static number follows from the shapes.
+
+    There are ``L`` leaves (a power of two, at least 8) of equal size, ``N`` slots in all. Node 1 is the root,
+    the children of node ``i`` are ``2i`` and ``2i + 1``, leaf ``j`` is node ``L + j`` and owns the slots
+    ``j * (N // L)`` up to the next leaf's. A slot without a point (there are more slots than points) has
+    coordinates ``+inf`` and row ``n``.
+
+    Coordinates are the user's times `scale`, a power of two, so that squares neither overflow nor vanish.
+    """
+
+    points: Array  # (m, N) floating, scaled, in leaf order
+    rows: Array  # (N,) int32: the row of the user's data in each slot
+    lower: Array  # (m, 2L) boxes of the nodes, scaled; column 0 is unused
+    upper: Array  # (m, 2L) an empty node has lower = +inf and upper = -inf
+    scale: Array  # () of the points' dtype
+    n: Array  # () int32: how many rows the user's data has
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves the tree has."""
+        return self.lower.shape[-1] // 2
+
+    @property
+    def leaf_size(self) -> int:
+        """How many slots a leaf has."""
+        return self.points.shape[-1] // self.leaves
+
+    @property
+    def levels(self) -> int:
+        """How many splits lie between the root and a leaf."""
+        return self.leaves.bit_length() - 1
