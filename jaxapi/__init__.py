@@ -52,7 +52,7 @@ __all__ += _exponential.__all__ + _trigonometric.__all__
 __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
 __all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
 
-_x64.honour_explicit_dtypes()
+_x64.allow_explicit_dtypes()
 
 
 def __dir__() -> list[str]:

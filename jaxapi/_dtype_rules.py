@@ -1,8 +1,9 @@
 """Which dtypes a `jax.Array` can have, and which one Python's numbers get."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+
+from ._x64 import NARROWED, x64_mode
 
 __all__ = ["check_dtype", "default_dtype", "native_dtype", "refuse_complex", "resolve_dtype"]
 
@@ -14,6 +15,8 @@ _NAMES = (
     *("float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
 )
 _SUPPORTED = frozenset(np.dtype(getattr(jnp, name)) for name in _NAMES if hasattr(jnp, name))
+
+_DEFAULTS = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 # By NumPy's dtype kind.
 _REMEDIES = {
@@ -49,14 +52,8 @@ def refuse_complex(source: np.dtype, target: np.dtype) -> None:
 
 def default_dtype(kind: type) -> np.dtype:
     """Return the dtype that JAX gives a Python number of this type now (x64 mode on or off)."""
-    x64 = jax.config.jax_enable_x64
-    if kind is bool:
-        return np.dtype(np.bool)
-    if kind is int:
-        return np.dtype(np.int64 if x64 else np.int32)
-    if kind is float:
-        return np.dtype(np.float64 if x64 else np.float32)
-    return np.dtype(np.complex128 if x64 else np.complex64)
+    wide = np.dtype(_DEFAULTS[kind])
+    return wide if x64_mode() else NARROWED.get(wide, wide)
 
 
 def resolve_dtype(dtype) -> np.dtype | None:

@@ -27,7 +27,7 @@ from jax.numpy import (
 
 from ._interop import as_array
 from ._typing import Array, ArrayLike, Device, DTypeLike
-from ._x64 import WIDE
+from ._x64 import WIDE, x64_mode, x64_on
 
 __all__ = [
     "astype",
@@ -185,13 +185,13 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> np.dtype:
     >>> result_type(float64, jnp.ones(2, "float32"), 1.0)
     dtype('float64')
     """
-    if jax.config.jax_enable_x64:
+    if x64_mode():
         return jnp.result_type(*arrays_and_dtypes)
     weak = [x for x in arrays_and_dtypes if _is_weak(x)]
     strong = [x for x in arrays_and_dtypes if not _is_weak(x)]
     if not strong:
         return jnp.result_type(*weak)
-    with jax.enable_x64(True):
+    with x64_on():
         promoted = jnp.result_type(*strong)
         if promoted in WIDE:
             return jnp.result_type(promoted, *weak)

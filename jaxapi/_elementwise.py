@@ -54,8 +54,8 @@ from jax.numpy import (
     trunc,
 )
 
+from ._interop import scalar_like
 from ._typing import Array, ArrayLike
-from ._x64 import scalar_like
 
 __all__ = [
     "abs",

@@ -1,6 +1,5 @@
 """Arrays of one value, and the identity matrix: each is one compiled call."""
 
-import contextlib
 import functools
 import operator
 
@@ -14,6 +13,7 @@ from ._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from ._interop import as_array
 from ._interop._numbers import leaf_types, numbers_to_numpy
 from ._typing import Array, ArrayLike, Device, DTypeLike
+from ._x64 import x64_for
 
 __all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]
 
@@ -288,8 +288,7 @@ def _value(fill_value, dtype: np.dtype | None):
 def _call(function, value, *, shape, dtype: np.dtype, device) -> Array:
     """Run one compiled call with the result on ``device``, 64-bit dtypes as they are."""
     compiled = _compiled(function, None if device is None else as_sharding(device))
-    wide = max(dtype.itemsize, value.dtype.itemsize) >= 8
-    with jax.enable_x64(True) if wide else contextlib.nullcontext():
+    with x64_for(dtype, value.dtype):
         return compiled(value, shape=shape, dtype=dtype)
 
 

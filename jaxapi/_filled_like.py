@@ -1,10 +1,9 @@
 """Arrays of one value like another array: its shape, its dtype, its device."""
 
-import jax
-
 from ._dtype_rules import resolve_dtype
 from ._filled import filled
 from ._interop import as_array
+from ._tracing import is_traced
 from ._typing import Array, ArrayLike, Device, DTypeLike
 
 __all__ = ["empty_like", "full_like", "ones_like", "zeros_like"]
@@ -164,6 +163,6 @@ def full_like(
 
 def _filled_like(x, fill_value, dtype: DTypeLike | None, device) -> Array:
     x = as_array(x)
-    if device is None and not isinstance(x, jax.core.Tracer) and x.committed:
+    if device is None and not is_traced(x) and x.committed:
         device = x.sharding
     return filled(x.shape, fill_value, x.dtype if dtype is None else resolve_dtype(dtype), device)

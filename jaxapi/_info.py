@@ -1,9 +1,8 @@
 """Inspection (chapter "Inspection" of the standard)."""
 
-import jax
 import jax.numpy as jnp
 
-from ._x64 import WIDE
+from ._x64 import WIDE, explicit_64_bits
 
 __all__ = [
     "__array_namespace_info__",
@@ -79,7 +78,7 @@ class Info:
         kinds = [part for one in _listed(kind) for part in _KINDS.get(one, (one,))]
         names = [name for one in kinds for name in _NAMES[one]]
         dtypes = {name: jnp.dtype(name) for name in names}
-        return {name: dtype for name, dtype in dtypes.items() if dtype not in WIDE or _has_64_bits()}
+        return {name: dtype for name, dtype in dtypes.items() if dtype not in WIDE or explicit_64_bits()}
 
 
 def _listed(kind) -> tuple[str, ...]:
@@ -90,7 +89,3 @@ def _listed(kind) -> tuple[str, ...]:
         if one not in _NAMES and one not in _KINDS:
             raise ValueError(f"kind must be one of {[*_NAMES, *_KINDS]} or a tuple of them, got {one!r}")
     return kinds
-
-
-def _has_64_bits() -> bool:
-    return jax.config.jax_enable_x64 or jax.config.jax_explicit_x64_dtypes.name == "ALLOW"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ._dtypes import result_type
 from ._typing import Array
-from ._x64 import x64_mode_for
+from ._x64 import x64_for
 
 __all__ = ["with_operands_promoted"]
 
@@ -19,7 +19,7 @@ def with_operands_promoted(function: Callable) -> Callable:
     @functools.wraps(function)
     def traced(x1: Array, x2: Array, *options):
         dtype = result_type(x1, x2)
-        with x64_mode_for(dtype):
+        with x64_for(dtype):
             return function(x1.astype(dtype), x2.astype(dtype), *options)
 
     return traced

@@ -8,9 +8,9 @@ import numpy as np
 from jax import lax
 from jax.numpy import count_nonzero, nonzero, where
 
-from ._interop import as_array
+from ._interop import as_array, scalar_like
 from ._typing import Array, ArrayLike
-from ._x64 import scalar_like, wide_with_x64_off
+from ._x64 import lacks_64_bits
 
 __all__ = [
     "argmax",
@@ -66,7 +66,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _argmax(x, axis, keepdims):
     _check_axis(axis, x.ndim)
-    if wide_with_x64_off(x) and x.dtype.kind != "c":
+    if lacks_64_bits(x) and x.dtype.kind != "c":
         x = _is_extreme(x, axis, lax.reduce_max)
     return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(int)
 
@@ -115,7 +115,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _argmin(x, axis, keepdims):
     _check_axis(axis, x.ndim)
-    if wide_with_x64_off(x) and x.dtype.kind != "c":
+    if lacks_64_bits(x) and x.dtype.kind != "c":
         x = ~_is_extreme(x, axis, lax.reduce_min)
     return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(int)
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
 
 from ._dtypes import result_type
-from ._interop import as_array
+from ._interop import as_array, scalar_like
 from ._typing import Array, ArrayLike
-from ._x64 import scalar_like, x64_mode_for
+from ._x64 import x64_for
 
 __all__ = [
     "isin",
@@ -64,7 +64,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
-    with x64_mode_for(result_type(x1, x2)):
+    with x64_for(result_type(x1, x2)):
         return _is_among(x1, x2.ravel(), invert)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from jax.numpy import cumulative_sum, mean, prod, std, sum, var
 
 from ._dtype_rules import refuse_complex
-from ._interop import as_array
+from ._interop import as_array, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import scalar_like, x64_mode_for
+from ._x64 import x64_for
 
 __all__ = [
     "cumulative_prod",
@@ -158,7 +158,7 @@ def max(
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _max(x, axis, keepdims, initial=None, where=None):
-    with x64_mode_for(x.dtype):
+    with x64_for(x.dtype):
         return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -226,7 +226,7 @@ def min(
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _min(x, axis, keepdims, initial=None, where=None):
-    with x64_mode_for(x.dtype):
+    with x64_for(x.dtype):
         return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
 
 

@@ -3,59 +3,92 @@
 JAX's setting for explicit requests is ``jax_explicit_x64_dtypes``; its default warns and truncates.
 Importing jaxapi sets it to ``'allow'``, process-wide, unless the user chose otherwise or x64 mode is on
 already. A few of JAX's operations then still fail on 64-bit arrays or compute with 32 bits; the functions
-that repair them open a 64-bit context of their own.
+that repair them open a 64-bit context of their own, by `x64_for`.
 """
 
+import contextlib
+import functools
 import os
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 __all__ = [
+    "NARROWED",
     "WIDE",
-    "honour_explicit_dtypes",
-    "scalar_like",
-    "wide_with_x64_off",
-    "x64_mode_for",
+    "allow_explicit_dtypes",
+    "explicit_64_bits",
+    "has_64_bits",
+    "lacks_64_bits",
+    "x64_for",
+    "x64_mode",
+    "x64_on",
 ]
 
-WIDE = frozenset(np.dtype(name) for name in ("int64", "uint64", "float64", "complex128"))
-_KINDS = {int: "iufc", float: "fc", complex: "c"}
+NARROWED = {
+    np.dtype(wide): np.dtype(narrow)
+    for wide, narrow in (
+        ("int64", "int32"),
+        ("uint64", "uint32"),
+        ("float64", "float32"),
+        ("complex128", "complex64"),
+    )
+}
+WIDE = frozenset(NARROWED)
+
+_AS_IT_IS = contextlib.nullcontext()
 
 
-def honour_explicit_dtypes() -> None:
+def allow_explicit_dtypes() -> None:
     """Let explicit 64-bit dtypes through with x64 off; leave a choice of the user's alone."""
-    if "JAX_EXPLICIT_X64_DTYPES" not in os.environ and not jax.config.jax_enable_x64:
+    if "JAX_EXPLICIT_X64_DTYPES" in os.environ or x64_mode():
+        return
+    if hasattr(jax.config, "jax_explicit_x64_dtypes"):
         jax.config.update("jax_explicit_x64_dtypes", "allow")
 
 
-def x64_mode_for(dtype: np.dtype):
-    """Return a context in which JAX computes with the 64 bits of ``dtype``, if it has them.
+def x64_mode() -> bool:
+    """Whether JAX's x64 mode is on, which makes 64 bits the default."""
+    return jax.config.jax_enable_x64
+
+
+def explicit_64_bits() -> bool:
+    """Whether arrays of 64-bit dtypes can be made, with x64 on or by an explicit dtype."""
+    if x64_mode():
+        return True
+    choice = getattr(jax.config, "jax_explicit_x64_dtypes", None)
+    return _can_make_float64() if choice is None else choice.name == "ALLOW"
+
+
+@functools.cache
+def _can_make_float64() -> bool:
+    """Try, with x64 off: a JAX without the setting has one behaviour."""
+    with warnings.catch_warnings(), jax.enable_x64(False):
+        warnings.simplefilter("ignore")
+        return jax.eval_shape(lambda: jnp.zeros((), "float64")).dtype == np.float64
+
+
+def has_64_bits(x) -> bool:
+    """Whether ``x``, traced or not, is an array of a 64-bit dtype."""
+    return getattr(x, "dtype", None) in WIDE
+
+
+def lacks_64_bits(x) -> bool:
+    """Whether x64 mode is off and the array ``x`` 64 bits wide: JAX then lacks some operations."""
+    return x.dtype in WIDE and not x64_mode()
+
+
+def x64_on():
+    """Return a context in which nothing loses its 64 bits."""
+    return jax.enable_x64(True)
+
+
+def x64_for(*dtypes: np.dtype):
+    """Return a context in which arrays of these dtypes keep their bits: x64 mode, if one is 64 bits wide.
 
     It may be opened in the middle of a compiled function, around operations that JAX lowers by their
     operands' dtypes alone (its `argmax`, which makes constants of its own, is none of these).
     """
-    return jax.enable_x64(dtype in WIDE or jax.config.jax_enable_x64)
-
-
-def wide_with_x64_off(x) -> bool:
-    """Say whether x64 mode is off and ``x``, traced or not, 64 bits wide: JAX then lacks some operations."""
-    return x.dtype in WIDE and not jax.config.jax_enable_x64
-
-
-def scalar_like(x, array):
-    """Return a Python number in the dtype of the array it meets, all its digits kept; others as they are.
-
-    JAX would make an int32 or float32 of it first where x64 is off. An int that the dtype cannot hold
-    raises NumPy's ``OverflowError``.
-    """
-    kinds = _KINDS.get(type(x))
-    dtype = getattr(array, "dtype", None) if kinds else None
-    if dtype is None or dtype.kind not in kinds:
-        return x
-    host = np.asarray(x, dtype)
-    if dtype not in WIDE:
-        return host
-    with jax.enable_x64(True):
-        return jnp.asarray(host)
+    return _AS_IT_IS if WIDE.isdisjoint(dtypes) else jax.enable_x64(True)

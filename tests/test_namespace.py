@@ -49,3 +49,28 @@ def test_import_changes_one_setting(environment, expected):
     rest = {key: value for key, value in os.environ.items() if "X64" not in key}
     run = subprocess.run([sys.executable, "-c", code], env=rest | environment, capture_output=True, text=True)
     assert run.stdout.strip() == expected, run.stderr
+
+
+@pytest.mark.parametrize(("x64", "keeps"), [("0", "False"), ("1", "True")])
+def test_import_survives_a_jax_without_the_setting(x64, keeps):
+    """The setting is experimental: without it JAX's own treatment of explicit 64-bit dtypes counts."""
+    code = """
+import jax
+
+class Config:
+    def __init__(self, config):
+        self.__dict__["config"] = config
+    def __getattr__(self, name):
+        if name == "jax_explicit_x64_dtypes":
+            raise AttributeError(name)
+        return getattr(self.config, name)
+
+jax.config = Config(jax.config)
+import jaxapi
+from jaxapi._x64 import explicit_64_bits
+print(explicit_64_bits(), "float64" in jaxapi.__array_namespace_info__().dtypes())
+"""
+    rest = {key: value for key, value in os.environ.items() if "X64" not in key}
+    environment = rest | {"JAX_ENABLE_X64": x64}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert run.stdout.split() == [keeps, keeps], run.stderr

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree as SciPyKDTree
 
 from .. import __array_api_version__, __version__
+from .._x64 import explicit_64_bits, x64_mode
 from ..spatial import KDTree
 from ._airports import PAIR_KM, Airports, Neighbours, compare, load, neighbours, to_km
 from ._comparison import walls
@@ -63,10 +64,9 @@ def environment(say) -> dict:
     versions |= {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")}
     say("1. What runs here")
     say("   " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    x64 = bool(jax.config.jax_enable_x64)
-    explicit = jax.config.jax_explicit_x64_dtypes.name.lower()
-    mode = "on" if x64 else "off"
-    say(f"   Array API {__array_api_version__}; x64 mode {mode}, explicit 64-bit dtypes: {explicit}")
+    x64, explicit = x64_mode(), explicit_64_bits()
+    mode, kept = "on" if x64 else "off", "kept" if explicit else "narrowed"
+    say(f"   Array API {__array_api_version__}; x64 mode {mode}, explicit 64-bit dtypes {kept}")
     devices = jax.devices() + [d for d in jax.devices("cpu") if d not in jax.devices()]
     engines = []
     points = np.zeros((1, 3), np.float32)

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._interop._convert import as_array
+from .._interop import as_array
+from .._x64 import WIDE, has_64_bits, x64_mode
 from ._methods import MethodObject, belongs_to_method
 
-__all__ = ["IS_WIDE", "WIDE_DTYPES", "Call", "prepare_call", "signature_of"]
+__all__ = ["IS_WIDE", "Call", "prepare_call", "signature_of"]
 
-WIDE_DTYPES = frozenset(np.dtype(name) for name in ("float64", "int64", "uint64", "complex128"))
 NARROW_DTYPES = frozenset(
     np.dtype(name)
     for name in "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64".split()  # noqa: SIM905
 )
-IS_WIDE = dict.fromkeys(NARROW_DTYPES, False) | dict.fromkeys(WIDE_DTYPES, True)
+IS_WIDE = dict.fromkeys(NARROW_DTYPES, False) | dict.fromkeys(WIDE, True)
 ARRAY_PROTOCOLS = (
     "__dlpack__",
     "__array__",
@@ -63,8 +63,8 @@ def prepare_call(func, args: tuple, kwargs: dict) -> Call:
     leaves = [convert_leaf(leaf) for leaf in leaves]
     static = tuple((i, type(leaf), leaf) for i, leaf in enumerate(leaves) if is_static(leaf))
     traced = [leaf for leaf in leaves if not is_static(leaf)]
-    wide = any(getattr(leaf, "dtype", None) in WIDE_DTYPES for leaf in traced)
-    return Call(traced, treedef, static, wide or jax.config.jax_enable_x64, has_object)
+    wide = any(map(has_64_bits, traced))
+    return Call(traced, treedef, static, wide or x64_mode(), has_object)
 
 
 def signature_of(value):

@@ -9,7 +9,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import jax
 import numpy as np
 
-from ._arguments import IS_WIDE, WIDE_DTYPES, prepare_call, signature_of
+from .._x64 import has_64_bits
+from ._arguments import IS_WIDE, prepare_call, signature_of
 from ._bytecode import lost_assignments, refuse_lost_assignments
 from ._errors import raise_translated
 from ._explain import Explanation, explain_traced
@@ -160,9 +161,7 @@ class Fusion(Generic[P, R]):
 
     def _run(self, *args, **kwargs):
         leaves = jax.tree.leaves((args, kwargs))
-        if not jax.config.jax_enable_x64 and any(
-            getattr(leaf, "dtype", None) in WIDE_DTYPES for leaf in leaves
-        ):
+        if not jax.config.jax_enable_x64 and any(map(has_64_bits, leaves)):
             raise _NeedsX64
         if any(map(is_weak_integer, leaves)):
             self._narrow_fitting(meetings_of_integers(self._inner_jit.trace(*args, **kwargs)))

@@ -14,6 +14,7 @@ import jax.export
 import jax.extend.core
 import numpy as np
 
+from .._tracing import is_traced
 from ._arguments import signature_of
 
 __all__ = ["Padding", "cut", "padded_leaves", "rows_of_results"]
@@ -116,7 +117,7 @@ def _pad(leaf, length):
 
 
 def _can_be_moved(leaf) -> bool:
-    if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf.dtype, np.dtype):
+    if is_traced(leaf) or not isinstance(leaf.dtype, np.dtype):
         return False
     return not isinstance(leaf, jax.Array) or len(leaf.devices()) == 1
 

@@ -12,7 +12,9 @@ import numpy as np
 
 from .._devices import cpu_device, is_cpu, is_on
 from .._dtype_rules import check_dtype, refuse_complex
+from .._tracing import is_traced
 from .._typing import Array
+from .._x64 import x64_on
 from ._dlpack import (
     copy_cuda_interface,
     copy_dlpack,
@@ -88,11 +90,11 @@ def place(array: Array, dtype: np.dtype | None, device, copy: bool | None) -> Ar
         if copy is False:
             raise BufferError(f"memory of dtype {array.dtype} cannot be shared as {dtype}: pass copy=None")
         refuse_complex(array.dtype, dtype)
-        with jax.enable_x64(True):
+        with x64_on():
             array = array.astype(dtype)
         copy = None
     if device is not None:
-        if isinstance(array, jax.core.Tracer):
+        if is_traced(array):
             return jax.device_put(array, device)
         if not is_on(array, device):
             if copy is False:
@@ -100,7 +102,7 @@ def place(array: Array, dtype: np.dtype | None, device, copy: bool | None) -> Ar
             copy = None
         array = jax.device_put(array, device)
     if copy:
-        with jax.enable_x64(True):
+        with x64_on():
             array = jnp.array(array, copy=True)
     return array
 

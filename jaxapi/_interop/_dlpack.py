@@ -12,6 +12,7 @@ import numpy as np
 
 from .._devices import cpu_device
 from .._typing import Array
+from .._x64 import x64_on
 from ._host_memory import copy_host
 
 __all__ = [
@@ -41,7 +42,7 @@ def share_dlpack(producer) -> Array:
     """
     _check_torch(producer)
     try:
-        with jax.enable_x64(True):
+        with x64_on():
             return _aligned(jax.dlpack.from_dlpack(producer, copy=False))
     except (RuntimeError, ValueError, TypeError) as error:
         raise BufferError(_refusal(producer, error)) from None
@@ -78,7 +79,7 @@ def share_cuda_interface(producer) -> Array:
             "install cupy, or pass an object with __dlpack__"
         )
     try:
-        with jax.enable_x64(True):
+        with x64_on():
             return _aligned(jnp.asarray(producer))
     except (RuntimeError, ValueError, TypeError) as error:
         raise BufferError(_refusal(producer, error)) from None
@@ -131,7 +132,7 @@ def _contiguous_copy(producer):
 
 def _own_copy(shared: Array) -> Array:
     """Copy now: once the owner of the memory goes on, it may write there."""
-    with jax.enable_x64(True):
+    with x64_on():
         return jnp.array(shared, copy=True).block_until_ready()
 
 

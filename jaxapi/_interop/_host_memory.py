@@ -8,7 +8,9 @@ import numpy as np
 
 from .._devices import is_cpu
 from .._dtype_rules import native_dtype
+from .._tracing import eagerly, is_traced
 from .._typing import Array
+from .._x64 import x64_on
 
 __all__ = ["copy_host", "share_host"]
 
@@ -29,16 +31,16 @@ def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> A
     dtype = native_dtype(host.dtype) if dtype is None else dtype
     if is_cpu(device):
         if host.nbytes < _SMALL and device is None:
-            with jax.enable_x64(True):
+            with x64_on():
                 return jnp.asarray(np.array(host, dtype=dtype, order="C"))
     elif host.nbytes >= _LARGE and host.dtype == dtype and host.flags.c_contiguous:
-        with jax.enable_x64(True):
+        with x64_on():
             array = jax.device_put(host, device)
-        if not isinstance(array, jax.core.Tracer):
+        if not is_traced(array):
             return array.block_until_ready()  # now the accelerator has read it
     private = _aligned_empty(host.shape, dtype)
     np.copyto(private, host, casting="unsafe")
-    with jax.enable_x64(True):
+    with x64_on():
         return jax.device_put(private, device)
 
 
@@ -52,10 +54,10 @@ def share_host(host: np.ndarray, device=None) -> Array:
             f"memory that starts at {address:#x} cannot be shared: JAX needs a multiple of {_ALIGNMENT} bytes"
         )
     put = jax.device_put if host.flags.c_contiguous else _share_permuted
-    with jax.enable_x64(True):
+    with x64_on():
         array = put(host, device)
-        if isinstance(array, jax.core.Tracer):
-            with jax.ensure_compile_time_eval():
+        if is_traced(array):
+            with eagerly():
                 array = put(host, device)
     if array.size and array.unsafe_buffer_pointer() != address:
         raise BufferError(f"memory of dtype {host.dtype} cannot be shared with JAX")

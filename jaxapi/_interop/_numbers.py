@@ -1,12 +1,15 @@
 """Python numbers and nested sequences of them to NumPy, with JAX's default dtypes."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._dtype_rules import default_dtype
+from .._x64 import WIDE, x64_on
 
-__all__ = ["PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy"]
+__all__ = ["PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "scalar_like"]
 
 PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+_KINDS = {int: "iufc", float: "fc", complex: "c"}
 
 
 def leaf_types(sequence) -> set[type]:
@@ -40,6 +43,23 @@ def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.nd
         raise OverflowError(f"{error}; {remedy}") from None
     except ValueError as error:
         raise ValueError(f"these numbers make no array of dtype {dtype}: {error}") from None
+
+
+def scalar_like(x, array):
+    """Return a Python number in the dtype of the array it meets, with all its precision; others as they are.
+
+    JAX would make an int32 or float32 of it first where x64 is off. An int that the dtype cannot hold
+    raises NumPy's ``OverflowError``.
+    """
+    kinds = _KINDS.get(type(x))
+    dtype = getattr(array, "dtype", None) if kinds else None
+    if dtype is None or dtype.kind not in kinds:
+        return x
+    host = np.asarray(x, dtype)
+    if dtype not in WIDE:
+        return host
+    with x64_on():
+        return jnp.asarray(host)
 
 
 def _plain(kind: type) -> type:

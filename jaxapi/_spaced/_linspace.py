@@ -10,7 +10,8 @@ from jax import lax
 
 from .._devices import check_device
 from .._dtype_rules import resolve_dtype
-from .._interop._convert import as_array
+from .._interop import as_array
+from .._tracing import is_traced
 from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._spacing import (
     array_or_number,
@@ -201,7 +202,7 @@ def linspace(
 
 def _host_scalar(x):
     """Read a concrete 0-d array back; anything else as it is."""
-    if isinstance(x, (jax.Array, np.ndarray)) and not isinstance(x, jax.core.Tracer) and x.ndim == 0:
+    if isinstance(x, (jax.Array, np.ndarray)) and not is_traced(x) and x.ndim == 0:
         return np.asarray(x)[()]
     return x
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._dtype_rules import resolve_dtype
+from .._tracing import any_traced, is_traced
 from .._typing import Array, ArrayLike, DTypeLike
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
@@ -115,7 +116,7 @@ def logspace(
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
-    if any(isinstance(x, jax.core.Tracer) for x in (start, stop, base)):
+    if any_traced(start, stop, base):
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
         return in_own_width(_logspace, start, stop, base, logs, num, bool(endpoint), inexact, dtype, axis)
@@ -160,7 +161,7 @@ def _integer_powers(start, stop, num: int, endpoint: bool, base, dtype: np.dtype
 
 def _log_in_two_words(base) -> np.ndarray | None:
     """Logarithm of a concrete complex base and its rounding error; None for a traced base."""
-    if isinstance(base, jax.core.Tracer):
+    if is_traced(base):
         return None
     with np.errstate(all="ignore"):
         exact = np.log(np.asarray(base).astype(np.clongdouble))

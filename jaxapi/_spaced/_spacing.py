@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._interop._convert import as_array
+from .._interop import as_array
+from .._tracing import any_traced
 from .._typing import Array
+from .._x64 import NARROWED, WIDE, explicit_64_bits, x64_mode, x64_on
 
 __all__ = [
     "array_or_number",
@@ -110,8 +112,7 @@ def split(x: Array, bits: int) -> tuple[Array, Array]:
 
 def working_dtype() -> np.dtype:
     """float64, or float32 where the user's settings truncate explicit 64-bit dtypes."""
-    wide = jax.config.jax_enable_x64 or jax.config.jax_explicit_x64_dtypes.name == "ALLOW"
-    return jnp.dtype("float64") if wide else jnp.dtype("float32")
+    return jnp.dtype("float64") if explicit_64_bits() else jnp.dtype("float32")
 
 
 def saturated(x: Array, dtype: np.dtype) -> Array:
@@ -124,11 +125,11 @@ def saturated(x: Array, dtype: np.dtype) -> Array:
 
 def in_own_width(function, *args):
     """Call a compiled function so that 64-bit arguments and results keep their width."""
-    if jax.config.jax_enable_x64:
+    if x64_mode():
         return function(*args)
-    if any(isinstance(x, jax.core.Tracer) for x in args):  # JAX's settings rule inside a trace
+    if any_traced(*args):  # JAX's settings rule inside a trace
         return function(*(as_array(x) if isinstance(x, np.ndarray) else x for x in args))
-    with jax.enable_x64(True):
+    with x64_on():
         return function(*args)
 
 
@@ -181,7 +182,7 @@ def integer_limits(dtype: np.dtype) -> tuple[int, int]:
 def promoted_dtype(*args) -> np.dtype:
     """NumPy's promotion, in JAX's default width where no argument is 64 bits wide of itself."""
     kinds = tuple(map(_kind, args))
-    return _promoted(kinds, jax.config.jax_enable_x64 or not _WIDE.isdisjoint(kinds))
+    return _promoted(kinds, x64_mode() or not WIDE.isdisjoint(kinds))
 
 
 def numpy_dtype(*args) -> np.dtype:
@@ -191,9 +192,6 @@ def numpy_dtype(*args) -> np.dtype:
 
 _WEAK = {bool: False, int: 0, float: 0.0, complex: 0j}
 _WEAK_KINDS = {"b": bool, "i": int, "f": float, "c": complex}
-_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
-_NARROW = {np.dtype(wide): np.dtype(wide[:-2] + "32") for wide in ("int64", "uint64", "float64")}
-_NARROW[np.dtype("complex128")] = np.dtype("complex64")
 
 
 def _kind(x) -> np.dtype | type:
@@ -212,4 +210,4 @@ def _promoted(kinds: tuple, wide: bool) -> np.dtype:
     if any(isinstance(kind, np.dtype) and kind.kind == "V" for kind in kinds):
         return jnp.result_type(*values)  # bfloat16, float8_*: NumPy does not promote them
     dtype = np.result_type(*values)
-    return dtype if wide else _NARROW.get(dtype, dtype)
+    return dtype if wide else NARROWED.get(dtype, dtype)

@@ -1,0 +1,23 @@
+"""Concrete or traced: what JAX's transformations put in place of arrays."""
+
+import jax
+
+__all__ = ["any_traced", "eagerly", "is_traced"]
+
+# The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
+_eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
+
+
+def is_traced(x) -> bool:
+    """Whether ``x`` is an abstract value of a JAX transformation."""
+    return isinstance(x, jax.core.Tracer)
+
+
+def any_traced(*values) -> bool:
+    """Whether one of ``values`` is an abstract value of a JAX transformation."""
+    return any(map(is_traced, values))
+
+
+def eagerly():
+    """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too."""
+    return _eval_context()
