@@ -19,7 +19,7 @@ CHAPTERS = [
     ("Constants", xp, ["_constants"]),
     ("Creation functions", xp, ["_creation"]),
     ("Data types and functions on them", xp, ["_dtypes"]),
-    ("Element-wise functions", xp, ["_elementwise", "_exponential", "_trigonometric"]),
+    ("Element-wise functions", xp, ["_elementwise"]),
     ("Indexing functions", xp, ["_indexing"]),
     ("Inspection", xp, ["_info"]),
     ("Linear algebra functions", xp, ["_products"]),

@@ -9,7 +9,6 @@ from . import (
     _creation,
     _dtypes,
     _elementwise,
-    _exponential,
     _indexing,
     _info,
     _manipulation,
@@ -17,7 +16,6 @@ from . import (
     _set,
     _sorting,
     _statistical,
-    _trigonometric,
     _utility,
     _x64,
     fft,
@@ -28,7 +26,6 @@ from ._constants import *
 from ._creation import *
 from ._dtypes import *
 from ._elementwise import *
-from ._exponential import *
 from ._fuse import fuse
 from ._indexing import *
 from ._info import *
@@ -38,7 +35,6 @@ from ._set import *
 from ._sorting import *
 from ._spaced import logspace
 from ._statistical import *
-from ._trigonometric import *
 from ._utility import *
 from ._version import __version__
 from .linalg import matmul, matrix_transpose, tensordot, vecdot
@@ -48,7 +44,6 @@ __array_api_version__ = "2025.12"
 __all__ = ["__array_api_version__", "__version__", "fft", "fuse", "linalg", "logspace", "spatial"]
 __all__ += ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 __all__ += _constants.__all__ + _creation.__all__ + _dtypes.__all__ + _elementwise.__all__
-__all__ += _exponential.__all__ + _trigonometric.__all__
 __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
 __all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
-from jaxapi import _filled
+from jaxapi._creation import _filled
 
 DTYPES = [
     *("bool", "int8", "int32", "int64", "uint8", "uint64"),

@@ -1,7 +1,4 @@
-"""Element-wise functions (chapter "Element-wise functions" of the standard).
-
-Those with complex special cases of their own are in `_exponential` and `_trigonometric`.
-"""
+"""Arithmetic, rounding, comparison, logical and bitwise functions."""
 
 import functools
 
@@ -54,8 +51,8 @@ from jax.numpy import (
     trunc,
 )
 
-from ._interop import scalar_like
-from ._typing import Array, ArrayLike
+from .._interop import scalar_like
+from .._typing import Array, ArrayLike
 
 __all__ = [
     "abs",

@@ -1,35 +1,13 @@
-"""Creation functions (chapter "Creation functions" of the standard)."""
+"""Conversion of other libraries' arrays, lists and numbers."""
 
 import jax
-from jax.numpy import tril, triu
 
-from ._devices import check_device
-from ._dtype_rules import resolve_dtype
-from ._filled import empty, eye, full, ones, zeros
-from ._filled_like import empty_like, full_like, ones_like, zeros_like
-from ._interop import import_array, import_dlpack, place
-from ._meshgrid import meshgrid
-from ._spaced import arange, linspace
-from ._typing import Array, Device, DTypeLike
+from .._devices import check_device
+from .._dtype_rules import resolve_dtype
+from .._interop import import_array, import_dlpack, place
+from .._typing import Array, Device, DTypeLike
 
-__all__ = [
-    "arange",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["asarray", "from_dlpack"]
 
 
 def asarray(

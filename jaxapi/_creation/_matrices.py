@@ -1,13 +1,14 @@
-"""`meshgrid`: a tuple on every supported JAX."""
+"""Grids and triangles: arrays made of arrays."""
 
 import functools
 
 import jax
 import jax.numpy as jnp
+from jax.numpy import tril, triu
 
-from ._typing import Array, ArrayLike
+from .._typing import Array, ArrayLike
 
-__all__ = ["meshgrid"]
+__all__ = ["meshgrid", "tril", "triu"]
 
 
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:

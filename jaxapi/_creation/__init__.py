@@ -1,0 +1,29 @@
+"""Creation functions (chapter "Creation functions" of the standard).
+
+The evenly spaced numbers are in `_spaced`.
+"""
+
+from .._spaced import arange, linspace
+from ._conversion import asarray, from_dlpack
+from ._filled import empty, eye, full, ones, zeros
+from ._filled_like import empty_like, full_like, ones_like, zeros_like
+from ._matrices import meshgrid, tril, triu
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
