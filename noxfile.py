@@ -1,7 +1,8 @@
-"""One way to run everything: nox -s demo | tests | lint | conformance | bench."""
+"""One way to run everything; `nox --list` says what there is."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -27,6 +28,8 @@ def runs(version):
 
 
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
+CACHE = pathlib.Path(__file__).resolve().parent / ".nox" / "jax"
+PARALLEL = ("-n", "2", "--dist", "worksteal")
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
@@ -39,12 +42,50 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
+def pytest(session, *arguments, command=("pytest",)):
+    """Run the tests on two cores; keep what JAX compiles for the other core, the next Python and run."""
+    env = {"JAX_COMPILATION_CACHE_DIR": str(CACHE), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=env, external=True)
+
+
 @nox.session(python=PYTHONS)
 def tests(session):
     """Run the tests on every interpreter found."""
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
-    session.run("pytest", "-n", "2", *session.posargs)
+    pytest(session, *(() if session.python == PYTHONS[-1] else ("-m", "not kernels")))
+
+
+@nox.session(python=PYTHONS[-1])
+def prerelease(session):
+    """Run the tests on JAX's newest pre-release, or its newest release where that is newer."""
+    session.install("-e", ".", *group("tests"))
+    session.install("--upgrade", "--pre", "jax", "jaxlib")
+    session.run("python", "-c", "import jax; print('jax', jax.__version__)")
+    pytest(session)
+
+
+@nox.session
+def package(session):
+    """Build sdist and wheel, resolve every extra, run the tests of the sdist on the installed wheel."""
+    session.install("build", "uv")
+    folder = pathlib.Path(session.create_tmp(), "package").resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", folder)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    for extra in PROJECT["project"]["optional-dependencies"]:
+        # pip's dry run would download gigabytes of CUDA libraries
+        session.run("uv", "pip", "install", "--dry-run", "--quiet", f"{wheel}[{extra}]")
+    python = folder / "environment" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    session.run("python", "-m", "venv", folder / "environment")
+    session.run(python, "-m", "pip", "install", "--quiet", wheel, external=True)
+    session.chdir(folder)
+    session.run(python, "-c", "import jaxapi.spatial; print(jaxapi.__file__)", external=True)
+    session.run(python, "-m", "pip", "install", "--quiet", *group("tests"), external=True)
+    shutil.unpack_archive(sdist, folder)
+    session.chdir(folder / sdist.name.removesuffix(".tar.gz"))
+    shutil.rmtree("jaxapi")  # so that the tests import the wheel
+    pytest(session, *([] if session.posargs else ["tests"]), command=(python, "-m", "pytest"))
 
 
 @nox.session

@@ -13,7 +13,7 @@ def radius_engine(request, monkeypatch):
     return use(request.param, monkeypatch)
 
 
-@pytest.fixture(params=["natural", "lax", "interpret"])
+@pytest.fixture(params=["natural", "lax", pytest.param("interpret", marks=pytest.mark.kernels)])
 def radius_kernel(request, monkeypatch):
     """Do the same, and run the GPU kernels in Pallas's interpret mode, which takes long to compile."""
     return use(request.param, monkeypatch)

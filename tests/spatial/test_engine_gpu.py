@@ -80,6 +80,7 @@ def assert_exact(points, queries, found, k):
     np.testing.assert_array_max_ulp(found[0], distances, maxulp=1)  # XLA's square root on a GPU is that exact
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 4), (40, 4), (40, 8)])
 def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
     """The 40 are those within a radius, or in a tree of fewer leaves come in two passes."""
@@ -100,6 +101,7 @@ def knots(n, seed):
 MANY = 1000
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("points", "queries"),
     [
@@ -114,6 +116,7 @@ def test_many_neighbours(points, queries):
     assert_as_scipy(points, queries, query(points, queries, k=70), k=70)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("k", "p", "box", "dtype", "bound"),
     [
@@ -129,6 +132,7 @@ def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
     assert_as_scipy(points, queries, found, k=k, p=p, box=box, bound=bound)
 
 
+@pytest.mark.kernels
 def test_many_equally_far_points_are_found_in_passes():
     """No radius holds 40 and not many more, for some of the queries."""
     points = np.concatenate([np.full((200, 3), 4), grid(POINTS, 3, 30) * 2]).astype(np.float32)
@@ -136,6 +140,7 @@ def test_many_equally_far_points_are_found_in_passes():
     assert_exact(points, queries, query(points, queries, k=40), 40)
 
 
+@pytest.mark.kernels
 def test_a_bound_for_each_query():
     points, queries = uniform(POINTS, 3, 34), uniform(QUERIES, 3, 35)
     bound = np.where(np.arange(QUERIES) % 3 == 0, 0.4, 0).astype(np.float32)
@@ -146,6 +151,7 @@ def test_a_bound_for_each_query():
     np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
 
 
+@pytest.mark.kernels
 def test_many_neighbours_come_in_blocks(monkeypatch):
     points, queries = grid(POINTS, 3, 32), grid(QUERIES, 3, 33)
     monkeypatch.setattr(_engine_gpu, "CANDIDATES", 1000)
@@ -153,6 +159,7 @@ def test_many_neighbours_come_in_blocks(monkeypatch):
     assert_exact(points, queries, query(points, queries, k=40), 40)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("k", "p", "box"),
     [(1, 1.0, None), (3, 3.0, (1.5, 0.0, 1.0)), (1, 7.0, None), (1, np.inf, (1.5, 0.0, 1.0))],
@@ -162,12 +169,14 @@ def test_norms_and_boxes(k, p, box):
     assert_as_scipy(points, queries, query(points, queries, k=k, p=p, box=box), k=k, p=p, box=box)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("m", [1, 6])
 def test_dimensions(m):
     points, queries = uniform(POINTS, m, 4), uniform(QUERIES, m, 5) * 2 - 0.5
     assert_as_scipy(points, queries, query(points, queries, k=1), k=1)
 
 
+@pytest.mark.kernels
 def test_float64_keeps_its_digits():
     points, queries = uniform(POINTS, 3, 6, np.float64), uniform(QUERIES, 3, 7, np.float64)
     distances, rows = query(points, queries)
@@ -175,6 +184,7 @@ def test_float64_keeps_its_digits():
     assert_as_scipy(points, queries, (distances, rows), k=3)
 
 
+@pytest.mark.kernels
 def test_bound_is_strict():
     points, queries = grid(POINTS, 3, 8), grid(QUERIES, 3, 9)
     for bound in (0.0, 1e-30, 1.0, np.nextafter(np.float32(1), np.float32(2)), 2.0):
@@ -185,6 +195,7 @@ def test_bound_is_strict():
         np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
 
 
+@pytest.mark.kernels
 def test_eps_bounds_the_error():
     points, queries = uniform(POINTS, 3, 10), uniform(QUERIES, 3, 11)
     best, _ = query(points, queries)
@@ -195,6 +206,7 @@ def test_eps_bounds_the_error():
         assert (distances <= best * (1 + eps) * (1 + 1e-6)).all()
 
 
+@pytest.mark.kernels
 def test_queries_that_are_not_finite_find_nothing():
     points, queries = uniform(POINTS, 3, 12), uniform(QUERIES, 3, 13)
     queries[[1, 7, 30]] = [[np.nan, 0, 0], [0, np.inf, 0], [0, 0, -np.inf]]
@@ -204,6 +216,7 @@ def test_queries_that_are_not_finite_find_nothing():
     assert np.isfinite(np.delete(distances, [1, 7, 30], 0)).all()
 
 
+@pytest.mark.kernels
 def test_few_points():
     """More is asked for than there is; the rows from n on do not count."""
     queries = uniform(QUERIES, 3, 14)
@@ -218,6 +231,7 @@ def test_few_points():
         np.testing.assert_allclose(distances[:, :n], every, rtol=1e-6)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("shift", [1e-30, 1e30])
 def test_scale_does_not_matter(shift):
     points, queries = uniform(POINTS, 3, 16), uniform(QUERIES, 3, 17)
@@ -228,6 +242,7 @@ def test_scale_does_not_matter(shift):
     np.testing.assert_array_equal(distances * factor, scaled)
 
 
+@pytest.mark.kernels
 def test_vmap():
     points = np.stack([grid(64, 2, seed) for seed in (0, 1)])
     queries = np.stack([grid(32, 2, seed) for seed in (2, 3)])
@@ -241,6 +256,7 @@ def test_vmap():
         assert_exact(points[i], queries[i], [np.asarray(x[i]) for x in found], 1)
 
 
+@pytest.mark.kernels
 def test_order_puts_queries_of_a_leaf_together():
     points = uniform(POINTS, 3, 18)
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)

@@ -73,6 +73,7 @@ def lanes_of(tree, count, radius, box=None):
     return query_lanes(tree, queries, radii, p=2.0, box=box)[0]
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("relation", "box"), [("any", None), ("other", BOX), ("later", None)])
 def test_same_as_lax(relation, box):
     points = cloud(300)
@@ -88,6 +89,7 @@ def test_same_as_lax(relation, box):
         assert_bins_same(tree, lanes, interpret=True)
 
 
+@pytest.mark.kernels
 def test_counts_nodes_inside_of_the_radius_without_a_visit(monkeypatch):
     tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
     lanes = self_lanes(tree, jnp.float32(14.0), p=2.0)
