@@ -1,6 +1,6 @@
 """The choice of engine, in one place, and what every engine shares.
 
-Each engine is a module with `nearest(tree, queries, *, k, p, bound, eps, box)`, pure and traceable.
+Each engine is a module with `nearest(tree, queries, *, k, p, bound, eps, box, rooted)`, pure and traceable.
 """
 
 import functools
@@ -53,23 +53,26 @@ def gpu_engine():
     return _engine_gpu
 
 
-def build(points, n) -> Tree:
-    """Return the structure over the first `n` of `points` (n_pad, m)."""
-    return _brute.build(points, n) if points.shape[1] >= BRUTE_FROM else _build.build(points, n)
+def build(points, n, scale=None) -> Tree:
+    """Return the structure over the first `n` of `points` (n_pad, m); `scale` as `_build.build` takes it."""
+    if points.shape[1] >= BRUTE_FROM:
+        return _brute.build(points, n)
+    return _build.build(points, n, scale=scale)
 
 
-def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype):
+def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype, rooted: bool = True):
     """Return distances and rows of the `k` nearest points of every query, both (q, k).
 
     They are nearer than `bound`, one for all or (q,), which is 0 for a query that needs none. `dtype` is the
     tree's or a wider one. A query that is not finite has no neighbours. Many queries are searched in pieces
-    whose results and coordinates 32-bit numbers can count.
+    whose results and coordinates 32-bit numbers can count. With `rooted` false the distances are scaled power
+    distances, by which answers of several trees can be compared without rounding.
     """
     q, m = x.shape
     pieces = -(-q * max(k, m) // _LARGEST_PIECE)
     if pieces > 1:
         size = -(-q // pieces)
-        settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype}
+        settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "rooted": rooted}
         slices = [slice(start, start + size) for start in range(0, q, size)]
         bounds = [bound[part] if jnp.ndim(bound) else bound for part in slices]
         parts = [
@@ -81,9 +84,11 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
     x = x.astype(dtype)
     if lengths is not None:
         x = into_box(x, lengths)
-    default = partial(_on_finite(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p)
+    default = partial(
+        _on_finite(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p, rooted=rooted
+    )
     if x.shape[1] < BRUTE_FROM and gpu_engine():
-        cuda = partial(_on(gpu_engine()), k=k, p=p)
+        cuda = partial(_on(gpu_engine()), k=k, p=p, rooted=rooted)
         found = lax.platform_dependent(tree, x, bound, eps, lengths, cuda=cuda, default=default)
     else:
         found = default(tree, x, bound, eps, lengths)
@@ -94,8 +99,8 @@ def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, inde
 def _on(engine):
     """Return an engine's `nearest` with all arrays as positional arguments."""
 
-    def nearest(tree, x, bound, eps, lengths, *, k, p):
-        return engine.nearest(tree, x, k=k, p=p, bound=bound, eps=eps, box=lengths)
+    def nearest(tree, x, bound, eps, lengths, **static):
+        return engine.nearest(tree, x, bound=bound, eps=eps, box=lengths, **static)
 
     return nearest
 
@@ -104,9 +109,9 @@ def _on_finite(engine):
     """Return the same of an engine that expects finite queries; others have no neighbours."""
     search = _on(engine)
 
-    def nearest(tree, x, *arrays, k, p):
+    def nearest(tree, x, *arrays, **static):
         finite = jnp.isfinite(x).all(axis=1)[:, None]
-        distances, rows = search(tree, jnp.where(finite, x, 0), *arrays, k=k, p=p)
+        distances, rows = search(tree, jnp.where(finite, x, 0), *arrays, **static)
         return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
 
     return nearest

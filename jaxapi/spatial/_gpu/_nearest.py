@@ -16,7 +16,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from ..._typing import Array
-from .._structure._metric import power, root, scaled_power
+from .._structure._metric import in_units, power, scaled_power
 from .._structure._tree import Tree
 from ._launch import launch
 from ._many import candidates, fits, room_for
@@ -39,6 +39,7 @@ def nearest(
     bound: Array,
     eps: Array,
     box: Array | None,
+    rooted: bool = True,
     interpret: bool = False,
 ) -> tuple[Array, Array]:
     """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
@@ -47,8 +48,8 @@ def nearest(
     there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
     one for all or (q,), which suits a few queries that want neighbours among many that do not. A missing
     neighbour has distance inf and row n, and so have all of a query that is not finite. With `eps`, the i-th
-    distance may be up to 1 + eps times the true one. `k`, `p` and `interpret` (run on any device, slowly) are
-    static.
+    distance may be up to 1 + eps times the true one. Where not `rooted`, distances are scaled power distances.
+    `k`, `p`, `rooted` and `interpret` (run on any device, slowly) are static.
     """
     count, m = queries.shape
     dtype = tree.points.dtype
@@ -74,19 +75,21 @@ def nearest(
     inputs = (queries, limits, homes, order, factors, *lengths)
 
     if k <= AT_ONCE:
-        return tuple(found[:count] for found in _search(tree, inputs, k=k, p=p, interpret=interpret))
+        found = _search(tree, inputs, k=k, p=p, rooted=rooted, interpret=interpret)
+        return tuple(each[:count] for each in found)
     if fits(tree) and not for_each:
         distances, rows = _search_by_radius(tree, inputs, k=k, p=p, interpret=interpret)
     else:
         distances, rows = _search_in_passes(
             tree, inputs, *_unsearched(limits, limits < 0, tree.n, k), k=k, p=p, interpret=interpret
         )
-    return _in_units(distances[:count], rows[:count], tree.n, tree.scale, p), rows[:count]
+    return _found(distances[:count], rows[:count], tree.n, tree.scale, p, rooted), rows[:count]
 
 
-def _in_units(distances, rows, n, scale, p):
-    """Return distances in the user's units, of power distances."""
-    return jnp.where(rows < n, root(distances, p) / scale, jnp.asarray(jnp.inf, distances.dtype))
+def _found(distances, rows, n, scale, p, rooted):
+    """Return what `nearest` promises for power distances."""
+    infinite = jnp.asarray(jnp.inf, distances.dtype)
+    return jnp.where(rows < n, in_units(distances, scale, p, rooted), infinite)
 
 
 def _search_by_radius(tree, inputs, *, k, p, interpret):
@@ -129,7 +132,7 @@ def _unsearched(limits, done, n, k: int):
     return tuple(jnp.broadcast_to(each[:, None], (*done.shape, k)) for each in (distances, rows))
 
 
-def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
+def _search(tree, inputs, first=(), found=(), *, k, p, interpret, rooted=False):
     """Run the kernel and return distances and rows (q, k).
 
     With `found`, power distances and rows that are complete up to column `first`, return these and the next.
@@ -170,7 +173,7 @@ def _search(tree, inputs, first=(), found=(), *, k, p, interpret):
         state = walk(space, visitor.start(bound), choose, visit_leaf(space, visitor.take, end), home, end)
         distances, rows = visitor.finish(state)
         if not found:
-            distances = _in_units(distances, rows, missing, scale, p)
+            distances = _found(distances, rows, missing, scale, p, rooted)
         for out, tile in (distances_out, distances), (rows_out, rows):
             column = start + lax.broadcasted_iota(jnp.int32, tile.shape, 0)
             here = column < np.int32(k)

@@ -6,7 +6,7 @@ The structure is a `Tree` whose slots are the rows in order and whose boxes say 
 import jax.numpy as jnp
 from jax import lax
 
-from .._structure._metric import axis_distance, combine, power, root, scaled_power
+from .._structure._metric import axis_distance, combine, in_units, power, scaled_power
 from .._structure._tree import Tree
 
 __all__ = ["build", "nearest"]
@@ -38,7 +38,7 @@ def build(points, n) -> Tree:
     )
 
 
-def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
+def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box, rooted: bool = True):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
     ``k <= n``. `eps` is not used: the answer is exact.
@@ -52,7 +52,7 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     distances, rows = lax.map(search.by_product if p == 2 and box is None else search.directly, x)
     distances, rows = distances.reshape(-1, k)[:q], rows.reshape(-1, k)[:q]
     there = distances < limit
-    distances = jnp.where(there, root(distances, p) / tree.scale, jnp.inf)
+    distances = jnp.where(there, in_units(distances, tree.scale, p, rooted), jnp.inf)
     return distances, jnp.where(there, rows, tree.n.astype(rows.dtype))
 
 

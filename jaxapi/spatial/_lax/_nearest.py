@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._structure._metric import axis_distance, axis_gap, combine, power, root, scaled_power
+from .._structure._metric import axis_distance, axis_gap, combine, in_units, power, scaled_power
 from .._structure._tree import Tree
 
 __all__ = ["nearest"]
@@ -22,7 +22,7 @@ STEP = 3  # levels of the tree in one step down
 _NO_ROW = np.iinfo(np.int32).max
 
 
-def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
+def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box, rooted: bool = True):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row)."""
     count, m = queries.shape
     scaled_box = None if box is None else box * tree.scale
@@ -48,7 +48,7 @@ def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box):
     distances, rows = lax.map(one, packed)  # (packets, k, PACKET)
     distances, rows = (a.swapaxes(1, 2).reshape(-1, k)[:count] for a in (distances, rows))
     missing = rows < 0
-    distances = jnp.where(missing, jnp.inf, root(distances, p) / tree.scale)
+    distances = jnp.where(missing, jnp.inf, in_units(distances, tree.scale, p, rooted))
     rows = jnp.where(missing, tree.n, rows)
     return tuple(jnp.zeros_like(a).at[order].set(a, unique_indices=True) for a in (distances, rows))
 

@@ -14,7 +14,7 @@ from jax import lax
 from ..._typing import Array
 from ._tree import Tree
 
-__all__ = ["build", "largest", "padded_size"]
+__all__ = ["build", "largest", "padded_size", "scale_of"]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
@@ -50,11 +50,12 @@ def rounds(levels: int, m: int) -> list[int]:
     return [levels * (i + 1) // count - levels * i // count for i in range(count)]
 
 
-def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
+def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
     """Build the tree of the first `n` rows of `points`.
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
     user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
+    `scale` is that of the points unless trees with other points are to share one.
     """
     rows, m = points.shape
     levels, leaf = plan(rows, leaf_size)
@@ -64,7 +65,7 @@ def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
         points = jnp.concatenate([points, jnp.zeros((slots - rows, m), points.dtype)])
     order = lax.iota(jnp.int32, slots)
     valid = jnp.isfinite(points).all(axis=1) & (order < n)
-    scale = _scale(points, valid)
+    scale = scale_of(points, valid) if scale is None else scale
     points = jnp.where(valid[:, None], points * scale, jnp.inf)
 
     done = 0
@@ -77,7 +78,7 @@ def build(points: Array, n: Array, *, leaf_size: int = LEAF_SIZE) -> Tree:
     return Tree(columns, jnp.where(valid[order], order, n), lower, upper, scale, n)
 
 
-def _scale(points: Array, valid: Array) -> Array:
+def scale_of(points: Array, valid: Array) -> Array:
     """Return the power of two that brings the largest extent to about 1; less where that overflows."""
     info = jnp.finfo(points.dtype)
     lower = jnp.where(valid[:, None], points, jnp.inf).min(axis=0)

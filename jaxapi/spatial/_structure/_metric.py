@@ -17,7 +17,7 @@ import math
 import jax.numpy as jnp
 from jax import lax
 
-__all__ = ["axis_distance", "axis_gap", "combine", "power", "root", "scaled_power"]
+__all__ = ["axis_distance", "axis_gap", "combine", "in_units", "power", "root", "scaled_power"]
 
 _LARGEST_SUMMED_P = 4.0
 
@@ -66,6 +66,11 @@ def root(acc, p: float):
     if p == 4:
         return jnp.sqrt(jnp.sqrt(acc))
     return acc ** (1 / p)
+
+
+def in_units(acc, scale, p: float, rooted: bool = True):
+    """Return the distance, in the user's units, of a scaled power distance, or where not `rooted` the latter."""
+    return root(acc, p) / scale if rooted else acc
 
 
 def axis_distance(x, y, length=None):
