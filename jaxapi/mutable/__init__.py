@@ -1,0 +1,25 @@
+"""jaxapi.mutable: jaxapi's namespace with arrays that can be assigned to.
+
+The same names as `jaxapi`; arrays are of class `Array`, and ``x.__array_namespace__()`` is this module.
+"""
+
+import jaxapi as _plain
+
+from . import fft, linalg, spatial
+from ._array import Array
+from ._fuse import fuse
+from ._grad import grad, value_and_grad
+from ._sharing import asarray, astype, from_dlpack
+from ._wrap import wrap_namespace as _wrap_namespace
+
+__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "linalg", "spatial"]
+__all__ += ["value_and_grad"]
+
+_wrapped = [name for name in _plain.__all__ if name not in __all__]
+_wrap_namespace(_plain, _wrapped, globals(), __name__)
+__all__ += _wrapped
+
+
+def __dir__() -> list[str]:
+    """Only the public names."""
+    return sorted(__all__)

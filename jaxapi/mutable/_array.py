@@ -1,0 +1,506 @@
+"""The class: a `jax.Array` that can be replaced."""
+
+import functools
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._interop import as_array, scalar_like
+from .._tracing import is_traced
+from .._x64 import lacks_64_bits
+from ._indexing import compiled_pair, read, write
+
+__all__ = ["Array", "shared", "unwrap", "wrap"]
+
+_VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
+_NUMBERS = (int, float, complex)
+_OPERANDS = (*_NUMBERS, np.ndarray, np.generic, jax.Array)
+_NEW_LOCK = threading.Lock()
+
+
+class Array:
+    """An array that can be assigned to, of any dtype, shape and device of JAX.
+
+    It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
+    ``x`` for everyone who holds ``x``, as in NumPy. Unlike NumPy, ``x[1:]``, ``x.T`` and
+    ``reshape(x, shape)`` are copies, not views: writing to them leaves ``x`` as it was ([1]_).
+
+    Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``.
+
+    Attributes
+    ----------
+    dtype, shape, ndim, size : as of `jax.Array`
+    device : Device or Sharding
+        None under a transformation.
+    T, mT : Array
+        Transposed copies.
+
+    Raises
+    ------
+    IndexError
+        If an int is out of bounds, as in NumPy. Integer arrays are checked where they lie in host memory;
+        those on a GPU follow JAX: reading clamps them, writing drops them.
+    TypeError
+        If a complex value is written to a real array, or an operator in place (``x += y``) had to change
+        the dtype to another kind.
+    ValueError
+        If shapes do not broadcast.
+
+    Notes
+    -----
+    A write reuses the memory of the array (donation) unless somebody else may hold it, and each write is
+    atomic: another thread sees all of it or nothing. What others got before stays as it was:
+    ``jnp.asarray(x)``, DLPack.
+
+    A pytree: arrays pass through `jax.jit`, `jax.vmap`, `jax.lax.scan` and so on, and may be written to
+    inside. There functions see values: what a function under `jax.jit` writes to its argument is not seen
+    by its caller (`jaxapi.mutable.fuse` hands it over). Writing a traced value to an array from outside
+    raises. For the derivatives of a loss that is an array see `jaxapi.mutable.grad`.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, "Copy-view behavior and mutability".
+
+    Examples
+    --------
+    >>> import jaxapi.mutable as xp
+    >>> x = xp.zeros(4, dtype=xp.float32)
+    >>> x[1:3] = 2
+    >>> x[x == 0] -= 1
+    >>> x
+    jaxapi.mutable.Array([-1.,  2.,  2., -1.], dtype=float32)
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_shared", "_value")
+    __array_priority__ = 1000  # NumPy's arrays leave operators to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    _value: jax.Array  # empty while another thread writes: see __getattr__
+    _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
+    _lock: Any  # made at the first write
+
+    def __new__(cls, *args, **kwargs):
+        """Refuse: functions make arrays."""
+        raise TypeError("arrays are made by functions: use jaxapi.mutable.asarray(x)")
+
+    def __getattr__(self, name):
+        """Make what slots lack: a lock at first use; the value once another thread has written it."""
+        if name == "_lock":
+            with _NEW_LOCK:
+                try:
+                    return _slot(self, "_lock")
+                except AttributeError:
+                    self._lock = threading.RLock()
+                    return self._lock
+        if name == "_value":
+            with self._lock:
+                return _slot(self, "_value")
+        raise AttributeError(f"'Array' object has no attribute {name!r}")
+
+    # Attributes
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The data type of the elements."""
+        return self._value.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._value.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._value.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._value.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._value.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self._value.dtype.itemsize
+
+    @property
+    def device(self) -> Any:
+        """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
+        return None if is_traced(self._value) else self._value.device
+
+    @property
+    def T(self) -> "Array":
+        """A copy with the axes in reverse order."""
+        return wrap(self._value.T)
+
+    @property
+    def mT(self) -> "Array":
+        """A copy with the last two axes exchanged."""
+        return wrap(self._value.mT)
+
+    # To other types
+
+    def to_device(self, device: Any, /, *, stream: None = None) -> "Array":
+        """Copy to another device; the array itself if it lies there."""
+        if device == self.device and stream is None:
+            return self
+        return shared(self, self._value.to_device(device, stream=stream))
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> types.ModuleType:
+        """Return `jaxapi.mutable`."""
+        if api_version not in _VERSIONS:
+            raise ValueError(
+                f"jaxapi.mutable follows the array API standard up to 2025.12, not {api_version!r}"
+            )
+        return sys.modules[__package__]
+
+    def __jax_array__(self) -> jax.Array:
+        """Return the value as it is now, for the functions of jax.numpy."""
+        self._shared = True
+        return self._value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Copy to a NumPy array; ``copy=False`` gives a read-only view of the value as it is now."""
+        if copy is False:
+            self._shared = True
+            return np.asarray(self._value, dtype=dtype, copy=False)
+        return np.array(self._value, dtype=dtype)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the value as it is now; without a copy its memory is shared until the next write."""
+        if max_version is None or max_version < (1, 0):
+            # Such a consumer cannot be told that it must not write to memory that others read.
+            on_host = self.__dlpack_device__()[0] == 1
+            if on_host and copy is not False and self.dtype.kind in "biufc":
+                return np.array(self._value).__dlpack__()
+            max_version = None
+        self._shared = True
+        return self._value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Return DLPack's type and number of the device."""
+        return self._value.__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __complex__(self) -> complex:
+        return complex(self._value)
+
+    def __index__(self) -> int:
+        return self._value.__index__()
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def __iter__(self) -> "Iterator[Array]":
+        return iter([wrap(part) for part in self._value])
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value)._value.any())
+
+    def __repr__(self) -> str:
+        text = repr(self._value)
+        if is_traced(self._value):
+            return f"jaxapi.mutable.Array({text})"
+        return "jaxapi.mutable." + text.replace("\n", "\n" + " " * len("jaxapi.mutable."))
+
+    def __str__(self) -> str:
+        return str(self._value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value, spec)
+
+    def __reduce__(self):
+        return _unpickled, (np.asarray(self._value),)
+
+    def __copy__(self) -> "Array":
+        return wrap(self._value)
+
+    def __deepcopy__(self, memo: dict) -> "Array":
+        return wrap(self._value)
+
+    # Indexing
+
+    def __getitem__(self, key: Any, /) -> "Array":
+        return wrap(read(self._value, _plain_key(key)))
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        self._rewrite(write, _plain_key(key), unwrap(value))
+
+    def _rewrite(self, program, *args) -> None:
+        """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
+        with self._lock:
+            value, holders = _take_out(self)
+            new = value
+            try:
+                donate = not self._shared and holders == _ALONE
+                new = program(value, *args, donate)
+                if is_traced(new) and not is_traced(value):
+                    _refuse_leak()
+            except BaseException:
+                new = value
+                raise
+            finally:
+                if new is not value:
+                    self._shared = False
+                self._value = new
+
+    # Operators are made below, from the functions of the namespace
+
+    def __abs__(self) -> "Array":
+        return wrap(jaxapi.abs(self._value))
+
+    def __neg__(self) -> "Array":
+        return wrap(jaxapi.negative(self._value))
+
+    def __pos__(self) -> "Array":
+        return wrap(jaxapi.positive(self._value))
+
+    def __invert__(self) -> "Array":
+        return wrap(jaxapi.bitwise_invert(self._value))
+
+
+_new = object.__new__
+
+
+def wrap(value: jax.Array) -> Array:
+    """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
+    array = _new(Array)
+    array._value = value
+    array._shared = False
+    return array
+
+
+def shared(source: Array | None, value: Any) -> Array:
+    """Make an array of a value that may use the memory of ``source`` or of another library."""
+    array = _new(Array)
+    array._value = value
+    array._shared = True
+    if source is not None:
+        source._shared = True
+    return array
+
+
+def unwrap(x):
+    """Return the value of an array; lists and tuples are looked through."""
+    kind = type(x)
+    if kind is Array:
+        return x._value
+    if kind is list:
+        return [unwrap(part) for part in x]
+    if kind is tuple:
+        return tuple(unwrap(part) for part in x)
+    return x
+
+
+def _slot(array, name):
+    return Array.__dict__[name].__get__(array, Array)
+
+
+def _unpickled(host):
+    return wrap(as_array(host))
+
+
+def _plain_key(key):
+    kind = type(key)
+    if kind is Array:
+        return key._value
+    if kind is tuple:
+        return tuple(map(_plain_key, key))
+    return unwrap(key) if kind is list else key
+
+
+def _take_out(array):
+    """Take the value out of an array, and count who holds it."""
+    value = array._value
+    del array._value
+    return value, sys.getrefcount(value)
+
+
+# What _take_out counts if nobody else holds the value. Without the GIL the count would prove nothing.
+_ALONE = _take_out(wrap(object()))[1]
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    _ALONE = -1
+
+
+def _refuse_leak() -> None:
+    """Raise if an array that is no part of a trace is written to in it: the write would be lost."""
+    if is_traced(jnp.zeros(())):  # so that every array made here is traced, too
+        raise ValueError(
+            "an array from outside is written to inside a function that jax.jit or jax.lax traces, where the "
+            "write would be lost: pass the array as an argument and return it"
+        )
+
+
+# Operators
+
+
+def _operand(x, array):
+    """Return what meets ``array`` in an operator, or NotImplemented."""
+    if type(x) is Array:
+        return x._value
+    if not isinstance(x, _OPERANDS):
+        return NotImplemented
+    if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
+        return x.astype(x.dtype.str)
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return _number(x, array)
+    return x
+
+
+def _number(x, array):
+    """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
+    if lacks_64_bits(array):
+        return scalar_like(x, array)
+    if type(x) is int and array.dtype.kind in "iu":
+        np.asarray(x, array.dtype)
+    return x
+
+
+def _binary(function):
+    def operator(self, other):
+        value = self._value
+        other = other._value if type(other) is Array else _operand(other, value)
+        if other is NotImplemented:
+            return NotImplemented
+        try:
+            return wrap(function(value, other))
+        except TypeError as error:
+            raise _numpys(error) from None
+
+    return operator
+
+
+def _reflected(function):
+    def operator(self, other):
+        value = self._value
+        other = _operand(other, value)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value))
+
+    return operator
+
+
+def _in_place(function):
+    def changed(value, other):
+        try:
+            result = function(value, other)
+        except TypeError as error:
+            raise _numpys(error) from None
+        return _as_before(result, value)
+
+    pair = compiled_pair(changed)
+
+    def program(value, other, donate):
+        return pair[donate and not is_traced(other)](value, other)
+
+    def operator(self, other):
+        other = _operand(other, self)
+        if other is NotImplemented:
+            return NotImplemented
+        self._rewrite(program, other)
+        return self
+
+    return operator
+
+
+def _as_before(result, value):
+    """Return a result in the dtype of the array that it replaces; refuse another shape or kind."""
+    if result.shape != value.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast shape "
+            f"{result.shape}"
+        )
+    if result.dtype == value.dtype:
+        return result
+    if _kind(result.dtype) > _kind(value.dtype):
+        raise TypeError(
+            f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or use "
+            "astype() first"
+        )
+    return result.astype(value.dtype)
+
+
+@functools.cache
+def _kind(dtype) -> int:
+    kinds = (np.bool, np.integer, np.floating, np.complexfloating)
+    return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
+
+
+def _numpys(error: TypeError) -> Exception:
+    """Return NumPy's ValueError where shapes do not broadcast; JAX raises a TypeError."""
+    text = str(error)
+    if "incompatible shapes for broadcasting" not in text:
+        return error
+    return ValueError("operands could not be broadcast together: " + text.splitlines()[0])
+
+
+for _name, _function in {
+    "add": jaxapi.add,
+    "and": jaxapi.bitwise_and,
+    "floordiv": jaxapi.floor_divide,
+    "lshift": jaxapi.bitwise_left_shift,
+    "matmul": jaxapi.matmul,
+    "mod": jaxapi.remainder,
+    "mul": jaxapi.multiply,
+    "or": jaxapi.bitwise_or,
+    "pow": jaxapi.pow,
+    "rshift": jaxapi.bitwise_right_shift,
+    "sub": jaxapi.subtract,
+    "truediv": jaxapi.divide,
+    "xor": jaxapi.bitwise_xor,
+}.items():
+    setattr(Array, f"__{_name}__", _binary(_function))
+    setattr(Array, f"__r{_name}__", _reflected(_function))
+    setattr(Array, f"__i{_name}__", _in_place(_function))
+for _name, _function in {
+    "eq": jaxapi.equal,
+    "ge": jaxapi.greater_equal,
+    "gt": jaxapi.greater,
+    "le": jaxapi.less_equal,
+    "lt": jaxapi.less,
+    "ne": jaxapi.not_equal,
+}.items():
+    setattr(Array, f"__{_name}__", _binary(_function))
+
+
+def _flatten(array):
+    array._shared = True  # jax.device_put returns arrays that share memory unseen
+    return (array._value,), None
+
+
+def _flatten_with_keys(array):
+    array._shared = True
+    return ((jax.tree_util.GetAttrKey("value"), array._value),), None
+
+
+jax.tree_util.register_pytree_with_keys(
+    Array, _flatten_with_keys, lambda _, children: shared(None, children[0]), _flatten
+)

@@ -1,0 +1,79 @@
+"""`grad` and `value_and_grad` for functions that return an `Array`."""
+
+import functools
+
+import jax
+
+from ._array import unwrap
+from ._wrap import wrap_result
+
+__all__ = ["grad", "value_and_grad"]
+
+
+def grad(fun, argnums=0, has_aux=False, **options):
+    """Differentiate a function that returns a scalar: `jax.grad` for one that returns an `Array`.
+
+    `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns an `Array` of shape () or, with ``has_aux``, that and something else.
+    argnums : int or sequence of int
+        By which arguments to differentiate: arrays, or pytrees of arrays.
+    has_aux : bool
+    **options
+        As for `jax.grad`.
+
+    Returns
+    -------
+    callable
+        Takes what ``fun`` takes and returns the derivatives, in containers like the arguments'.
+
+    Raises
+    ------
+    TypeError
+        If the loss is not a real scalar.
+
+    Examples
+    --------
+    >>> import jaxapi.mutable as xp
+    >>> def loss(x):
+    ...     x[0] = 0
+    ...     return xp.sum(x**2)
+    >>> print(xp.grad(loss)(xp.asarray([1.0, 2.0, 3.0])))
+    [0. 4. 6.]
+    """
+    return _outside(jax.grad(_inside(fun, has_aux), argnums, has_aux, **options))
+
+
+def value_and_grad(fun, argnums=0, has_aux=False, **options):
+    """Return the loss with its derivatives: `jax.value_and_grad` for a function that returns an `Array`.
+
+    Parameters are those of `grad`; the function made returns the pair of loss and derivatives.
+
+    Examples
+    --------
+    >>> import jaxapi.mutable as xp
+    >>> value, gradient = xp.value_and_grad(lambda x: xp.sum(x**2))(xp.asarray([1.0, 2.0]))
+    >>> print(value, gradient)
+    5.0 [2. 4.]
+    """
+    return _outside(jax.value_and_grad(_inside(fun, has_aux), argnums, has_aux, **options))
+
+
+def _inside(fun, has_aux):
+    @functools.wraps(fun)
+    def loss(*args, **kwargs):
+        result = fun(*args, **kwargs)
+        return (unwrap(result[0]), *result[1:]) if has_aux else unwrap(result)
+
+    return loss
+
+
+def _outside(function):
+    @functools.wraps(function)
+    def differentiated(*args, **kwargs):
+        return wrap_result(function(*args, **kwargs))
+
+    return differentiated

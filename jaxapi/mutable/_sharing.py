@@ -1,0 +1,53 @@
+"""The functions that may return their argument, or its memory."""
+
+import functools
+
+import jaxapi
+
+from ._array import Array, shared, wrap
+from ._wrap import without_examples
+
+__all__ = ["asarray", "astype", "from_dlpack"]
+
+
+def _like(function):
+    """Give a function the docstring and the signature of jaxapi's."""
+
+    def give(ours):
+        functools.update_wrapper(ours, function, assigned=())
+        ours.__doc__ = without_examples(function)
+        return ours
+
+    return give
+
+
+@_like(jaxapi.asarray)
+def asarray(obj, /, *, dtype=None, device=None, copy=None):
+    if type(obj) is Array:
+        move_to = None if device == obj.device else device
+        return _again(
+            obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
+        )
+    return shared(None, jaxapi.asarray(obj, dtype=dtype, device=device, copy=copy))
+
+
+@_like(jaxapi.astype)
+def astype(x, dtype, /, *, copy=True, device=None):
+    if type(x) is not Array:
+        return shared(None, jaxapi.astype(x, dtype, copy=copy, device=device))
+    move_to = None if device == x.device else device
+    return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
+
+
+@_like(jaxapi.from_dlpack)
+def from_dlpack(x, /, *, device=None, copy=None):
+    if type(x) is Array:
+        return asarray(x, device=device, copy=copy)
+    return shared(None, jaxapi.from_dlpack(x, device=device, copy=copy))
+
+
+def _again(array, value, copy):
+    """Return the array itself if it is what was asked for, else another one."""
+    if value is not array._value:
+        return shared(array, value)
+    return wrap(value) if copy else array

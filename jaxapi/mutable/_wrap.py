@@ -1,0 +1,76 @@
+"""The one wrapper: a function of jaxapi becomes one that takes and returns `jaxapi.mutable.Array`."""
+
+import functools
+import inspect
+import re
+
+import jax
+import numpy as np
+
+from ._array import Array, unwrap, wrap
+
+__all__ = ["without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
+
+_JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
+
+
+def wrap_namespace(source, names, target: dict, module: str) -> None:
+    """Put wrapped functions into a module; constants, dtypes and classes go there as they are."""
+    for name in names:
+        value = getattr(source, name)
+        is_function = callable(value) and not inspect.isclass(value) and not hasattr(value, "dtype")
+        target[name] = wrap_function(value, name, module) if is_function else value
+
+
+def wrap_function(function, name: str, module: str):
+    """Take arrays out of the arguments, and make arrays of the results."""
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        args = [x._value if type(x) is Array else unwrap(x) for x in args]
+        if kwargs:
+            out = kwargs.pop("out", None)
+            result = function(*args, **{key: unwrap(x) for key, x in kwargs.items()})
+            if out is not None:
+                return _into(out, result)
+        else:
+            result = function(*args)
+        return wrap(result) if type(result) in _JAX_ARRAYS else wrap_result(result)
+
+    wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
+    wrapped.__doc__ = without_examples(function)
+    return wrapped
+
+
+def without_examples(function) -> str:
+    """Return a docstring up to its examples, which show the arrays of jaxapi."""
+    return re.split(r"\n+ *Examples:? *\n", inspect.getdoc(function) or "")[0]
+
+
+def wrap_result(result):
+    """Wrap arrays, also in tuples, named tuples, lists and dicts; leave everything else."""
+    if isinstance(result, jax.Array):
+        _JAX_ARRAYS.add(type(result))
+        return wrap(result)
+    if isinstance(result, tuple):
+        parts = map(wrap_result, result)
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    if isinstance(result, list):
+        return list(map(wrap_result, result))
+    if isinstance(result, dict):
+        return {key: wrap_result(part) for key, part in result.items()}
+    return result
+
+
+def _into(out, result):
+    """Write a result to ``out=``, as NumPy and CuPy do, and return that."""
+    if type(out) is not Array:
+        raise TypeError(f"out must be a jaxapi.mutable.Array, got {type(out).__name__}")
+    if result.shape != out.shape:
+        raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
+    if not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise TypeError(
+            f"out has dtype {out.dtype}, which the result's {result.dtype} cannot be cast to safely"
+        )
+    out[...] = result
+    return out

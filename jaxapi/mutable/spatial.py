@@ -1,0 +1,72 @@
+"""Spatial data structures, with SciPy's interface, for arrays that can be assigned to."""
+
+import functools
+import inspect
+
+import jax
+
+import jaxapi.spatial as _plain
+
+from ._array import unwrap as _unwrap
+from ._wrap import wrap_result as _wrap_result
+
+__all__ = ["KDTree"]
+
+
+@jax.tree_util.register_pytree_node_class
+class KDTree:
+    """Find the nearest of n points in m dimensions: results can be assigned to.
+
+    Parameters, methods and attributes are those of `jaxapi.spatial.KDTree`. The tree keeps the points as they
+    are now: a later write to ``data`` does not reach it.
+
+    Examples
+    --------
+    >>> import jaxapi.mutable as xp
+    >>> distance, row = xp.spatial.KDTree([[0.0, 0.0], [3.0, 4.0]]).query([3.0, 3.0])
+    >>> row
+    jaxapi.mutable.Array(1, dtype=int32)
+    """
+
+    @functools.wraps(_plain.KDTree.__init__)
+    def __init__(self, data, *args, **kwargs):
+        self._tree = _plain.KDTree(_unwrap(data), *map(_unwrap, args), **kwargs)
+
+    def tree_flatten(self):
+        """Return jaxapi's tree."""
+        return (self._tree,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        """Put a tree together again."""
+        tree = object.__new__(cls)
+        (tree._tree,) = children
+        return tree
+
+
+def _inner(x):
+    return x._tree if isinstance(x, KDTree) else _unwrap(x)
+
+
+def _wrap_method(method):
+    @functools.wraps(method)
+    def wrapped(self, *args, **kwargs):
+        kwargs = {name: _inner(x) for name, x in kwargs.items()}
+        return _wrap_result(method(self._tree, *map(_inner, args), **kwargs))
+
+    return wrapped
+
+
+def _wrap_property(name, doc):
+    return property(lambda self: _wrap_result(getattr(self._tree, name)), doc=doc)
+
+
+for _name, _member in inspect.getmembers(_plain.KDTree):
+    if _name in ("tree_flatten", "tree_unflatten") or _name.startswith("_"):
+        continue
+    if inspect.isfunction(_member):
+        setattr(KDTree, _name, _wrap_method(_member))
+    elif inspect.isclass(_member):
+        setattr(KDTree, _name, _member)
+    else:
+        setattr(KDTree, _name, _wrap_property(_name, _member.__doc__))

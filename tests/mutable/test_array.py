@@ -1,0 +1,306 @@
+"""The class: operators, aliases, conversions, and who holds the memory."""
+
+import copy
+import operator
+import pickle
+import sys
+import threading
+
+import array_api_compat
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+
+ARITHMETIC = "add sub mul truediv floordiv mod pow".split()  # noqa: SIM905
+BITWISE = "and_ or_ xor lshift rshift".split()  # noqa: SIM905
+COMPARISONS = "eq ne lt le gt ge".split()  # noqa: SIM905
+
+
+def address(x):
+    return jnp.asarray(copy.copy(x)).unsafe_buffer_pointer()
+
+
+@pytest.mark.parametrize("name", ARITHMETIC + BITWISE + COMPARISONS)
+def test_operators(name):
+    kind = np.int32 if name in BITWISE else np.float32
+    a, b = np.asarray([7, 5, 1], kind), np.asarray([2, 1, 3], kind)
+    apply = getattr(operator, name)
+    number = kind(3).item()
+    for left, right in [(a, b), (a, number), (number, a), (a, kind(2)), (kind(2), a)]:
+        expected = apply(left, right)
+        for x, y in [
+            (ours(left), ours(right)),
+            (ours(left), right),
+            (left, ours(right)),
+            (ours(left), theirs(right)),
+        ]:
+            if type(x) is not xp.Array and type(y) is not xp.Array:
+                continue
+            found = apply(x, y)
+            assert type(found) is xp.Array
+            np.testing.assert_allclose(found, expected, rtol=1e-6, strict=True)
+
+
+def ours(x):
+    return xp.asarray(x) if isinstance(x, np.ndarray) else x
+
+
+def theirs(x):
+    return jnp.asarray(x) if isinstance(x, np.ndarray) else x
+
+
+@pytest.mark.parametrize("name", ARITHMETIC + BITWISE)
+def test_operators_in_place(name):
+    kind = np.int32 if name in BITWISE else np.float32
+    expected, b = np.asarray([7, 5, 1], kind), np.asarray([2, 1, 3], kind)
+    apply = getattr(operator, "i" + name.rstrip("_"))
+    x = alias = xp.asarray(expected)
+    for other in (b, kind(2).item()):
+        for y in (ours(other), theirs(other)):
+            expected = apply(expected, other)
+            x = apply(x, y)
+            assert x is alias
+            np.testing.assert_allclose(x, expected, rtol=1e-5, strict=True)
+    expected += 2 - expected  # a division by zero is another test's
+    x[...] = expected
+    x = apply(x, x)
+    assert x is alias
+    np.testing.assert_allclose(x, apply(expected, expected.copy()), rtol=1e-5)
+
+
+def test_matmul():
+    a, b = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.eye(3, dtype=np.float32)[::-1]
+    x, y = xp.asarray(a), xp.asarray(b)
+    np.testing.assert_array_equal(x @ y, a @ b)
+    np.testing.assert_array_equal(a @ y, a @ b)
+    x @= y
+    np.testing.assert_array_equal(x, a @ b)
+
+
+def test_unary():
+    a = np.asarray([-1, 2], np.int16)
+    for apply in (operator.neg, operator.pos, operator.abs, operator.invert):
+        np.testing.assert_array_equal(apply(xp.asarray(a)), apply(a), strict=True)
+
+
+def test_in_place_keeps_dtype_and_shape():
+    x = xp.asarray([1, 2], dtype=xp.int32)
+    with pytest.raises(TypeError, match=r"float32.*int32 in place"):
+        x += 0.5
+    with pytest.raises(TypeError, match="in place"):
+        x /= 2
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        x += xp.ones((2, 2), dtype=xp.int32)
+    with pytest.raises(ValueError, match="broadcast"):
+        x += xp.ones(3, dtype=xp.int32)
+    with pytest.raises(OverflowError):
+        x += 2**31
+    assert np.asarray(x).tolist() == [1, 2]
+    y = xp.ones(2, dtype=xp.float32)
+    y += xp.ones(2, dtype=xp.float64)
+    assert y.dtype == xp.float32
+
+
+def test_an_int_that_does_not_fit():
+    with pytest.raises(OverflowError, match="out of bounds"):
+        xp.ones(2, dtype=xp.uint8) + 300
+
+
+def test_numbers_keep_their_digits(x64):
+    x = xp.ones(1, dtype=xp.float64)
+    x += 0.1
+    assert float(x[0]) == 1.1
+    assert float((x * 1e300)[0]) == 1.1 * 1e300
+    assert int((xp.ones(1, dtype=xp.int64) + 2**40)[0]) == 2**40 + 1
+
+
+def test_aliases_and_copies():
+    x = xp.zeros(3)
+    for alias in (
+        x,
+        xp.asarray(x),
+        xp.astype(x, x.dtype, copy=False),
+        xp.from_dlpack(x),
+        x.to_device(x.device),
+    ):
+        alias[0] += 1
+    assert float(x[0]) == 5
+    copies = [xp.asarray(x, copy=True), xp.astype(x, x.dtype), copy.copy(x), copy.deepcopy(x), +x]
+    copies += [x[:], x.T, xp.reshape(x, (3,)), pickle.loads(pickle.dumps(x))]
+    for y in copies:
+        y[0] = -1
+    assert float(x[0]) == 5
+    x[0] = 7
+    assert [float(y[0]) for y in copies] == [-1] * len(copies)
+
+
+def test_a_function_changes_its_argument():
+    def clear(x):
+        x[x < 0] = 0
+        x += 1
+
+    x = xp.asarray([-1.0, 2.0])
+    clear(x)
+    assert np.asarray(x).tolist() == [1, 3]
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="needs the GIL")
+def test_writes_reuse_memory():
+    x, one = xp.zeros(10_000), xp.ones(10_000)
+    x[0] = 1
+    before = address(x)
+    x[1] = 2
+    x[5:100] = 3
+    x[::-2] = 4
+    x[[3, 4]] = 5
+    x[x > 4] = 6
+    x += 1
+    x *= one
+    assert address(x) == before
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        jnp.asarray,
+        copy.copy,
+        np.from_dlpack,
+        jax.device_put,
+        lambda x: np.asarray(x, copy=False),
+        lambda x: jax.device_put(jnp.asarray(x), jax.devices()[0]),
+        lambda x: xp.asarray(x, device=jax.devices()[0], copy=True),
+        lambda x: jax.jit(lambda x: x)(x),
+        lambda x: xp.reshape(x, (1000,)),
+        lambda x: xp.broadcast_arrays(x, x)[0],
+        lambda x: jnp.asarray(x).addressable_data(0),
+        lambda x: xp.from_dlpack(np.from_dlpack(x)),
+    ],
+)
+def test_writes_leave_what_others_hold(hold):
+    x = xp.zeros(1000)
+    x[0] = 1  # from here on the memory is its own
+    held = hold(x)
+    for write in range(3):
+        x[0] = 5 + write
+        x += 1
+    np.testing.assert_array_equal(held, np.eye(1, 1000)[0])
+    if type(held) is xp.Array:
+        held[1] = 9
+        held += 1
+        assert float(x[1]) == 3
+
+
+def test_memory_of_numpy_is_not_written():
+    host = np.zeros(1024, np.float32)
+    for x in (xp.asarray(host), xp.from_dlpack(host)):
+        for _ in range(3):
+            x[0] += 1
+        assert float(x[0]) == 3
+    assert not host.any()
+
+
+def test_conversions():
+    x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
+    host = np.asarray(x)
+    host[0] = 0
+    assert float(x[0, 0]) == 1
+    assert not np.asarray(x, copy=False).flags.writeable
+    assert not np.from_dlpack(x).flags.writeable
+    assert np.asarray(x, dtype=np.int8).dtype == np.int8
+    np.testing.assert_allclose(jnp.sin(x), np.sin(np.asarray(x)), rtol=1e-6)
+    assert [bool(xp.asarray(1)), int(xp.asarray(2)), float(xp.asarray(3.0)), complex(xp.asarray(4j))] == [
+        1,
+        2,
+        3,
+        4j,
+    ]
+    assert [10, 20][xp.asarray(1)] == 20
+    assert len(x) == 2
+    assert [np.asarray(row).tolist() for row in x] == [[1, 2], [3, 4]]
+    assert 4 in x
+    assert 5 not in x
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(TypeError, match="asarray"):
+        xp.Array([1])
+    with pytest.raises(AttributeError, match="no attribute 'foo'"):
+        x.foo  # noqa: B018
+    assert xp.asarray([[x[0, 0], 5], [6, 7]]).shape == (2, 2)
+
+
+def test_old_dlpack_gets_a_copy():
+    x = xp.ones(3)
+
+    class Old:
+        def __dlpack__(self, **kwargs):
+            return x.__dlpack__(max_version=(0, 0))
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    np.testing.assert_array_equal(np.from_dlpack(Old()), np.ones(3))
+
+
+def test_pickle_keeps_64_bits():
+    x = xp.asarray([2**40], dtype=xp.int64)
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert y.dtype == xp.int64
+        assert int(y[0]) == 2**40
+
+
+def test_repr():
+    assert repr(xp.asarray([1.0, 2.0])) == "jaxapi.mutable.Array([1., 2.], dtype=float32)"
+    first, second = repr(xp.eye(2)).splitlines()
+    assert first.index("[1.") == second.index("[0.")
+    assert str(xp.asarray([1, 2])) == "[1 2]"
+    assert f"{xp.asarray(1.5):.3f}" == "1.500"
+    shown = []
+    jax.jit(lambda x: shown.append(repr(x)) or x)(xp.ones(2))
+    assert shown[0].startswith("jaxapi.mutable.Array(")
+
+
+def test_attributes():
+    x = xp.zeros((2, 3), dtype=xp.int16)
+    assert (x.shape, x.ndim, x.size, x.nbytes, x.itemsize) == ((2, 3), 2, 6, 12, 2)
+    assert x.T.shape == x.mT.shape == (3, 2)
+    assert x.device == jax.devices()[0]
+    assert array_api_compat.array_namespace(x) is xp
+    assert x.__array_namespace__(api_version="2025.12") is xp
+    with pytest.raises(ValueError, match="2030"):
+        x.__array_namespace__(api_version="2030.12")
+
+
+def test_writes_are_atomic():
+    """Two threads add; none of their additions is lost, and a third sees whole arrays only."""
+    x = xp.zeros(1000)
+    x += 0
+    mixed = []
+
+    def add():
+        for _ in range(100):
+            x.__iadd__(1)
+
+    def look():
+        for _ in range(100):
+            host = np.asarray(x)
+            mixed.extend(host[host != host[0]])
+
+    threads = [threading.Thread(target=f) for f in (add, add, look)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not mixed
+    np.testing.assert_array_equal(x, np.full(1000, 200))
+
+
+def test_a_failed_write_changes_nothing():
+    x = xp.ones(3)
+    x[0] = 2
+    with pytest.raises(ValueError, match="broadcast"):
+        x[:2] = [1, 2, 3]
+    x += 1
+    assert np.asarray(x).tolist() == [3, 2, 2]

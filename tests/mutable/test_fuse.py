@@ -1,0 +1,112 @@
+"""`fuse`: what the function does to its arguments is done to the caller's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+
+
+def test_arguments_change():
+    @xp.fuse
+    def step(x, y, a):
+        x += a * y
+        y[x > 2] = 0
+
+    x, y = xp.asarray([1.0, 2.0]), xp.asarray([1.0, 1.0])
+    alias = x
+    for _ in range(2):
+        assert step(x, y, 1.0) is None
+    np.testing.assert_array_equal(alias, [3, 3])
+    np.testing.assert_array_equal(y, [0, 0])
+    with jax.log_compiles(False):
+        step(x, y, 2.0)
+
+
+def test_results_and_containers():
+    @xp.fuse()
+    def f(x, others, name="a"):
+        others[name] *= 2
+        x[0] = 5
+        return {"sum": xp.sum(x), "both": (x, others[name])}
+
+    x, a = xp.ones(2), xp.ones(3)
+    result = f(x, {"a": a, "b": xp.zeros(1)})
+    np.testing.assert_array_equal(x, [5, 1])
+    np.testing.assert_array_equal(a, [2, 2, 2])
+    assert float(result["sum"]) == 6
+    assert all(type(leaf) is xp.Array for leaf in result["both"])
+
+
+def test_numpy_arguments_change_too():
+    host = np.zeros(3)
+
+    @xp.fuse(kernel_name="fill")
+    def fill(x):
+        x += 3
+
+    fill(host)
+    np.testing.assert_array_equal(host, [3, 3, 3])
+    assert fill.name == "fill"
+
+
+def test_an_argument_that_cannot_change():
+    @xp.fuse
+    def add(x, y):
+        x += y
+        return x
+
+    with pytest.raises(TypeError, match="argument 0, which cannot be changed"):
+        add(jnp.ones(2), 1.0)
+    x = xp.ones(2)
+    with pytest.raises(ValueError, match="passed twice"):
+        add(x, x)
+    np.testing.assert_array_equal(add(x, xp.ones(2)), [2, 2])
+
+
+def test_what_is_not_changed_keeps_its_memory():
+    @xp.fuse
+    def twice(x):
+        return x * 2
+
+    x = xp.zeros(1000)
+    x[0] = 1
+    before = jnp.asarray(x.__copy__()).unsafe_buffer_pointer()
+    twice(x)
+    x[1] = 1
+    assert jnp.asarray(x.__copy__()).unsafe_buffer_pointer() == before
+
+
+def test_methods_and_explain():
+    class Model:
+        def __init__(self):
+            self.scale = 3.0
+
+        @xp.fuse
+        def apply(self, x):
+            x *= self.scale
+
+    model, x = Model(), xp.ones(2)
+    model.apply(x)
+    model.scale = 2.0
+    model.apply(x)
+    np.testing.assert_array_equal(x, [6, 6])
+    f = xp.fuse(lambda x: x + 1)
+    assert f.explain(xp.ones(10)).bytes_least == 80
+    f.clear_cache()
+    assert repr(xp.fuse("name")(lambda x: x)) == "<Fusion 'name'>"
+    with pytest.raises(TypeError, match="fuse takes a function"):
+        xp.fuse(3)
+
+
+def test_inside_jit():
+    @xp.fuse
+    def add(x):
+        x += 1
+
+    def f(x):
+        add(x)
+        return x
+
+    np.testing.assert_array_equal(jax.jit(f)(xp.ones(2)), [2, 2])

@@ -1,0 +1,236 @@
+"""Reading and writing by index: what NumPy does with the same keys."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+
+SHAPE = (4, 3, 2)
+HOST = np.arange(24, dtype=np.float32).reshape(SHAPE)
+MASK = HOST[..., 0] % 4 == 2  # (4, 3)
+ROWS = np.asarray([True, False, True, True])
+
+BASIC = [
+    0,
+    -1,
+    np.int64(2),
+    ...,
+    None,
+    (),
+    slice(None),
+    slice(1, 3),
+    slice(-2, None),
+    slice(3, 1),
+    slice(None, None, 2),
+    slice(None, None, -1),
+    slice(3, 0, -2),
+    slice(10, -10, -3),
+    (1, 2, 1),
+    (slice(1, None), 0),
+    (..., -1),
+    (None, 1, ..., None, 0),
+    (slice(None, None, -2), slice(1, 3), slice(None, None, -1)),
+    (slice(0, 0), 1),
+]
+ARRAYS = [
+    [0, 2],
+    [],
+    np.asarray([[0, -1], [3, 1]]),
+    ([0, 1], [2, 0]),
+    ([0, 1], slice(None, None, -1), 1),
+    (1, slice(None), [1, 0]),
+    (slice(1, 3), [0, 2], None),
+    (..., [1, 0]),
+    np.uint8([1, 3]),
+    ([0, 1], slice(2, None, -1)),
+]
+MASKS = [
+    HOST > 7,
+    HOST > 100,
+    MASK,
+    ROWS,
+    (slice(None), np.asarray([True, False, True])),
+    (..., np.asarray([False, True])),
+    (ROWS, slice(None), 1),
+    (ROWS, 1),
+    (1, np.asarray([True, False, True])),
+    (MASK, 0),
+    (ROWS, slice(0, 2)),
+    np.asarray(True),
+    False,
+]
+KEYS = BASIC + ARRAYS + MASKS
+identify = str
+
+
+def ours(key):
+    """The key with our arrays in the place of NumPy's."""
+    if isinstance(key, tuple):
+        return tuple(map(ours, key))
+    return xp.asarray(key) if isinstance(key, np.ndarray) else key
+
+
+@pytest.mark.parametrize("key", KEYS, ids=identify)
+def test_read(key):
+    expected = HOST[key]
+    for k in (key, ours(key)):
+        found = xp.asarray(HOST)[k]
+        assert type(found) is xp.Array
+        assert found.dtype == HOST.dtype
+        np.testing.assert_array_equal(found, expected, strict=isinstance(expected, np.ndarray))
+
+
+@pytest.mark.parametrize("key", KEYS, ids=identify)
+def test_write_a_number(key):
+    expected = HOST.copy()
+    expected[key] = -5
+    x = xp.asarray(HOST)
+    x[ours(key)] = -5
+    np.testing.assert_array_equal(x, expected, strict=True)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=identify)
+def test_write_an_array(key):
+    expected = HOST.copy()
+    new = 100.0 + np.arange(HOST[key].size).reshape(HOST[key].shape)
+    expected[key] = new
+    x = xp.asarray(HOST)
+    x[ours(key)] = xp.asarray(new)
+    np.testing.assert_array_equal(x, expected, strict=True)
+
+
+@pytest.mark.parametrize("key", BASIC + MASKS[2:6], ids=identify)
+def test_write_a_row(key):
+    expected = HOST.copy()
+    selected = HOST[key]
+    if not selected.ndim:
+        pytest.skip("one element")
+    new = np.arange(selected.shape[-1], dtype=np.int32)
+    new = new.reshape((1,) * (selected.ndim + 1) + new.shape)  # NumPy drops axes of length 1 in front
+    expected[key] = new
+    x = xp.asarray(HOST)
+    x[key] = new
+    np.testing.assert_array_equal(x, expected, strict=True)
+
+
+@pytest.mark.parametrize("key", [*BASIC[:8], *ARRAYS[:5], *MASKS[:6], MASKS[-2]], ids=identify)
+def test_write_under_jit(key):
+    """Masks, too, and whatever the number of True."""
+
+    @jax.jit
+    def write(x, key, new):
+        x[key] = new
+        return x
+
+    expected = HOST.copy()
+    expected[key] = new = 100.0 + np.arange(HOST[key].size).reshape(HOST[key].shape)
+    static = not any(isinstance(k, np.ndarray) for k in (key if isinstance(key, tuple) else (key,)))
+    if static or (isinstance(key, tuple) and len(key) == 2):
+        result = jax.jit(lambda x, new: x.__setitem__(key, new) or x)(xp.asarray(HOST), new)
+    else:
+        result = write(xp.asarray(HOST), ours(key), new)
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    "key", [4, -5, (0, 3), (..., 2), (0, 0, 0, 0), [4], [-5, 0], (slice(None), [3]), (..., ...)]
+)
+def test_out_of_bounds(key):
+    x = xp.asarray(HOST)
+    with pytest.raises(IndexError):
+        HOST[key]
+    with pytest.raises(IndexError):
+        x[key]
+    with pytest.raises(IndexError):
+        x[key] = 1
+    np.testing.assert_array_equal(x, HOST)
+
+
+@pytest.mark.parametrize(
+    "key", [1.0, "a", np.asarray([0.5]), HOST[:3] > 0, np.ones((4, 4), bool), slice(0.5, 2)]
+)
+def test_no_index(key):
+    with pytest.raises((IndexError, TypeError)) as numpys:
+        HOST[key]
+    with pytest.raises(numpys.type):
+        xp.asarray(HOST)[key]
+    with pytest.raises(numpys.type):
+        xp.asarray(HOST)[key] = 1
+
+
+@pytest.mark.parametrize(
+    ("key", "new"),
+    [(0, np.ones(4)), (slice(2), np.ones((3, 3, 2))), (HOST > 7, np.ones(3)), ([0, 1], np.ones((3, 3, 2)))],
+)
+def test_values_that_do_not_fit(key, new):
+    with pytest.raises(ValueError, match=r"broadcast|assign"):
+        HOST.copy()[key] = new
+    x = xp.asarray(HOST)
+    with pytest.raises(ValueError, match=r"broadcast|assign"):
+        x[key] = new
+    np.testing.assert_array_equal(x, HOST)
+
+
+@pytest.mark.parametrize("key", [0, [0, 1], HOST[:, 0, 0] > 5])
+def test_dtypes(key):
+    x = xp.asarray(HOST.astype(np.int16))
+    for new in (1j, np.complex64(1), xp.asarray(1j), np.ones(2, complex)):
+        with pytest.raises(TypeError, match="complex"):
+            x[key] = new
+    with pytest.raises(OverflowError):
+        x[key] = 2**15
+    expected = HOST.astype(np.int16)
+    for new in (np.float32(1.7), True, 2.5, np.int64(3)):
+        expected[key] = new
+        x[key] = new
+        np.testing.assert_array_equal(x, expected, strict=True)
+
+
+def test_64_bits(x64):
+    x = xp.zeros(3, dtype=xp.int64)
+    x[0] = 2**40 + 1
+    x[[1]] = np.asarray([2**41 + 1])
+    x[xp.asarray([False, False, True])] = 2**42 + 1
+    assert [int(n) for n in x] == [2**40 + 1, 2**41 + 1, 2**42 + 1]
+    y = xp.zeros(2, dtype=xp.float64)
+    y[::2] = 0.1
+    y[1:] = xp.asarray([1e300], dtype=xp.float64)
+    np.testing.assert_array_equal(y, np.asarray([0.1, 1e300]), strict=True)
+
+
+def test_one_program_for_all_positions():
+    """A new position compiles nothing."""
+    x = xp.zeros(37)
+    y = x[3], x[4:9]
+    x[3] = 1
+    x[4:9] = 2
+    x[:5] = y[1]
+    with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
+        compiled = []
+        patch.setattr("logging.Logger.warning", lambda self, message, *args: compiled.append(message))
+        for i in range(5, 9):
+            assert float(x[i]) == 2
+            assert x[i : i + 5].shape == (5,)
+            x[i] = 2
+            x[i : i + 5] = y[1]
+            x[i : i + 5] = 2
+    assert not [message for message in compiled if "Compiling" in message]
+
+
+def test_masks_of_any_count():
+    """Random masks and values, NumPy's result."""
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        mask = random.random((5, 4)) < 0.5
+        host = random.random((5, 4, 3)).astype(np.float32)
+        x, new = xp.asarray(host), random.random((mask.sum(), 3)).astype(np.float32)
+        np.testing.assert_array_equal(x[xp.asarray(mask)], host[mask])
+        x[xp.asarray(mask)] = new
+        host[mask] = new
+        np.testing.assert_array_equal(x, host)
+
+
+def test_mask_reads_name_the_remedy_under_jit():
+    with pytest.raises(IndexError, match=r"where\(mask, x, other\)"):
+        jax.jit(lambda x: x[x > 0])(xp.ones(3))

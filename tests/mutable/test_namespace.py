@@ -1,0 +1,100 @@
+"""The namespace: jaxapi's names, one wrapper, our arrays everywhere."""
+
+import inspect
+import pickle
+
+import jax
+import numpy as np
+import pytest
+import scipy.spatial
+
+import jaxapi
+import jaxapi.mutable as xp
+
+
+def test_names():
+    assert set(dir(xp)) == set(jaxapi.__all__) | {"Array", "grad", "value_and_grad"}
+    assert all(hasattr(xp, name) for name in xp.__all__)
+    for part in ("fft", "linalg", "spatial"):
+        assert getattr(xp, part).__all__ == list(getattr(jaxapi, part).__all__)
+    assert xp.float32 is jaxapi.float32
+    assert xp.__array_namespace_info__().default_dtypes()["real floating"] == np.float32
+    assert jaxapi.ones(1).__array_namespace__() is not xp
+
+
+def functions():
+    for module in (xp, xp.linalg, xp.fft):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function):
+                yield pytest.param(function, id=f"{module.__name__}.{name}")
+
+
+@pytest.mark.parametrize("function", list(functions()))
+def test_functions_are_jaxapis(function):
+    """The signature and the docstring are jaxapi's, and joblib can ship it."""
+    if function not in (xp.fuse, xp.grad, xp.value_and_grad):
+        part = function.__module__.removeprefix("jaxapi.mutable").removeprefix(".")
+        plain = getattr(getattr(jaxapi, part) if part in ("fft", "linalg") else jaxapi, function.__name__)
+        assert inspect.signature(function) == inspect.signature(plain)
+    assert function.__doc__
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize(
+    "name", ["sin", "sqrt", "sum", "max", "sort", "argmax", "cumulative_sum", "tril", "where"]
+)
+def test_results_are_jaxapis(name):
+    host = np.asarray([[2.0, 1.0], [4.0, 3.0]], np.float32)
+    extra = (host, 0.0) if name == "where" else ()
+    first = host > 2 if name == "where" else host
+    axis = {"axis": 1} if name == "cumulative_sum" else {}
+    found = getattr(xp, name)(xp.asarray(first), *extra, **axis)
+    assert type(found) is xp.Array
+    np.testing.assert_array_equal(found, getattr(jaxapi, name)(first, *extra, **axis), strict=True)
+
+
+def test_containers():
+    parts = xp.unstack(xp.eye(2))
+    assert [type(part) for part in parts] == [xp.Array] * 2
+    np.testing.assert_array_equal(xp.concat([*parts, xp.zeros(1)]), [1, 0, 0, 1, 0])
+    result = xp.linalg.eigh(xp.eye(2))
+    assert type(result.eigenvalues) is type(result[1]) is xp.Array
+    assert type(xp.unique_all(xp.asarray([1, 1])).values) is xp.Array
+    assert xp.result_type(xp.ones(1), xp.float64) == np.float64
+    assert xp.finfo(xp.ones(1)).bits == 32
+    np.testing.assert_allclose(xp.logspace(0, 2, 3), [1, 10, 100])
+    np.testing.assert_allclose(xp.fft.fft(xp.ones(4)), [4, 0, 0, 0])
+
+
+def test_out():
+    x, out = xp.asarray([1.0, 2.0]), xp.zeros(2)
+    assert xp.add(x, 1.0, out=out) is out
+    np.testing.assert_array_equal(out, [2, 3])
+    with pytest.raises(ValueError, match="shape"):
+        xp.add(x, 1.0, out=xp.zeros(3))
+    with pytest.raises(TypeError, match="dtype int32"):
+        xp.add(x, 1.0, out=xp.zeros(2, dtype=xp.int32))
+    with pytest.raises(TypeError, match="Array"):
+        xp.add(x, 1.0, out=np.zeros(2))
+
+
+def test_kdtree():
+    random = np.random.default_rng(0)
+    points, queries = random.random((50, 3)), random.random((7, 3))
+    data = xp.asarray(points)
+    tree, scipys = xp.spatial.KDTree(data), scipy.spatial.KDTree(points)
+    data[...] = 0  # the tree keeps what it was given
+    distance, row = tree.query(xp.asarray(queries), k=2)
+    expected = scipys.query(queries, k=2)
+    assert type(distance) is type(row) is xp.Array
+    np.testing.assert_allclose(distance, expected[0], rtol=1e-6)
+    np.testing.assert_array_equal(row, expected[1])
+    other = xp.spatial.KDTree(queries)
+    assert tree.query_ball_tree(other, 0.3) == scipys.query_ball_tree(scipy.spatial.KDTree(queries), 0.3)
+    assert type(tree.data) is xp.Array
+    assert tree.n == 50
+    again = pickle.loads(pickle.dumps(tree))
+    np.testing.assert_array_equal(again.query(queries)[1], scipys.query(queries)[1])
+    jitted = jax.jit(lambda tree, x: tree.query(x)[1])(tree, xp.asarray(queries))
+    np.testing.assert_array_equal(jitted, scipys.query(queries)[1])
