@@ -1,14 +1,16 @@
 """What `fuse` refuses, with NumPy's exception types, the user's line and the remedy."""
 
+import functools
 import linecache
 import re
 
+import jax
 import numpy as np
 import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._fuse._bytecode import lost_assignments
+from jaxapi._fuse._lost_assignments import lost_assignments
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -169,6 +171,30 @@ def lost_with_conditional_value(x, y):
     return y
 
 
+def lost_beside_a_comprehension(x, y):
+    x += sum([y for _ in range(2)])
+    return y
+
+
+def lost_in_try_and_with(x, y):
+    try:
+        with jax.named_scope("scope"):
+            x += y
+    finally:
+        pass
+    return y
+
+
+class WithMethod:
+    # The method is indented, and has a decorator.
+    @functools.partial
+    def method(x, y):
+        text = """Indented, with a line
+at the margin."""
+        x += len(text)
+        return y
+
+
 def read_returned(x, y):
     x += y
     return x
@@ -210,6 +236,35 @@ def read_in_comprehension(x, y):
     return sum([x for _ in range(2)])
 
 
+def read_by_a_function_above(x, y):
+    def total():
+        return x + y
+
+    x += y
+    return total()
+
+
+def read_earlier_in_the_loop(x, y):
+    total = y
+    for _ in range(3):
+        total = total + x
+        x += y
+    return total
+
+
+def read_by_name(x, y):
+    x += y
+    return locals()["x"]
+
+
+def local_of_an_inner_function(x, y):
+    def inner(x):
+        x += y
+        return y
+
+    return x + inner(y * 1)
+
+
 def local_not_parameter(x, y):
     z = x * 2
     z += y
@@ -221,6 +276,7 @@ def local_not_parameter(x, y):
     [
         lost_simple, lost_beside_result, lost_in_loop, lost_on_one_line_loop, lost_in_while,
         lost_in_branch, lost_after_read, lost_with_conditional_value, lost_twice,
+        lost_beside_a_comprehension, lost_in_try_and_with, WithMethod.method.func,
     ],
     ids=lambda f: f.__name__,
 )  # fmt: skip
@@ -239,12 +295,13 @@ def test_lost_keyword_only():
     "function",
     [
         read_returned, read_later, read_in_next_round, read_on_one_path, read_chain, read_by_inner_function,
-        read_in_comprehension, local_not_parameter,
+        read_in_comprehension, read_by_a_function_above, read_earlier_in_the_loop, read_by_name,
+        local_of_an_inner_function, local_not_parameter,
     ],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_augmented_assignment_that_is_read(function):
-    assert lost_assignments(function) == ()
+    assert not lost_assignments(function)
     np.testing.assert_allclose(fuse(function)(X, X), function(X.copy(), X.copy()), rtol=1e-6)
 
 
@@ -252,7 +309,23 @@ def test_a_lost_number_is_no_error():
     np.testing.assert_array_equal(fuse(lost_beside_result)(3, X), X)
 
 
-def test_line_and_operator_are_reported():
+def test_line_and_statement_are_reported():
     (lost,) = lost_assignments(lost_after_read)
-    assert lost.operator == "/="
+    assert lost.source == "x /= y"
     assert linecache.getline(__file__, lost.line).strip() == "x /= y"
+
+
+def test_without_source_nothing_is_said():
+    names = {}
+    exec("def lost(x, y):\n    x += y\n    return y", names)
+    np.testing.assert_array_equal(fuse(names["lost"])(X, X), X)
+    assert not lost_assignments(len)
+    assert not lost_assignments(functools.partial(lost_simple))
+
+
+def test_the_source_of_a_wrapper_is_its_own():
+    @functools.wraps(lost_beside_result)
+    def wrapper(x, y):
+        return lost_beside_result(x.copy(), y)
+
+    assert not lost_assignments(wrapper)

@@ -11,10 +11,10 @@ import numpy as np
 
 from .._x64 import has_64_bits
 from ._arguments import IS_WIDE, prepare_call, signature_of
-from ._bytecode import lost_assignments, refuse_lost_assignments
 from ._errors import raise_translated
 from ._explain import Explanation, explain_traced
 from ._integers import fit_integer, is_weak_integer, meetings_of_integers
+from ._lost_assignments import lost_assignments, refuse_lost_assignments
 from ._methods import attributes, refuse_assigned_attributes
 from ._padding import Padding, cut, padded_leaves
 
@@ -341,7 +341,7 @@ def fuse(func: Any = None, /, kernel_name: str | None = None, *, pad: bool = Fal
     TypeError
         If the function branches on a traced value, returns nothing, assigns to a subscript, passes ``out=``,
         calls a NumPy function on a traced array, or loses the result of an augmented assignment to a
-        parameter (``x += y`` without a later use of ``x``; ``x += y; return x`` is right). The message names
+        parameter (``x += y`` and no ``x`` further down; ``x += y; return x`` is right). The message names
         the line and the remedy.
     ValueError
         If shapes do not broadcast; both are named. `numpy.exceptions.AxisError` if an axis is out of bounds.
@@ -357,9 +357,9 @@ def fuse(func: Any = None, /, kernel_name: str | None = None, *, pad: bool = Fal
     Some mistakes show in no trace, and are not found: a literal that does not fit wraps (``x + 300`` for
     int8), as does a Python int after arithmetic (``x + 2 * n``); an int that the function converts itself
     counts as meeting that dtype; a static index out of range is clamped; an augmented assignment to an
-    alias of a parameter, in a helper, or in a function with ``try`` or ``with`` is not seen. Inside
-    another JAX transformation with x64 off, Python floats that meet float64 there are rounded to float32
-    first.
+    alias of a parameter, in a helper, or in a function without source (typed into ``python -c`` or made by
+    ``exec``) is not seen. Inside another JAX transformation with x64 off, Python floats that meet float64
+    there are rounded to float32 first.
 
     In a method, array, float and complex attributes of ``self`` are inputs and changed ints, bools and
     strings compile again; other attributes count as constants by their ``==`` and hash.
