@@ -3,6 +3,7 @@
 import functools
 import linecache
 import re
+import types
 
 import jax
 import numpy as np
@@ -56,6 +57,22 @@ CASES = {
     "method out": (lambda x: x.sum(out=x), TypeError, "immutable.*out=.*return"),
     "numpy ufunc": (lambda x: np.sqrt(x), TypeError, r"NumPy.*jaxapi\.sqrt"),
     "numpy ufunc of two": (lambda x: np.add(1, x), TypeError, "NumPy.*jaxapi's function of the same name"),
+    "int": (lambda x: int(x), TypeError, "Python scalar"),
+    "index": (lambda x: X[x[0, 0].astype(int)], TypeError, "Python scalar|NumPy"),
+    "reshape to a traced length": (
+        lambda x: xp.reshape(x, (x[0, 0].astype(int),)),
+        TypeError,
+        "Python scalar",
+    ),
+    "not": (lambda x: not x, TypeError, "Python scalar.*where"),
+    "nonzero": (xp.nonzero, TypeError, "the shape of nonzero's result depends on values.*outside.*size="),
+    "nonzero method": (lambda x: x.nonzero(), TypeError, "the shape of nonzero's result depends on values"),
+    "unique": (lambda x: xp.unique_values(x), TypeError, "shape of unique_values's result depends on values"),
+    "repeat": (
+        lambda x: xp.repeat(x, x[0].astype(int), axis=1),
+        TypeError,
+        "shape of repeat's result depends",
+    ),
     "mask": (lambda x: x[x > 0], IndexError, "mask.*where"),
     "too many indices": (lambda x: x[0, 0, 0], IndexError, "[Tt]oo many indices"),
     "nothing returned": (lambda x: None, TypeError, "no array.*immutable.*return the new value"),
@@ -95,12 +112,85 @@ def test_the_line_in_a_helper_is_named_and_once():
     assert "'inner'" in str(caught.value)
 
 
-def test_the_users_own_errors_pass():
-    def own(x):
-        raise ValueError("mine")
+def raises(exception):
+    def function(x):
+        raise exception
 
-    with pytest.raises(ValueError, match=r"^mine"):
-        fuse(own)(X)
+    return function
+
+
+def assign_to_tuple(x):
+    pair = (x, x)
+    pair[0] = x
+    return x
+
+
+def truth_of_numpy(x):
+    return x if X > 0 else -x
+
+
+def axis_of_numpy(x):
+    return x + np.sum(X, axis=7)
+
+
+def numpy_shapes(x):
+    return x + (X + np.ones(4))
+
+
+def keyword_out(x):
+    return (lambda y: y)(out=3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        assign_to_tuple,
+        truth_of_numpy,
+        axis_of_numpy,
+        numpy_shapes,
+        keyword_out,
+        raises(ValueError("mine")),
+        raises(TypeError("a shape of JitTracer(3)")),
+        raises(TypeError("item assignment")),
+        raises(ValueError("The truth value of an array with more than one element")),
+        raises(ValueError("axis 5 is out of bounds for array of dimension 2")),
+        raises(NotImplementedError("The 'out' argument")),
+    ],
+)
+def test_errors_that_are_not_of_traced_arrays_pass(function):
+    try:
+        function(X.copy())
+    except Exception as error:
+        expected = error
+    with pytest.raises(type(expected)) as caught:
+        fuse(function)(X)
+    assert caught.type is type(expected)
+    assert str(caught.value) == str(expected)
+
+
+def test_what_jax_says_otherwise_passes_with_the_line():
+    with pytest.raises(TypeError) as caught:
+        fuse(lambda x: jax.lax.add(x, xp.astype(x, xp.int32)), kernel_name="kern")(X)
+    (note,) = [n for n in caught.value.__notes__ if "fused function" in n]
+    assert note.startswith("in fused function 'kern', line ")
+    assert "jax.lax.add" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("add got incompatible shapes for broadcasting: (2,), (3,).", ValueError),
+        ("add has shapes of another make", TypeError),
+    ],
+)
+def test_texts_of_jax_that_change_let_the_error_pass(text, kind):
+    def refuse(x, y):
+        raise TypeError(text)
+
+    names = {"__name__": "jax.numpy", "TypeError": TypeError}
+    of_jax = types.FunctionType(refuse.__code__, names, "add", None, refuse.__closure__)
+    with pytest.raises(kind, match="shapes"):
+        fuse(lambda x: of_jax(x, x))(X)
 
 
 def test_unknown_argument():

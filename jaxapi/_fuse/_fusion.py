@@ -11,7 +11,7 @@ import numpy as np
 
 from .._x64 import has_64_bits
 from ._arguments import IS_WIDE, prepare_call, signature_of
-from ._errors import raise_translated
+from ._errors import translate
 from ._explain import Explanation, explain_traced
 from ._integers import fit_integer, is_weak_integer, meetings_of_integers
 from ._lost_assignments import lost_assignments, refuse_lost_assignments
@@ -94,8 +94,6 @@ class Fusion(Generic[P, R]):
         except _NeedsX64:
             self._plain = _NUMBERS
             return self(*args, **kwargs)
-        except Exception as error:
-            raise_translated(error, self.name)
 
     def _all_fit(self, args, kwargs):
         low, high = self._fitting
@@ -176,7 +174,13 @@ class Fusion(Generic[P, R]):
 
     def _run_checked(self, *args, **kwargs):
         refuse_lost_assignments(self.name, self.func, self._lost_assignments, args, kwargs)
-        result = self.func(*args, **kwargs)
+        try:
+            result = self.func(*args, **kwargs)
+        except Exception as error:
+            answer = translate(error, self.name)
+            if answer is None:
+                raise
+            raise answer from error
         if result is None:
             raise TypeError(
                 f"fused function {self.name!r} returned no array: jax arrays are immutable, so it cannot "
@@ -222,12 +226,9 @@ class Fusion(Generic[P, R]):
         >>> told.name, told.bytes_least
         ('norm', 8004)
         """
-        try:
-            call = prepare_call(self.func, args, kwargs)
-            with jax.enable_x64(call.x64):
-                return explain_traced(self.name, self._trace(call, self._fit(call)))
-        except Exception as error:
-            raise_translated(error, self.name)
+        call = prepare_call(self.func, args, kwargs)
+        with jax.enable_x64(call.x64):
+            return explain_traced(self.name, self._trace(call, self._fit(call)))
 
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
