@@ -6,7 +6,6 @@ import functools
 import inspect
 import pickle
 import threading
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -101,15 +100,6 @@ class TestArguments:
         same(f(X, None, z=3.0), 3 * X)
         same(f(X, y=X, z=2.0), 3 * X)
         same(f(z=2.0, x=X), 2 * X)
-
-    def test_strings_and_dtypes_are_static(self):
-        f = fuse(lambda x, mode, dtype: (x * 2 if mode == "double" else x).astype(dtype))
-        same(f(X, "double", xp.int32), 2 * X.astype(np.int32))
-        same(f(X, "single", np.dtype("int16")), X.astype(np.int16))
-
-    def test_equal_statics_of_different_type_are_told_apart(self):
-        f = fuse(lambda x, o: x.astype(o))
-        assert f(X, "float16").dtype == f(X, np.dtype("float16")).dtype == np.float16
 
     def test_closures_and_partial(self):
         bound = functools.partial(lambda x, axis: xp.sum(x, axis=axis), axis=1)
@@ -282,119 +272,3 @@ class TestAsAFunction:
         assert copy.deepcopy(decorated) is decorated
         other = pickle.loads(pickle.dumps(module_level))
         same(other(X, X, 1.0), 2 * X)
-
-
-class Model:
-    """Has every kind of attribute."""
-
-    def __init__(self):
-        self.weights = X
-        self.scale = 2.0
-        self.repeats = 1
-        self.mode = "plain"
-        self.options = {"shift": 0.5}
-
-    @fuse
-    def predict(self, x):
-        for _ in range(self.repeats):
-            x = x + self.weights * self.scale
-        return x + self.options["shift"] if self.mode == "plain" else x
-
-    @fuse
-    def spoil(self, x):
-        self.scale = x
-        return x
-
-    @property
-    @fuse
-    def total(self):
-        return xp.sum(self.weights) * self.scale
-
-    @staticmethod
-    @fuse
-    def free(x):
-        return x + 1
-
-    @classmethod
-    @fuse
-    def of_class(cls, x):
-        return x + len(cls.__name__)
-
-
-class Pair(NamedTuple):
-    """A pytree with a method."""
-
-    x: jax.Array
-    y: jax.Array
-
-    @fuse
-    def total(self):
-        return self.x + self.y
-
-
-class TestMethods:
-    def test_an_object_that_is_a_pytree(self):
-        same(Pair(X, X).total(), 2 * X)
-
-    def test_attributes_are_seen_when_they_change(self):
-        model = Model()
-        same(model.predict(X), X + 2 * X + 0.5)
-        model.scale, model.weights = 3.0, X + 1
-        same(model.predict(X), X + 3 * (X + 1) + 0.5)
-        model.repeats = 2
-        same(model.predict(X), X + 6 * (X + 1) + 0.5)
-        model.options["shift"] = 1.5
-        same(model.predict(X), X + 6 * (X + 1) + 1.5)
-        model.mode = "other"
-        same(model.predict(x=X), X + 6 * (X + 1))
-        same(Model.predict(model, X), X + 6 * (X + 1))
-
-    def test_a_changed_float_does_not_compile_again(self):
-        traces = []
-
-        class Counted:
-            scale = 0.0
-
-            @fuse
-            def of(self, x):
-                traces.append(x)
-                return x * self.scale
-
-        counted = Counted()
-        for scale in (1.0, 2.0, 3.0):
-            counted.scale = scale
-            same(counted.of(X), X * scale)
-        assert len(traces) == 1
-
-    def test_property_static_and_class_method(self):
-        model = Model()
-        np.testing.assert_allclose(model.total, 30)
-        same(model.free(X), X + 1)
-        same(Model.of_class(X), X + 5)
-
-    def test_slots(self):
-        class Slotted:
-            __slots__ = ("scale",)
-
-            @fuse
-            def of(self, x):
-                return x * self.scale
-
-        slotted = Slotted()
-        for slotted.scale in (2.0, 3.0):
-            same(slotted.of(X), X * slotted.scale)
-
-    def test_assigning_attributes_is_refused(self):
-        with pytest.raises(TypeError, match=r"assigned self\.scale.*return the new value"):
-            Model().spoil(X)
-
-    def test_bound_repr_and_name(self):
-        bound = Model().predict
-        assert bound.__name__ == "predict"
-        assert repr(bound).startswith("<bound Fusion 'predict' of ")
-
-
-def test_static_callables_and_none():
-    f = fuse(lambda x, g, y=None: g(x) if y is None else g(x) + y)
-    same(f(X, jnp.sin), np.sin(X))
-    same(f(X, xp.cos, y=X), np.cos(X) + X)

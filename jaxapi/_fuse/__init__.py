@@ -1,5 +1,5 @@
 """`fuse`: cupy.fuse's forms and semantics on `jax.jit`."""
 
-from ._fusion import fuse
+from ._fuse import fuse
 
 __all__ = ["fuse"]

@@ -1,7 +1,8 @@
-"""What a call hands to the compiled function: which arguments are traced, converted, or static."""
+"""What a call hands to `jax.jit`: arguments converted, with what is static in nodes without leaves."""
 
 import array
-from collections.abc import Iterable
+import enum
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -9,65 +10,92 @@ import numpy as np
 
 from .._interop import as_array
 from .._x64 import WIDE, has_64_bits, x64_mode
-from ._methods import MethodObject, belongs_to_method
+from ._objects import Assignments, FollowedObject, belongs_to_method
+from ._static import ArgumentNames, Static
 
-__all__ = ["IS_WIDE", "Call", "prepare_call", "signature_of"]
+__all__ = ["IS_WIDE", "Call", "call_opened", "prepare_call", "signature_of"]
 
 NARROW_DTYPES = frozenset(
     np.dtype(name)
     for name in "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64".split()  # noqa: SIM905
 )
 IS_WIDE = dict.fromkeys(NARROW_DTYPES, False) | dict.fromkeys(WIDE, True)
-ARRAY_PROTOCOLS = (
+_ARRAY_PROTOCOLS = (
     "__dlpack__",
     "__array__",
     "__cuda_array_interface__",
     "__array_interface__",
     "__jax_array__",
 )
-STATIC = (str, bytes, np.dtype)
+_STATIC = (str, bytes, np.dtype, enum.Enum)
 _WITHOUT_SHAPE = frozenset([bool, int, float, complex, type(None)])
-NUMBERS = (bool, int, float, complex, np.generic)
+_NUMBERS = (bool, int, float, complex, np.generic)
 
 
 class Call(NamedTuple):
-    """The arguments of one call, sorted."""
+    """The arguments of one call as pytrees that `jax.jit` takes."""
 
-    leaves: list  # the traced inputs: arrays and numbers
-    treedef: Any  # of (args, kwargs)
-    static: tuple  # (position among all leaves, type, value) of the inputs that steer the compilation
+    args: tuple
+    kwargs: dict
+    leaves: list  # the traced inputs in them: arrays and numbers
+    treedef: Any  # of (args, kwargs), with what is static
     x64: bool  # whether 64-bit dtypes must live
-    has_object: bool  # whether the first argument is the object of a method
 
-    @property
-    def steered(self) -> bool:
-        """Whether the compilation depends on more than the traced inputs."""
-        return self.has_object or bool(self.static)
+    def arguments(self, leaves: list) -> tuple[tuple, dict]:
+        """Arguments and keyword arguments, with ``leaves`` for the traced inputs."""
+        if leaves is self.leaves:
+            return self.args, self.kwargs
+        return jax.tree.unflatten(self.treedef, leaves)
 
-    def merge(self, leaves: Iterable) -> tuple[tuple, dict]:
-        """Arguments and keyword arguments with ``leaves`` for the traced inputs."""
-        merged = list(leaves)
-        for position, _, value in self.static:
-            merged.insert(position, value)
-        return jax.tree.unflatten(self.treedef, merged)
+    def replace(self, leaves: list) -> "Call":
+        """Return the same call with other inputs."""
+        args, kwargs = self.arguments(leaves)
+        return self._replace(args=args, kwargs=kwargs, leaves=leaves)
 
 
-def prepare_call(func, args: tuple, kwargs: dict) -> Call:
-    """Convert the arguments of ``func`` and sort them into traced and static ones."""
-    has_object = bool(args) and belongs_to_method(func, args[0])
-    if has_object:
-        args = (MethodObject(args[0]), *args[1:])
-    args = tuple(convert_argument(value) for value in args)
-    kwargs = {name: convert_argument(value) for name, value in kwargs.items()}
+def prepare_call(
+    func: Callable, args: tuple, kwargs: dict, static: ArgumentNames, donated: ArgumentNames
+) -> Call:
+    """Convert the arguments of ``func``, and set what is static apart."""
+
+    def prepare(place, value):
+        if place in static:
+            return _static_argument(place, value)
+        if place == 0 and belongs_to_method(func, value):
+            return FollowedObject.follow(value, _convert_leaf, as_self=True)
+        return _convert_argument(value, copy=place in donated)
+
+    args = tuple(prepare(place, value) for place, value in enumerate(args))
+    kwargs = {name: prepare(name, value) for name, value in kwargs.items()}
     leaves, treedef = jax.tree.flatten((args, kwargs))
-    leaves = [convert_leaf(leaf) for leaf in leaves]
-    static = tuple((i, type(leaf), leaf) for i, leaf in enumerate(leaves) if is_static(leaf))
-    traced = [leaf for leaf in leaves if not is_static(leaf)]
-    wide = any(map(has_64_bits, traced))
-    return Call(traced, treedef, static, wide or x64_mode(), has_object)
+    wide = any(map(has_64_bits, leaves))
+    return Call(args, kwargs, leaves, treedef, wide or x64_mode())
 
 
-def signature_of(value):
+def call_opened(name: str, func: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call ``func`` with the values of static arguments and with copies of followed objects."""
+    watched = []
+
+    def open_node(node):
+        if isinstance(node, Static):
+            return node.value
+        if not isinstance(node, FollowedObject):
+            return node
+        copy = node.copy()
+        if node.is_instance:
+            watched.append(Assignments(copy))
+        return copy
+
+    args, kwargs = jax.tree.map(
+        open_node, (args, kwargs), is_leaf=lambda node: isinstance(node, (Static, FollowedObject))
+    )
+    result = func(*args, **kwargs)
+    for assignments in watched:
+        assignments.refuse(name)
+    return result
+
+
+def signature_of(value: Any):
     """Return what `jax.jit` distinguishes in a traced input: equal signatures share a program."""
     kind = type(value)
     if kind in _WITHOUT_SHAPE:
@@ -75,24 +103,37 @@ def signature_of(value):
     return value.shape, value.dtype, getattr(value, "weak_type", False)
 
 
-def convert_argument(value):
-    """Turn a list or nested list of numbers into an array; leave everything else."""
+def _static_argument(place, value):
+    try:
+        return Static(value)
+    except TypeError:
+        where = f"number {place}" if isinstance(place, int) else repr(place)
+        raise ValueError(
+            f"static argument {where} must be hashable, got {type(value).__name__}: pass a tuple for a list, "
+            "and arrays as arguments that are not static"
+        ) from None
+
+
+def _convert_argument(value, copy):
+    """Turn a list or nested list of numbers into an array, and convert each leaf of everything else."""
+    if isinstance(value, jax.Array):
+        return value
     if isinstance(value, list) and _holds_only_numbers(value):
         return as_array(value)
-    return value
+    return jax.tree.map(lambda leaf: _convert_leaf(leaf, copy), value)
 
 
 def _holds_only_numbers(value: Iterable) -> bool:
-    return all(_holds_only_numbers(x) if isinstance(x, list) else isinstance(x, NUMBERS) for x in value)
+    return all(_holds_only_numbers(x) if isinstance(x, list) else isinstance(x, _NUMBERS) for x in value)
 
 
-def convert_leaf(leaf):
-    """Turn another library's array into a jax array; leave what `jax.jit` or a static slot takes.
+def _convert_leaf(leaf, copy=False):
+    """Turn another library's array into a jax array, and what is static into a node without leaves.
 
     Python numbers stay Python numbers (they are weakly typed), NumPy arrays and scalars stay NumPy's
-    (`jax.jit` reads them without a copy of its own), strings, dtypes and callables stay as they are.
+    (`jax.jit` reads them without a copy of its own). ``copy`` shares no memory, which may be donated then.
     """
-    if isinstance(leaf, jax.Array) or type(leaf) in (bool, int, float, complex):
+    if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)) or type(leaf) in (bool, int, float, complex):
         return leaf
     if type(leaf) is np.ulonglong:  # where this is another type than np.uint64, jax does not know it
         return np.uint64(leaf)
@@ -100,18 +141,15 @@ def convert_leaf(leaf):
         return leaf
     if isinstance(leaf, (int, float, complex)):  # subclasses such as IntEnum
         return next(kind(leaf) for kind in (int, float, complex) if isinstance(leaf, kind))
-    if isinstance(leaf, STATIC):
-        return leaf
-    if isinstance(leaf, (memoryview, array.array)) or any(hasattr(leaf, name) for name in ARRAY_PROTOCOLS):
-        return as_array(leaf)
+    if isinstance(leaf, _STATIC):
+        return Static(leaf)
+    if isinstance(leaf, (memoryview, array.array)) or any(hasattr(leaf, name) for name in _ARRAY_PROTOCOLS):
+        return as_array(leaf, copy=True if copy else None)
     if callable(leaf):
-        return leaf
+        followed = FollowedObject.follow(leaf, _convert_leaf)
+        return followed.description if isinstance(followed.description, Static) else followed
     raise TypeError(
-        "fuse takes arrays, numbers, None, lists of numbers, pytrees of these, and strings, dtypes and "
-        f"callables as static arguments, got {type(leaf).__name__}: pass its arrays instead"
+        "fuse takes arrays, numbers, None, lists of numbers, pytrees of these, and as static arguments "
+        f"strings, dtypes, enums and callables, got {type(leaf).__name__}: pass its arrays, or name the "
+        "argument in static_argnames"
     )
-
-
-def is_static(leaf) -> bool:
-    """Whether a converted leaf steers the compilation instead of being an input of the program."""
-    return isinstance(leaf, STATIC) or (callable(leaf) and not isinstance(leaf, jax.Array))

@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._tracing import any_traced
+
 __all__ = ["translate"]
 
 _LIBRARIES = ("jax", "jaxlib", "jaxapi", "numpy", "functools", "contextlib")
@@ -85,7 +87,7 @@ def _holds_tracer(value: Any) -> bool:
     if isinstance(value, dict):
         value = tuple(value.values())
     parts = value if isinstance(value, (tuple, list)) else (value,)
-    return any(isinstance(part, jax.core.Tracer) for part in parts)
+    return any_traced(*parts)
 
 
 def _answer(error, failure, where) -> Exception | None:

@@ -1,6 +1,6 @@
-"""Python int arguments: does the value fit the dtype that it meets.
+"""Python int arguments: does the value fit the dtype to which it is promoted.
 
-A Python int is weakly typed: it takes the integer dtype of the array it meets. `jax.jit` traces it as
+A Python int is weakly typed: it takes the integer dtype of the array beside it. `jax.jit` traces it as
 the default integer and converts it inside the program, where a value that does not fit wraps without
 a word. The traced program shows each conversion, so the bounds are known once a signature is traced,
 and a new value is checked against them without tracing or compiling again.
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["Meetings", "fit_integer", "is_weak_integer", "meetings_of_integers"]
+__all__ = ["Promotion", "fit_integer", "integer_promotions", "is_weak_integer"]
 
 
-class Meetings(NamedTuple):
-    """What one Python int argument meets."""
+class Promotion(NamedTuple):
+    """The dtypes to which one Python int argument is promoted in a program."""
 
     low: int  # a value from low to high
     high: int  # fits everywhere as the default integer
@@ -29,20 +29,20 @@ def is_weak_integer(value: Any) -> bool:
     return aval is not None and aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
 
 
-def meetings_of_integers(traced: Any) -> list[Meetings | None]:
-    """For each leaf of a traced call, what it meets if it is a Python int, else None."""
+def integer_promotions(traced: Any) -> list[Promotion | None]:
+    """For each leaf of a traced call, its promotion if it is a Python int, else None."""
     jaxpr = traced.jaxpr.jaxpr
-    return [_meetings(jaxpr, variable) if is_weak_integer(variable) else None for variable in jaxpr.invars]
+    return [_promotion(jaxpr, variable) if is_weak_integer(variable) else None for variable in jaxpr.invars]
 
 
-def _meetings(jaxpr, variable) -> Meetings:
+def _promotion(jaxpr, variable) -> Promotion:
     default = np.dtype(variable.aval.dtype)
     dtypes: set = set()
     _collect(jaxpr, variable, default, dtypes)
     bounds = [jnp.iinfo(dtype) for dtype in {default, *dtypes} if jnp.issubdtype(dtype, np.integer)]
     low = max(int(bound.min) for bound in bounds)
     high = min(int(bound.max) for bound in bounds)
-    return Meetings(low, high, frozenset(dtypes), default)
+    return Promotion(low, high, frozenset(dtypes), default)
 
 
 def _collect(jaxpr, variable, default, dtypes) -> None:
@@ -86,28 +86,31 @@ def _inner_variables(equation, position):
                     yield inner, invars[position - shift]
 
 
-def fit_integer(value: int, met: Meetings) -> int | float:
+def fit_integer(value: int, promotion: Promotion) -> int | float:
     """Return what to pass for ``value``, or raise OverflowError where it does not fit."""
-    if met.low <= value <= met.high:
+    if promotion.low <= value <= promotion.high:
         return value
-    for dtype in met.dtypes:
+    for dtype in promotion.dtypes:
         if jnp.issubdtype(dtype, np.integer):
             bound = jnp.iinfo(dtype)
             if not bound.min <= value <= bound.max:
                 raise OverflowError(
-                    f"Python integer {value} out of bounds for {dtype}, the dtype that this argument meets "
-                    "in the fused function: pass a NumPy scalar of a wider dtype, or convert the array first"
+                    f"Python integer {value} out of bounds for {dtype}, to which the fused function "
+                    "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
                 )
-    default = jnp.iinfo(met.default)
-    if not met.dtypes:
+    default = jnp.iinfo(promotion.default)
+    if not promotion.dtypes:
         return 0  # unused
     if default.min <= value <= default.max:
         return value
-    if all(jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == met.default.itemsize for d in met.dtypes):
-        return value - 2 ** (8 * met.default.itemsize)  # the same bits; the conversion brings them back
-    if all(jnp.issubdtype(dtype, np.inexact) for dtype in met.dtypes):
+    if all(
+        jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == promotion.default.itemsize
+        for d in promotion.dtypes
+    ):
+        return value - 2 ** (8 * promotion.default.itemsize)  # the same bits; the conversion brings them back
+    if all(jnp.issubdtype(dtype, np.inexact) for dtype in promotion.dtypes):
         return float(value)
     raise OverflowError(
-        f"Python integer {value} out of bounds for {met.default}, the default integer as which the fused "
-        "function uses it: pass a NumPy scalar of a wider dtype, or enable jax_enable_x64"
+        f"Python integer {value} out of bounds for {promotion.default}, the default integer as which the "
+        "fused function uses it: pass a NumPy scalar of a wider dtype, or enable jax_enable_x64"
     )

@@ -63,7 +63,7 @@ class Padding:
             return []
         lengths = {leaf.shape[0] for leaf in arrays if _FEWEST_ROWS <= leaf.shape[0] <= _MOST_ROWS}
         if lengths:
-            signature = (call.treedef, call.static, *map(signature_of, call.leaves))
+            signature = (call.treedef, *map(signature_of, call.leaves))
             with self._lock:
                 count = self._calls[signature] = self._calls.get(signature, 0) + 1
             if count > _REPEATS:
@@ -79,7 +79,7 @@ class Padding:
         for rows in lengths:
             padded = tuple(getattr(leaf, "ndim", 0) > 0 and leaf.shape[0] == rows for leaf in call.leaves)
             rest = map(_signature_without_rows, call.leaves, padded)
-            key = (call.x64, call.treedef, call.static, padded, *rest)
+            key = (call.x64, call.treedef, padded, *rest)
             try:
                 if key not in self._proofs:
                     self._proofs[key] = _prove(name, call.leaves, padded, trace)

@@ -1,0 +1,321 @@
+"""Static and donated arguments, callables as arguments, and `lower`."""
+
+import enum
+import functools
+import inspect
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_fuse import X, same
+
+import jaxapi as xp
+from jaxapi import fuse
+
+
+class Mode(enum.Enum):
+    DOUBLE = 1
+    SINGLE = 2
+
+
+class Flags(enum.Flag):
+    A = 1
+    B = 2
+
+
+def counted(function, **options):
+    """Fuse ``function``, and count its traces."""
+    traces = []
+
+    @functools.wraps(function)
+    def traced(*args, **kwargs):
+        traces.append(1)
+        return function(*args, **kwargs)
+
+    return fuse(traced, **options), traces
+
+
+class TestStaticByType:
+    def test_strings_and_dtypes(self):
+        f = fuse(lambda x, mode, dtype: (x * 2 if mode == "double" else x).astype(dtype))
+        same(f(X, "double", xp.int32), 2 * X.astype(np.int32))
+        same(f(X, "single", np.dtype("int16")), X.astype(np.int16))
+
+    def test_equal_statics_of_different_type_are_told_apart(self):
+        f = fuse(lambda x, o: x.astype(o))
+        assert f(X, "float16").dtype == f(X, np.dtype("float16")).dtype == np.float16
+
+    def test_enums(self):
+        f, traces = counted(lambda x, mode, flags: 2 * x if mode is Mode.DOUBLE or flags & Flags.B else x)
+        same(f(X, Mode.DOUBLE, Flags.A), 2 * X)
+        same(f(X, Mode.SINGLE, Flags.A), X)
+        same(f(X, Mode.SINGLE, Flags.A | Flags.B), 2 * X)
+        same(f(x=X, mode=Mode.SINGLE, flags=Flags.A), X)
+        assert len(traces) == 4
+        same(f(X, Mode.DOUBLE, Flags.A), 2 * X)
+        assert len(traces) == 4
+
+    def test_callables_and_none(self):
+        f = fuse(lambda x, g, y=None: g(x) if y is None else g(x) + y)
+        same(f(X, jnp.sin), np.sin(X))
+        same(f(X, xp.cos, y=X), np.cos(X) + X)
+        same(f(X, {"g": xp.abs}["g"], y=X), 2 * X)
+
+    def test_in_containers(self):
+        f = fuse(lambda p: p["x"] * 2 if p["mode"] == "double" else p["x"])
+        same(f({"x": X, "mode": "double"}), 2 * X)
+        same(f({"x": X, "mode": "single"}), X)
+
+
+class TestPartial:
+    def test_equal_content_shares_a_program(self):
+        f, traces = counted(lambda x, g: g(x))
+        for _ in range(3):
+            same(f(X, functools.partial(xp.sum, axis=1)), X.sum(1))
+            same(f(X, functools.partial(xp.sum, axis=0)), X.sum(0))
+            same(f(X, functools.partial(functools.partial(xp.sum, axis=1), keepdims=True)), X.sum(1)[:, None])
+        assert len(traces) == 3
+
+    def test_arrays_are_inputs_and_numbers_are_constants(self):
+        f, traces = counted(lambda x, g: g(x))
+        for i in range(3):
+            same(f(X, functools.partial(xp.add, X + i)), 2 * X + i)
+        assert len(traces) == 1
+        for n in (1, True, 1.0, 2.0):
+            expected = np.add(n, np.int8([1])) if not isinstance(n, float) else np.float32([1 + n])
+            same(f(np.int8([1]), functools.partial(xp.add, n)), expected)
+        assert len(traces) == 5
+
+    def test_bound_methods_are_followed(self):
+        class Scale:
+            by = 2.0
+
+            def of(self, x):
+                return x * self.by
+
+        f, traces = counted(lambda x, g: g(x))
+        scale = Scale()
+        same(f(X, scale.of), 2 * X)
+        same(f(X, scale.of), 2 * X)
+        assert len(traces) == 1
+        scale.by = 3.0
+        same(f(X, scale.of), 3 * X)
+
+
+class TestStaticArguments:
+    @pytest.mark.parametrize(
+        "options", [{"static_argnames": "axis"}, {"static_argnums": 1}, {"static_argnums": -1}]
+    )
+    def test_by_position_and_by_name(self, options):
+        f, traces = counted(lambda x, axis: xp.sum(x, axis=axis), **options)
+        for _ in range(2):
+            same(f(X, 0), X.sum(0))
+            same(f(X, axis=1), X.sum(1))
+            same(f(axis=1, x=X), X.sum(1))
+        assert len(traces) == 3
+
+    def test_several(self):
+        def f(x, shape, *, flag, count=1):
+            for _ in range(count):
+                x = x + 1
+            return xp.reshape(x, shape) if flag else x
+
+        g = fuse(f, static_argnums=(1,), static_argnames=["flag", "count", "shape"])
+        same(g(X, (3, 2), flag=True), X.reshape(3, 2) + 1)
+        same(g(X, shape=(6,), flag=True, count=3), X.ravel() + 3)
+        same(g(X, (3, 2), flag=False), X + 1)
+
+    def test_a_decorator(self):
+        @fuse("power", static_argnames=("n",))
+        def power(x, n):
+            result = xp.ones_like(x)
+            for _ in range(n):
+                result = result * x
+            return result
+
+        assert power.name == "power"
+        same(power(X, 3), X**3)
+        assert inspect.signature(power) == inspect.signature(power.func)
+
+    def test_of_methods(self):
+        class Model:
+            scale = 2.0
+
+            @functools.partial(fuse, static_argnames="axis")
+            def of(self, x, axis):
+                return xp.sum(x, axis=axis) * self.scale
+
+        model = Model()
+        same(model.of(X, 0), 2 * X.sum(0))
+        same(model.of(X, axis=1), 2 * X.sum(1))
+        model.scale = 3.0
+        same(model.of(X, axis=1), 3 * X.sum(1))
+
+    def test_values_are_told_apart_by_type_and_sign(self):
+        f = fuse(lambda x, a: x * a, static_argnames="a")
+        x = np.int8([1])
+        assert [f(x, a).dtype for a in (1, True, 1.0)] == [np.int8, np.int8, np.float32]
+        assert not np.signbit(f(X, 0.0)).any()
+        assert np.signbit(f(X + 1, -0.0)).all()
+        g, traces = counted(lambda x, a: x * a[0], static_argnames="a")
+        assert not np.signbit(g(X, (0.0, float("nan")))).any()
+        assert np.signbit(g(X + 1, (-0.0, float("nan")))).all()
+        g(X, (0.0, float("nan")))
+        assert len(traces) == 2
+
+    def test_with_padding(self):
+        f = fuse(lambda x, n: x * n, pad=True, static_argnames="n")
+        for length in (70, 80):
+            for n in (2, 3):
+                x = np.arange(length, dtype=np.float32)
+                same(f(x, n), x * n)
+
+    def test_refusals(self):
+        f = fuse(lambda x, axis: xp.sum(x, axis=axis), static_argnames="axis")
+        with pytest.raises(
+            ValueError, match="static argument number 1 must be hashable, got list: pass a tuple"
+        ):
+            f(X, [0])
+        with pytest.raises(ValueError, match="static argument 'axis' must be hashable, got ndarray"):
+            f(X, axis=X)
+        with pytest.raises(ValueError, match=r"static_argnames has \['b'\]"):
+            fuse(lambda a: a, static_argnames="b")
+        with pytest.raises(ValueError, match="static_argnums has 1, and the function takes 1 "):
+            fuse(lambda a: a, static_argnums=1)
+        with pytest.raises(ValueError, match="donate_argnums has -2, and the function takes 1 "):
+            fuse(lambda a: a, donate_argnums=-2)
+        with pytest.raises(ValueError, match=r"static_argnums has -1, .*\*args"):
+            fuse(lambda *a: a, static_argnums=-1)
+        with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+            fuse(lambda a: a, static_argnums=[0.0])
+        with pytest.raises(ValueError, match="arguments 0, a cannot be both static and donated"):
+            fuse(lambda a: a, static_argnames="a", donate_argnums=0)
+        with pytest.raises(ValueError, match="pad=True copies"):
+            fuse(lambda a: a, pad=True, donate_argnums=0)
+
+    def test_pickle_keeps_the_options(self):
+        f = fuse(running_sum, "kern", static_argnames="axis", donate_argnums=0)
+        g = pickle.loads(pickle.dumps(f))
+        x = jnp.asarray(X)
+        same(g(x, 1), X.cumsum(1))
+        assert x.is_deleted()
+        assert g.name == "kern"
+
+    def test_builtins_without_signature(self):
+        same(fuse(max, static_argnums=(0, 1))(5, 3), np.asarray(5, fuse(lambda n: n)(1).dtype))
+
+
+def running_sum(x, axis):
+    return xp.cumulative_sum(x, axis=axis)
+
+
+class TestDonation:
+    @pytest.mark.parametrize(
+        "options", [{"donate_argnums": 0}, {"donate_argnames": "x"}, {"donate_argnames": ["x"]}]
+    )
+    def test_the_buffer_is_given_away(self, options):
+        f = fuse(lambda x, n: x + n, **options)
+        for call in (
+            lambda x: f(x, 1.0),
+            lambda x: f(x=x, n=1.0),
+            lambda x: f(x, 70_000),
+            lambda x: f(x, np.float32(1)),
+        ):
+            x = jnp.asarray(X)
+            kept = jnp.asarray(X)
+            call(x).block_until_ready()
+            assert x.is_deleted()
+            assert not kept.is_deleted()
+
+    def test_the_others_stay(self):
+        f = fuse(lambda x, y, mode: x + y, donate_argnums=1)
+        x, y = jnp.asarray(X), jnp.asarray(X)
+        same(f(x, y, "text"), 2 * X)
+        assert y.is_deleted()
+        assert not x.is_deleted()
+
+    def test_integers_are_checked_before_the_buffer_is_gone(self):
+        f = fuse(lambda x, n: x + n, donate_argnums=0)
+        for _ in range(2):
+            x = jnp.asarray(X.astype(np.int8))
+            with pytest.raises(OverflowError, match="int8"):
+                f(x, 300)
+            same(x, X.astype(np.int8))
+            same(f(x, 100), X.astype(np.int8) + np.int8(100))
+
+    def test_memory_of_others_is_not_written_to(self):
+        f = fuse(lambda x: x + 1, donate_argnums=0)
+        room = np.zeros(1024 + 16, np.float32)
+        aligned = room[(-room.ctypes.data % 64) // 4 :][:1024]
+        same(f(aligned), np.ones(1024, np.float32))
+        assert not aligned.any()
+
+        class Foreign:  # another library's array
+            def __dlpack__(self, **options):
+                return aligned.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return aligned.__dlpack_device__()
+
+        same(f(Foreign()), np.ones(1024, np.float32))
+        assert not aligned.any()
+
+    def test_of_a_method(self):
+        class Model:
+            scale = 2.0
+
+            @functools.partial(fuse, donate_argnames="x")
+            def of(self, x):
+                return x * self.scale
+
+        x = jnp.asarray(X)
+        same(Model().of(x), 2 * X)
+        assert x.is_deleted()
+
+
+class TestLower:
+    def test_as_in_jax(self):
+        f = fuse(lambda x, y, a: a * x + y, kernel_name="kern")
+        lowered = f.lower(X, X, 2.0)
+        assert isinstance(lowered, jax.stages.Lowered)
+        assert "module @jit_kern" in lowered.as_text()
+        same(lowered.compile()(X, X, 3.0), 4 * X)
+        same(f.lower(x=X, y=X, a=2).compile()(x=X, y=X, a=5), 6 * X)
+
+    def test_static_arguments_are_left_out(self):
+        f = fuse(lambda x, axis, y, *, dtype: xp.sum(x, axis=axis, dtype=dtype) + y, static_argnames="axis")
+        compiled = f.lower(X, 0, X[0], dtype=xp.float32).compile()
+        same(compiled(X, X[0]), X.sum(0) + X[0])
+
+    def test_donated_arguments_are_donated(self):
+        f = fuse(lambda mode, x: x + 1, donate_argnums=1)
+        x = jnp.asarray(X)
+        same(f.lower("text", x).compile()(x), X + 1)
+        assert x.is_deleted()
+
+    def test_shapes_and_wide_dtypes(self, x64):
+        wide = jax.ShapeDtypeStruct((3,), np.float64)
+        compiled = fuse(lambda x: x * 0.1).lower(wide).compile()
+        x = np.arange(3) / 3
+        with jax.enable_x64(True):
+            same(compiled(x), x * 0.1)
+        assert fuse(lambda x: x * 0.1).explain(wide).bytes_least == 48
+
+    def test_of_a_method_and_errors(self):
+        class Model:
+            scale = 2.0
+
+            def __init__(self):
+                self.weights = X
+
+            @fuse
+            def of(self, x):
+                return x * self.scale * self.weights
+
+        assert "tensor<2x3xf32>" in Model().of.lower(X).as_text()
+        with pytest.raises(TypeError, match="Python scalar"):
+            fuse(lambda x: x if x > 0 else -x).lower(X)
+        with pytest.raises(OverflowError, match="int8"):
+            fuse(lambda x, n: x + n).lower(X.astype(np.int8), 300)
