@@ -136,6 +136,15 @@ def lint(session):
 
 
 @nox.session
+def docs(session):
+    """Build the documentation into docs/_build/html, and check its links; warnings are errors."""
+    session.install("-e", ".[demo]", *group("docs"))
+    site = "docs/_build/html"
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", "docs", site, *session.posargs)
+    session.run("python", "docs/check_links.py", site)
+
+
+@nox.session
 def bench(session):
     """Measure what this machine can, beside the peers: everything, or what is named (`-- kdtree fuse`)."""
     session.install(".[demo]", *group("benchmarks"))

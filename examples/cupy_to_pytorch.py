@@ -3,7 +3,7 @@
 A slice of a head from an MRI scanner (256 x 256, ships with matplotlib) is denoised by CuPy, its contrast is
 set by a fused function, and PyTorch finds edges. Run
 
-    python examples/cupy_to_pytorch.py
+    python examples/cupy_to_pytorch.py [picture.png]
 
 It prints the address of the memory that each uses: a handover keeps it. Where there is no GPU with CuPy and
 PyTorch, NumPy and SciPy take CuPy's place on the CPU (and PyTorch's, where it is missing). NumPy's memory
@@ -12,12 +12,20 @@ starts at a multiple of 16 bytes and JAX needs 64, so the first handover may cop
 
 import gzip
 import importlib.util
+import sys
 
 import jax
-import matplotlib.cbook
 import numpy as np
 
 import jaxapi as xp
+
+try:
+    import matplotlib.cbook
+    import matplotlib.image
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
 
 
 def load_slice():
@@ -80,7 +88,7 @@ def edges(picture):
     return taken, torch.hypot(rows, columns)
 
 
-def main():
+def main(picture=None):
     gpu = on_gpu()
     denoised = denoise(load_slice(), gpu)
     taken = xp.from_dlpack(denoised)
@@ -94,8 +102,18 @@ def main():
         shared = "shared" if address(given) == address(got) else "copied"
         print(f"{giver:7} {address(given):#x} -> {taker:7} {address(got):#x}: {shared}")
     print(f"strongest edge {float(found.max()):.3f}, mean {float(found.mean()):.4f}")
+    if picture:
+        panels = [denoised / denoised.max(), stretched, found / found.max()]
+        matplotlib.image.imsave(picture, np.concatenate([host(x) for x in panels], axis=1), cmap="gray")
     return denoised, taken, stretched, received, found
 
 
+def host(array):
+    """Return a NumPy array of any library's."""
+    for name in ("get", "cpu"):
+        array = getattr(array, name)() if hasattr(array, name) else array
+    return np.asarray(array)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

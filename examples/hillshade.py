@@ -12,12 +12,18 @@ import sys
 import time
 
 import jax
-import matplotlib.cbook
-import matplotlib.colors
-import matplotlib.image
 import numpy as np
 
 import jaxapi as xp
+
+try:
+    import matplotlib.cbook
+    import matplotlib.colors
+    import matplotlib.image
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
 
 
 def load_heights():
@@ -87,4 +93,4 @@ def main(picture=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2])

@@ -2,7 +2,7 @@
 
 The cloud is the terrain of the Jacksboro fault, 138,632 points in metres, that ships with matplotlib. Run
 
-    python examples/point_normals.py [k]
+    python examples/point_normals.py [picture.png]
 
 On the CPU SciPy's tree is searched, on a GPU jaxapi's; the points never leave the device.
 """
@@ -11,10 +11,17 @@ import sys
 import time
 
 import jax
-import matplotlib.cbook
 import numpy as np
 
 import jaxapi as xp
+
+try:
+    import matplotlib.cbook
+    import matplotlib.image
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
 
 
 def load_cloud():
@@ -50,19 +57,29 @@ def grid_normals(heights, dx, dy):
     return up / np.linalg.norm(up, axis=-1, keepdims=True)
 
 
-def main(k="12"):
+def main(picture=None, k=12):
     heights, host, dx, dy = load_cloud()
     points = xp.asarray(host, dtype="float32")
-    found = normals(points, int(k)).block_until_ready()
+    found = normals(points, k).block_until_ready()
     start = time.perf_counter()
-    found = normals(points, int(k)).block_until_ready()
+    found = normals(points, k).block_until_ready()
     seconds = time.perf_counter() - start
     expected = grid_normals(heights, dx, dy).reshape(-1, 3)
     angles = np.degrees(np.arccos(np.clip((np.asarray(found) * expected).sum(-1), -1, 1)))
     print(f"{len(host)} points on {points.device}, {k} neighbours: {seconds * 1e3:.0f} ms")
     print(f"angle to the normals of the grid: median {np.median(angles):.2f} degrees")
+    if picture:
+        draw(np.asarray(found).reshape(*heights.shape, 3), picture)
     return np.asarray(found), angles
 
 
+def draw(normals, picture):
+    """Colour by the direction of the normal, brighter where it faces a light in the north-west."""
+    light = np.array([-0.5, 0.5, 0.7])
+    shade = np.clip(normals @ light / np.linalg.norm(light), 0, 1)[..., None]
+    colour = 0.5 + 0.5 * normals * (1.6, 1.6, 0.6)
+    matplotlib.image.imsave(picture, np.clip(1.25 * colour * shade, 0, 1))
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2])

@@ -4,7 +4,7 @@ Solid argon is face-centred cubic with a lattice constant of 5.26 angstroms, and
 by the Lennard-Jones potential with epsilon = 0.0104 eV and sigma = 3.40 angstroms (C. Kittel, Introduction to
 Solid State Physics, chapters 1 and 3). Run
 
-    python examples/radius_graph.py [cells along an edge]
+    python examples/radius_graph.py [picture.png]
 
 The tree is built and searched inside of jit, `jax.grad` goes through the distances, and a sum over all pairs
 checks the result. The crystal at rest has 12 nearest neighbours an atom and an energy of -8.3 epsilon an atom
@@ -18,6 +18,13 @@ import jax
 import numpy as np
 
 import jaxapi as xp
+
+try:
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
 
 LATTICE = 5.26  # angstroms
 EPSILON, SIGMA = 0.0104, 3.40  # eV, angstroms
@@ -63,15 +70,15 @@ def dense_energy_and_forces(positions, edge):
     return 2 * EPSILON * np.sum(sixth**2 - sixth), np.sum(pull[..., None] * apart, axis=1)
 
 
-def main(cells="5"):
-    at_rest, edge = crystal(int(cells))
+def main(picture=None, cells=5):
+    at_rest, edge = crystal(cells)
     graph = xp.spatial.KDTree(at_rest, boxsize=edge).radius_graph(1.1 * LATTICE / 2**0.5)
     contacts = np.bincount(graph.receivers)
     value, most = energy(xp.asarray(at_rest, dtype="float32"), edge)
     print(f"{len(at_rest)} atoms, {contacts.min()} to {contacts.max()} nearest neighbours")
     print(f"at rest {value / len(at_rest) / EPSILON:.2f} epsilon an atom, {most} atoms within the cutoff")
 
-    positions, edge = crystal(int(cells), shake=0.2)
+    positions, edge = crystal(cells, shake=0.2)
     wanted, wanted_forces = dense_energy_and_forces(positions, edge)
     slope = jax.value_and_grad(energy, has_aux=True)
     (value, most), gradient = slope(xp.asarray(positions, dtype="float32"), edge)
@@ -79,8 +86,22 @@ def main(cells="5"):
         raise SystemExit(f"{most} atoms within the cutoff, room for {MOST}: raise MOST")
     error = np.abs(-np.asarray(gradient) - wanted_forces).max() / np.abs(wanted_forces).max()
     print(f"shaken {value:.4f} eV (all pairs: {wanted:.4f}), forces differ by {error:.1e} of the largest")
+    if picture:
+        draw(positions, -np.asarray(gradient), picture)
     return contacts, float(value), float(wanted), float(error)
 
 
+def draw(positions, forces, picture):
+    """Draw a slice of the crystal with the forces on its atoms."""
+    figure = Figure(figsize=(5.5, 5), layout="constrained")
+    axis = figure.subplots()
+    near = positions[:, 2] < LATTICE
+    x, y, z = positions[near].T
+    axis.scatter(x, y, c=z, s=120, cmap="Blues", vmin=-4, edgecolors="white")
+    axis.quiver(x, y, *forces[near, :2].T, color="#e07b00", width=0.006)
+    axis.set(aspect="equal", xlabel="angstroms", title="forces on the shaken atoms")
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2])

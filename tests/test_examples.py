@@ -1,7 +1,8 @@
-"""The examples run, and what they find is what other libraries find."""
+"""The examples run, and what they find is what other libraries find, or what was put into the data."""
 
 import importlib.util
 import pathlib
+import sys
 
 import numpy as np
 import pytest
@@ -50,8 +51,79 @@ def test_cupy_to_pytorch(capsys):
 
 
 def test_radius_graph(capsys):
-    contacts, energy, expected, error = load("radius_graph").main("4")
+    contacts, energy, expected, error = load("radius_graph").main(cells=4)
     assert (contacts == 12).all()
     np.testing.assert_allclose(energy, expected, rtol=1e-5)  # all pairs
     assert error < 1e-4
     assert "at rest -8.30 epsilon" in capsys.readouterr().out
+
+
+def test_icp():
+    before, after = load("icp").main(points=2500, rounds=25)
+    assert np.median(before) > 1000
+    assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
+
+
+def test_crossmatch():
+    completeness, purity = load("crossmatch").main(stars=5000)
+    assert completeness > 0.999  # an error of 1 second of arc is 4.7 standard deviations
+    assert purity > 0.99
+
+
+def test_dbscan():
+    pytest.importorskip("airportsdata")
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
+
+    points, chord, labels, core = load("dbscan").main()
+    tree = cKDTree(points)
+    assert (core == (tree.query_ball_point(points, chord, return_length=True) >= 12)).all()
+    pairs = tree.query_pairs(chord, output_type="ndarray")
+    linked = pairs[core[pairs].all(axis=1)]
+    graph = csr_array((np.ones(len(linked)), linked.T), shape=(len(points),) * 2)
+    _, expected = connected_components(graph, directed=False)
+    first = np.full(len(points), len(points))
+    np.minimum.at(first, expected[core], np.flatnonzero(core))
+    np.testing.assert_array_equal(labels[core], first[expected[core]])
+    border = ~core & (tree.query_ball_point(points, chord, return_length=True) > 0)
+    near_a_core = cKDTree(points[core]).query(points, distance_upper_bound=chord)[0] <= chord
+    np.testing.assert_array_equal(labels[border] < len(points), near_a_core[border])
+
+
+def test_argon_dynamics():
+    example = load("argon_dynamics")
+    energies, (positions, _), edge = example.main(cells=4, lists=5)
+    assert np.ptp(energies) < 0.02  # of the 4 an atom that is exchanged
+    moved = np.asarray(positions, dtype=float) + np.random.default_rng(0).normal(0, 0.05, positions.shape)
+    tree = example.xp.spatial.KDTree(moved % edge, boxsize=edge)
+    rows = tree.query_radius(moved % edge, example.CUTOFF, max_neighbors=example.PLACES).indices
+    forces, energy = example.forces_of(example.xp.asarray(moved), rows, edge)
+    apart = moved[:, None] - moved
+    apart -= edge * np.round(apart / edge)
+    squared = (apart**2).sum(axis=-1)
+    near = (squared > 0) & (squared < example.CUTOFF**2)
+    sixth = np.where(near, squared, np.inf) ** -3.0
+    push = 24 * (2 * sixth**2 - sixth) / np.where(near, squared, 1)
+    np.testing.assert_allclose(forces, (push[..., None] * apart).sum(axis=1), atol=1e-3)
+    expected = (4 * (sixth**2 - sixth) - example.SHIFT * near).sum() / 2
+    np.testing.assert_allclose(energy, expected, rtol=1e-4)
+
+
+def test_knn_regression():
+    before, after, scales = load("knn_regression").main(n=200, k=8, steps=25)
+    assert after < 0.8 * before
+    assert scales[:5].min() > scales[5:].max()  # the features that do nothing count least
+
+
+def test_cupy_port():
+    differences = load("cupy_port").main(size=32, steps=100)
+    assert max(differences) < 1e-4
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_says_what_to_install(name, monkeypatch):
+    for module in ("airportsdata", "matplotlib.cbook", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(SystemExit, match=r"pip install '\.\[demo\]'"):
+        load(name)

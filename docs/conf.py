@@ -1,0 +1,68 @@
+"""The site's settings: `nox -s docs` builds it from the pages here and what the make_*.py write."""
+
+import os
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import make_api  # noqa: E402
+import make_gallery  # noqa: E402
+import make_pictures  # noqa: E402
+
+import jaxapi  # noqa: E402
+
+project = "jaxapi"
+author = "the jaxapi authors"
+copyright = "the jaxapi authors, BSD-3-Clause"
+version = release = jaxapi.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+default_role = "py:obj"  # docstrings quote names by single backticks, as numpydoc has it
+
+autodoc_typehints = "none"  # numpydoc's sections say the types
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+add_module_names = False
+python_maximum_signature_line_length = 80
+toc_object_entries_show_parents = "hide"
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"jaxapi {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_sidebars = {"index": [], "changelog": [], "start": []}
+html_theme_options = {
+    "logo": {"text": "jaxapi"},
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 8,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def setup(app):
+    """Write the pages and pictures that are made: the reference, the gallery, the figures."""
+    make_api.main(HERE / "api")
+    make_pictures.main(HERE / "pictures")
+    make_gallery.main(HERE / "gallery")

@@ -1,0 +1,123 @@
+"""Write the reference: one page a chapter of the standard, every public name with its docstring."""
+
+import inspect
+import re
+import shutil
+
+import jax.numpy as jnp
+from make_conformance import CHAPTERS, names
+
+import jaxapi as xp
+
+INTRODUCTION = """
+Reference
+=========
+
+Every public name, by the chapters of the `Array API standard
+<https://data-apis.org/array-api/2025.12/>`__, from its docstring. An entry that ends in "As in JAX" is a
+function of ``jax.numpy`` that already does what the standard says; :doc:`../conformance` says why each of
+the others differs from ``jax.numpy``'s.
+
+"""
+# Pages of what the standard does not have: title, introduction, names with the methods shown of each.
+OURS = {
+    "logspace": (
+        "logspace",
+        "Powers at evenly spaced exponents. The guide is :doc:`../logspace`.",
+        {"jaxapi.logspace": None},
+    ),
+    "fuse": (
+        "fuse",
+        "Functions compiled into few kernels. The guide is :doc:`../fuse`.",
+        {"jaxapi.fuse": None},
+    ),
+    "spatial": (
+        "spatial: the KD-tree",
+        "Neighbour searches. The guide is :doc:`../kdtree`.",
+        {f"jaxapi.spatial.{name}": name for name in xp.spatial.__all__},
+    ),
+}
+CONSTANTS = {
+    "e": "Euler's number, 2.718281828459045",
+    "inf": "positive infinity",
+    "nan": "not a number",
+    "newaxis": "``None``, an alias for indexing",
+    "pi": "the ratio of a circle's circumference to its diameter, 3.141592653589793",
+}
+EXTENSIONS = {"linalg": "linear algebra", "fft": "Fourier transforms"}
+ROLE = re.compile(r":[\w:]+:`~?\.?([^`<]+?)(?: <[^`]*>)?`")
+
+
+def main(folder):
+    """Write the pages into `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    pages = {}
+    for title, module, files in CHAPTERS:
+        name = title.removeprefix("Extension ")
+        heading = f"{name}: {EXTENSIONS[name]}" if name in EXTENSIONS else title
+        found = {f"{module.__name__}.{short}": getattr(module, short) for short in names(module, files)}
+        pages[name.lower().replace(" ", "-")] = page(heading, "", found)
+    for name, (heading, introduction, found) in OURS.items():
+        pages[name] = page(heading, introduction, {full: at(full) for full in found})
+    for name, text in pages.items():
+        (folder / f"{name}.rst").write_text(text, encoding="utf-8")
+    toctree = ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in pages)
+    (folder / "index.rst").write_text(INTRODUCTION.lstrip() + toctree, encoding="utf-8")
+
+
+def at(full):
+    value = xp
+    for name in full.split(".")[1:]:
+        value = getattr(value, name)
+    return value
+
+
+def page(heading, introduction, found):
+    """Return a page: a table of the names, then each name's entry."""
+    lines = [heading, "=" * len(heading), "", introduction, "", ".. list-table::", "   :widths: 1 3", ""]
+    for full, value in found.items():
+        lines += [f"   * - :py:obj:`~{full}`", f"     - {summary(full, value)}"]
+    return "\n".join([*lines, "", *(entry(full, value) for full, value in found.items())])
+
+
+def entry(full, value):
+    """Return a name's entry: its docstring, or for a function of jax.numpy what it does in a sentence."""
+    if inspect.isclass(value) and is_ours(value):
+        return f".. autoclass:: {full}\n   :members:\n   :inherited-members:\n   :exclude-members: {HIDDEN}\n"
+    if is_ours(value):
+        return f".. autofunction:: {full}\n"
+    if not is_function(value):
+        return f".. py:data:: {full}\n\n   {summary(full, value)}.\n"
+    try:
+        parameters = re.sub(r"<[^<>]*>", "...", str(inspect.signature(value)))
+    except (TypeError, ValueError):
+        parameters = "(...)"
+    name = full.removeprefix("jaxapi.")
+    text = f"{summary(full, value)}. As in JAX: ``jax.numpy.{name}``."
+    return f".. py:function:: {full}{parameters}\n\n   {text}\n"
+
+
+HIDDEN = "tree_flatten, tree_unflatten"
+
+
+def is_ours(value):
+    return getattr(value, "__module__", "").startswith("jaxapi")
+
+
+def is_function(value):
+    return callable(value) and not isinstance(value, type(jnp.float32))
+
+
+def summary(full, value):
+    """Return the first sentence of the docstring; of an alias, that of its original."""
+    name = full.split(".")[-1]
+    if not is_function(value):
+        return CONSTANTS.get(name) or f"the dtype ``{name}``"
+    text = inspect.getdoc(value) or "limits of an integer dtype"
+    alias = re.match(r"Alias of :func:`jax\.numpy\.(\w+)`", text)
+    text = inspect.getdoc(getattr(jnp, alias[1])) if alias else text
+    paragraphs = text.split("\n\n")
+    first = paragraphs[text.startswith(f"{name}(")]  # NumPy's begin with the signature
+    text = ROLE.sub(r"`\1`", " ".join(first.split()))
+    return re.split(r"(?<=[a-z`)])\. ", text)[0].rstrip(".")

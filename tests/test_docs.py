@@ -1,0 +1,37 @@
+"""Every Python block of the README and of the site's pages runs, and gives the output that it shows."""
+
+import doctest
+import pathlib
+import re
+
+import jax
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+MADE = {"conformance.md"}  # docs/make_conformance.py runs what is on it
+PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").glob("*.md")) if p.name not in MADE)]
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_python_blocks(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    names = {"__name__": page.stem}
+    with jax.enable_x64(False):
+        for block in BLOCK.finditer(text):
+            line = text[: block.start()].count("\n") + 1
+            if ">>> " in block[1]:
+                run_examples(block[1], names, page, line)
+            else:
+                exec(compile("\n" * line + block[1], page, "exec"), names)
+
+
+def run_examples(code, names, page, line):
+    test = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), line)
+    test.globs = names
+    report = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(test, out=report.append, clear_globs=False)
+    assert runner.failures == 0, "".join(report)
