@@ -28,7 +28,11 @@ def runs(version):
 
 
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
-CACHE = pathlib.Path(__file__).resolve().parent / ".nox" / "jax"
+# compiled programs are kept for the other core, the next Python and the next run
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).resolve().parent / ".nox" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+}
 PARALLEL = ("-n", "2", "--dist", "worksteal")
 
 nox.options.sessions = ["lint", "tests"]
@@ -43,9 +47,8 @@ def demo(session):
 
 
 def pytest(session, *arguments, command=("pytest",)):
-    """Run the tests on two cores; keep what JAX compiles for the other core, the next Python and run."""
-    env = {"JAX_COMPILATION_CACHE_DIR": str(CACHE), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
-    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=env, external=True)
+    """Run the tests on two cores."""
+    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=COMPILED, external=True)
 
 
 @nox.session(python=PYTHONS)
@@ -125,6 +128,20 @@ def clone_suite(session):
     session.run("git", "-C", suite, "checkout", SUITE_COMMIT, external=True)
     session.run("git", "-C", suite, "submodule", "update", "--init", external=True)
     return suite
+
+
+@nox.session
+def fuzz(session):
+    """Try random configurations of everything for `-- --minutes N`; the seeds that it prints repeat a run."""
+    session.install("-e", ".", *group("tests"))
+    session.run("python", "-W", "ignore", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
+def mutation(session):
+    """Break the numerics and the KD-tree at random places, and count how often a test fails."""
+    session.install("-e", ".", *group("tests"), *group("mutation"))
+    session.run("python", "tests/mutation.py", *session.posargs, env=COMPILED)
 
 
 @nox.session

@@ -12,6 +12,8 @@ import jaxapi  # noqa: F401  (its import lets explicit 64-bit dtypes through)
 if "JAX_EXPLICIT_X64_DTYPES" not in os.environ:
     jax.config.update("jax_explicit_x64_dtypes", "allow")
 
+collect_ignore = ["fuzz", "mutation.py", "typed"]  # programs of other sessions
+
 _common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **_common)
 settings.register_profile("ci", max_examples=50, **_common)

@@ -1,0 +1,1 @@
+"""Random configurations of every function, with NumPy, SciPy and eager results as oracles: `nox -s fuzz`."""
