@@ -94,7 +94,7 @@ def entry(full, value):
     except (TypeError, ValueError):
         parameters = "(...)"
     name = full.removeprefix("jaxapi.")
-    text = f"{summary(full, value)}. As in JAX: ``jax.numpy.{name}``."
+    text = f"{summary(full, value)}. As in JAX, of anything array-like: ``jax.numpy.{name}``."
     return f".. py:function:: {full}{parameters}\n\n   {text}\n"
 
 
@@ -102,7 +102,8 @@ HIDDEN = "tree_flatten, tree_unflatten"
 
 
 def is_ours(value):
-    return getattr(value, "__module__", "").startswith("jaxapi")
+    """Whether the name is jaxapi's; a function of `jax.numpy` that only converts its arrays first is not."""
+    return getattr(value, "__module__", "").startswith("jaxapi") and not hasattr(value, "__wrapped__")
 
 
 def is_function(value):

@@ -6,7 +6,6 @@ import pathlib
 import sys
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxapi as xp
@@ -35,9 +34,10 @@ CHAPTERS = [
 # What x64 off loses, run as written when the page is made and when it is checked.
 LOSSES = [
     (
-        "A NumPy float64 array given to a re-exported function becomes float32.",
-        "xp.add(np.array([1.0]), 1).dtype",
+        "A NumPy float64 array as argument of a jitted function becomes float32.",
+        "jax.jit(xp.sin)(np.ones(1)).dtype",
     ),
+    ("An int64 one becomes int32 there, and wraps.", "jax.vmap(xp.negative)(ids)"),
     ("A Python float that meets a float64 array is rounded to float32 first.", "float(x * 0.1)"),
     ("So a large one is infinite.", "float(x * 1e300)"),
     ("A Python int beyond int32 raises, even beside an int64 array.", "i + 2**40"),
@@ -52,8 +52,14 @@ INTRODUCTION = """# Conformance
 Written by `python docs/make_conformance.py`; with `--check` it says whether this page is up to date.
 
 jaxapi implements the Python array API standard 2025.12 over `jax.numpy`, on every supported JAX. A name whose
-`jax.numpy` function does what the standard says is that function; the others are repaired here, and the
-tables below say why.
+`jax.numpy` function does what the standard says is that function behind one rule for its arrays; the others
+are repaired here, and the tables below say why.
+
+**Arrays in.** Every function takes what `asarray` takes (lists, arrays of NumPy, CuPy and PyTorch) and keeps
+its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number beside
+an array keeps all its precision, and an int that does not fit an integer array raises OverflowError.
+`__wrapped__` leads to `jax.numpy`'s function. What the rule cannot reach is under "What x64 off loses" and in
+[dtypes.md](dtypes.md).
 
 **Pass `xp=jaxapi`.** Arrays are plain `jax.Array`s, so `x.__array_namespace__()`, and with it
 `array_api_compat.array_namespace(x)`, is `jax.numpy`, not jaxapi. Import jaxapi, or hand it to libraries that
@@ -113,13 +119,17 @@ def names(module, files):
 
 def chapter(title, module, files):
     lines = [f"## {title}", "", "| name | from | why |", "| --- | --- | --- |"]
-    reexported = []
+    converting, reexported = [], []
     for name in names(module, files):
         value = getattr(module, name)
-        if inspect.isfunction(value) and value.__module__.startswith("jaxapi"):
+        if hasattr(value, "__wrapped__"):
+            converting.append(f"`{name}`")
+        elif inspect.isfunction(value) and value.__module__.startswith("jaxapi"):
             lines.append(f"| `{name}` | jaxapi | {reason(value)} |")
         else:
             reexported.append(f"`{name}`")
+    if converting:
+        lines.append(f"| {', '.join(converting)} | jax.numpy | right, once the arrays are converted |")
     if reexported:
         lines.append(f"| {', '.join(reexported)} | jax.numpy | right as they are |")
     return "\n".join([*lines, ""])
@@ -171,15 +181,16 @@ def losses():
     lines = [
         "## What x64 off loses",
         "",
-        "JAX's operators and re-exported functions follow JAX. With x64 off:",
+        "Operators, and what is passed to a jitted or mapped function, are JAX's. With x64 off:",
         "",
     ]
     lines += [
         "```python",
         ">>> x = xp.asarray(1.0, dtype=xp.float64)",
         ">>> i = xp.asarray([1], dtype=xp.int64)",
+        ">>> ids = np.array([2**40 + 2, 2**40 + 1])",
     ]
-    scope = {"xp": xp, "np": np, "jnp": jnp}
+    scope = {"xp": xp, "np": np, "jax": jax, "ids": np.array([2**40 + 2, 2**40 + 1])}
     scope["x"], scope["i"] = xp.asarray(1.0, dtype=xp.float64), xp.asarray([1], dtype=xp.int64)
     for what, code in LOSSES:
         lines += ["", f">>> {code}  # {what}", outcome(code, scope)]

@@ -1,11 +1,13 @@
-"""Indexing functions."""
+"""Indexing functions (chapter "Indexing functions" of the standard)."""
 
-from jax.numpy import (
-    take,
-    take_along_axis,
-)
+import jax.numpy as jnp
+
+from ._array_arguments import takes_array
 
 __all__ = [
     "take",
     "take_along_axis",
 ]
+
+take = takes_array(jnp.take, "indices")
+take_along_axis = takes_array(jnp.take_along_axis, "indices")

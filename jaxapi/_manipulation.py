@@ -7,21 +7,10 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.numpy import (
-    broadcast_shapes,
-    broadcast_to,
-    concat,
-    flip,
-    moveaxis,
-    repeat,
-    reshape,
-    roll,
-    squeeze,
-    stack,
-    tile,
-    unstack,
-)
+from jax.numpy import broadcast_shapes
 
+from ._array_arguments import takes_array, takes_sequence
+from ._interop import as_operand
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -41,6 +30,17 @@ __all__ = [
     "tile",
     "unstack",
 ]
+
+broadcast_to = takes_array(jnp.broadcast_to)
+concat = takes_sequence(jnp.concat)
+flip = takes_array(jnp.flip)
+moveaxis = takes_array(jnp.moveaxis)
+reshape = takes_array(jnp.reshape)
+roll = takes_array(jnp.roll, "shift")
+squeeze = takes_array(jnp.squeeze)
+stack = takes_sequence(jnp.stack)
+tile = takes_array(jnp.tile)
+unstack = takes_array(jnp.unstack)
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
@@ -75,7 +75,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     >>> [x.shape for x in broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
     [(2, 3), (2, 3)]
     """
-    return _broadcast_arrays(arrays)
+    return _broadcast_arrays(tuple(map(as_operand, arrays)))
 
 
 @functools.partial(jax.jit, inline=True)
@@ -120,7 +120,9 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     >>> expand_dims(jnp.ones((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    return _expand_dims(x, tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis))
+    return _expand_dims(
+        as_operand(x), tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis)
+    )
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)
@@ -167,9 +169,69 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> permute_dims(jnp.ones((2, 3, 4)), (-1, 0, 1)).shape
     (4, 2, 3)
     """
-    return _permute_dims(x, tuple(axes))
+    return _permute_dims(as_operand(x), tuple(axes))
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)
 def _permute_dims(x, axes):
     return jnp.transpose(x, axes)
+
+
+def repeat(
+    x: ArrayLike,
+    repeats: int | ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    total_repeat_length: int | None = None,
+) -> Array:
+    """Repeat each element.
+
+    Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, and anything array-like is
+    taken and keeps its dtype ([1]_).
+
+    Parameters
+    ----------
+    x : array_like
+    repeats : int or array_like of int
+        How often; for each element along the axis by itself, if it is an array.
+    axis : int, optional
+        The axis along which elements repeat; ``x`` is flattened if it is omitted.
+    total_repeat_length : int, optional
+        The length of the result along the axis, as in JAX: cut, or filled with the last element. An array of
+        ``repeats`` needs it under `jax.jit`.
+
+    Returns
+    -------
+    Array
+        Of the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If ``repeats`` is negative or does not broadcast to the axis.
+    TypeError
+        If ``repeats`` is not of integers.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, manipulation functions, ``repeat``.
+
+    Examples
+    --------
+    >>> print(repeat([1, 2], 3), repeat([1, 2], [2, 1]))
+    [1 1 1 2 2 2] [1 1 2]
+    """
+    x = as_operand(x)
+    if isinstance(repeats, int | np.integer):
+        return _repeat(x, operator.index(repeats), axis, total_repeat_length)
+    return jnp.repeat(x, as_operand(repeats), axis, total_repeat_length=total_repeat_length)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+def _repeat(x, repeats, axis, total_repeat_length):
+    return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)

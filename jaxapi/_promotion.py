@@ -1,20 +1,30 @@
-"""Type promotion by the standard's table, which JAX leaves where x64 mode is off."""
+"""Type promotion by the standard's table, which JAX leaves where x64 mode is off.
+
+JAX then promotes uint32 with int32 to int32, and uint64 with int64 to float32.
+"""
 
 import functools
 from collections.abc import Callable
 
-from ._dtypes import result_type
-from ._typing import Array
-from ._x64 import x64_for
+import jax.numpy as jnp
 
-__all__ = ["with_operands_promoted"]
+from ._dtypes import result_type
+from ._typing import Array, ArrayLike
+from ._x64 import WIDE, x64_for, x64_mode, x64_on
+
+__all__ = ["promoted", "with_operands_promoted"]
+
+
+def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
+    """Return the arrays and numbers in the 64-bit dtype that they promote to, where JAX would miss it."""
+    if x64_mode() or (dtype := result_type(*arrays)) not in WIDE:
+        return arrays
+    with x64_on():
+        return tuple(jnp.asarray(x, dtype) for x in arrays)
 
 
 def with_operands_promoted(function: Callable) -> Callable:
-    """Trace a function of two arrays with both in the dtype that they promote to, which it keeps.
-
-    With x64 off, JAX promotes uint32 with int32 to int32, and uint64 with int64 to float32.
-    """
+    """Trace a function of two arrays with both in the dtype that they promote to, which it keeps."""
 
     @functools.wraps(function)
     def traced(x1: Array, x2: Array, *options):

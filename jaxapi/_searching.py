@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.numpy import count_nonzero, nonzero, where
 
-from ._interop import as_array, scalar_like
+from ._array_arguments import takes_array
+from ._interop import as_array, as_operand, as_operands
+from ._promotion import promoted
 from ._typing import Array, ArrayLike
 from ._x64 import lacks_64_bits
 
@@ -20,6 +21,9 @@ __all__ = [
     "searchsorted",
     "where",
 ]
+
+count_nonzero = takes_array(jnp.count_nonzero)
+nonzero = takes_array(jnp.nonzero, compiled=False)
 
 
 def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -60,7 +64,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _argmax(x if isinstance(x, jax.Array) else as_array(x), axis, keepdims)
+    return _argmax(as_array(x), axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -109,7 +113,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _argmin(x if isinstance(x, jax.Array) else as_array(x), axis, keepdims)
+    return _argmin(as_array(x), axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -175,9 +179,66 @@ def searchsorted(
     >>> print(searchsorted(jnp.asarray([1, 2, 2, 5]), jnp.asarray([2, 6]), side="right"))
     [3 4]
     """
-    return _searchsorted(x1, scalar_like(x2, x1), sorter, side)
+    x1, x2 = as_operands(x1, x2)
+    return _searchsorted(x1, x2, None if sorter is None else as_operand(sorter), side)
 
 
 @functools.partial(jax.jit, static_argnums=3, inline=True)
 def _searchsorted(x1, x2, sorter, side):
+    x1, x2 = promoted(x1, x2)
     return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)
+
+
+def where(
+    condition: ArrayLike, x1: ArrayLike | None = None, x2: ArrayLike | None = None, /
+) -> Array | tuple[Array, ...]:
+    """Take each element from ``x1`` where the condition is true, from ``x2`` elsewhere.
+
+    Unlike `jax.numpy.where`, anything array-like is taken and keeps its dtype with x64 mode off too, and a
+    Python number keeps all its precision beside an array of a 64-bit dtype ([1]_).
+
+    Parameters
+    ----------
+    condition : array_like, bool
+        Numbers are true where they are not 0.
+    x1, x2 : array_like
+        Broadcast with one another and with the condition. Without them the result is
+        ``nonzero(condition)``, as in NumPy.
+
+    Returns
+    -------
+    Array
+        Of the broadcast shape and the dtype that ``x1`` and ``x2`` promote to. NaN is taken as it is.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not broadcast, or one of ``x1`` and ``x2`` is missing.
+    OverflowError
+        If a Python integer is out of the range of the other's integer dtype.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`. Differentiable in ``x1`` and ``x2``; a NaN derivative of the
+    side that is not taken spreads, as everywhere in JAX.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, searching functions, ``where``.
+
+    Examples
+    --------
+    >>> print(where(jnp.asarray([True, False]), [1, 2], 9))
+    [1 9]
+    """
+    if x1 is None and x2 is None:
+        return nonzero(condition)
+    if x1 is None or x2 is None:
+        raise ValueError("where needs both x1 and x2, or neither: pass the value for the other side too")
+    x1, x2 = as_operands(x1, x2)
+    return _where(as_operand(condition), x1, x2)
+
+
+@functools.partial(jax.jit, inline=True)
+def _where(condition, x1, x2):
+    return jnp.where(condition, *promoted(x1, x2))

@@ -4,10 +4,10 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.numpy import unique_all, unique_counts, unique_inverse, unique_values
 
+from ._array_arguments import takes_array
 from ._dtypes import result_type
-from ._interop import as_array, scalar_like
+from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
 from ._x64 import x64_for
 
@@ -18,6 +18,11 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
+
+unique_all = takes_array(jnp.unique_all, compiled=False)
+unique_counts = takes_array(jnp.unique_counts, compiled=False)
+unique_inverse = takes_array(jnp.unique_inverse, compiled=False)
+unique_values = takes_array(jnp.unique_values, compiled=False)
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
@@ -58,7 +63,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     [False  True False  True]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(scalar_like(x1, x2)), as_array(scalar_like(x2, x1))
+        x1, x2 = map(as_array, as_operands(x1, x2))
     return _isin(x1, x2, invert)
 
 

@@ -1,11 +1,13 @@
-"""Sorting functions."""
+"""Sorting functions (chapter "Sorting functions" of the standard)."""
 
-from jax.numpy import (
-    argsort,
-    sort,
-)
+import jax.numpy as jnp
+
+from ._array_arguments import takes_array
 
 __all__ = [
     "argsort",
     "sort",
 ]
+
+argsort = takes_array(jnp.argsort)
+sort = takes_array(jnp.sort)

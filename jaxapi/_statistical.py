@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.numpy import cumulative_sum, mean, prod, std, sum, var
 
+from ._array_arguments import takes_array
 from ._dtype_rules import refuse_complex
-from ._interop import as_array, scalar_like
+from ._interop import as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
 from ._x64 import x64_for
 
@@ -24,6 +24,13 @@ __all__ = [
     "sum",
     "var",
 ]
+
+cumulative_sum = takes_array(jnp.cumulative_sum)
+mean = takes_array(jnp.mean, "where")
+prod = takes_array(jnp.prod, "initial", "where")
+std = takes_array(jnp.std, "where", "mean")
+sum = takes_array(jnp.sum, "initial", "where")
+var = takes_array(jnp.var, "where", "mean")
 
 
 def cumulative_prod(
@@ -73,7 +80,7 @@ def cumulative_prod(
     >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
     [      1     100   10000 1000000]
     """
-    return _cumulative_prod(x, axis, dtype, include_initial)
+    return _cumulative_prod(as_operand(x), axis, dtype, include_initial)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
@@ -149,8 +156,7 @@ def max(
     """
     if type(axis) is list:
         axis = tuple(axis)
-    if not isinstance(x, jax.Array):
-        x = as_array(x)
+    x = as_array(x)
     if initial is None and where is None:
         return _max(x, axis, keepdims)
     return _max(x, axis, keepdims, *_initial_and_where(x, initial, where))
@@ -217,8 +223,7 @@ def min(
     """
     if type(axis) is list:
         axis = tuple(axis)
-    if not isinstance(x, jax.Array):
-        x = as_array(x)
+    x = as_array(x)
     if initial is None and where is None:
         return _min(x, axis, keepdims)
     return _min(x, axis, keepdims, *_initial_and_where(x, initial, where))

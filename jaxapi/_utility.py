@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-from jax.numpy import diff
 
+from ._array_arguments import takes_array
+from ._interop import as_operand
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "any",
     "diff",
 ]
+
+diff = takes_array(jnp.diff, "prepend", "append")
 
 
 def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
@@ -56,7 +59,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     """
     if type(axis) is list:
         axis = tuple(axis)
-    return _all(x, axis, keepdims)
+    return _all(as_operand(x), axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -104,7 +107,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     """
     if type(axis) is list:
         axis = tuple(axis)
-    return _any(x, axis, keepdims)
+    return _any(as_operand(x), axis, keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)

@@ -4,22 +4,9 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.numpy.fft import (
-    fft,
-    fftfreq,
-    fftn,
-    fftshift,
-    hfft,
-    ifft,
-    ifftn,
-    ifftshift,
-    irfft,
-    irfftn,
-    rfft,
-    rfftfreq,
-    rfftn,
-)
+from jax.numpy.fft import fftfreq, rfftfreq
 
+from ._array_arguments import takes_array
 from ._interop import as_array
 from ._typing import Array, ArrayLike
 
@@ -39,6 +26,18 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+fft = takes_array(jnp.fft.fft)
+fftn = takes_array(jnp.fft.fftn)
+fftshift = takes_array(jnp.fft.fftshift)
+hfft = takes_array(jnp.fft.hfft)
+ifft = takes_array(jnp.fft.ifft)
+ifftn = takes_array(jnp.fft.ifftn)
+ifftshift = takes_array(jnp.fft.ifftshift)
+irfft = takes_array(jnp.fft.irfft)
+irfftn = takes_array(jnp.fft.irfftn)
+rfft = takes_array(jnp.fft.rfft)
+rfftn = takes_array(jnp.fft.rfftn)
 
 
 def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
@@ -79,9 +78,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     >>> print(abs(ihfft(jnp.ones(4))))
     [1. 0. 0.]
     """
-    if not isinstance(x, jax.Array):
-        x = as_array(x)
-    return _ihfft(x, n, axis, norm)
+    return _ihfft(as_array(x), n, axis, norm)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)

@@ -107,8 +107,7 @@ def test_python_scalars_are_weak(name):
         assert function(2, x).dtype == dtype
     with pytest.raises(TypeError):
         function(xp.asarray([1j]), 2)
-    with pytest.raises(TypeError):
-        function([1, 2], 2)
+    assert function([7, 5], 2).dtype == xp.asarray([7, 5]).dtype
 
 
 @pytest.mark.parametrize("dtype", [*INTS, *FLOATS])

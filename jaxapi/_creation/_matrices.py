@@ -4,11 +4,15 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.numpy import tril, triu
 
+from .._array_arguments import takes_array
+from .._interop import as_operand
 from .._typing import Array, ArrayLike
 
 __all__ = ["meshgrid", "tril", "triu"]
+
+tril = takes_array(jnp.tril)
+triu = takes_array(jnp.triu)
 
 
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
@@ -47,7 +51,7 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
     [[0 1 2]
      [0 1 2]]
     """
-    return _meshgrid(arrays, indexing)
+    return _meshgrid(tuple(map(as_operand, arrays)), indexing)
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)

@@ -4,54 +4,10 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.numpy import (
-    abs,
-    add,
-    atan2,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    ceil,
-    conj,
-    copysign,
-    divide,
-    equal,
-    floor,
-    greater,
-    greater_equal,
-    hypot,
-    imag,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    less_equal,
-    logaddexp,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    nextafter,
-    not_equal,
-    positive,
-    pow,
-    real,
-    reciprocal,
-    round,
-    signbit,
-    square,
-    subtract,
-    trunc,
-)
 
-from .._interop import scalar_like
+from .._array_arguments import takes_array, takes_operands
+from .._interop import as_operand, as_operands, scalar_like
+from .._promotion import promoted
 from .._typing import Array, ArrayLike
 
 __all__ = [
@@ -105,6 +61,51 @@ __all__ = [
     "trunc",
 ]
 
+abs = takes_array(jnp.abs)
+add = takes_operands(jnp.add)
+atan2 = takes_operands(jnp.atan2)
+bitwise_and = takes_operands(jnp.bitwise_and)
+bitwise_invert = takes_array(jnp.bitwise_invert)
+bitwise_left_shift = takes_operands(jnp.bitwise_left_shift)
+bitwise_or = takes_operands(jnp.bitwise_or)
+bitwise_right_shift = takes_operands(jnp.bitwise_right_shift)
+bitwise_xor = takes_operands(jnp.bitwise_xor)
+ceil = takes_array(jnp.ceil)
+conj = takes_array(jnp.conj)
+copysign = takes_operands(jnp.copysign)
+divide = takes_operands(jnp.divide)
+equal = takes_operands(jnp.equal)
+floor = takes_array(jnp.floor)
+greater = takes_operands(jnp.greater)
+greater_equal = takes_operands(jnp.greater_equal)
+hypot = takes_operands(jnp.hypot)
+imag = takes_array(jnp.imag)
+isfinite = takes_array(jnp.isfinite)
+isinf = takes_array(jnp.isinf)
+isnan = takes_array(jnp.isnan)
+less = takes_operands(jnp.less)
+less_equal = takes_operands(jnp.less_equal)
+logaddexp = takes_operands(jnp.logaddexp)
+logical_and = takes_operands(jnp.logical_and)
+logical_not = takes_array(jnp.logical_not)
+logical_or = takes_operands(jnp.logical_or)
+logical_xor = takes_operands(jnp.logical_xor)
+maximum = takes_operands(jnp.maximum)
+minimum = takes_operands(jnp.minimum)
+multiply = takes_operands(jnp.multiply)
+negative = takes_array(jnp.negative)
+nextafter = takes_operands(jnp.nextafter)
+not_equal = takes_operands(jnp.not_equal)
+positive = takes_array(jnp.positive)
+pow = takes_operands(jnp.pow)
+real = takes_array(jnp.real)
+reciprocal = takes_array(jnp.reciprocal)
+round = takes_array(jnp.round)
+signbit = takes_array(jnp.signbit)
+square = takes_array(jnp.square)
+subtract = takes_operands(jnp.subtract)
+trunc = takes_array(jnp.trunc)
+
 
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit each element to the range from ``min`` to ``max``.
@@ -141,12 +142,20 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     >>> print(clip(jnp.asarray([-1, 5, 9]), 0, 6))
     [0 5 6]
     """
-    return _clip(x, scalar_like(min, x), scalar_like(max, x))
+    x = as_operand(x)
+    return _clip(x, _limit(min, x), _limit(max, x))
+
+
+def _limit(value, x):
+    return None if value is None else scalar_like(as_operand(value), x)
 
 
 @functools.partial(jax.jit, inline=True)
 def _clip(x, min, max):
-    return jnp.clip(x, min, max)
+    # `None` promotes nothing.
+    x, *limits = promoted(x, *(limit for limit in (min, max) if limit is not None))
+    max = None if max is None else limits.pop()
+    return jnp.clip(x, None if min is None else limits.pop(), max)
 
 
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -186,11 +195,12 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(floor_divide(-1.0, float("inf")), floor_divide(float("inf"), 2.0), floor_divide(7.0, -2.0))
     -0.0 inf -4.0
     """
-    return _floor_divide(x1, x2)
+    return _floor_divide(*as_operands(x1, x2))
 
 
 @functools.partial(jax.jit, inline=True)
 def _floor_divide(x1, x2):
+    x1, x2 = promoted(x1, x2)
     quotient = jnp.floor_divide(x1, x2)
     if not jnp.issubdtype(quotient.dtype, jnp.floating):
         return quotient
@@ -238,11 +248,12 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(remainder(-0.0, 3.0), remainder(6.0, -3.0), remainder(-7.0, 3.0))
     0.0 -0.0 2.0
     """
-    return _remainder(x1, x2)
+    return _remainder(*as_operands(x1, x2))
 
 
 @functools.partial(jax.jit, inline=True)
 def _remainder(x1, x2):
+    x1, x2 = promoted(x1, x2)
     value = jnp.remainder(x1, x2)
     if not jnp.issubdtype(value.dtype, jnp.floating):
         return value
@@ -290,7 +301,7 @@ def sign(x: ArrayLike, /) -> Array:
     >>> print(sign(-0.0), sign(-7.0), sign(3 + 4j))
     0.0 -1.0 (0.6+0.8j)
     """
-    return _sign(x)
+    return _sign(as_operand(x))
 
 
 @functools.partial(jax.jit, inline=True)

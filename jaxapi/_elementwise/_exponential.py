@@ -3,6 +3,7 @@
 Real arrays go to `jax.numpy`; the rules for complex ones are in `_complex`.
 """
 
+from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from . import _complex
 
@@ -38,7 +39,7 @@ def exp(x: ArrayLike, /) -> Array:
     >>> print(exp(complex(float("-inf"), float("nan"))))
     0j
     """
-    return _complex.exp(x)
+    return _complex.exp(as_operand(x))
 
 
 def expm1(x: ArrayLike, /) -> Array:
@@ -70,7 +71,7 @@ def expm1(x: ArrayLike, /) -> Array:
     >>> print(expm1(complex(float("-inf"), float("nan"))))
     (-1+0j)
     """
-    return _complex.expm1(x)
+    return _complex.expm1(as_operand(x))
 
 
 def log(x: ArrayLike, /) -> Array:
@@ -102,7 +103,7 @@ def log(x: ArrayLike, /) -> Array:
     >>> print(log(complex(float("inf"), float("nan"))))
     (inf+nanj)
     """
-    return _complex.log(x)
+    return _complex.log(as_operand(x))
 
 
 def log1p(x: ArrayLike, /) -> Array:
@@ -134,7 +135,7 @@ def log1p(x: ArrayLike, /) -> Array:
     >>> print(log1p(complex(float("nan"), float("inf"))))
     (inf+nanj)
     """
-    return _complex.log1p(x)
+    return _complex.log1p(as_operand(x))
 
 
 def log2(x: ArrayLike, /) -> Array:
@@ -166,7 +167,7 @@ def log2(x: ArrayLike, /) -> Array:
     >>> print(log2(complex(float("inf"), float("nan"))))
     (inf+nanj)
     """
-    return _complex.log2(x)
+    return _complex.log2(as_operand(x))
 
 
 def log10(x: ArrayLike, /) -> Array:
@@ -198,7 +199,7 @@ def log10(x: ArrayLike, /) -> Array:
     >>> print(log10(complex(float("inf"), float("nan"))))
     (inf+nanj)
     """
-    return _complex.log10(x)
+    return _complex.log10(as_operand(x))
 
 
 def sqrt(x: ArrayLike, /) -> Array:
@@ -231,4 +232,4 @@ def sqrt(x: ArrayLike, /) -> Array:
     >>> print(sqrt(complex(-1, -0.0)))
     -1j
     """
-    return _complex.sqrt(x)
+    return _complex.sqrt(as_operand(x))

@@ -3,6 +3,7 @@
 Real arrays go to `jax.numpy`; the rules for complex ones are in `_complex`.
 """
 
+from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from . import _complex
 
@@ -38,7 +39,7 @@ def acos(x: ArrayLike, /) -> Array:
     >>> print(acos(complex(1, -0.0)))
     0j
     """
-    return _complex.acos(x)
+    return _complex.acos(as_operand(x))
 
 
 def acosh(x: ArrayLike, /) -> Array:
@@ -70,7 +71,7 @@ def acosh(x: ArrayLike, /) -> Array:
     >>> print(acosh(complex(1, -0.0)))
     -0j
     """
-    return _complex.acosh(x)
+    return _complex.acosh(as_operand(x))
 
 
 def asin(x: ArrayLike, /) -> Array:
@@ -102,7 +103,7 @@ def asin(x: ArrayLike, /) -> Array:
     >>> print(asin(complex(0, float("nan"))))
     nanj
     """
-    return _complex.asin(x)
+    return _complex.asin(as_operand(x))
 
 
 def asinh(x: ArrayLike, /) -> Array:
@@ -134,7 +135,7 @@ def asinh(x: ArrayLike, /) -> Array:
     >>> print(asinh(complex(float("nan"), 0)))
     (nan+0j)
     """
-    return _complex.asinh(x)
+    return _complex.asinh(as_operand(x))
 
 
 def atan(x: ArrayLike, /) -> Array:
@@ -167,7 +168,7 @@ def atan(x: ArrayLike, /) -> Array:
     >>> print(atan(complex(-0.0, 0)))
     (-0+0j)
     """
-    return _complex.atan(x)
+    return _complex.atan(as_operand(x))
 
 
 def atanh(x: ArrayLike, /) -> Array:
@@ -199,7 +200,7 @@ def atanh(x: ArrayLike, /) -> Array:
     >>> print(atanh(complex(0, float("nan"))))
     nanj
     """
-    return _complex.atanh(x)
+    return _complex.atanh(as_operand(x))
 
 
 def cos(x: ArrayLike, /) -> Array:
@@ -231,7 +232,7 @@ def cos(x: ArrayLike, /) -> Array:
     >>> print(cos(complex(0, float("inf"))))
     (inf-0j)
     """
-    return _complex.cos(x)
+    return _complex.cos(as_operand(x))
 
 
 def cosh(x: ArrayLike, /) -> Array:
@@ -264,7 +265,7 @@ def cosh(x: ArrayLike, /) -> Array:
     >>> print(cosh(complex(float("inf"), float("nan"))))
     (inf+nanj)
     """
-    return _complex.cosh(x)
+    return _complex.cosh(as_operand(x))
 
 
 def sin(x: ArrayLike, /) -> Array:
@@ -296,7 +297,7 @@ def sin(x: ArrayLike, /) -> Array:
     >>> print(sin(complex(0, float("inf"))))
     infj
     """
-    return _complex.sin(x)
+    return _complex.sin(as_operand(x))
 
 
 def sinh(x: ArrayLike, /) -> Array:
@@ -328,7 +329,7 @@ def sinh(x: ArrayLike, /) -> Array:
     >>> print(sinh(complex(1e-20, 0)))
     (1e-20+0j)
     """
-    return _complex.sinh(x)
+    return _complex.sinh(as_operand(x))
 
 
 def tan(x: ArrayLike, /) -> Array:
@@ -360,7 +361,7 @@ def tan(x: ArrayLike, /) -> Array:
     >>> print(tan(complex(0, float("inf"))))
     1j
     """
-    return _complex.tan(x)
+    return _complex.tan(as_operand(x))
 
 
 def tanh(x: ArrayLike, /) -> Array:
@@ -392,4 +393,4 @@ def tanh(x: ArrayLike, /) -> Array:
     >>> print(tanh(complex(0, float("inf"))))
     nanj
     """
-    return _complex.tanh(x)
+    return _complex.tanh(as_operand(x))

@@ -24,9 +24,13 @@ from ._dlpack import (
     share_dlpack,
 )
 from ._host_memory import copy_host, share_host
-from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
+from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy, scalar_like
 
-__all__ = ["as_array", "import_array", "import_dlpack", "place"]
+__all__ = ["ARRAY_TYPES", "as_array", "as_operand", "as_operands", "import_array", "import_dlpack", "place"]
+
+
+# The classes of `jax.Array` that came by (they have no public names): asking a set is faster than isinstance.
+ARRAY_TYPES: set[type] = set()
 
 
 def as_array(x, copy: bool | None = None) -> Array:
@@ -40,6 +44,23 @@ def as_array(x, copy: bool | None = None) -> Array:
         return import_array(x, copy=copy)
     except BufferError as error:
         raise ValueError(str(error)) from None
+
+
+def as_operand(x):
+    """Return what a compiled function takes: an array or a Python number as it is, else `as_array` of it."""
+    kind = type(x)
+    if kind in ARRAY_TYPES or kind in PYTHON_NUMBERS:
+        return x
+    if isinstance(x, jax.Array):
+        ARRAY_TYPES.add(kind)
+        return x
+    return as_array(x)
+
+
+def as_operands(x1, x2):
+    """Return two operands, a Python number among them with the precision of the array that it meets."""
+    x1, x2 = as_operand(x1), as_operand(x2)
+    return scalar_like(x1, x2), scalar_like(x2, x1)
 
 
 def import_array(x, dtype: np.dtype | None = None, device=None, copy: bool | None = None) -> Array:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._dtype_rules import default_dtype
-from .._x64 import WIDE, x64_on
+from .._x64 import WIDE, x64_mode, x64_on
 
 __all__ = ["PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "scalar_like"]
 
@@ -46,20 +46,22 @@ def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.nd
 
 
 def scalar_like(x, array):
-    """Return a Python number in the dtype of the array it meets, with all its precision; others as they are.
+    """Return a Python number in a form that keeps its precision beside an array; anything else as it is.
 
-    JAX would make an int32 or float32 of it first where x64 is off. An int that the dtype cannot hold
-    raises NumPy's ``OverflowError``.
+    Where x64 is off JAX would make an int32 or float32 of it first. An int that does not fit the array's
+    dtype raises OverflowError.
     """
     kinds = _KINDS.get(type(x))
     dtype = getattr(array, "dtype", None) if kinds else None
     if dtype is None or dtype.kind not in kinds:
         return x
-    host = np.asarray(x, dtype)
-    if dtype not in WIDE:
-        return host
-    with x64_on():
-        return jnp.asarray(host)
+    if dtype in WIDE and not x64_mode():
+        host = np.asarray(x, dtype)
+        with x64_on():
+            return jnp.asarray(host)
+    if type(x) is int:
+        return np.asarray(x, dtype) if dtype.kind in "iu" else float(x)
+    return x
 
 
 def _plain(kind: type) -> type:

@@ -1,7 +1,8 @@
 """The standard's extension `linalg`."""
 
-from jax.numpy.linalg import diagonal, trace, vector_norm
+import jax.numpy as jnp
 
+from .._array_arguments import takes_array
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
@@ -34,3 +35,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+diagonal = takes_array(jnp.linalg.diagonal)
+trace = takes_array(jnp.linalg.trace)
+vector_norm = takes_array(jnp.linalg.vector_norm)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from ._householder import repaired_qr
 from ._precision import full_precision
@@ -54,7 +55,7 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     [[2. 0.]
      [0. 3.]]
     """
-    return _cholesky(x, upper)
+    return _cholesky(as_operand(x), upper)
 
 
 @functools.partial(jax.jit, static_argnums=(1,))
@@ -97,7 +98,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
     [(2+0j), (8+0j)]
     """
-    return _eig(x)
+    return _eig(as_operand(x))
 
 
 @jax.jit
@@ -141,7 +142,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
     [2. 8.]
     """
-    return _eigh(x)
+    return _eigh(as_operand(x))
 
 
 @jax.jit
@@ -183,7 +184,7 @@ def eigvals(x: ArrayLike, /) -> Array:
     >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
     [(2+0j), (8+0j)]
     """
-    return _eigvals(x)
+    return _eigvals(as_operand(x))
 
 
 @jax.jit
@@ -226,7 +227,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [2. 8.]
     """
-    return _eigvalsh(x)
+    return _eigvalsh(as_operand(x))
 
 
 @jax.jit
@@ -275,7 +276,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     [[2. 0.]
      [0. 8.]]
     """
-    return _qr(x, _checked(mode))
+    return _qr(as_operand(x), _checked(mode))
 
 
 @functools.partial(jax.jit, static_argnums=(1,))
@@ -329,7 +330,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     >>> print(svd(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).S)
     [8. 2.]
     """
-    return _svd(x, full_matrices)
+    return _svd(as_operand(x), full_matrices)
 
 
 @functools.partial(jax.jit, static_argnums=(1,))
@@ -372,7 +373,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     >>> print(svdvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [8. 2.]
     """
-    return _svdvals(x)
+    return _svdvals(as_operand(x))
 
 
 @jax.jit

@@ -6,6 +6,7 @@ import operator
 import jax
 import jax.numpy as jnp
 
+from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import SlogdetResult
@@ -47,7 +48,7 @@ def det(x: ArrayLike, /) -> Array:
     >>> print(det(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     16.0
     """
-    return _det(x)
+    return _det(as_operand(x))
 
 
 @jax.jit
@@ -89,7 +90,7 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
     >>> print(slogdet(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).sign)
     1.0
     """
-    return _slogdet(x)
+    return _slogdet(as_operand(x))
 
 
 @jax.jit
@@ -132,7 +133,7 @@ def inv(x: ArrayLike, /) -> Array:
     [[0.5   0.   ]
      [0.    0.125]]
     """
-    return _inv(x)
+    return _inv(as_operand(x))
 
 
 @jax.jit
@@ -176,7 +177,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(solve(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), jnp.asarray([2.0, 4.0])))
     [1.  0.5]
     """
-    return _solve(x1, x2)
+    return _solve(as_operand(x1), as_operand(x2))
 
 
 @jax.jit
@@ -225,8 +226,8 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
      [0.  0. ]]
     """
     if rtol is None or isinstance(rtol, int | float):
-        return _pinv(x, rtol)
-    return _pinv_for(x, rtol)
+        return _pinv(as_operand(x), rtol)
+    return _pinv_for(as_operand(x), as_operand(rtol))
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -279,7 +280,7 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     >>> print(matrix_rank(jnp.asarray([[2.0, 0.0], [0.0, 0.0]])))
     1
     """
-    return _matrix_rank(x, rtol)
+    return _matrix_rank(as_operand(x), None if rtol is None else as_operand(rtol))
 
 
 @jax.jit
@@ -324,7 +325,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     [[ 4.  0.]
      [ 0. 64.]]
     """
-    return _matrix_power(x, operator.index(n))
+    return _matrix_power(as_operand(x), operator.index(n))
 
 
 @functools.partial(jax.jit, static_argnums=(1,))
@@ -371,7 +372,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
     8.0
     """
-    return _matrix_norm(x, keepdims, ord)
+    return _matrix_norm(as_operand(x), keepdims, ord)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2))

@@ -1,0 +1,144 @@
+"""The namespace's rule for array arguments, around the functions of `jax.numpy` that need no other repair.
+
+Every function takes what `asarray` takes (lists, NumPy, CuPy, PyTorch) and keeps its dtype, 64-bit included.
+`jax.numpy` refuses lists and other libraries' arrays, and with x64 off it narrows NumPy's 64-bit arrays. Here
+a `jax.Array` goes through untouched, a Python number stays weakly typed, and everything else becomes an
+array first. Then comes one compiled call, where `jax.numpy` itself may make several.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+
+from ._interop import ARRAY_TYPES, as_operand, as_operands
+from ._promotion import promoted
+from ._typing import Array, ArrayLike
+
+__all__ = ["takes_array", "takes_operands", "takes_sequence"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PLAIN = frozenset({bool, int, float, str})
+
+
+def takes_array(
+    function: Callable[Concatenate[Any, P], R], *others: str, compiled: bool = True
+) -> Callable[Concatenate[ArrayLike, P], R]:
+    """Return ``function``, which then takes anything array-like for its first argument and ``others``.
+
+    All further arguments shape the program. Pass ``compiled=False`` where values shape the result.
+    """
+    names = list(inspect.signature(function).parameters)
+    arrays = frozenset(others)
+    call = _compiled(function, [name for name in names[1:] if name not in arrays]) if compiled else function
+    positions = names[1:]
+
+    @_stands_for(function)
+    def converting(x, /, *args, **kwargs):
+        if type(x) not in ARRAY_TYPES:
+            x = as_operand(x)
+        if not args and not kwargs:
+            return call(x)
+        args = [_argument(arg, name in arrays) for arg, name in zip(args, positions, strict=False)]
+        return call(x, *args, **{name: _argument(arg, name in arrays) for name, arg in kwargs.items()})
+
+    return converting
+
+
+def takes_operands(function: Callable[..., R]) -> Callable[[ArrayLike, ArrayLike], R]:
+    """Return a function of two operands, which then takes anything array-like for both.
+
+    A Python number keeps all its precision beside an array of a 64-bit dtype, and raises OverflowError where
+    it does not fit an integer one.
+    """
+    call = _compiled(functools.wraps(function)(lambda x1, x2: function(*promoted(x1, x2))), [])
+
+    @_stands_for(function)
+    def converting(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        if type(x1) not in ARRAY_TYPES or type(x2) not in ARRAY_TYPES:
+            x1, x2 = as_operands(x1, x2)
+        return call(x1, x2)
+
+    return converting
+
+
+def takes_sequence(
+    function: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Sequence[ArrayLike] | Array, P], R]:
+    """Return a function of a sequence of arrays, which then takes anything array-like in it."""
+    names = list(inspect.signature(function).parameters)
+
+    def promoting(arrays, *args, **kwargs):
+        arrays = promoted(*arrays) if isinstance(arrays, tuple) and arrays else arrays
+        return function(arrays, *args, **kwargs)
+
+    call = _compiled(functools.wraps(function)(promoting), names[1:])
+
+    @_stands_for(function)
+    def converting(arrays, /, *args, **kwargs):
+        if isinstance(arrays, list | tuple):
+            arrays = tuple([x if type(x) in ARRAY_TYPES else as_operand(x) for x in arrays])
+        else:
+            arrays = as_operand(arrays)
+        args = [_argument(arg, False) for arg in args]
+        return call(arrays, *args, **{name: _argument(arg, False) for name, arg in kwargs.items()})
+
+    return converting
+
+
+def _compiled(function, static: list[str]):
+    """Compile, unless JAX has."""
+    return function if hasattr(function, "lower") else jax.jit(function, static_argnames=static, inline=True)
+
+
+def _argument(value, is_array: bool):
+    """Convert an array; put anything else into a form that `jax.jit` can compare."""
+    if value is None or type(value) in _PLAIN:
+        return value
+    if is_array:
+        return as_operand(value)
+    if type(value) in (list, tuple):
+        return tuple([_argument(each, False) for each in value])
+    if isinstance(value, np.ndarray | jax.Array):  # traced, it raises JAX's error
+        return value.item() if value.ndim == 0 else tuple(value.tolist())
+    return value
+
+
+def _stands_for(function):
+    """Name, document and sign the decorated function as ``function``, so that it pickles by its name here."""
+
+    def decorate(converting):
+        signature = inspect.signature(converting)
+        if "args" in signature.parameters:
+            first, *others = inspect.signature(function).parameters.values()
+            first = first.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
+            signature = inspect.signature(function).replace(parameters=[first, *others])
+        functools.update_wrapper(converting, function, updated=())
+        converting.__signature__ = signature
+        converting.__module__ = f"jaxapi{_chapter(function)}"
+        converting.__qualname__ = function.__name__
+        converting.__doc__ = _documented(function)
+        return converting
+
+    return decorate
+
+
+def _chapter(function) -> str:
+    """Return ``.fft`` or ``.linalg`` for functions of these, nothing for others."""
+    return function.__module__.rpartition("numpy")[2]
+
+
+def _documented(function) -> str:
+    """Return JAX's docstring, with what is different after its first paragraph."""
+    name = f"jax.numpy{_chapter(function)}.{function.__name__}"
+    summary, _, rest = inspect.getdoc(function).partition("\n\n")
+    difference = (
+        f"Unlike `{name}`, anything array-like is taken (lists, arrays of NumPy, CuPy and PyTorch) and\n"
+        "keeps its dtype, with x64 mode off too. The rest is JAX's own text."
+    )
+    return "\n\n".join([summary, difference, rest])
