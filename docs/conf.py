@@ -48,7 +48,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {"index": [], "changelog": [], "start": []}
+html_sidebars = {"index": [], "start": [], "performance": []}
 html_theme_options = {
     "logo": {"text": "jaxapi"},
     "navbar_align": "left",

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from make_conformance import CHAPTERS, names
 
 import jaxapi as xp
+import jaxapi.mutable
 
 INTRODUCTION = """
 Reference
@@ -19,22 +20,27 @@ function of ``jax.numpy`` that already does what the standard says; :doc:`../con
 the others differs from ``jax.numpy``'s.
 
 """
-# Pages of what the standard does not have: title, introduction, names with the methods shown of each.
+# Pages of what the standard does not have: title, introduction, names.
 OURS = {
     "logspace": (
         "logspace",
         "Powers at evenly spaced exponents. The guide is :doc:`../logspace`.",
-        {"jaxapi.logspace": None},
+        ["jaxapi.logspace"],
     ),
     "fuse": (
         "fuse",
         "Functions compiled into few kernels. The guide is :doc:`../fuse`.",
-        {"jaxapi.fuse": None},
+        ["jaxapi.fuse"],
     ),
     "spatial": (
         "spatial: the KD-tree",
         "Neighbour searches. The guide is :doc:`../kdtree`.",
-        {f"jaxapi.spatial.{name}": name for name in xp.spatial.__all__},
+        [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__],
+    ),
+    "mutable": (
+        "mutable: arrays that can be assigned to",
+        "The functions are those of jaxapi and return arrays of this class. The guide is :doc:`../mutable`.",
+        [f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)],
     ),
 }
 CONSTANTS = {

@@ -53,7 +53,9 @@ def run(name, source, picture):
 
 def page(name, source, printed):
     """Return the page: the docstring but for its first line and the command, the picture, the rest."""
-    title, *paragraphs = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))).split("\n\n")
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    title, *paragraphs = ast.get_docstring(tree).split("\n\n")
+    first_line = tree.body[0].end_lineno + 2
     text = [p for p in paragraphs if not p.startswith("    python ")]
     return "\n".join(
         [
@@ -69,7 +71,7 @@ def page(name, source, printed):
             "",
             f"```text\n{printed.read_text(encoding='utf-8').rstrip()}\n```",
             "",
-            f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n```",
+            f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n:lines: {first_line}-\n```",
             "",
         ]
     )

@@ -7,6 +7,9 @@ import re
 import jax
 import pytest
 
+import jaxapi as xp
+import jaxapi.mutable
+
 ROOT = pathlib.Path(__file__).parents[1]
 MADE = {"conformance.md"}  # docs/make_conformance.py runs what is on it
 PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").glob("*.md")) if p.name not in MADE)]
@@ -35,3 +38,17 @@ def run_examples(code, names, page, line):
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     runner.run(test, out=report.append, clear_globs=False)
     assert runner.failures == 0, "".join(report)
+
+
+def test_reference_has_every_public_name(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_api
+
+    make_api.main(tmp_path / "api")
+    pages = "".join(page.read_text(encoding="utf-8") for page in (tmp_path / "api").glob("*.rst"))
+    entries = set(re.findall(r"^\.\. (?:autofunction|autoclass|py:\w+):: ([\w.]+)", pages, re.MULTILINE))
+    modules = {"jaxapi": xp, "jaxapi.linalg": xp.linalg, "jaxapi.fft": xp.fft, "jaxapi.spatial": xp.spatial}
+    expected = {f"{name}.{short}" for name, module in modules.items() for short in module.__all__}
+    expected |= {f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)}
+    expected -= {*modules, "jaxapi.__version__", "jaxapi.__array_api_version__"}
+    assert expected <= entries

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial import KDTree as SciPyKDTree
 
-from jaxapi._demo import _airports
-from jaxapi._demo import _comparison as _walls
+from jaxapi._demo import _airports, _comparison
 from jaxapi._demo import _program as main_job
 
 
@@ -27,7 +26,7 @@ def test_json(capsys, tmp_path):
     assert report["ok"] is True
     assert report["airports"] > 28_000
     assert len(report["walls"]) == 5
-    assert all(wall["ok"] for wall in report["walls"])
+    assert all(comparison["ok"] for comparison in report["walls"])
     assert report["differences"] == 0
     assert report["pairs"] == report["pairs_scipy"] > 0
     assert path.read_bytes().startswith(b"\x89PNG")
@@ -38,14 +37,14 @@ def test_text_without_airportsdata(capsys, monkeypatch):
     assert main_job.main([]) == 0
     captured = capsys.readouterr()
     assert "pip install airportsdata" in captured.err
-    assert "2. The five walls" in captured.out
+    assert "2. Compared with NumPy and SciPy" in captured.out
     assert "NOT OK" not in captured.out
 
 
 def test_exit_code_tells_a_difference(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "airportsdata", None)
-    wrong = _walls.Case("x", "numpy", "1", "2", False)
-    monkeypatch.setattr(main_job, "walls", lambda: iter([("a wall", [wrong])]))
+    wrong = _comparison.Case("x", "numpy", "1", "2", False)
+    monkeypatch.setattr(main_job, "comparisons", lambda: iter([("a comparison", [wrong])]))
     assert main_job.main([]) == 1
     assert "NOT OK" in capsys.readouterr().out
 

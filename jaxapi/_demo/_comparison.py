@@ -1,4 +1,4 @@
-"""The five walls array code meets on its way to JAX and CuPy, checked against NumPy and SciPy."""
+"""Five things in which CuPy or JAX differ from NumPy and SciPy, and jaxapi does not: checked here."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from scipy.spatial import KDTree as SciPyKDTree
 
 import jaxapi as xp
 
-__all__ = ["Case", "walls"]
+__all__ = ["Case", "comparisons"]
 
 
 class Case(NamedTuple):
@@ -21,8 +21,8 @@ class Case(NamedTuple):
     ok: bool
 
 
-def walls() -> Iterator[tuple[str, list[Case]]]:
-    """Yield each wall's name and its cases, as they are computed."""
+def comparisons() -> Iterator[tuple[str, list[Case]]]:
+    """Yield the name of each comparison and its cases, as they are computed."""
     yield "a KD-tree takes NumPy arrays and lists", list(_kdtree_inputs())
     yield "fused kernels take Python scalars (NEP 50)", list(_fused_scalars())
     yield "vecdot broadcasts, on any axis", list(_vecdot())
