@@ -12,36 +12,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
+from .._tracing import is_traced
 from .._typing import Array
+from ._settings import Columns
 
 __all__ = [
-    "any_traced",
     "box_lengths",
+    "capacity",
     "check_vectors",
+    "counted_radii",
     "floating",
-    "is_traced",
     "leaf_size",
     "limit",
     "neighbour_columns",
     "norm_order",
+    "one_of",
+    "one_radius",
+    "pair_weights",
     "periodic_lengths",
     "query_array",
+    "radii_of",
     "real_array",
+    "reject_traced",
+    "same_dimensions",
     "worker_count",
 ]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
-
-
-def is_traced(x) -> bool:
-    """Tell whether `x` is an abstract value of a JAX transformation."""
-    return isinstance(x, jax.core.Tracer)
-
-
-def any_traced(*values) -> bool:
-    """Tell whether one of `values` is an abstract value of a JAX transformation."""
-    return any(map(is_traced, values))
 
 
 def real_array(x, copy: bool | None = None) -> np.ndarray | Array:
@@ -90,10 +88,10 @@ def check_vectors(x, m: int) -> None:
         raise ValueError(f"x must consist of vectors of length {m} but has shape {shape}")
 
 
-def neighbour_columns(k) -> tuple[int, tuple[int, ...] | None]:
-    """Return the largest neighbour asked for, and those asked for one by one (`None`: all, in order)."""
+def neighbour_columns(k) -> Columns:
+    """Return which neighbours are asked for."""
     if type(k) is int and k > 0:
-        return k, None
+        return Columns(k, None)
     if k is None:
         raise ValueError("k must be an integer or a sequence of integers")
     if is_traced(k):
@@ -107,8 +105,7 @@ def neighbour_columns(k) -> tuple[int, tuple[int, ...] | None]:
     columns = tuple(_whole(each) for each in ([k] if np.ndim(k) == 0 else k))
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
-    largest = max(columns)
-    return largest, None if np.ndim(k) == 0 else columns
+    return Columns(max(columns), None if np.ndim(k) == 0 else columns)
 
 
 def _whole(number) -> int:
@@ -178,3 +175,121 @@ def periodic_lengths(boxsize: tuple[float, ...] | None) -> tuple[float, ...] | N
         return None
     lengths = tuple(length if 0 < length < math.inf else 0.0 for length in boxsize)
     return lengths if any(lengths) else None
+
+
+def radii_of(r, batch: tuple[int, ...], dtype):
+    """Return a radius for each query, in the dtype of the distances."""
+    r = _number_array(r, "r")
+    if r.shape == batch:
+        return _rounded(r, dtype)
+    try:
+        shape = np.broadcast_shapes(r.shape, batch)
+    except ValueError:
+        shape = None
+    if shape != batch:
+        raise ValueError(
+            f"could not broadcast input array from shape {r.shape} into shape {batch}: r must be "
+            "one radius, or one for each point of x"
+        )
+    return (jnp if is_traced(r) else np).broadcast_to(_rounded(r, dtype), batch)
+
+
+def one_radius(r, dtype, name: str = "r"):
+    """Return a single radius in the dtype of the distances."""
+    r = _number_array(r, name)
+    if r.ndim:
+        raise ValueError(f"{name} must be a single radius, got an array of shape {r.shape}")
+    return _rounded(r, dtype)
+
+
+def _number_array(r, name: str):
+    """Return `r` as a NumPy array, or as it is where it is traced."""
+    if is_traced(r):
+        return r
+    r = np.asarray(r)
+    if not (jnp.issubdtype(r.dtype, jnp.floating) or jnp.issubdtype(r.dtype, jnp.integer) or r.dtype == bool):
+        raise TypeError(f"{name} must be a real number or an array of them, got dtype {r.dtype}")
+    return r
+
+
+def _rounded(r, dtype):
+    """Return the radius in the dtype of the distances; too large a one is as good as infinite."""
+    with np.errstate(over="ignore"):
+        return r.astype(dtype)
+
+
+def capacity(count, name: str) -> int:
+    """Return how many results an array of fixed shape holds."""
+    if is_traced(count):
+        raise TypeError(f"{name} shapes the result, so it must be a Python integer, not traced")
+    count = operator.index(count)
+    if not 1 <= count < 2**31:
+        raise ValueError(f"{name} must be at least 1 and below 2**31, got {count}")
+    return count
+
+
+def one_of(value, allowed: tuple[str, ...]) -> str:
+    """Return an output type that SciPy knows."""
+    if value not in allowed:
+        raise ValueError(f"Invalid output type: got {value!r}, must be one of {', '.join(allowed)}")
+    return value
+
+
+def same_dimensions(tree, other, method: str) -> None:
+    """Refuse another tree of other dimensions, and anything that is no tree."""
+    if not isinstance(other, type(tree)):
+        raise TypeError(f"Argument 'other' has incorrect type (expected KDTree, got {type(other).__name__})")
+    if tree.m != other.m:
+        raise ValueError(
+            f"Trees passed to {method} have different dimensionality: {tree.m} and {other.m} dimensions"
+        )
+
+
+def reject_traced(traced: bool, method: str, remedy: str) -> None:
+    """Refuse traced arrays where the result cannot have a fixed shape."""
+    if traced:
+        raise TypeError(
+            f"{method} returns a result whose size depends on values, which cannot be traced by jit, vmap or "
+            f"grad: {remedy}"
+        )
+
+
+def counted_radii(r, dtype, cumulative: bool):
+    """Return the radii, () or (R,), in the dtype of the distances."""
+    traced = is_traced(r)
+    r = r if traced else np.asarray(r, dtype=np.float64)
+    if r.ndim > 1:
+        raise ValueError(
+            f"r must be either a single value or a one-dimensional array of values, got shape {r.shape}"
+        )
+    if not cumulative and not traced and (np.diff(r) < 0).any():
+        raise ValueError("r must be non-decreasing for non-cumulative counting.")
+    with np.errstate(over="ignore"):
+        return r.astype(dtype)
+
+
+def pair_weights(tree, other, weights):
+    """Return the weights of both trees, `None` twice for plain counting."""
+    if isinstance(weights, tuple):
+        if len(weights) != 2:
+            raise ValueError(f"weights must be a tuple of two, one for each tree, got {len(weights)}")
+        own, others = weights
+    elif weights is not None and other is not tree:
+        raise ValueError("Two different trees are used. Specify weights for both in a tuple.")
+    else:
+        own = others = weights
+    if own is None and others is None:
+        return None, None
+    return _weights_of(tree, own), _weights_of(other, others)
+
+
+def _weights_of(tree, weights):
+    """Return a weight for each point."""
+    if weights is None:
+        return np.ones(tree.n)
+    weights = weights if is_traced(weights) else np.asarray(weights)
+    if weights.shape != (tree.n,):
+        raise ValueError(
+            f"Number of weights differ from the number of data points: {weights.shape} for {tree.n} points"
+        )
+    return weights

@@ -1,13 +1,10 @@
-"""`KDTree.tree`: the nodes as Python objects, for looking at."""
+"""The nodes of a tree as Python objects, for looking at."""
 
 from functools import cached_property, total_ordering
 
-import jax
 import numpy as np
 
-from ._radius_arguments import any_traced, reject_traced
-
-__all__ = ["NodeAccess"]
+__all__ = ["InnerNode", "LeafNode", "Node", "Structure", "node_of"]
 
 
 @total_ordering
@@ -118,35 +115,3 @@ def node_of(structure: Structure, number: int) -> Node:
     """Return a node by its number in heap order."""
     leaves = structure.lower.shape[1] // 2
     return (InnerNode if number < leaves else LeafNode)(structure, number)
-
-
-class NodeAccess:
-    """`KDTree.tree` and the classes of its nodes."""
-
-    node = Node
-    innernode = InnerNode
-    leafnode = LeafNode
-
-    @property
-    def tree(self) -> Node:
-        """The root of the structure that jit and the GPU search, a copy on the host.
-
-        As `scipy.spatial.KDTree.tree`: inner nodes have ``split_dim``, ``split``, ``less``, ``greater`` and
-        ``children``, leaves ``idx`` and ``children``. The splits are this structure's own: the points of
-        ``less`` lie at or below ``split``, up to rounding, a leaf may be empty, and `leafsize` has no effect.
-
-        Raises
-        ------
-        TypeError
-            If the tree is traced.
-
-        Examples
-        --------
-        >>> import jaxapi as xp
-        >>> root = xp.spatial.KDTree([[0.0], [1.0], [3.0]]).tree
-        >>> root.children, root.less.children + root.greater.children
-        (3, 3)
-        """
-        reject_traced(any_traced(self._data), "tree", "look at it outside")
-        with jax.core.eval_context():
-            return node_of(Structure(self._structure(), self._data), 1)

@@ -1,22 +1,22 @@
-"""The pair searches of KDTree: near pairs of points, as SciPy's objects or as arrays."""
+"""The pair searches of KDTree: near pairs of points, as SciPy's objects or as arrays, and their numbers."""
 
-from functools import partial
-from typing import NamedTuple
+import contextlib
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from .._typing import Array
+from .._tracing import any_traced, eagerly
+from .._typing import Array, ArrayLike
+from .._x64 import x64_for
 from . import _arguments
-from ._device import _neighbours
-from ._device._queries import as_dtype, beside, distances_to, index_dtype, width
-from ._host import _radius as _host_radius
-from ._radius import Asked, compressed
-from ._radius_arguments import any_traced, capacity, one_of, one_radius, reject_traced, same_dimensions
+from ._arguments import reject_traced
+from ._device._arrays import placed_like
+from ._device._searcher import low_row_first
+from ._results import FixedPairs, RadiusGraph
+from ._state import TreeState
 
-__all__ = ["FixedPairs", "PairSearch", "RadiusGraph", "in_box_of"]
+__all__ = ["PairSearches"]
 
 SPARSE = {
     "coo_array": sparse.coo_array,
@@ -26,29 +26,8 @@ SPARSE = {
 }
 
 
-class FixedPairs(NamedTuple):
-    """At most c pairs of near points, in arrays of fixed shape."""
-
-    pairs: Array  # (c, 2) rows i < j of the data, n where there is no pair
-    distances: Array  # (c,), inf where there is no pair
-    count: Array  # () the true number: above c, some were left out
-
-
-class RadiusGraph(NamedTuple):
-    """The edges between near points as a coordinate list (COO), both directions, grouped by receiver.
-
-    The names are those of jraph's GraphsTuple; PyTorch Geometric's ``edge_index`` is
-    ``stack([senders, receivers])``.
-    """
-
-    senders: Array  # (e,) rows of the data, n where there is no edge
-    receivers: Array  # (e,) rows of the data, ascending, n where there is no edge
-    distances: Array  # (e,), inf where there is no edge
-    count: Array  # () the true number: above e, some were left out
-
-
-class PairSearch:
-    """`KDTree.query_pairs`, `query_ball_tree`, `sparse_distance_matrix` and `radius_graph`."""
+class PairSearches(TreeState):
+    """The methods of KDTree that search for pairs of points, of one tree or of two."""
 
     def query_pairs(
         self,
@@ -110,22 +89,17 @@ class PairSearch:
         >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
-        asked = _asked(self, p)
-        r = one_radius(r, asked.dtype)
-        output_type = one_of(output_type, ("set", "ndarray"))
-        traced = any_traced(self._data, r)
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
+        r = _arguments.one_radius(r, settings.dtype)
+        output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
-            return _fixed_pairs(self, r, asked, capacity(max_pairs, "max_pairs"), traced)
-        reject_traced(traced, "query_pairs", "pass max_pairs for arrays of fixed shape")
-        with jax.core.eval_context():
-            if self.engine == "scipy":
-                pairs = _host_radius.pairs(self._scipy(), r, p=asked.p, eps=eps, output_type=output_type)
-                if output_type == "set":
-                    return pairs
-                return beside(self._data, pairs.astype(asked.index_dtype))[0]
-            receivers, senders, _ = _all_edges(self, r, asked, "later")
-            pairs = _ordered(receivers, senders)
-            return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
+            size = _arguments.capacity(max_pairs, "max_pairs")
+            receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, "later", size)
+            with contextlib.nullcontext() if any_traced(receivers) else eagerly():
+                return FixedPairs(low_row_first(receivers, senders), distances, count)
+        remedy = "pass max_pairs for arrays of fixed shape"
+        reject_traced(any_traced(self._data, r), "query_pairs", remedy)
+        return self._searcher().pairs(r, settings, eps, output_type)
 
     def query_ball_tree(self, other, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
@@ -164,20 +138,12 @@ class PairSearch:
         >>> tree.query_ball_tree(xp.spatial.KDTree([[0.5], [1.5]]), 0.5)
         [[0], [0, 1]]
         """
-        same_dimensions(self, other, "query_ball_tree")
-        asked = _asked(self, p, other)
-        r = one_radius(r, asked.dtype)
+        _arguments.same_dimensions(self, other, "query_ball_tree")
+        settings, r = self._between(other, r, p)
         traced = any_traced(self._data, other._data, r)
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
-        with jax.core.eval_context():
-            other = in_box_of(self, other)
-            if self.engine == "scipy":
-                return _host_radius.ball_tree(self._scipy(), other._scipy(), r, p=asked.p, eps=eps)
-            indptr, rows, _ = map(np.asarray, _between(self, other, r, asked))
-            lists = _host_radius.to_lists(indptr, rows)
-            for each in lists:
-                each.sort()
-            return lists
+        mine, theirs = self._searchers(other)
+        return mine.ball_tree(theirs, r, settings, eps)
 
     def sparse_distance_matrix(
         self, other, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
@@ -218,26 +184,21 @@ class PairSearch:
         >>> tree.sparse_distance_matrix(xp.spatial.KDTree([[0.5], [3.0]]), 1.0, output_type="dict")
         {(0, 0): 0.5, (1, 0): 0.5}
         """
-        same_dimensions(self, other, "sparse_distance_matrix")
-        output_type = one_of(output_type, (*SPARSE, "dict", "ndarray"))
-        asked = _asked(self, p, other)
-        r = one_radius(max_distance, asked.dtype, "max_distance")
+        _arguments.same_dimensions(self, other, "sparse_distance_matrix")
+        output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
+        settings, r = self._between(other, max_distance, p, "max_distance")
         traced = any_traced(self._data, other._data, r)
         reject_traced(
             traced, "sparse_distance_matrix", "use other.query_radius(tree.data, r, max_neighbors=...)"
         )
-        with jax.core.eval_context():
-            shape = (self._n, other._n)
-            other = in_box_of(self, other)
-            if self.engine == "scipy":
-                entries = _host_radius.distance_entries(self._scipy(), other._scipy(), r, p=asked.p)
-            else:
-                entries = _host_radius.records(*map(np.asarray, _between(self, other, r, asked)))
+        mine, theirs = self._searchers(other)
+        entries = mine.distance_records(theirs, r, settings)
         if output_type == "ndarray":
             return entries
         if output_type == "dict":
             places = zip(entries["i"].tolist(), entries["j"].tolist(), strict=True)
             return dict(zip(places, entries["v"].tolist(), strict=True))
+        shape = (self._n, other._n)
         matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
         return matrix.todok() if output_type.startswith("dok") else matrix
 
@@ -285,110 +246,101 @@ class PairSearch:
         >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
         ([1, 0], [0, 1], [1.0, 1.0])
         """
-        asked = _asked(self, p)
-        r = one_radius(r, asked.dtype)
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
+        r = _arguments.one_radius(r, settings.dtype)
         relation = "any" if loop else "other"
-        traced = any_traced(self._data, r)
         if max_edges is not None:
-            size = capacity(max_edges, "max_edges")
-            receivers, senders, distances, count = _fixed_edges(self, r, asked, relation, size, traced)
+            size = _arguments.capacity(max_edges, "max_edges")
+            receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, relation, size)
             return RadiusGraph(senders, receivers, distances, count)
-        reject_traced(traced, "radius_graph", "pass max_edges for arrays of fixed shape")
-        with jax.core.eval_context():
-            receivers, senders, distances = _all_edges(self, r, asked, relation)
-            (count,) = beside(self._data, asked.index_dtype.type(receivers.shape[0]))
-            return RadiusGraph(senders, receivers, distances, count)
+        remedy = "pass max_edges for arrays of fixed shape"
+        reject_traced(any_traced(self._data, r), "radius_graph", remedy)
+        receivers, senders, distances = self._searcher().edges(r, settings, relation)
+        (count,) = placed_like(self._data, settings.index_dtype.type(receivers.shape[0]))
+        return RadiusGraph(senders, receivers, distances, count)
 
+    def count_neighbors(
+        self,
+        other,
+        r: ArrayLike,
+        p: float = 2.0,
+        weights: ArrayLike | tuple[ArrayLike | None, ArrayLike | None] | None = None,
+        cumulative: bool = True,
+    ) -> int | float | Array:
+        """Count the pairs of points of two trees within each of several distances.
 
-def _asked(tree, p, other=None) -> Asked:
-    """Check p; return what is asked for."""
-    dtype = tree.data.dtype if other is None else np.promote_types(tree.data.dtype, other.data.dtype)
-    n = tree.n if other is None else max(tree.n, other.n)
-    return Asked((tree.n,), _arguments.norm_order(p), tree._lengths, dtype, index_dtype(n))
+        As `scipy.spatial.KDTree.count_neighbors`, but negative and nan radii count nothing. The two-point
+        correlation of a catalogue with itself or a random one is made of such counts.
 
+        Parameters
+        ----------
+        other : KDTree
+            The other tree; the same one counts each pair twice and each point with itself. Distances are
+            periodic in the box of this tree, not of `other`.
+        r : float or array_like of shape (R,)
+            Largest distances, inclusive, rounded to the dtype of the data.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        weights : array_like (n,) or tuple of two, optional
+            A weight for each point of this tree and of `other`, each pair counting as the product; None for
+            1. A single array stands for both where `other` is this tree.
+        cumulative : bool, default True
+            If False, entry i counts ``r[i-1] < d <= r[i]``; `r` must then not decrease.
 
-def in_box_of(tree, other):
-    """Return `other`, or where it is not in the periodic box of `tree` the tree of its images inside."""
-    if tree._lengths is None or tree._lengths == other._lengths or other.n == 0:
-        return other
-    points, length = np.asarray(other.data), np.asarray(tree._lengths)
-    if ((points >= 0) & (points < length))[:, length > 0].all():
-        return other
-    return type(tree)(_host_radius.into_box(points, tree._lengths).astype(points.dtype), other.leafsize)
+        Returns
+        -------
+        int or float
+            For a single concrete `r`: int without, float with weights.
+        Array, shape (R,), int64 or float64
+            For several radii, exact to 2**63 without weights. Under jit with x64 off int32, and float32 for
+            weights of 32 bits.
 
+        Raises
+        ------
+        TypeError
+            If `other` is no KDTree.
+        ValueError
+            If the trees have different m, `r` has more than one axis or decreases with ``cumulative=False``,
+            the number of weights is not that of the points, or a single array of weights comes with two
+            trees.
+        OverflowError
+            If arrays are traced with x64 off and the number of pairs may pass 2**31.
 
-def _between(tree, other, r, asked: Asked):
-    """Return the neighbours in `other` of each point of `tree`, in CSR form."""
-    return compressed(other, tree.data, np.broadcast_to(r, tree.n), asked, sort=False)
+        Notes
+        -----
+        The kernel sums in float64 where the weights are concrete. Counts have no derivatives; those in
+        the weights are not implemented.
 
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0], [3.0]])
+        >>> tree.count_neighbors(tree, 1.0)
+        5
+        >>> tree.count_neighbors(tree, [0.0, 1.0, 3.0]).tolist()
+        [3, 5, 9]
+        >>> tree.count_neighbors(tree, [0.0, 1.0, 3.0], cumulative=False).tolist()
+        [3, 2, 4]
+        """
+        _arguments.same_dimensions(self, other, "count_neighbors")
+        dtype = np.promote_types(self._data.dtype, other._data.dtype)
+        settings = self._settings(_arguments.norm_order(p), dtype)
+        radii = _arguments.counted_radii(r, dtype, cumulative)
+        own, others = _arguments.pair_weights(self, other, weights)
+        traced = any_traced(self._data, other._data, radii, own, others)
+        if not traced:
+            own, others = (None if each is None else np.asarray(each, np.float64) for each in (own, others))
+        mine, theirs = self._searchers(other, radii, own, others)
+        counts = mine.two_point(theirs, radii.reshape(-1), settings, own, others, cumulative)
+        if traced:
+            return counts.reshape(radii.shape)
+        if not radii.ndim:
+            return counts[0].item()
+        with eagerly(), x64_for(counts.dtype):
+            return jnp.asarray(counts, device=self._data.sharding)
 
-def _all_edges(tree, r, asked: Asked, relation: str):
-    """Return receivers, senders and distances of all edges, for concrete arrays."""
-    if tree.n == 0:
-        nothing = np.zeros(0, asked.index_dtype)
-        return beside(tree.data, nothing, nothing, np.zeros(0, asked.dtype))
-    if tree.engine == "scipy":
-        found = _host_radius.edges(tree._scipy(), r, p=asked.p, relation=relation, lengths=asked.lengths)
-        dtypes = asked.index_dtype, asked.index_dtype, asked.dtype
-        return beside(tree.data, *(each.astype(dtype) for each, dtype in zip(found, dtypes, strict=True)))
-    search = asked.search(_neighbours.engine_of(tree.data))
-    with width(asked.dtype, asked.index_dtype):
-        return _neighbours.edges(tree._structure(), r, asked.box(), search=search, relation=relation)
-
-
-def _fixed_pairs(tree, r, asked: Asked, size: int, traced: bool) -> FixedPairs:
-    """Search for pairs in arrays of fixed shape."""
-    receivers, senders, distances, count = _fixed_edges(tree, r, asked, "later", size, traced)
-    return FixedPairs(_ordered(receivers, senders), distances, count)
-
-
-@jax.jit
-def _ordered(receivers, senders):
-    """Return the pairs with the lower row first."""
-    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
-
-
-def _fixed_edges(tree, r, asked: Asked, relation: str, size: int, traced: bool):
-    """Return receivers, senders, distances (size,) and the true number of edges."""
-    if tree.n == 0:
-        nothing = jnp.zeros(size, asked.index_dtype)
-        return nothing, nothing, jnp.full(size, jnp.inf, asked.dtype), jnp.zeros((), asked.index_dtype)
-    if traced:
-        arrays = tree.data, tree._structure(), as_dtype(r, asked.dtype), asked.traced_box()
-        return _differentiable(*arrays, asked.search("traced"), relation, size)
-    with jax.core.eval_context():
-        if tree.engine == "scipy":
-            found = _host_radius.edges(tree._scipy(), r, p=asked.p, relation=relation, lengths=asked.lengths)
-            count = min(len(found[0]), np.iinfo(asked.index_dtype).max)
-            missing = (asked.index_dtype.type(tree.n),) * 2 + (asked.dtype.type(np.inf),)
-            kept = [
-                np.pad(each[:size].astype(fill.dtype), (0, max(size - len(each), 0)), constant_values=fill)
-                for each, fill in zip(found, missing, strict=True)
-            ]
-            return beside(tree.data, *kept, asked.index_dtype.type(count))
-        search = asked.search(_neighbours.engine_of(tree.data))
-        with width(asked.dtype, asked.index_dtype):
-            return _compiled(tree._structure(), r, asked.box(), search=search, relation=relation, size=size)
-
-
-_compiled = jax.jit(_neighbours.fixed_edges, static_argnames=("search", "relation", "size"))
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(4, 5, 6))
-def _differentiable(points, tree, r, box, search, relation, size):
-    """Search; derivatives flow to `points` (n, m), the tree's points by row."""
-    return _neighbours.fixed_edges(tree, r, box, search=search, relation=relation, size=size)
-
-
-@_differentiable.defjvp
-def _differentiable_jvp(search, relation, size, primals, tangents):
-    points, _, _, box = primals
-    receivers, senders, distances, count = _differentiable(*primals, search, relation, size)
-
-    def recompute(points):
-        ends = points[jnp.where(receivers < points.shape[0], receivers, 0)]
-        return distances_to(points, ends, senders[:, None], box, search.p)[:, 0]
-
-    _, slopes = jax.jvp(recompute, (points,), tangents[:1])
-    whole = [np.zeros(each.shape, jax.dtypes.float0) for each in (receivers, senders, count)]
-    return (receivers, senders, distances, count), (whole[0], whole[1], slopes, whole[2])
+    def _between(self, other, r, p, name: str = "r"):
+        """Check p and the one radius of a search between two trees; return the settings and the radius."""
+        dtype = np.promote_types(self._data.dtype, other._data.dtype)
+        settings = self._settings(_arguments.norm_order(p), dtype, max(self._n, other._n))
+        return settings, _arguments.one_radius(r, settings.dtype, name)

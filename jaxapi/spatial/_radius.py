@@ -1,43 +1,21 @@
 """The radius searches of KDTree: all points within a distance, as SciPy's lists or as arrays."""
 
 import math
-from functools import partial
-from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from .._tracing import any_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
-from ._device import _engines, _neighbours
-from ._device._queries import as_dtype, beside, distances_to, index_dtype, one_beside, result_dtype, width
-from ._host import _radius as _host_radius
-from ._radius_arguments import any_traced, capacity, radii_of, reject_traced
+from ._arguments import reject_traced
+from ._results import FixedNeighbors, Neighbors
+from ._settings import result_dtype
+from ._state import TreeState
 
-__all__ = ["Asked", "FixedNeighbors", "Neighbors", "RadiusSearch", "compressed"]
-
-
-class Neighbors(NamedTuple):
-    """Neighbours of q queries in compressed sparse row (CSR) form.
-
-    Those of query ``i`` are ``indices[indptr[i]:indptr[i + 1]]``.
-    """
-
-    indptr: Array  # (q + 1,)
-    indices: Array  # (number of neighbours in all,) rows of the data
-    distances: Array | None  # of the same shape
+__all__ = ["RadiusSearches"]
 
 
-class FixedNeighbors(NamedTuple):
-    """At most c neighbours of each query, nearest first, in arrays of fixed shape."""
-
-    indices: Array  # (..., c) rows of the data, n where there is no neighbour
-    distances: Array | None  # (..., c), inf where there is no neighbour
-    counts: Array  # (...) the true numbers: above c, some were left out
-
-
-class RadiusSearch:
+class RadiusSearches(TreeState):
     """`KDTree.query_radius` and `KDTree.query_ball_point`."""
 
     def query_radius(
@@ -106,14 +84,14 @@ class RadiusSearch:
         >>> fixed.indices.tolist(), fixed.counts.tolist()
         ([[0], [1]], [2, 2])
         """
-        x, r, asked = _asked(self, x, r, p)
-        traced = any_traced(self._data, x, r)
+        x, r, batch, settings = self._around(x, r, p)
         if max_neighbors is not None:
-            found = _fixed(self, x, r, asked, capacity(max_neighbors, "max_neighbors"), traced)
+            limit = _arguments.capacity(max_neighbors, "max_neighbors")
+            found = self._searcher(x, r).fixed(x, r, batch, settings, limit)
         else:
-            reject_traced(traced, "query_radius", "pass max_neighbors for arrays of fixed shape")
-            with jax.core.eval_context():
-                found = compressed(self, x, r, asked, sort)
+            remedy = "pass max_neighbors for arrays of fixed shape"
+            reject_traced(any_traced(self._data, x, r), "query_radius", remedy)
+            found = self._searcher().csr(x, r, settings, sort)
         return found if return_distance else found._replace(distances=None)
 
     def query_ball_point(
@@ -173,237 +151,25 @@ class RadiusSearch:
         [1, 2]
         """
         workers = _arguments.worker_count(workers)
-        x, r, asked = _asked(self, x, r, p)
-        traced = any_traced(self._data, x, r)
+        x, r, batch, settings = self._around(x, r, p)
         if return_length:
-            return _lengths(self, x, r, asked, eps, workers, traced)
-        reject_traced(traced, "query_ball_point", "use query_radius(x, r, max_neighbors=...)")
-        return _lists(self, x, r, asked, eps, workers, return_sorted)
+            return self._searcher(x, r).counts(x, r, batch, settings, eps, workers)
+        remedy = "use query_radius(x, r, max_neighbors=...)"
+        reject_traced(any_traced(self._data, x, r), "query_ball_point", remedy)
+        in_order = bool(batch) if return_sorted is None else return_sorted
+        lists = self._searcher().lists(x, r, settings, eps, workers, in_order)
+        if not batch:
+            return lists[0]
+        found = np.empty(len(lists), object)
+        found[:] = lists
+        return found.reshape(batch)
 
-
-class Asked(NamedTuple):
-    """What a radius search asks for, beside its points and radii; equal ones share compiled code."""
-
-    batch: tuple[int, ...]
-    p: float
-    lengths: tuple[float, ...] | None  # of the periodic box, 0 on axes that are not periodic
-    dtype: np.dtype  # of the distances
-    index_dtype: np.dtype
-
-    def box(self):
-        """Return the box as an array."""
-        return None if self.lengths is None else np.asarray(self.lengths, self.dtype)
-
-    def traced_box(self):
-        """Return the box as an array inside of jit."""
-        return None if self.lengths is None else as_dtype(self.lengths, self.dtype)
-
-    def search(self, engine: str) -> _neighbours.Search:
-        """Return the static part of the search."""
-        return _neighbours.Search(self.p, engine, self.dtype, self.index_dtype)
-
-
-def _asked(tree, x, r, p):
-    """Check queries and radii; return x (q, m), r (q,) and what is asked for."""
-    x = _arguments.query_array(x, tree.data.dtype)
-    _arguments.check_vectors(x, tree.m)
-    dtype = result_dtype(tree.data, x)
-    batch = x.shape[:-1]
-    asked = Asked(batch, _arguments.norm_order(p), tree._lengths, dtype, index_dtype(tree.n))
-    r = radii_of(r, batch, dtype)
-    queries = math.prod(batch)
-    return x.reshape((queries, tree.m)), r.reshape(queries), asked
-
-
-def compressed(tree, x, r, asked: Asked, sort: bool) -> Neighbors:
-    """Search with concrete arrays for results of any size."""
-    if tree.n == 0:
-        nothing = np.zeros(0, asked.index_dtype), np.zeros(0, asked.dtype)
-        return Neighbors(*beside(tree.data, np.zeros(len(x) + 1, asked.index_dtype), *nothing))
-    if tree.engine == "scipy":
-        return Neighbors(*beside(tree.data, *_host_csr(tree, x, r, asked, sort)))
-    x, r, _, engine = _on_device(tree.data, x, r, asked)
-    with width(asked.dtype, asked.index_dtype):
-        indptr, rows, distances = _neighbours.csr(
-            tree._structure(), x, r, asked.box(), search=asked.search(engine), sort=sort
-        )
-        (indptr,) = _leading(indptr, count=math.prod(asked.batch) + 1)
-        return Neighbors(indptr, rows, distances)
-
-
-def _fixed(tree, x, r, asked: Asked, limit: int, traced: bool) -> FixedNeighbors:
-    """Search for results of a fixed shape."""
-    if tree.n == 0:
-        rows = jnp.zeros((math.prod(asked.batch), limit), asked.index_dtype)
-        found = rows, jnp.full(rows.shape, jnp.inf, asked.dtype), rows[:, 0]
-    elif traced:
-        x = jnp.asarray(x).astype(asked.dtype)
-        found = _differentiable(
-            tree.data,
-            x,
-            tree._structure(),
-            as_dtype(r, asked.dtype),
-            asked.traced_box(),
-            asked.search("traced"),
-            limit,
-        )
-    elif tree.engine == "scipy":
-        return FixedNeighbors(*_host_fixed(tree, x, r, asked, limit))
-    else:
-        with jax.core.eval_context():
-            found = _device_fixed(tree, x, r, asked, limit)
-    rows, distances, counts = found
-    shape = (*asked.batch, limit)
-    return FixedNeighbors(rows.reshape(shape), distances.reshape(shape), counts.reshape(asked.batch))
-
-
-def _host_fixed(tree, x, r, asked: Asked, limit: int):
-    """Return rows, distances (..., limit) and counts (...) by SciPy."""
-    found = _host_csr(tree, x, r, asked, sort=True)
-    found = _host_radius.first_of_each(*found, limit=limit, n=tree.n)
-    shapes = (*asked.batch, limit), (*asked.batch, limit), asked.batch
-    shaped = [each.reshape(shape) for each, shape in zip(found, shapes, strict=True)]
-    return (beside if asked.batch else one_beside)(tree.data, *shaped)
-
-
-def _device_fixed(tree, x, r, asked: Asked, limit: int):
-    """Return rows, distances (q, limit) and counts (q,) for concrete arrays."""
-    x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
-    with width(asked.dtype, asked.index_dtype):
-        found = _within(tree._structure(), x, r, asked.box(), search=asked.search(engine), limit=limit)
-        found = _leading(*found, count=math.prod(asked.batch))
-    if not is_finite:
-        raise ValueError(_neighbours.NOT_FINITE)
-    return found
-
-
-_within = jax.jit(_neighbours.within, static_argnames=("search", "limit"))
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(5, 6))
-def _differentiable(points, x, tree, r, box, search, limit):
-    """Search; derivatives flow to `points` (n, m), the tree's points by row, and to `x`."""
-    return _neighbours.within(tree, x, r, box, search=search, limit=limit)
-
-
-@_differentiable.defjvp
-def _differentiable_jvp(search, limit, primals, tangents):
-    points, x, _, _, box = primals
-    rows, distances, counts = _differentiable(*primals, search, limit)
-
-    def recompute(points, x):
-        return distances_to(points.astype(x.dtype), x, rows, box, search.p)
-
-    _, slopes = jax.jvp(recompute, (points, x), tangents[:2])
-    whole = [np.zeros(each.shape, jax.dtypes.float0) for each in (rows, counts)]
-    return (rows, distances, counts), (whole[0], slopes, whole[1])
-
-
-def _lengths(tree, x, r, asked: Asked, eps, workers: int, traced: bool) -> Array:
-    """Return how many neighbours each query has."""
-    if tree.n == 0:
-        return jnp.zeros(asked.batch, asked.index_dtype)
-    if traced:
-        x = jnp.asarray(x).astype(asked.dtype)
-        search = asked.search("traced")
-        arrays = tree._structure(), x, as_dtype(r, asked.dtype), asked.traced_box()
-        counts = _neighbours.tallies(*arrays, search=search)
-        return counts.reshape(asked.batch)
-    if tree.engine == "scipy":
-        counts = _host_radius.ball(
-            tree._scipy(),
-            finite(x),
-            r,
-            p=asked.p,
-            eps=eps,
-            workers=workers,
-            return_sorted=None,
-            return_length=True,
-        )
-        counts = counts.astype(asked.index_dtype).reshape(asked.batch)
-        return (beside if asked.batch else one_beside)(tree.data, counts)[0]
-    with jax.core.eval_context():
-        x, r, is_finite, engine = _on_device(tree.data, x, r, asked)
-        with width(asked.dtype, asked.index_dtype):
-            counts = _neighbours.tallies(tree._structure(), x, r, asked.box(), search=asked.search(engine))
-            (counts,) = _leading(counts, count=math.prod(asked.batch))
-        if not is_finite:
-            raise ValueError(_neighbours.NOT_FINITE)
-        return counts.reshape(asked.batch)
-
-
-def _lists(tree, x, r, asked: Asked, eps, workers: int, return_sorted: bool | None):
-    """Return SciPy's lists of rows."""
-    if tree.engine == "scipy":
-        lists = _host_radius.ball(
-            tree._scipy(),
-            finite(x),
-            r,
-            p=asked.p,
-            eps=eps,
-            workers=workers,
-            return_sorted=bool(asked.batch) if return_sorted is None else return_sorted,
-            return_length=False,
-        )
-        return lists.reshape(asked.batch) if asked.batch else lists[0]
-    with jax.core.eval_context():
-        found = compressed(tree, x, r, asked, sort=False)
-    lists = _host_radius.to_lists(np.asarray(found.indptr), np.asarray(found.indices))
-    if return_sorted or (return_sorted is None and asked.batch):
-        for each in lists:
-            each.sort()
-    if not asked.batch:
-        return lists[0]
-    result = np.empty(len(lists), object)
-    result[:] = lists
-    return result.reshape(asked.batch)
-
-
-def finite(x) -> np.ndarray:
-    """Return concrete queries as a NumPy array, all of them finite."""
-    x = np.asarray(x)
-    if not np.isfinite(x).all():
-        raise ValueError(_neighbours.NOT_FINITE)
-    return x
-
-
-def _host_csr(tree, x, r, asked: Asked, sort: bool):
-    """Return SciPy's neighbours as NumPy arrays in CSR form."""
-    return _host_radius.csr(
-        tree._scipy(),
-        finite(x),
-        r,
-        p=asked.p,
-        dtype=asked.dtype,
-        index_dtype=asked.index_dtype,
-        lengths=asked.lengths,
-        sort=sort,
-    )
-
-
-def _on_device(data, x, r, asked: Asked):
-    """Return queries and radii padded to one of a few sizes, whether all are finite, and the engine.
-
-    Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
-    """
-    if not isinstance(x, jax.Array) or x.sharding != data.sharding:
-        x = np.asarray(x, dtype=asked.dtype)
-    if r.strides == (0,) and len(r):
-        r = r[:1]  # one radius for all: no need to move more
-    with width(asked.dtype, asked.index_dtype):
-        x, r = jax.device_put((x, r), data.sharding)
-        x, r, is_finite = _padded(x, r, rows=_engines.padded_size(len(x)))
-        is_finite.copy_to_host_async()
-        return x, r, is_finite, _neighbours.engine_of(data)
-
-
-@partial(jax.jit, static_argnames="rows")
-def _padded(x, r, *, rows):
-    extra = (0, rows - x.shape[0])
-    r = jnp.broadcast_to(r, x.shape[0])
-    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1), jnp.isfinite(x).all()
-
-
-@partial(jax.jit, static_argnames="count")
-def _leading(*arrays, count):
-    return tuple(each[:count] for each in arrays)
+    def _around(self, x, r, p):
+        """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the settings."""
+        x = _arguments.query_array(x, self._data.dtype)
+        _arguments.check_vectors(x, self._m)
+        batch, dtype = x.shape[:-1], result_dtype(self._data, x)
+        settings = self._settings(_arguments.norm_order(p), dtype)
+        r = _arguments.radii_of(r, batch, dtype)
+        q = math.prod(batch)
+        return x.reshape((q, self._m)), r.reshape(q), batch, settings

@@ -14,14 +14,14 @@ from jax.sharding import AbstractDevice, AbstractMesh
 from scipy.spatial import cKDTree
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, _gpu
 from jaxapi.spatial._device import _engines
-from jaxapi.spatial._device._engines import into_box
 from jaxapi.spatial._gpu import _nearest as _engine_gpu
 from jaxapi.spatial._gpu._nearest import nearest
 from jaxapi.spatial._gpu._order import order_queries
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._homes import home_leaf
+from jaxapi.spatial._structure._metric import into_box
 
 POINTS, QUERIES = 300, 50  # one shape for most tests: each shape is a compilation of seconds
 
@@ -32,7 +32,7 @@ jitted_build = jax.jit(build, static_argnames="leaf_size")
 def search(tree, queries, bound, eps, box, *, k, p, interpret):
     if box is not None:
         queries = into_box(queries, box)
-    return nearest(tree, queries, k=k, p=p, bound=bound, eps=eps, box=box, interpret=interpret)
+    return nearest(tree, queries, bound, eps, box, k=k, p=p, interpret=interpret)
 
 
 def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, interpret=True, leaf_size=4):
@@ -249,7 +249,7 @@ def test_vmap():
 
     def one(points, queries):
         tree = build(points, 64, leaf_size=4)
-        return nearest(tree, queries, k=1, p=2.0, bound=np.inf, eps=0.0, box=None, interpret=True)
+        return nearest(tree, queries, np.inf, 0.0, None, k=1, p=2.0, interpret=True)
 
     found = jax.jit(jax.vmap(one))(points, queries)
     for i in (0, 1):
@@ -313,7 +313,7 @@ def test_lowers_for_cuda(static, options):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_jitted_query_lowers_for_cuda(dtype, k, x64, monkeypatch):
     """float64 lowers with x64 off, too."""
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _engine_gpu)
+    monkeypatch.setattr(_engines, "gpu_engine", lambda: _gpu)
     points = xp.asarray(uniform(1000, 3, 0, dtype))
     search = jax.jit(lambda points: KDTree(points).query(points, k=k))
     with h200():

@@ -12,11 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxapi import spatial
 from jaxapi._interop import as_array
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _engines, _queries
-from jaxapi.spatial._structure._build import padded_size
+from jaxapi.spatial._device import _engines, _nearest, _searcher, _structure
+from jaxapi.spatial._structure._build import build, padded_size
 
 POINTS = np.random.default_rng(0).random((100, 3))
 
@@ -274,26 +273,24 @@ def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
         KDTree(asarray(points[:4]), boxsize=1e-3)
 
 
-def test_near_sizes_share_compiled_code():
+def test_near_sizes_share_compiled_code(monkeypatch):
     """Other numbers of points and queries near compiled ones compile nothing but copies."""
     assert all(padded_size(n) <= max(16, n * 1.125) for n in range(5000))
     assert len({padded_size(n) for n in range(1024, 2049)}) == 9
-    searches, builds = _queries._compiled._cache_size(), _queries._build._cache_size()
+    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+    searches, builds = _searcher.search_columns._cache_size(), _structure.build._cache_size()
     for n, q in ((1000, 500), (990, 490), (1010, 509)):
         cloud = np.random.default_rng(n).random((n, 2)).astype(np.float32)
-        tree = KDTree(cloud)
-        with jax.core.eval_context():
-            asked = _queries.Asked(2, None, 2.0, np.inf, 0.0, None)
-            distances, rows = _queries.on_device(tree._structure(), tree.data, cloud[:q], (q,), asked)
+        distances, rows = KDTree(cloud).query(cloud[:q], k=2)
         assert rows[:, 0].tolist() == list(range(q))
         assert distances.shape == (q, 2)
-    assert _queries._compiled._cache_size() == searches + 1
-    assert _queries._build._cache_size() == builds + 1
+    assert _searcher.search_columns._cache_size() == searches + 1
+    assert _structure.build._cache_size() == builds + 1
 
 
 def test_each_platform_gets_its_own_engine(monkeypatch):
     """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
-    engine_gpu = pytest.importorskip("jaxapi.spatial._gpu._nearest")
+    engine_gpu = pytest.importorskip("jaxapi.spatial._gpu")
     monkeypatch.setattr(_engines, "gpu_engine", lambda: engine_gpu)
     tree = KDTree(POINTS.astype(np.float32))
     with jax.default_device(jax.devices("cpu")[0]):
@@ -334,14 +331,18 @@ assert rows.devices() == distances.devices() == {other}, rows.devices()
     assert done.returncode == 0, done.stderr
 
 
+def broken_import(name):
+    """Fail as an import does where a part of JAX has gone."""
+    raise AttributeError("no attribute 'triton'")
+
+
 def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
     """Without Pallas's route to NVIDIA GPUs: one warning, the portable engine."""
     monkeypatch.setattr(jax, "devices", lambda platform=None: [])
-    monkeypatch.setitem(sys.modules, "jaxapi.spatial._gpu._nearest", None)
-    monkeypatch.delattr(spatial._gpu, "_nearest", raising=False)
+    monkeypatch.setattr(_engines.importlib, "import_module", broken_import)
     _engines.gpu_engine.cache_clear()
     try:
-        with pytest.warns(UserWarning, match="without its kernel"):
+        with pytest.warns(UserWarning, match="slowly, without its kernels.*AttributeError: no attribute"):
             assert _engines.gpu_engine() is None
         assert _engines.gpu_engine() is None
     finally:
@@ -350,12 +351,12 @@ def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
 
 def test_numbers_beyond_32_bits():
     """More results than 2**31: pieces stay below; only shapes are computed here."""
-    tree = jax.eval_shape(_engines.build, jax.ShapeDtypeStruct((1024, 3), np.float32), 1000)
+    tree = jax.eval_shape(build, jax.ShapeDtypeStruct((1024, 3), np.float32), 1000)
     x = jax.ShapeDtypeStruct((2**27 + 5, 3), np.float32)
     number = jax.ShapeDtypeStruct((), np.float32)
     search = functools.partial(
-        _engines.nearest,
-        lengths=None,
+        _nearest.nearest,
+        box=None,
         k=32,
         p=2.0,
         dtype=np.dtype(np.float32),

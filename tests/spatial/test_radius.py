@@ -12,7 +12,7 @@ from scipy.spatial import KDTree as SciPyTree
 
 import jaxapi as xp
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _neighbours
+from jaxapi.spatial._device import _radius as _device_radius
 
 SEED = np.random.default_rng(7)
 POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}
@@ -213,7 +213,7 @@ def test_more_results_than_32_bits_can_count(monkeypatch):
     tree = KDTree(POINTS[2].astype(np.float32))
     x = QUERIES[2].astype(np.float32)
     whole = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
-    monkeypatch.setattr(_neighbours, "LARGEST", 7 * 8)
+    monkeypatch.setattr(_device_radius, "LARGEST", 7 * 8)
     pieces = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
     for piece, expected in zip(pieces, whole, strict=True):
         np.testing.assert_array_equal(piece, expected)

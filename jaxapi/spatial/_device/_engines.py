@@ -1,128 +1,91 @@
-"""The choice of engine, in one place, and what every engine shares.
+"""The choice of engine for arrays on devices, in one place.
 
-Each engine is a module with `nearest(tree, queries, *, k, p, bound, eps, box, rooted)`, pure and traceable.
+An engine is a package with a `NAME` and four functions, pure and traceable, on a tree and queries in the
+dtype of the distances:
+
+- ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
+- ``count(tree, queries, box, *, p, relation)``,
+- ``fill(tree, queries, start, stop, box, *, size, p, relation)``,
+- ``bin_counts(tree, queries, radii, weights, box, *, p)``.
+
+`_lax` documents them, and runs everywhere. To add one for NVIDIA GPUs, name its package in `GPU_ENGINES`.
 """
 
 import functools
+import importlib
 import warnings
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 from jax import lax
 
-from .._lax import _brute
-from .._lax import _nearest as _engine_lax
-from .._structure import _build
-from .._structure._build import padded_size
-from .._structure._tree import Tree
+from ..._tracing import is_traced
+from .. import _lax
+from .._structure._tree import FLAT_FROM, Tree
 
-__all__ = ["build", "engine_name", "gpu_engine", "into_box", "nearest", "padded_size"]
+__all__ = ["engine_name", "engine_of", "for_nearest", "gpu_engine", "run"]
 
-_LARGEST_PIECE = 2**31 - 2**16
-BRUTE_FROM = 17  # dimensions from which on boxes tell points apart too badly for a tree to pay
-
-
-def engine_name(data) -> str:
-    """Return what searches a tree over `data`: 'scipy', 'pallas', 'lax', 'brute'; 'traced' inside of jit."""
-    if isinstance(data, jax.core.Tracer):
-        return "traced"
-    (device,) = data.devices()
-    if device.platform == "cpu":
-        return "scipy"
-    if data.shape[1] >= BRUTE_FROM:
-        return "brute"
-    return "pallas" if device.platform == "gpu" and gpu_engine() else "lax"
+GPU_ENGINES = ("_gpu",)  # in order of preference; one whose import fails is passed by
 
 
 @functools.cache
 def gpu_engine():
-    """Return the engine for NVIDIA GPUs, `None` without one or if JAX cannot compile it (with a warning)."""
+    """Return the engine for NVIDIA GPUs, `None` without a GPU or where no engine for it can be imported.
+
+    Whatever an import raises leads to the next engine: they rest on parts of JAX that come and go. One
+    warning tells what failed and what searches instead.
+    """
     try:
         jax.devices("cuda")
     except RuntimeError:
         return None
-    try:
-        from .._gpu import _nearest as _engine_gpu
-    except ImportError as error:
+    failures = []
+    for name in GPU_ENGINES:
+        try:
+            engine = importlib.import_module(f"jaxapi.spatial.{name}")
+        except Exception as error:
+            failures.append(f"{name}: {type(error).__name__}: {error}")
+        else:
+            break
+    else:
+        engine = None
+    if failures:
+        route = "slowly, without its kernels" if engine is None else f"by its {engine.NAME} kernels"
         warnings.warn(
-            f"KDTree searches the GPU slowly, without its kernel: this JAX has no Pallas for it ({error})",
+            f"KDTree searches the GPU {route}, because others do not start here: {'; '.join(failures)}",
             stacklevel=2,
         )
-        return None
-    return _engine_gpu
+    return engine
 
 
-def build(points, n, scale=None) -> Tree:
-    """Return the structure over the first `n` of `points` (n_pad, m); `scale` as `_build.build` takes it."""
-    if points.shape[1] >= BRUTE_FROM:
-        return _brute.build(points, n)
-    return _build.build(points, n, scale=scale)
+def engine_of(data):
+    """Return the engine that searches concrete points."""
+    (device,) = data.devices()
+    return (device.platform == "gpu" and gpu_engine()) or _lax
 
 
-def nearest(tree: Tree, x, bound, eps, lengths, *, k: int, p: float, dtype, index_dtype, rooted: bool = True):
-    """Return distances and rows of the `k` nearest points of every query, both (q, k).
+def engine_name(data) -> str:
+    """Return what searches `data`: 'scipy', an engine's name, 'brute', or 'traced' inside of jit."""
+    if is_traced(data):
+        return "traced"
+    (device,) = data.devices()
+    if device.platform == "cpu":
+        return "scipy"
+    return "brute" if data.shape[1] >= FLAT_FROM else engine_of(data).NAME
 
-    They are nearer than `bound`, one for all or (q,), which is 0 for a query that needs none. `dtype` is the
-    tree's or a wider one. A query that is not finite has no neighbours. Many queries are searched in pieces
-    whose results and coordinates 32-bit numbers can count. With `rooted` false the distances are scaled power
-    distances, by which answers of several trees can be compared without rounding.
-    """
-    q, m = x.shape
-    pieces = -(-q * max(k, m) // _LARGEST_PIECE)
-    if pieces > 1:
-        size = -(-q // pieces)
-        settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "rooted": rooted}
-        slices = [slice(start, start + size) for start in range(0, q, size)]
-        bounds = [bound[part] if jnp.ndim(bound) else bound for part in slices]
-        parts = [
-            nearest(tree, x[part], bound, eps, lengths, **settings)
-            for part, bound in zip(slices, bounds, strict=True)
-        ]
-        return tuple(jnp.concatenate(side) for side in zip(*parts, strict=True))
-    tree = jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, tree)
-    x = x.astype(dtype)
-    if lengths is not None:
-        x = into_box(x, lengths)
-    default = partial(
-        _on_finite(_brute if x.shape[1] >= BRUTE_FROM else _engine_lax), k=k, p=p, rooted=rooted
+
+def for_nearest(tree: Tree, engine):
+    """Return the engine for the nearest neighbours: of a flat tree the portable one's every distance."""
+    return _lax if tree.is_flat else engine
+
+
+def run(engine, name: str, *arrays, **options):
+    """Call the function of that name of an engine; of None, of the engine for the platform that runs it."""
+    portable = partial(getattr(_lax, name), **options)
+    if engine is not None:
+        return getattr(engine, name)(*arrays, **options)
+    if gpu_engine() is None:
+        return portable(*arrays)
+    return lax.platform_dependent(
+        *arrays, cuda=partial(getattr(gpu_engine(), name), **options), default=portable
     )
-    if x.shape[1] < BRUTE_FROM and gpu_engine():
-        cuda = partial(_on(gpu_engine()), k=k, p=p, rooted=rooted)
-        found = lax.platform_dependent(tree, x, bound, eps, lengths, cuda=cuda, default=default)
-    else:
-        found = default(tree, x, bound, eps, lengths)
-    distances, rows = found
-    return distances, rows.astype(index_dtype)
-
-
-def _on(engine):
-    """Return an engine's `nearest` with all arrays as positional arguments."""
-
-    def nearest(tree, x, bound, eps, lengths, **static):
-        return engine.nearest(tree, x, bound=bound, eps=eps, box=lengths, **static)
-
-    return nearest
-
-
-def _on_finite(engine):
-    """Return the same of an engine that expects finite queries; others have no neighbours."""
-    search = _on(engine)
-
-    def nearest(tree, x, *arrays, **static):
-        finite = jnp.isfinite(x).all(axis=1)[:, None]
-        distances, rows = search(tree, jnp.where(finite, x, 0), *arrays, **static)
-        return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
-
-    return nearest
-
-
-def into_box(x, lengths):
-    """Shift every periodic coordinate into ``[0, length)``."""
-    lengths = jnp.broadcast_to(lengths, x.shape)
-    length = jnp.where(lengths > 0, lengths, 1)
-    inside = x - lax.stop_gradient(jnp.floor(x / length)) * length
-    inside = jnp.where(inside >= length, inside - length, inside)
-    inside = jnp.where(inside < 0, inside + length, inside)
-    inside = jnp.where(inside >= length, inside - length, inside)
-    return jnp.where(lengths > 0, inside, x)

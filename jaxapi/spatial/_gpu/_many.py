@@ -50,7 +50,7 @@ def candidates(tree: Tree, inputs, *, k: int, p: float, interpret: bool = False)
     dtype, slots = tree.points.dtype, tree.points.shape[1]
     room = room_for(k)
     aim = (k + room) / 2
-    # A bucket, one leaf or two, has no more slots than there are lanes; a crowd is a node with `aim` slots.
+    # A bucket, one leaf or two, has no more slots than there are lanes; a cluster is a node with `aim` slots.
     two = 2 * tree.leaf_size <= LANES
     bucket, levels = tree.leaf_size << two, tree.levels - two
     above = min(levels - 1, max(0, math.ceil(math.log2(aim / bucket))))
@@ -67,7 +67,9 @@ def candidates(tree: Tree, inputs, *, k: int, p: float, interpret: bool = False)
         limit, slack = limits[own], slack[0]
 
         def gaps(nodes):
-            return space.total(axis_gap(x[a], lower[a, nodes], upper[a, nodes], lengths[a]) for a in range(m))
+            return space.power_distance(
+                lambda a: axis_gap(x[a], lower[a, nodes], upper[a, nodes], lengths[a])
+            )
 
         def group_gaps(group):
             return gaps(pl.ds(group * np.int32(LANES), LANES))
@@ -97,18 +99,18 @@ def candidates(tree: Tree, inputs, *, k: int, p: float, interpret: bool = False)
 
             return walk(space, ZERO, choose, visit, splits=SPLITS)
 
-        def nearest_crowd(gap):
-            """Return the power distance to the nearest crowd; there is one at `gap`."""
+        def nearest_cluster(gap):
+            """Return the power distance to the nearest cluster; there is one at `gap`."""
 
             def choose(group, children, nearest):
                 gaps = group_gaps(group)
                 gaps = jnp.where(lax.shift_right_logical(children, lane) & ONE != ZERO, gaps, jnp.inf)
-                crowds = group * np.int32(LANES) >= np.int32(1 << levels - above)
-                closest = jnp.where(crowds, jnp.minimum(nearest, jnp.min(gaps)), nearest)
-                return jnp.where(crowds, ZERO, _word(gaps < nearest, lane)), closest
+                clusters = group * np.int32(LANES) >= np.int32(1 << levels - above)
+                closest = jnp.where(clusters, jnp.minimum(nearest, jnp.min(gaps)), nearest)
+                return jnp.where(clusters, ZERO, _word(gaps < nearest, lane)), closest
 
-            crowds = space._replace(levels=levels - above)
-            return walk(crowds, gap, choose, lambda same, _: same, splits=SPLITS)
+            clusters = space._replace(levels=levels - above)
+            return walk(clusters, gap, choose, lambda same, _: same, splits=SPLITS)
 
         def try_radius(carried):
             size, low, high, _, tries = carried
@@ -122,11 +124,11 @@ def candidates(tree: Tree, inputs, *, k: int, p: float, interpret: bool = False)
             tries = jnp.where(few | over, tries + ONE, np.int32(TRIES))
             return size, low, high, jnp.where(few | over, NOT_YET, found), tries
 
-        # A radius is that to the nearest crowd, and something more, whose logarithm is `size`: at first as if
-        # the points of the query's own crowd filled their box evenly.
+        # A radius is that to the nearest cluster, and something more, whose logarithm is `size`: at first as
+        # if the points of the query's own cluster filled their box evenly.
         node = lax.shift_right_logical(homes[own] + np.int32(tree.leaves), np.int32(above + two))
         gap = gaps(node)
-        base = root(lax.cond(gap > 0, nearest_crowd, lambda gap: gap, gap), p)
+        base = root(lax.cond(gap > 0, nearest_cluster, lambda gap: gap, gap), p)
         none, inf = (jnp.full_like(limit, each) for each in (-jnp.inf, jnp.inf))
         size = _log_volume([upper[a, node] - lower[a, node] for a in range(m)])
         size = inf if slots <= room else (size + share - _log_ball(m, p)) / m

@@ -16,7 +16,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from ..._typing import Array
-from .._structure._metric import in_units, power, scaled_power
+from .._structure._metric import box_slack, in_units, power, scaled_power
 from .._structure._tree import Tree
 from ._launch import launch
 from ._many import candidates, fits, room_for
@@ -33,12 +33,12 @@ CANDIDATES = 1 << 26  # held at once
 def nearest(
     tree: Tree,
     queries: Array,
-    *,
-    k: int,
-    p: float,
     bound: Array,
     eps: Array,
     box: Array | None,
+    *,
+    k: int,
+    p: float,
     rooted: bool = True,
     interpret: bool = False,
 ) -> tuple[Array, Array]:
@@ -48,7 +48,7 @@ def nearest(
     there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
     one for all or (q,), which suits a few queries that want neighbours among many that do not. A missing
     neighbour has distance inf and row n, and so have all of a query that is not finite. With `eps`, the i-th
-    distance may be up to 1 + eps times the true one. Where not `rooted`, distances are scaled power distances.
+    distance may be up to 1 + eps times the true one. Where not `rooted`, they are scaled power distances.
     `k`, `p`, `rooted` and `interpret` (run on any device, slowly) are static.
     """
     count, m = queries.shape
@@ -67,8 +67,7 @@ def nearest(
     limit = scaled_power(bound, tree.scale, p)
     limit = jnp.maximum(jnp.nextafter(limit, jnp.zeros_like(limit)), 0)  # the last power distance below
     limits = jnp.where(finite & (bound > 0), limit, -1)
-    # A box's distance and a point's may be rounded differently: with some slack no neighbour is lost.
-    slack = jnp.asarray(1 + 8 * m * jnp.finfo(dtype).eps, dtype)
+    slack = jnp.asarray(box_slack(dtype, m), dtype)
     looser = power(1 + jnp.asarray(eps, dtype), p)
     lengths = [] if box is None else [jnp.asarray(box, dtype) * tree.scale]
     factors = jnp.stack([slack, slack / looser, slack * looser, tree.scale])
@@ -103,8 +102,8 @@ def _search_by_radius(tree, inputs, *, k, p, interpret):
 
     def one(i, found):
         home, place = (lax.dynamic_slice_in_dim(each, i * block, block) for each in (all_homes, all_places))
-        asked = queries[place], limits[place], home, factors[:1], *lengths
-        distances, rows, given_up = candidates(tree, asked, k=k, p=p, interpret=interpret)
+        block_inputs = queries[place], limits[place], home, factors[:1], *lengths
+        distances, rows, given_up = candidates(tree, block_inputs, k=k, p=p, interpret=interpret)
         distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
         new = distances[:, :k], rows[:, :k], given_up
         return tuple(old.at[place].set(each) for old, each in zip(found, new, strict=True))

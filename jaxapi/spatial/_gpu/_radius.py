@@ -14,20 +14,20 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from ..._typing import Array
-from .._device._lanes import Lanes, node_sums, slack
-from .._structure._metric import combine, power, root
+from .._structure._metric import box_slack, power_distance, root
+from .._structure._queries import Queries, node_sums
 from .._structure._tree import Tree
 from ._launch import launch
 from ._walk import LANES, WIDTH, Space, lane_bits, visit_leaf, walk
 
-__all__ = ["bin_counts", "fill", "tally"]
+__all__ = ["bin_counts", "count", "fill"]
 
 
-def tally(
-    tree: Tree, lanes: Lanes, box: Array | None, *, p: float, relation: str, interpret: bool = False
+def count(
+    tree: Tree, lanes: Queries, box: Array | None, *, p: float, relation: str, interpret: bool = False
 ) -> Array:
     """Count each lane's neighbours: (Q,) int32."""
-    _, above = slack(tree.points.dtype)
+    above = box_slack(tree.points.dtype, tree.points.shape[0])
     whole_nodes = relation == "any"  # count nodes that lie within the radius of all lanes without a visit
     inputs = ()
     if whole_nodes:
@@ -64,7 +64,7 @@ def tally(
 
 def fill(
     tree: Tree,
-    lanes: Lanes,
+    lanes: Queries,
     start: Array,
     stop: Array,
     box: Array | None,
@@ -78,7 +78,7 @@ def fill(
 
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
-    _, above = slack(tree.points.dtype)
+    above = box_slack(tree.points.dtype, tree.points.shape[0])
 
     def kernel(space, packet, start, stop, unit, *refs):
         rows_out, distances_out = refs[-2:]
@@ -129,7 +129,7 @@ def fill(
 
 def bin_counts(
     tree: Tree,
-    lanes: Lanes,
+    lanes: Queries,
     radii: Array,
     weights: Array,
     box: Array | None,
@@ -141,7 +141,7 @@ def bin_counts(
 
     There are no more radii than lanes in a packet.
     """
-    below, above = slack(tree.points.dtype)
+    above = box_slack(tree.points.dtype, tree.points.shape[0])
     bins = radii.shape[0]
     totals = node_sums(weights, tree.leaves)
 
@@ -153,9 +153,9 @@ def bin_counts(
         def choose(group, children, state):
             # Whatever lies within a radius of all lanes, or of none, is decided: lane i looks at radius i.
             far = (above * jnp.max(space.reaches(group), axis=1))[:, None]
-            gap = (below * jnp.min(space.gaps(group), axis=1))[:, None]
+            gap = jnp.min(space.gaps(group), axis=1)[:, None]
             inside = far <= bound_of_lane[None, :]
-            open_ = lane_bits(~inside & (gap <= bound_of_lane[None, :]))
+            open_ = lane_bits(~inside & (gap <= above * bound_of_lane[None, :]))
             total = jnp.broadcast_to(of_children(totals, group, children & ~open_)[:, None], inside.shape)
             shares = jnp.where(inside, total, jnp.zeros_like(total))
             sums, of_nodes = state
@@ -186,19 +186,19 @@ class Packet(NamedTuple):
     """The lanes of one program, as vectors (LANES,)."""
 
     lane: object  # the number of each
-    bound: object  # as in `Lanes`; -1 for a lane that is not finite
+    bound: object  # as in `Queries`; -1 for a lane that is not finite
     own: object
     finite: object
 
 
-def in_packets(lanes: Lanes) -> Lanes:
+def in_packets(lanes: Queries) -> Queries:
     """Fill the last packet with lanes that reach nothing."""
     extra = (0, -lanes.bound.shape[0] % LANES)
     bound, own = (jnp.pad(each, extra, constant_values=-1) for each in (lanes.bound, lanes.own))
-    return Lanes(jnp.pad(lanes.points, ((0, 0), extra)), bound, own)
+    return Queries(jnp.pad(lanes.points, ((0, 0), extra)), bound, own)
 
 
-def run(kernel, tree: Tree, packets: Lanes, box, inputs, out, *, p: float, **options):
+def run(kernel, tree: Tree, packets: Queries, box, inputs, out, *, p: float, **options):
     """Run ``kernel(space, packet, *references to the inputs and outputs)`` for each packet; see `launch`."""
     m, leaf_size, levels = tree.points.shape[0], tree.leaf_size, tree.levels
     periods = () if box is None else ((box * tree.scale).astype(tree.points.dtype),)
@@ -248,11 +248,8 @@ def related(hits, packet: Packet, slot, relation):
 
 def least_radii(tree: Tree, p: float) -> Array:
     """Return for each group of eight nodes the radius of the smallest, from its middle to a corner."""
-    half = power(tree.upper / 2 - tree.lower / 2, p)
-    total = half[0]
-    for each in half[1:]:
-        total = combine(total, each, p)
-    return root(total, p).reshape(-1, WIDTH).min(axis=1)
+    half = tree.upper / 2 - tree.lower / 2
+    return root(power_distance(lambda a: half[a], len(half), p), p).reshape(-1, WIDTH).min(axis=1)
 
 
 def room_around(space: Space, packet: Packet):
@@ -260,10 +257,7 @@ def room_around(space: Space, packet: Packet):
 
     The test proper takes as long as that for neighbours, and where radii are small it would be in vain.
     """
-    spread = None
-    for x in space.queries:
-        each = power(jnp.max(x) / 2 - jnp.min(x) / 2, space.p)
-        spread = each if spread is None else combine(spread, each, space.p)
+    spread = space.power_distance(lambda a: jnp.max(space.queries[a]) / 2 - jnp.min(space.queries[a]) / 2)
     least = jnp.min(packet.bound)
     reach = root(jnp.maximum(least, jnp.zeros_like(least)), space.p)
     return jnp.where(least >= 0, reach - root(spread, space.p), jnp.full_like(least, -1))

@@ -18,7 +18,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 
 from ..._typing import Array
-from .._structure._metric import axis_distance, axis_gap, combine, power
+from .._structure._metric import axis_distance, axis_gap, axis_reach, power_distance
 
 __all__ = ["LANES", "WIDTH", "Space", "any_lane", "lane_bits", "visit_leaf", "walk"]
 
@@ -56,7 +56,7 @@ class Space(NamedTuple):
 
     def reaches(self, group) -> Array:
         """Return power distances that no point of the eight nodes exceeds: (WIDTH, LANES)."""
-        return self._boxes(group, _axis_reach)
+        return self._boxes(group, axis_reach)
 
     def distances(self, slot) -> Array:
         """Return the power distances to `chunk` slots from `slot` on: (chunk, LANES)."""
@@ -75,32 +75,27 @@ class Space(NamedTuple):
 
     def _boxes(self, group, measure):
         eight = pl.ds(group * EIGHT, WIDTH)
-        return self.total(
-            measure(x[None, :], self.lower[a, eight][:, None], self.upper[a, eight][:, None], length)
-            for a, (x, length) in enumerate(zip(self.queries, self.lengths, strict=True))
+        return self.power_distance(
+            lambda a: measure(
+                self.queries[a][None, :],
+                self.lower[a, eight][:, None],
+                self.upper[a, eight][:, None],
+                self.lengths[a],
+            )
         )
 
     def distance(self, pairs):
         """Return the power distance of pairs of coordinates, one for each axis."""
-        # The sign of a difference does not matter to power().
-        return self.total(
-            x - y if length is None else axis_distance(x, y, length)
-            for (x, y), length in zip(pairs, self.lengths, strict=True)
-        )
 
-    def total(self, differences):
-        """Return the power distance of differences along the axes."""
-        total = None
-        for difference in differences:
-            term = power(difference, self.p)
-            total = term if total is None else combine(total, term, self.p)
-        return total
+        def difference(a):  # whose sign does not matter
+            (x, y), length = pairs[a], self.lengths[a]
+            return x - y if length is None else axis_distance(x, y, length)
 
+        return self.power_distance(difference)
 
-def _axis_reach(x, lower, upper, length):
-    """Return a distance along one axis that no point of the box exceeds."""
-    reach = jnp.maximum(jnp.abs(x - lower), jnp.abs(x - upper))
-    return reach if length is None else jnp.where(length > 0, jnp.minimum(reach, length / 2), reach)
+    def power_distance(self, difference):
+        """Return the power distance of ``difference(axis)``."""
+        return power_distance(difference, len(self.queries), self.p)
 
 
 def visit_leaf(space: Space, take, end: bool = False):

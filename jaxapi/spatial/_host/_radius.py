@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.spatial import cKDTree
 
+from .._structure._metric import into_box
 from ._order import spatial_order
 
 __all__ = [
@@ -21,10 +22,7 @@ __all__ = [
     "distance_entries",
     "edges",
     "first_of_each",
-    "into_box",
     "pairs",
-    "records",
-    "to_lists",
 ]
 
 _PIECE = 1 << 14  # queries whose neighbours are Python lists at one time
@@ -105,7 +103,7 @@ def _csr_of_one_radius(tree, x, radius, p, dtype, index_dtype, lengths):
     """Do it without Python lists, which SciPy can for a single radius."""
     if not radius >= 0 or not len(x):
         return np.zeros(len(x) + 1, index_dtype), np.zeros(0, index_dtype), np.zeros(0, dtype)
-    queries = cKDTree(into_box(x, lengths), balanced_tree=False, compact_nodes=False)
+    queries = cKDTree(_inside(x, lengths), balanced_tree=False, compact_nodes=False)
     found = tree.sparse_distance_matrix(queries, radius, p=p, output_type="ndarray")
     by_query = _grouped(found["j"], found["i"], found["v"], (len(x), tree.n))
     return (
@@ -128,12 +126,6 @@ def first_of_each(indptr, rows, distances, *, limit, n):
     return first_rows, first_distances, counts.astype(rows.dtype)
 
 
-def to_lists(indptr, rows) -> list[list[int]]:
-    """Return the rows of each query as a Python list."""
-    flat, ends = rows.tolist(), indptr.tolist()
-    return [flat[start:stop] for start, stop in itertools.pairwise(ends)]
-
-
 def _offsets(indptr, index_dtype):
     """Return offsets in the dtype of the rows, or wider where they need it."""
     return indptr.astype(index_dtype if indptr[-1] <= np.iinfo(index_dtype).max else np.int64, copy=False)
@@ -142,7 +134,7 @@ def _offsets(indptr, index_dtype):
 def _distances(points, x, queries, rows, p, lengths, dtype):
     """Return the distance of each query to each of its rows."""
     distances = np.empty(len(rows), dtype)
-    x = into_box(x, lengths)
+    x = _inside(x, lengths)
     piece = 1 << 16
     for start in range(0, len(rows), piece):
         part = slice(start, start + piece)
@@ -168,7 +160,7 @@ def ball_tree(tree: cKDTree, other: cKDTree, radius, *, p, eps):
 
 
 def edges(tree: cKDTree, radius, *, p, relation, lengths):
-    """Return receivers, senders and distances of all edges, grouped by receiver; `relation` as in `Lanes`."""
+    """Return receivers, senders and distances of all edges, by receiver; `relation` as in `Queries`."""
     if relation == "later":
         found = pairs(tree, radius, p=p, eps=0, output_type="ndarray")
         receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
@@ -182,15 +174,6 @@ def edges(tree: cKDTree, radius, *, p, relation, lengths):
     receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))
     kept = slice(None) if relation == "any" else receivers != by_receiver.indices
     return receivers[kept], by_receiver.indices[kept], by_receiver.data[kept]
-
-
-def records(indptr, rows, distances):
-    """Return neighbours in CSR form as SciPy's record array with fields i, j, v."""
-    dtype = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)
-    found = np.empty(len(rows), dtype)
-    found["i"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    found["j"], found["v"] = rows, distances
-    return found
 
 
 def distance_entries(tree: cKDTree, other: cKDTree, radius, *, p):
@@ -207,16 +190,12 @@ def count_pairs(tree: cKDTree, other: cKDTree, radii, *, p, weights, cumulative)
     return counts
 
 
-def into_box(x, lengths):
-    """Return points with every periodic coordinate in ``[0, length)``."""
-    if lengths is None:
-        return np.asarray(x, dtype=np.float64)
-    length = np.where(np.asarray(lengths) > 0, lengths, 1.0)
-    inside = x - np.floor(x / length) * length
-    inside = np.where(inside >= length, inside - length, inside)
-    return np.where(np.asarray(lengths) > 0, np.maximum(inside, 0), x).astype(np.float64)
-
-
 def _without_accidents(radius):
     """Turn radii that reach nothing into nan, with which SciPy finds nothing for every p."""
     return np.where(np.asarray(radius) >= 0, radius, np.nan)[()]
+
+
+def _inside(x, lengths):
+    """Return points as float64, in the periodic box if there is one."""
+    x = np.asarray(x, dtype=np.float64)
+    return x if lengths is None else into_box(x, np.asarray(lengths))

@@ -1,17 +1,13 @@
-"""The engine without a tree: every distance, for many dimensions, where boxes no longer tell points apart.
-
-The structure is a `Tree` whose slots are the rows in order and whose boxes say nothing.
-"""
+"""Nearest neighbours by every distance, for a flat tree, whose boxes say nothing."""
 
 import jax.numpy as jnp
 from jax import lax
 
-from .._structure._metric import axis_distance, combine, in_units, power, scaled_power
+from .._structure._metric import axis_distance, in_units, power_distance, scaled_power
 from .._structure._tree import Tree
 
-__all__ = ["build", "nearest"]
+__all__ = ["nearest"]
 
-_LEAVES = 8
 _QUERIES = 2048  # searched together
 _POINTS = 8192  # in one tile
 _COORDINATES = 1 << 25  # of candidates held at once
@@ -19,26 +15,7 @@ _GROUP = 16  # neighbouring columns of a tile whose minima are compared first
 _SPARE = 8  # candidates more than k, so that rounding errors seldom leave a doubt
 
 
-def build(points, n) -> Tree:
-    """Return `points` (n_pad, m), of which the first `n` count, in the order of their rows."""
-    spare = -points.shape[0] % _LEAVES
-    points = jnp.pad(points, ((0, spare), (0, 0)))
-    slots, m = points.shape
-    real = (jnp.arange(slots, dtype=jnp.int32) < jnp.asarray(n, jnp.int32)) & jnp.isfinite(points).all(axis=1)
-    n = jnp.asarray(n, jnp.int32)
-    rows = jnp.where(real, jnp.arange(slots, dtype=jnp.int32), n)
-    box = jnp.full((m, 2 * _LEAVES), jnp.inf, points.dtype)
-    return Tree(
-        points=jnp.where(real[:, None], points, jnp.inf).T,
-        rows=rows,
-        lower=-box,
-        upper=box,
-        scale=jnp.ones((), points.dtype),
-        n=n,
-    )
-
-
-def nearest(tree: Tree, queries, *, k: int, p: float, bound, eps, box, rooted: bool = True):
+def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: bool = True):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
     ``k <= n``. `eps` is not used: the answer is exact.
@@ -75,15 +52,14 @@ class _Search:
     def directly(self, x):
         """Compute every distance from its coordinates."""
 
-        def distances_to(tile):
-            def add(axis, total):
+        def distances_to(tile, real):
+            def along(axis):
                 length = None if self.box is None else self.box[axis]
-                along = axis_distance(x[:, axis][:, None], tile[axis][None, :], length)
-                return combine(total, power(along, self.p), self.p)
+                return axis_distance(x[:, axis][:, None], tile[axis][None, :], length)
 
-            return lax.fori_loop(0, self.m, add, jnp.zeros((x.shape[0], self.width), x.dtype))
+            return power_distance(along, self.m, self.p, unrolled=False)
 
-        return self._least(x, lambda tile, real: distances_to(tile), self.k)
+        return self._least(x, distances_to, self.k)
 
     def by_product(self, x):
         """Compute squared distances by a matrix product, and exactly for those that may be the least.

@@ -12,13 +12,14 @@ import numpy as np
 from jax import lax
 
 from ..._typing import Array
-from ._tree import Tree
+from ._tree import FLAT_FROM, Tree
 
 __all__ = ["build", "largest", "padded_size", "scale_of"]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
 MIN_LEVELS = 3  # a search tests eight nodes at once
+FLAT_LEAVES = 1 << MIN_LEVELS
 SPLIT_BITS = 4  # a sort splits a node at most 2**SPLIT_BITS ways; more gives thin slabs
 
 
@@ -51,12 +52,35 @@ def rounds(levels: int, m: int) -> list[int]:
 
 
 def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
-    """Build the tree of the first `n` rows of `points`.
+    """Build the tree of the first `n` rows of `points`; a flat one where a tree does not pay.
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
     user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
-    `scale` is that of the points unless trees with other points are to share one.
+    `scale` is that of the points unless trees with other points are to share one; a flat tree has none.
     """
+    return _flat(points, n) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)
+
+
+def _flat(points: Array, n: Array) -> Tree:
+    """Return the points in the order of their rows, in boxes that say nothing."""
+    points = jnp.pad(points, ((0, -points.shape[0] % FLAT_LEAVES), (0, 0)))
+    slots, m = points.shape
+    n = jnp.asarray(n, jnp.int32)
+    order = lax.iota(jnp.int32, slots)
+    real = (order < n) & jnp.isfinite(points).all(axis=1)
+    box = jnp.full((m, 2 * FLAT_LEAVES), jnp.inf, points.dtype)
+    return Tree(
+        points=jnp.where(real[:, None], points, jnp.inf).T,
+        rows=jnp.where(real, order, n),
+        lower=-box,
+        upper=box,
+        scale=jnp.ones((), points.dtype),
+        n=n,
+    )
+
+
+def _split(points: Array, n: Array, scale: Array | None, leaf_size: int) -> Tree:
+    """Return the points in the leaves of a tree."""
     rows, m = points.shape
     levels, leaf = plan(rows, leaf_size)
     slots = leaf << levels

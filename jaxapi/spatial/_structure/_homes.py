@@ -1,6 +1,7 @@
 """Which leaf of the tree a point falls in."""
 
 import jax.numpy as jnp
+from jax import lax
 
 from ..._typing import Array
 from ._build import largest
@@ -24,11 +25,13 @@ def split_planes(tree: Tree) -> tuple[Array, Array]:
 def home_leaf(tree: Tree, queries: Array) -> Array:
     """Return the leaf (q,) that each of the (scaled) queries (q, m) falls in."""
     axis, split = split_planes(tree)
-    node = jnp.ones(queries.shape[0], jnp.int32)
-    for _ in range(tree.levels):
+
+    def down(_, node):
         along = axis.at[node].get(mode="promise_in_bounds")
         x = queries[:, 0]
         for a in range(1, queries.shape[1]):
             x = jnp.where(along == a, queries[:, a], x)
-        node = 2 * node + (x > split.at[node].get(mode="promise_in_bounds")).astype(jnp.int32)
-    return node - tree.leaves
+        return 2 * node + (x > split.at[node].get(mode="promise_in_bounds")).astype(jnp.int32)
+
+    root = jnp.ones(queries.shape[0], jnp.int32)
+    return lax.fori_loop(0, tree.levels, down, root) - tree.leaves

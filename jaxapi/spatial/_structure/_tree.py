@@ -2,9 +2,14 @@
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
+
 from ..._typing import Array
 
-__all__ = ["Tree"]
+__all__ = ["FLAT_FROM", "Tree"]
+
+FLAT_FROM = 17  # dimensions from which on boxes tell points apart too badly for a tree to pay
 
 
 class Tree(NamedTuple):
@@ -24,6 +29,15 @@ class Tree(NamedTuple):
     upper: Array  # (m, 2L) an empty node has lower = +inf and upper = -inf
     scale: Array  # () of the points' dtype
     n: Array  # () int32: how many rows the user's data has
+
+    def astype(self, dtype) -> "Tree":
+        """Return the tree with coordinates of another floating dtype."""
+        return jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, self)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the boxes say nothing: the slots are the rows in order, and searches look at all."""
+        return self.points.shape[-2] >= FLAT_FROM
 
     @property
     def leaves(self) -> int:

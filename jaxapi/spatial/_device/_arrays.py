@@ -1,0 +1,104 @@
+"""Arrays on their way to a device and back: dtypes, placement, padding and trimming."""
+
+from functools import lru_cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tracing import eagerly, is_traced
+from ..._x64 import x64_for
+from .._structure._build import padded_size
+
+__all__ = [
+    "NOT_FINITE",
+    "RECORD",
+    "as_dtype",
+    "first",
+    "inputs_for",
+    "padded",
+    "placed_like",
+    "placed_like_one",
+    "reshaped",
+    "scalar_on",
+]
+
+NOT_FINITE = "'x' must be finite, check for nan or inf values"
+RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
+
+_SMALL = 1 << 16  # bytes
+_FEW = 64  # numbers
+
+
+def as_dtype(x, dtype):
+    """Return a jax array; without the dtype, float64 would be rounded to float32 where x64 is off."""
+    return x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x, dtype), dtype)
+
+
+# --- from the host ---------------------------------------------------------------------------------------
+
+
+def placed_like(data, *arrays):
+    """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
+    with eagerly(), x64_for(*[each.dtype for each in arrays]):
+        # jnp.asarray copies, jax.device_put takes longer to begin.
+        placed = tuple(jnp.asarray(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
+        return placed if placed[0].sharding == data.sharding else jax.device_put(placed, data.sharding)
+
+
+def placed_like_one(data, *arrays):
+    """Do the same for one point's results: a compiled copy takes half the time, but is compiled by shape."""
+    if arrays[0].size > _FEW:
+        return placed_like(data, *arrays)
+    with x64_for(*[each.dtype for each in arrays]):
+        copies = _copied(*arrays)
+    # Asked for afterwards, as the context takes longer than the question whether it is needed.
+    if is_traced(copies[0]) or copies[0].sharding != data.sharding:
+        return placed_like(data, *arrays)
+    return copies
+
+
+_copied = jax.jit(lambda *arrays: arrays)
+
+
+def inputs_for(data, x, dtype):
+    """Return queries as they are where they lie beside `data`, else as a NumPy array of the dtype."""
+    if isinstance(x, jax.Array) and x.sharding == data.sharding:
+        return x
+    return np.asarray(x, dtype=dtype)
+
+
+@lru_cache(maxsize=64)
+def scalar_on(value: float, dtype, sharding):
+    """Return a number on the device, kept there: sending one takes as long as a call."""
+    return jax.device_put(np.asarray(value, dtype), sharding)
+
+
+# --- padding and trimming ----------------------------------------------------------------------------------
+
+
+def padded(x):
+    """Return `x` (q, m) with its last line repeated up to one of a few sizes, and whether all are finite.
+
+    A call of its own, whose answer is back on the host before the search or the build ends.
+    """
+    return _padded(x, rows=padded_size(x.shape[0]))
+
+
+@partial(jax.jit, static_argnames="rows")
+def _padded(x, *, rows: int):
+    extended = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
+    return extended, jnp.isfinite(x).all()
+
+
+@partial(jax.jit, static_argnames="count")
+def first(*arrays, count: int):
+    """Return the first lines of every array."""
+    return tuple(each[:count] for each in arrays)
+
+
+@partial(jax.jit, static_argnames="shape")
+def reshaped(distances, rows, *, shape):
+    """Drop the padded queries and restore the batch shape."""
+    count = int(np.prod(shape)) // max(int(np.prod(distances.shape[1:])), 1)
+    return distances[:count].reshape(shape), rows[:count].reshape(shape)

@@ -1,0 +1,280 @@
+"""Radius searches on a device: from a tree and radii to counts, rows and distances.
+
+Everything is built from two passes over the tree: count each query's neighbours, then write them from
+where the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_point` are pure and traceable;
+`csr` and `edges` serve concrete arrays, whose totals are read back between the passes.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from ..._x64 import x64_for, x64_on
+from .._structure._build import padded_size
+from .._structure._queries import ordered_queries, own_queries, radius_bound
+from .._structure._tree import Tree
+from . import _engines
+from ._arrays import NOT_FINITE, first
+from ._nearest import nearest
+
+__all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "two_point"]
+
+BINS = 32  # radii that one kernel keeps in registers
+LARGEST = np.iinfo(np.int32).max
+
+
+class Search(NamedTuple):
+    """The static part of a radius search; equal ones share compiled code."""
+
+    p: float
+    engine: object  # one of `_engines`; None: that of the platform that runs it
+    dtype: np.dtype  # of distances
+    index_dtype: np.dtype  # of rows
+
+    def count(self, tree, queries, box, relation):
+        """Count each query's neighbours."""
+        return _engines.run(self.engine, "count", tree, queries, box, p=self.p, relation=relation)
+
+    def fill(self, tree, queries, start, stop, box, relation, size):
+        """Write each query's neighbours from `start` on."""
+        options = {"p": self.p, "relation": relation, "size": size}
+        return _engines.run(self.engine, "fill", tree, queries, start, stop, box, **options)
+
+    def bin_counts(self, tree, queries, radii, weights, box):
+        """Sum the slots' weights within each radius of each query."""
+        return _engines.run(self.engine, "bin_counts", tree, queries, radii, weights, box, p=self.p)
+
+
+def batched_over_queries(function):
+    """Let vmap over the queries of ``function(tree, x, radius, box)`` make one search of them all.
+
+    A batch of trees is searched one after another: walking several trees in lockstep waits for the slowest.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def run(tree, x, radius, box):
+        return function(tree, x, radius, box)
+
+    @run.def_vmap
+    def rule(size, batched, tree, x, radius, box):
+        def of_batch(value, is_batched):
+            return value if is_batched else jnp.broadcast_to(value, (size, *value.shape))
+
+        tree_batched, x_batched, radius_batched, box_batched = batched
+        x, radius = of_batch(x, x_batched), of_batch(radius, radius_batched)
+        if any(jax.tree.leaves((tree_batched, box_batched))):
+            tree, box = jax.tree.map(of_batch, (tree, box), (tree_batched, box_batched))
+            found = lax.map(lambda one: run(*one), (tree, x, radius, box))
+        else:
+            flat = run(tree, x.reshape(-1, x.shape[-1]), radius.reshape(-1), box)
+            found = jax.tree.map(lambda a: a.reshape(*radius.shape, *a.shape[1:]), flat)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return run
+
+
+# --- around queries ------------------------------------------------------------------------------------
+
+
+@partial(jax.jit, static_argnames="search")
+def counts_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
+    """Return how many points lie within `radius` (q,) of each query (q, m)."""
+    return batched_over_queries(partial(_counts_within, search=search))(tree, x, radius, box)
+
+
+def _counts_within(tree, x, radius, box, *, search):
+    _, _, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
+    return counts.astype(search.index_dtype)
+
+
+def _counted(tree, x, radius, box, search):
+    """Return the queries made ready, their order, and how many neighbours each of `x` has."""
+    queries, order = ordered_queries(tree, x, radius, p=search.p, box=box)
+    counts = search.count(tree, queries, box, "any")
+    return queries, order, jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
+
+
+def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
+    """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,)."""
+    function = partial(_nearest_within, search=search, limit=limit)
+    return batched_over_queries(function)(tree, x, radius, box)
+
+
+def _nearest_within(tree, x, radius, box, *, search, limit):
+    most = max(LARGEST // limit, 1)  # queries whose results 32-bit numbers can count
+    parts = [slice(start, start + most) for start in range(0, max(x.shape[0], 1), most)]
+    found = [_nearest_within_piece(tree, x[part], radius[part], box, search, limit) for part in parts]
+    return found[0] if len(found) == 1 else tuple(map(jnp.concatenate, zip(*found, strict=True)))
+
+
+def _nearest_within_piece(tree, x, radius, box, search, limit):
+    size = x.shape[0]
+    tree = tree.astype(search.dtype)
+    queries, order, counts = _counted(tree, x, radius, box, search)
+    start = order * limit
+    rows, distances = search.fill(tree, queries, start, start + limit, box, "any", size * limit)
+    rows, distances = rows.reshape(size, limit), distances.reshape(size, limit)
+    distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
+    rows, more = rows.astype(search.index_dtype), counts > limit
+
+    def with_the_nearest(rows, distances):
+        """Search for the nearest of those queries that have more neighbours than there is room for."""
+        none = jnp.zeros_like(tree.scale)
+        bound = jnp.where(more, jnp.full_like(none, jnp.inf), none)
+        settings = {"p": search.p, "dtype": search.dtype, "index_dtype": search.index_dtype}
+        closest, their_rows = nearest(tree, x, bound, none, box, k=limit, engine=search.engine, **settings)
+        return jnp.where(more[:, None], their_rows, rows), jnp.where(more[:, None], closest, distances)
+
+    if limit < tree.points.shape[1]:
+        rows, distances = lax.cond(more.any(), with_the_nearest, lambda *same: same, rows, distances)
+    return rows, distances, counts.astype(search.index_dtype)
+
+
+def csr(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, sort: bool):
+    """Return (indptr, rows, distances) for concrete queries; raise ValueError where `x` is not finite."""
+    queries, order, counts, indptr, facts = _offsets(tree, x, radius, box, search=search)
+    total, overflow, finite = np.asarray(facts).tolist()
+    if not finite:
+        raise ValueError(NOT_FINITE)
+    if overflow:  # more than 2**31 neighbours in all
+        indptr = _wide_offsets(counts)
+        total = int(indptr[-1])
+    with x64_for(indptr.dtype, search.dtype, search.index_dtype):
+        size = padded_size(total)
+        found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
+        return indptr, *first(*found, count=total)
+
+
+@partial(jax.jit, static_argnames="search")
+def _offsets(tree, x, radius, box, *, search):
+    queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
+    indptr = jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
+    finite = jnp.isfinite(x).all().astype(jnp.int32)
+    facts = jnp.stack([indptr[-1], _wrapped(indptr), finite])
+    return queries, order, counts, indptr.astype(search.index_dtype), facts
+
+
+def _wrapped(ends):
+    """Tell whether sums are past 2**31: they turn negative at once, since each term is below it."""
+    return (ends < 0).any().astype(jnp.int32)
+
+
+def _wide_offsets(counts):
+    with x64_on():
+        return _wide_sums(counts)
+
+
+@jax.jit
+def _wide_sums(counts):
+    return jnp.pad(jnp.cumsum(counts, dtype=jnp.int64), (1, 0))
+
+
+@partial(jax.jit, static_argnames=("search", "size", "sort"))
+def _filled(tree, queries, order, indptr, box, *, search, size, sort):
+    tree = tree.astype(search.dtype)
+    rows, distances = search.fill(tree, queries, indptr[:-1][order], indptr[1:][order], box, "any", size)
+    if sort:
+        numbers = lax.iota(jnp.int32, order.shape[0])
+        query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
+        query = jnp.where(lax.iota(indptr.dtype, size) < indptr[-1], query, order.shape[0])
+        _, distances, rows = lax.sort((query, distances, rows), num_keys=3)
+    return rows.astype(search.index_dtype), distances
+
+
+# --- among the tree's own points -----------------------------------------------------------------------
+
+
+def fixed_edges(tree: Tree, radius: Array, box: Array | None, *, search: Search, relation: str, size: int):
+    """Return receivers, senders, distances (size,), grouped by receiver, and how many there are.
+
+    The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
+    """
+    function = partial(_fixed_edges, search=search, relation=relation, size=size)
+    return jax.custom_batching.sequential_vmap(function)(tree, radius, box)
+
+
+def _fixed_edges(tree, radius, box, *, search, relation, size):
+    tree = tree.astype(search.dtype)
+    queries, ends = _own_ends(tree, radius, box, search, relation)
+    wrapped = lax.cummax((ends < 0).astype(jnp.int32)) > 0  # as in `_wrapped`
+    ends = jnp.where(wrapped, LARGEST, ends)
+    receivers, senders, distances = _own_filled(tree, queries, ends, box, search, relation, size)
+    return receivers, senders, distances, ends[-1].astype(search.index_dtype)
+
+
+def edges(tree: Tree, radius: Array, box: Array | None, *, search: Search, relation: str):
+    """Return receivers, senders and distances of all edges, grouped by receiver, for a concrete tree."""
+    queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
+    total, overflow = np.asarray(facts).tolist()
+    if overflow:
+        ends = _wide_offsets(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))[1:]
+        total = int(ends[-1])
+    with x64_for(ends.dtype, search.dtype, search.index_dtype):
+        options = {"search": search, "relation": relation, "size": padded_size(total)}
+        return first(*_own_fill(tree, queries, ends, box, **options), count=total)
+
+
+def _own_ends(tree, radius, box, search, relation):
+    """Return the tree's points as queries, and the sums of their counts in the order of the rows."""
+    queries = own_queries(tree, radius, p=search.p)
+    counted = search.count(tree, queries, box, relation)
+    counts = jnp.zeros_like(counted).at[tree.rows].add(counted, mode="drop")  # empty slots count 0
+    return queries, jnp.cumsum(counts, dtype=jnp.int32)
+
+
+def _own_filled(tree, queries, ends, box, search, relation, size):
+    starts = jnp.pad(ends, (1, 0))[:-1]
+    starts, stops = (jnp.minimum(each, size).at[tree.rows].get(mode="clip") for each in (starts, ends))
+    senders, distances = search.fill(tree, queries, starts, stops, box, relation, size)
+    # The receiver of an edge: how many rows end at or before it.
+    receivers = jnp.zeros(size, jnp.int32).at[ends].add(1, mode="drop")
+    receivers = jnp.cumsum(receivers, dtype=jnp.int32)
+    here = jnp.isfinite(distances)
+    receivers = jnp.where(here, receivers, tree.n).astype(search.index_dtype)
+    return receivers, senders.astype(search.index_dtype), distances
+
+
+@partial(jax.jit, static_argnames=("search", "relation"))
+def _own_counted(tree, radius, box, *, search, relation):
+    queries, ends = _own_ends(tree.astype(search.dtype), radius, box, search, relation)
+    return queries, ends, jnp.stack([ends[-1], _wrapped(ends)])
+
+
+@partial(jax.jit, static_argnames=("search", "relation", "size"))
+def _own_fill(tree, queries, ends, box, *, search, relation, size):
+    return _own_filled(tree.astype(search.dtype), queries, ends, box, search, relation, size)
+
+
+# --- between two trees ---------------------------------------------------------------------------------
+
+
+def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Array, box, *, search: Search):
+    """Sum ``x_weights[i] * weights[j]`` over the pairs within each of the `radii`: (R,), the weights' dtype.
+
+    `weights` (n,) belong to the tree's rows, `x_weights` (q,) to the queries. Integer sums wrap past their
+    dtype; each query's own stays below n.
+    """
+    function = partial(_two_point, search=search)
+    return jax.custom_batching.sequential_vmap(function)(tree, x, x_weights, weights, radii, box)
+
+
+def _two_point(tree, x, x_weights, weights, radii, box, *, search):
+    tree = tree.astype(search.dtype)
+    none = jnp.full(x.shape[0], -1, search.dtype)
+    queries, order = ordered_queries(tree, x, none, p=search.p, box=box)
+    there = jnp.isfinite(tree.points[0])
+    narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
+    slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0).astype(narrow)
+    own_weights = x_weights[order]
+    sums = []
+    at_once = max(1, min(BINS, LARGEST // (x.shape[0] + 64)))  # sums that 32-bit numbers can count
+    for start in range(0, radii.shape[0], at_once):
+        bounds = radius_bound(tree, radii[start : start + at_once], search.p)
+        shares = search.bin_counts(tree, queries, bounds, slot_weights, box)  # (R, q)
+        sums.append(jnp.sum(shares.astype(weights.dtype) * own_weights[None], axis=1, dtype=weights.dtype))
+    return jnp.concatenate(sums)

@@ -1,0 +1,230 @@
+"""Searches of concrete arrays on a device: compiled calls that serve many sizes."""
+
+import itertools
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tracing import eagerly
+from ..._x64 import x64_for
+from .._results import FixedNeighbors, Neighbors
+from .._settings import Columns, SearchSettings
+from .._structure._build import padded_size
+from .._structure._tree import Tree
+from . import _engines, _radius
+from ._arrays import NOT_FINITE, RECORD, first, inputs_for, padded, reshaped, scalar_on
+from ._nearest import nearest
+from ._structure import structure
+
+__all__ = ["Device"]
+
+
+class Device:
+    """The searches of a tree over concrete points; queries (q, m) that are not finite raise ValueError."""
+
+    def __init__(self, data, tree: Tree):
+        self.data, self.tree = data, tree
+
+    prepare = staticmethod(structure)  # a device builds while the answer about the values comes back
+
+    def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
+        """Return distances and rows, both of shape batch + columns.shape."""
+        n, q = self.data.shape[0], x.shape[0]
+        dtype, shape = settings.dtype, batch + columns.shape
+        with eagerly(), x64_for(dtype, settings.index_dtype):
+            x = inputs_for(self.data, x, dtype)
+            if isinstance(x, np.ndarray):
+                finite = np.isfinite(x).all()
+                x = np.pad(x, ((0, padded_size(q) - q), (0, 0)))
+            else:
+                x, finite = padded(x)
+            found = search_columns(
+                self.tree,
+                x,
+                scalar_on(bound, dtype, self.data.sharding),
+                scalar_on(eps, dtype, self.data.sharding),
+                settings.box(),
+                k=min(columns.k, n),
+                columns=columns.among(n),
+                p=settings.p,
+                dtype=dtype,
+                index_dtype=settings.index_dtype,
+                engine=_engines.engine_of(self.data),
+            )
+            if isinstance(finite, jax.Array):
+                finite.copy_to_host_async()  # only now: asking takes long enough to delay the search
+            if found[0].shape != shape:
+                found = reshaped(*found, shape=shape)
+        if not finite:
+            raise ValueError(NOT_FINITE)
+        return found
+
+    def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
+        """Return all neighbours in CSR form."""
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            q = x.shape[0]
+            x, r, _ = self._padded(x, r, settings)
+            indptr, rows, distances = _radius.csr(
+                self.tree, x, r, settings.box(), search=self._search(settings), sort=sort
+            )
+            return Neighbors(*first(indptr, count=q + 1), rows, distances)
+
+    def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
+        """Return the nearest neighbours within the radii, and how many there are."""
+        q = x.shape[0]
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            x, r, finite = self._padded(x, r, settings)
+            found = _nearest_within(
+                self.tree, x, r, settings.box(), search=self._search(settings), limit=limit
+            )
+            rows, distances, counts = first(*found, count=q)
+            if not finite:
+                raise ValueError(NOT_FINITE)
+            shape = (*batch, limit)
+            return FixedNeighbors(rows.reshape(shape), distances.reshape(shape), counts.reshape(batch))
+
+    def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
+        """Return how many neighbours each query has."""
+        q = x.shape[0]
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            x, r, finite = self._padded(x, r, settings)
+            counts = _radius.counts_within(self.tree, x, r, settings.box(), search=self._search(settings))
+            (counts,) = first(counts, count=q)
+            if not finite:
+                raise ValueError(NOT_FINITE)
+            return counts.reshape(batch)
+
+    def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool) -> list[list[int]]:
+        """Return the rows of each query's neighbours."""
+        found = self.csr(x, r, settings, False)
+        return _to_lists(found, in_order)
+
+    def ball_tree(self, other: "Device", r, settings: SearchSettings, eps) -> list[list[int]]:
+        """Return for each point of this tree the rows of its neighbours in the other."""
+        return _to_lists(self._between(other, r, settings), True)
+
+    def distance_records(self, other: "Device", r, settings: SearchSettings) -> np.ndarray:
+        """Return the distances to the other tree's points as SciPy's record array with fields i, j, v."""
+        indptr, rows, distances = map(np.asarray, self._between(other, r, settings))
+        found = np.empty(len(rows), RECORD)
+        found["i"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        found["j"], found["v"] = rows, distances
+        return found
+
+    def edges(self, r, settings: SearchSettings, relation: str):
+        """Return receivers, senders and distances of all edges."""
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            search = self._search(settings)
+            return _radius.edges(self.tree, r, settings.box(), search=search, relation=relation)
+
+    def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
+        """Return receivers, senders, distances (size,) and the true number of edges."""
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            return _fixed_edges(
+                self.tree, r, settings.box(), search=self._search(settings), relation=relation, size=size
+            )
+
+    def pairs(self, r, settings: SearchSettings, eps, output_type: str):
+        """Return SciPy's set of pairs, or an array of them."""
+        receivers, senders, _ = self.edges(r, settings, "later")
+        with eagerly():
+            pairs = low_row_first(receivers, senders)
+            return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
+
+    def two_point(self, other: "Device", radii, settings: SearchSettings, own, others, cumulative: bool):
+        """Return the pairs within each radius (R,), counted or by their weights; on the host."""
+        sums = np.dtype(np.int64 if own is None else np.float64)
+        if not len(radii):
+            return np.zeros(0, sums)
+        own = np.ones(self.data.shape[0], sums) if own is None else own
+        others = np.ones(other.data.shape[0], sums) if others is None else others
+        with eagerly(), x64_for(sums):
+            counts = _two_point(
+                other.tree,
+                self.data,
+                own,
+                others,
+                radii,
+                settings.box(),
+                search=self._search(settings),
+                rows=padded_size(self.data.shape[0]),
+            )
+            counts = np.asarray(counts)
+        return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
+
+    def _between(self, other: "Device", r, settings: SearchSettings) -> Neighbors:
+        return other.csr(self.data, np.broadcast_to(r, len(self.data)), settings, False)
+
+    def _search(self, settings: SearchSettings) -> _radius.Search:
+        engine = _engines.engine_of(self.data)
+        return _radius.Search(settings.p, engine, settings.dtype, settings.index_dtype)
+
+    def _padded(self, x, r, settings: SearchSettings):
+        """Return queries and radii padded to one of a few sizes, and whether all are finite.
+
+        Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
+        """
+        x = inputs_for(self.data, x, settings.dtype)
+        if r.strides == (0,) and len(r):
+            r = r[:1]  # one radius for all: no need to move more
+        x, r = jax.device_put((x, r), self.data.sharding)
+        x, r, finite = _with_radii_padded(x, r, rows=padded_size(len(x)))
+        finite.copy_to_host_async()
+        return x, r, finite
+
+
+@partial(jax.jit, static_argnames=("k", "columns", "p", "dtype", "index_dtype", "engine"))
+def search_columns(tree, x, bound, eps, box, *, k, columns, p, dtype, index_dtype, engine):
+    """Return distances and rows of the columns asked for, (q, columns), or (q,) for the nearest alone."""
+    settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "engine": engine}
+    distances, rows = picked(*nearest(tree, x, bound, eps, box, **settings), tree.n, columns)
+    if columns is None and k == 1:
+        return distances[:, 0], rows[:, 0]
+    return distances, rows
+
+
+def picked(distances, rows, n, columns):
+    """Return the columns asked for, of all that were found."""
+    if columns is None:
+        return distances, rows
+    columns = np.asarray(columns)
+    there = columns >= 0
+    rows = jnp.where(there, rows[:, columns], jnp.asarray(n, rows.dtype))
+    return jnp.where(there, distances[:, columns], jnp.inf), rows
+
+
+@jax.jit
+def low_row_first(receivers, senders):
+    """Return the pairs (e, 2) with the lower row first."""
+    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
+
+
+_nearest_within = jax.jit(_radius.nearest_within, static_argnames=("search", "limit"))
+_fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation", "size"))
+
+
+@partial(jax.jit, static_argnames="rows")
+def _with_radii_padded(x, r, *, rows):
+    extra = (0, rows - x.shape[0])
+    r = jnp.broadcast_to(r, x.shape[0])
+    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1), jnp.isfinite(x).all()
+
+
+@partial(jax.jit, static_argnames=("search", "rows"))
+def _two_point(tree, x, x_weights, weights, radii, box, *, search, rows):
+    extra = rows - x.shape[0]
+    x = jnp.pad(x.astype(search.dtype), ((0, extra), (0, 0)), mode="edge")
+    x_weights = jnp.pad(x_weights, (0, extra))
+    return _radius.two_point(tree, x, x_weights, weights, radii, box, search=search)
+
+
+def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:
+    """Return the rows of each query as a Python list."""
+    rows, ends = np.asarray(found.indices).tolist(), np.asarray(found.indptr).tolist()
+    lists = [rows[start:stop] for start, stop in itertools.pairwise(ends)]
+    if in_order:
+        for each in lists:
+            each.sort()
+    return lists

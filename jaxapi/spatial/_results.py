@@ -1,0 +1,47 @@
+"""What the searches of KDTree return, beside plain arrays."""
+
+from typing import NamedTuple
+
+from .._typing import Array
+
+__all__ = ["FixedNeighbors", "FixedPairs", "Neighbors", "RadiusGraph"]
+
+
+class Neighbors(NamedTuple):
+    """Neighbours of q queries in compressed sparse row (CSR) form.
+
+    Those of query ``i`` are ``indices[indptr[i]:indptr[i + 1]]``.
+    """
+
+    indptr: Array  # (q + 1,)
+    indices: Array  # (number of neighbours in all,) rows of the data
+    distances: Array | None  # of the same shape
+
+
+class FixedNeighbors(NamedTuple):
+    """At most c neighbours of each query, nearest first, in arrays of fixed shape."""
+
+    indices: Array  # (..., c) rows of the data, n where there is no neighbour
+    distances: Array | None  # (..., c), inf where there is no neighbour
+    counts: Array  # (...) the true numbers: above c, some were left out
+
+
+class FixedPairs(NamedTuple):
+    """At most c pairs of near points, in arrays of fixed shape."""
+
+    pairs: Array  # (c, 2) rows i < j of the data, n where there is no pair
+    distances: Array  # (c,), inf where there is no pair
+    count: Array  # () the true number: above c, some were left out
+
+
+class RadiusGraph(NamedTuple):
+    """The edges between near points as a coordinate list (COO), both directions, grouped by receiver.
+
+    The names are those of jraph's GraphsTuple; PyTorch Geometric's ``edge_index`` is
+    ``stack([senders, receivers])``.
+    """
+
+    senders: Array  # (e,) rows of the data, n where there is no edge
+    receivers: Array  # (e,) rows of the data, ascending, n where there is no edge
+    distances: Array  # (e,), inf where there is no edge
+    count: Array  # () the true number: above e, some were left out

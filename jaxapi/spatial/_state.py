@@ -1,0 +1,242 @@
+"""What a KDTree keeps, and how it becomes a pytree or a pickle; the choice of what searches it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._interop import as_array
+from .._tracing import any_traced, eagerly, is_traced
+from .._typing import Array, ArrayLike
+from .._x64 import x64_for
+from . import _arguments
+from ._device import _engines
+from ._device._arrays import as_dtype
+from ._device._empty import Empty
+from ._device._searcher import Device
+from ._device._structure import structure
+from ._device._traced import Traced
+from ._host._nearest import build as scipy_tree
+from ._host._searcher import Host
+from ._settings import SearchSettings, index_dtype
+from ._structure._metric import into_box
+from ._structure._tree import Tree
+
+__all__ = ["TreeState"]
+
+
+class TreeState:
+    """The points, the settings, and the structures over them, each built at first use."""
+
+    _data: Array  # (n, m)
+    _n: int
+    _m: int
+    _leafsize: int
+    _boxsize: tuple[float, ...] | None  # as given
+    _scipy_options: tuple[bool, bool]
+    _scipy_tree: Any
+    _tree: Tree | None
+
+    def __init__(
+        self,
+        data: ArrayLike,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        copy_data: bool = False,
+        balanced_tree: bool = True,
+        boxsize: ArrayLike | None = None,
+    ):
+        data = _arguments.real_array(data, copy=True)
+        if data.ndim != 2:
+            raise ValueError(
+                "data must be of shape (n, m), where there are n points of dimension m, "
+                f"got shape {data.shape}"
+            )
+        self._n, self._m = data.shape
+        if self._m == 0:
+            raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+        self._leafsize = _arguments.leaf_size(leafsize)
+        self._boxsize = _arguments.box_lengths(boxsize, self._m)
+        self._scipy_options = (bool(compact_nodes), bool(balanced_tree))
+        self._scipy_tree = None
+        if is_traced(data):
+            data = data.astype(_arguments.floating(data.dtype))
+        else:
+            with eagerly():
+                data = _kept(data)
+        self._data = data
+        self._tree, finite = self._kind().prepare(data)
+        if not is_traced(data):
+            _check(data, finite, self._lengths)
+
+    @property
+    def data(self) -> Array:
+        """The points, (n, m), in the dtype that distances are computed in."""
+        return self._data
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self._n
+
+    @property
+    def m(self) -> int:
+        """Number of dimensions."""
+        return self._m
+
+    @property
+    def leafsize(self) -> int:
+        """The leaf size asked for."""
+        return self._leafsize
+
+    @property
+    def boxsize(self) -> np.ndarray | None:
+        """Length of the periodic box along each axis, (m,), as given; `None` without a box."""
+        if self._boxsize is None:
+            return None
+        lengths = np.asarray(self._boxsize)
+        lengths.flags.writeable = False
+        return lengths
+
+    @property
+    def size(self) -> int:
+        """Number of nodes of the structure that jit and the GPU search."""
+        return self._structure().lower.shape[-1] - 1
+
+    @property
+    def mins(self) -> Array:
+        """Least coordinate along each axis, (m,); zeros without points."""
+        return jnp.min(self._data, axis=0) if self._n else jnp.zeros((self._m,), self._data.dtype)
+
+    @property
+    def maxes(self) -> Array:
+        """Greatest coordinate along each axis, (m,); zeros without points."""
+        return jnp.max(self._data, axis=0) if self._n else jnp.zeros((self._m,), self._data.dtype)
+
+    @property
+    def indices(self) -> Array:
+        """The rows of `data` in the order of the leaves, (n,)."""
+        return self._structure().rows[: self._n]
+
+    @property
+    def engine(self) -> str:
+        """What searches this tree: 'scipy', 'pallas', 'lax' or 'brute'; 'traced' inside of jit."""
+        return _engines.engine_name(self._data)
+
+    # --- what searches --------------------------------------------------------------------------------------
+
+    def _kind(self, *values):
+        """Choose what searches, by the points' device and whether they or other values are traced."""
+        if any_traced(self._data, *values):
+            return Traced
+        return Host if _engines.engine_name(self._data) == "scipy" else Device
+
+    def _searcher(self, *values, kind=None):
+        """Return what searches this tree, with these values or as another tree is searched."""
+        if self._data.ndim != 2:
+            raise ValueError(
+                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
+            )
+        kind = kind or self._kind(*values)
+        if self._n == 0 or kind is Empty:
+            return Empty(self._data)
+        return kind(self._data, self._scipy() if kind is Host else self._structure())
+
+    def _searchers(self, other: "TreeState", *values):
+        """Return what searches this tree and `other`, whose images are brought into this tree's box."""
+        kind = self._kind(other._data, *values) if self._n and other._n else Empty
+        return self._searcher(kind=kind), other._inside(self._lengths, kind)._searcher(kind=kind)
+
+    def _inside(self, lengths, kind) -> "TreeState":
+        """Return this tree, or the tree of its images in the periodic box of `lengths`."""
+        if lengths is None or lengths == self._lengths or kind is Empty:
+            return self
+        if kind is Traced:
+            return type(self)(into_box(self._data, as_dtype(lengths, self._data.dtype)), self._leafsize)
+        points, length = np.asarray(self._data), np.asarray(lengths)
+        if ((points >= 0) & (points < length))[:, length > 0].all():
+            return self
+        with eagerly():
+            inside = into_box(points.astype(np.float64), length).astype(points.dtype)
+            return type(self)(inside, self._leafsize)
+
+    def _settings(self, p, dtype, n: int | None = None) -> SearchSettings:
+        """Return what a search asks for; `n` is the greatest row number but one."""
+        return SearchSettings(p, self._lengths, np.dtype(dtype), index_dtype(self._n if n is None else n))
+
+    @property
+    def _lengths(self) -> tuple[float, ...] | None:
+        """The periodic lengths, 0 on axes that are not periodic; None without one."""
+        return _arguments.periodic_lengths(self._boxsize)
+
+    def _structure(self) -> Tree:
+        """Return our own structure, built at first use."""
+        if self._tree is None:
+            with eagerly():
+                self._tree, _ = structure(self._data)
+        return self._tree
+
+    def _scipy(self):
+        """Return SciPy's structure, built at first use."""
+        if self._scipy_tree is None:
+            data = np.asarray(self._data)
+            self._scipy_tree = scipy_tree(data, self._leafsize, *self._scipy_options, self._lengths)
+        return self._scipy_tree
+
+    # --- pytree and pickle ----------------------------------------------------------------------------------
+
+    def tree_flatten(self):
+        """Return the arrays, and everything else as Python values."""
+        aux = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options)
+        return (self._data, self._structure()), aux
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        """Put a tree together again; its values may be anything, so nothing is checked."""
+        tree = object.__new__(cls)
+        tree._n, tree._m, tree._leafsize, tree._boxsize, tree._scipy_options = aux
+        tree._data, tree._tree = children
+        tree._scipy_tree = None
+        return tree
+
+    def __getstate__(self):
+        """Return what a pickle keeps: the points and the settings, not the structures."""
+        settings = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options)
+        return {"data": np.asarray(self._data), "settings": settings}
+
+    def __setstate__(self, state):
+        """Take a pickled state."""
+        data = as_array(state["data"])
+        tree = type(self).tree_unflatten(state["settings"], (data, None))
+        self.__dict__.update(tree.__dict__)
+
+
+def _kept(data) -> Array:
+    """Return a copy of the points, on their device, in the dtype they are kept in."""
+    dtype = _arguments.floating(data.dtype)
+    if isinstance(data, np.ndarray):
+        return as_array(np.array(data, dtype=dtype))
+    with x64_for(dtype, data.dtype):
+        return data if data.dtype == dtype else data.astype(dtype)
+
+
+def _check(data: Array, finite, lengths) -> None:
+    """Refuse points that are not finite or lie outside of the periodic box."""
+    if not finite:
+        raise ValueError("data must be finite, check for nan or inf values")
+    if lengths is None or not data.size:
+        return
+    with x64_for(data.dtype):
+        least, greatest = (np.asarray(x) for x in _extremes(data))
+    lengths = np.asarray(lengths)
+    if (greatest >= lengths)[lengths > 0].any():
+        raise ValueError("Some input data are greater than the size of the periodic box.")
+    if (least < 0)[lengths > 0].any():
+        raise ValueError("Negative input data are outside of the periodic box.")
+
+
+@jax.jit
+def _extremes(points):
+    """Return the least and greatest coordinate along each axis."""
+    return points.min(axis=0), points.max(axis=0)
