@@ -5,7 +5,7 @@ The same names as `jaxapi`; arrays are of class `Array`, and ``x.__array_namespa
 
 import jaxapi as _plain
 
-from . import fft, linalg, spatial
+from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
 from ._array import Array
 from ._fuse import fuse
 from ._grad import grad, value_and_grad

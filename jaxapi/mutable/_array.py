@@ -1,6 +1,5 @@
 """The class: a `jax.Array` that can be replaced."""
 
-import functools
 import sys
 import threading
 import types
@@ -11,18 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxapi
-
-from .._interop import as_array, scalar_like
+from .._interop import as_array
 from .._tracing import is_traced
-from .._x64 import lacks_64_bits
-from ._indexing import compiled_pair, read, write
+from ._indexing import read, write
+from ._views import MATRIX_TRANSPOSE, TRANSPOSE, View, with_part
 
-__all__ = ["Array", "shared", "unwrap", "wrap"]
+__all__ = ["Array", "shared", "unwrap", "view", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
-_NUMBERS = (int, float, complex)
-_OPERANDS = (*_NUMBERS, np.ndarray, np.generic, jax.Array)
 _NEW_LOCK = threading.Lock()
 
 
@@ -30,8 +25,9 @@ class Array:
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
-    ``x`` for everyone who holds ``x``, as in NumPy. Unlike NumPy, ``x[1:]``, ``x.T`` and
-    ``reshape(x, shape)`` are copies, not views: writing to them leaves ``x`` as it was ([1]_).
+    ``x`` for everyone who holds ``x``, as in NumPy. ``x[1:]``, ``x[0]`` of a matrix, ``x.T`` and ``x.mT`` are
+    views: what is written to them is written to ``x``. Unlike NumPy's, the results of functions, such as
+    ``reshape(x, shape)``, are copies ([1]_).
 
     Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``.
 
@@ -41,7 +37,7 @@ class Array:
     device : Device or Sharding
         None under a transformation.
     T, mT : Array
-        Transposed copies.
+        Transposed views.
 
     Raises
     ------
@@ -79,11 +75,12 @@ class Array:
     jaxapi.mutable.Array([-1.,  2.,  2., -1.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_lock", "_shared", "_value")
+    __slots__ = ("__weakref__", "_lock", "_shared", "_value", "_view")
     __array_priority__ = 1000  # NumPy's arrays leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
-    _value: jax.Array  # empty while another thread writes: see __getattr__
+    _value: jax.Array  # empty in a view, and while another thread writes: see __getattr__
+    _view: View | None
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _lock: Any  # made at the first write
 
@@ -92,7 +89,7 @@ class Array:
         raise TypeError("arrays are made by functions: use jaxapi.mutable.asarray(x)")
 
     def __getattr__(self, name):
-        """Make what slots lack: a lock at first use; the value once another thread has written it."""
+        """Make what a slot lacks: a lock; a view's value; a value that another thread is writing."""
         if name == "_lock":
             with _NEW_LOCK:
                 try:
@@ -101,6 +98,8 @@ class Array:
                     self._lock = threading.RLock()
                     return self._lock
         if name == "_value":
+            if self._view:
+                return self._view.value()
             with self._lock:
                 return _slot(self, "_value")
         raise AttributeError(f"'Array' object has no attribute {name!r}")
@@ -144,13 +143,13 @@ class Array:
 
     @property
     def T(self) -> "Array":
-        """A copy with the axes in reverse order."""
-        return wrap(self._value.T)
+        """The view with the axes in reverse order."""
+        return view(self, TRANSPOSE, self._value.T)
 
     @property
     def mT(self) -> "Array":
-        """A copy with the last two axes exchanged."""
-        return wrap(self._value.mT)
+        """The view with the last two axes exchanged."""
+        return view(self, MATRIX_TRANSPOSE, self._value.mT)
 
     # To other types
 
@@ -221,7 +220,9 @@ class Array:
         return len(self._value)
 
     def __iter__(self) -> "Iterator[Array]":
-        return iter([wrap(part) for part in self._value])
+        if self.ndim > 1:
+            return (self[i] for i in range(len(self)))
+        return iter([wrap(element) for element in self._value])
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value)._value.any())
@@ -250,13 +251,19 @@ class Array:
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        return wrap(read(self._value, _plain_key(key)))
+        value = read(self._value, _plain_key(key))
+        return view(self, key, value) if value.ndim and _is_basic(key) else wrap(value)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
+        if type(value) is Array and value._view and value._view.is_current(self, key):
+            return
         self._rewrite(write, _plain_key(key), unwrap(value))
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
+        if self._view:
+            self._rewrite_view(program, *args)
+            return
         with self._lock:
             value, holders = _take_out(self)
             new = value
@@ -273,19 +280,15 @@ class Array:
                     self._shared = False
                 self._value = new
 
-    # Operators are made below, from the functions of the namespace
+    def _rewrite_view(self, program, *args) -> None:
+        """Do the same to a view, and to the array that it is a part of."""
+        owner, path = self._view.owner, self._view.path
+        with owner._lock:
+            new = program(self._value, *args, False)
+            owner._rewrite(with_part, path, new)
+            self._view.remember(new)
 
-    def __abs__(self) -> "Array":
-        return wrap(jaxapi.abs(self._value))
-
-    def __neg__(self) -> "Array":
-        return wrap(jaxapi.negative(self._value))
-
-    def __pos__(self) -> "Array":
-        return wrap(jaxapi.positive(self._value))
-
-    def __invert__(self) -> "Array":
-        return wrap(jaxapi.bitwise_invert(self._value))
+    # _operators.py makes the operators
 
 
 _new = object.__new__
@@ -296,6 +299,15 @@ def wrap(value: jax.Array) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = False
+    array._view = None
+    return array
+
+
+def view(source: Array, key: Any, value: jax.Array) -> Array:
+    """Make the array that is the part of ``source`` that ``key`` selects."""
+    array = _new(Array)
+    array._shared = True
+    array._view = View(source, key, value)
     return array
 
 
@@ -304,6 +316,7 @@ def shared(source: Array | None, value: Any) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = True
+    array._view = None
     if source is not None:
         source._shared = True
     return array
@@ -338,6 +351,14 @@ def _plain_key(key):
     return unwrap(key) if kind is list else key
 
 
+def _is_basic(key) -> bool:
+    """Whether a key is made of ints, slices, None and Ellipsis alone, which cannot change."""
+    return all(
+        k is None or k is Ellipsis or (isinstance(k, (int, slice)) and not isinstance(k, bool))
+        for k in (key if type(key) is tuple else (key,))
+    )
+
+
 def _take_out(array):
     """Take the value out of an array, and count who holds it."""
     value = array._value
@@ -360,135 +381,7 @@ def _refuse_leak() -> None:
         )
 
 
-# Operators
-
-
-def _operand(x, array):
-    """Return what meets ``array`` in an operator, or NotImplemented."""
-    if type(x) is Array:
-        return x._value
-    if not isinstance(x, _OPERANDS):
-        return NotImplemented
-    if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
-        return x.astype(x.dtype.str)
-    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
-        return _number(x, array)
-    return x
-
-
-def _number(x, array):
-    """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
-    if lacks_64_bits(array):
-        return scalar_like(x, array)
-    if type(x) is int and array.dtype.kind in "iu":
-        np.asarray(x, array.dtype)
-    return x
-
-
-def _binary(function):
-    def operator(self, other):
-        value = self._value
-        other = other._value if type(other) is Array else _operand(other, value)
-        if other is NotImplemented:
-            return NotImplemented
-        try:
-            return wrap(function(value, other))
-        except TypeError as error:
-            raise _numpys(error) from None
-
-    return operator
-
-
-def _reflected(function):
-    def operator(self, other):
-        value = self._value
-        other = _operand(other, value)
-        return NotImplemented if other is NotImplemented else wrap(function(other, value))
-
-    return operator
-
-
-def _in_place(function):
-    def changed(value, other):
-        try:
-            result = function(value, other)
-        except TypeError as error:
-            raise _numpys(error) from None
-        return _as_before(result, value)
-
-    pair = compiled_pair(changed)
-
-    def program(value, other, donate):
-        return pair[donate and not is_traced(other)](value, other)
-
-    def operator(self, other):
-        other = _operand(other, self)
-        if other is NotImplemented:
-            return NotImplemented
-        self._rewrite(program, other)
-        return self
-
-    return operator
-
-
-def _as_before(result, value):
-    """Return a result in the dtype of the array that it replaces; refuse another shape or kind."""
-    if result.shape != value.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast shape "
-            f"{result.shape}"
-        )
-    if result.dtype == value.dtype:
-        return result
-    if _kind(result.dtype) > _kind(value.dtype):
-        raise TypeError(
-            f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or use "
-            "astype() first"
-        )
-    return result.astype(value.dtype)
-
-
-@functools.cache
-def _kind(dtype) -> int:
-    kinds = (np.bool, np.integer, np.floating, np.complexfloating)
-    return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
-
-
-def _numpys(error: TypeError) -> Exception:
-    """Return NumPy's ValueError where shapes do not broadcast; JAX raises a TypeError."""
-    text = str(error)
-    if "incompatible shapes for broadcasting" not in text:
-        return error
-    return ValueError("operands could not be broadcast together: " + text.splitlines()[0])
-
-
-for _name, _function in {
-    "add": jaxapi.add,
-    "and": jaxapi.bitwise_and,
-    "floordiv": jaxapi.floor_divide,
-    "lshift": jaxapi.bitwise_left_shift,
-    "matmul": jaxapi.matmul,
-    "mod": jaxapi.remainder,
-    "mul": jaxapi.multiply,
-    "or": jaxapi.bitwise_or,
-    "pow": jaxapi.pow,
-    "rshift": jaxapi.bitwise_right_shift,
-    "sub": jaxapi.subtract,
-    "truediv": jaxapi.divide,
-    "xor": jaxapi.bitwise_xor,
-}.items():
-    setattr(Array, f"__{_name}__", _binary(_function))
-    setattr(Array, f"__r{_name}__", _reflected(_function))
-    setattr(Array, f"__i{_name}__", _in_place(_function))
-for _name, _function in {
-    "eq": jaxapi.equal,
-    "ge": jaxapi.greater_equal,
-    "gt": jaxapi.greater,
-    "le": jaxapi.less_equal,
-    "lt": jaxapi.less,
-    "ne": jaxapi.not_equal,
-}.items():
-    setattr(Array, f"__{_name}__", _binary(_function))
+# A pytree
 
 
 def _flatten(array):

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .._dtype_rules import refuse_complex
-from .._interop import as_array, import_array
+from .._interop import as_array
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
 
@@ -336,7 +336,9 @@ def _read_mask(value, mask, axis):
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
     if value.nbytes + mask.nbytes <= _SMALL or (_is_at_hand(value) and _is_at_hand(mask)):
         host = np.asarray(value)[(_FULL,) * axis + (np.asarray(mask),)]
-        return import_array(host, device=value.sharding if len(value.devices()) == 1 else None)
+        with x64_for(host.dtype):
+            selected = jnp.asarray(host)
+        return jax.device_put(selected, value.sharding) if value.committed else selected
     places, count = _places(mask)
     return _take_places(value, places, int(count), axis, mask.ndim)
 

@@ -1,0 +1,162 @@
+"""The operators of the class, made of the namespace's own functions."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._interop import scalar_like
+from .._tracing import is_traced
+from .._x64 import lacks_64_bits
+from ._array import Array, wrap
+from ._indexing import compiled_pair
+
+__all__: list[str] = []
+
+_NUMBERS = (int, float, complex)
+_OPERANDS = (*_NUMBERS, np.ndarray, np.generic, jax.Array)
+
+
+def _operand(x, array):
+    """Return what meets ``array`` in an operator, or NotImplemented."""
+    if type(x) is Array:
+        return x._value
+    if not isinstance(x, _OPERANDS):
+        return NotImplemented
+    if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
+        return x.astype(x.dtype.str)
+    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+        return _number(x, array)
+    return x
+
+
+def _number(x, array):
+    """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
+    if lacks_64_bits(array):
+        return scalar_like(x, array)
+    if type(x) is int and array.dtype.kind in "iu":
+        np.asarray(x, array.dtype)
+    return x
+
+
+def _unary(function):
+    return lambda self: wrap(function(self._value))
+
+
+def _binary(function):
+    def operator(self, other):
+        value = self._value
+        other = other._value if type(other) is Array else _operand(other, value)
+        if other is NotImplemented:
+            return NotImplemented
+        try:
+            return wrap(function(value, other))
+        except TypeError as error:
+            raise _numpys(error) from None
+
+    return operator
+
+
+def _reflected(function):
+    def operator(self, other):
+        value = self._value
+        other = _operand(other, value)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value))
+
+    return operator
+
+
+def _in_place(function):
+    def changed(value, other):
+        try:
+            result = function(value, other)
+        except TypeError as error:
+            raise _numpys(error) from None
+        return _as_before(result, value)
+
+    pair = compiled_pair(changed)
+
+    def program(value, other, donate):
+        return pair[donate and not is_traced(other)](value, other)
+
+    def operator(self, other):
+        other = _operand(other, self)
+        if other is NotImplemented:
+            return NotImplemented
+        self._rewrite(program, other)
+        return self
+
+    return operator
+
+
+def _as_before(result, value):
+    """Return a result in the dtype of the array that it replaces; refuse another shape or kind."""
+    if result.shape != value.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast shape "
+            f"{result.shape}"
+        )
+    if result.dtype == value.dtype:
+        return result
+    if _kind(result.dtype) > _kind(value.dtype):
+        raise TypeError(
+            f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or use "
+            "astype() first"
+        )
+    return result.astype(value.dtype)
+
+
+@functools.cache
+def _kind(dtype) -> int:
+    kinds = (np.bool, np.integer, np.floating, np.complexfloating)
+    return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
+
+
+def _numpys(error: TypeError) -> Exception:
+    """Return NumPy's ValueError where shapes do not broadcast; JAX raises a TypeError."""
+    text = str(error)
+    if "incompatible shapes for broadcasting" not in text:
+        return error
+    return ValueError("operands could not be broadcast together: " + text.splitlines()[0])
+
+
+for _name, _function in {
+    "add": jaxapi.add,
+    "and": jaxapi.bitwise_and,
+    "floordiv": jaxapi.floor_divide,
+    "lshift": jaxapi.bitwise_left_shift,
+    "matmul": jaxapi.matmul,
+    "mod": jaxapi.remainder,
+    "mul": jaxapi.multiply,
+    "or": jaxapi.bitwise_or,
+    "pow": jaxapi.pow,
+    "rshift": jaxapi.bitwise_right_shift,
+    "sub": jaxapi.subtract,
+    "truediv": jaxapi.divide,
+    "xor": jaxapi.bitwise_xor,
+}.items():
+    setattr(Array, f"__{_name}__", _binary(_function))
+    setattr(Array, f"__r{_name}__", _reflected(_function))
+    setattr(Array, f"__i{_name}__", _in_place(_function))
+for _name, _function in {
+    "eq": jaxapi.equal,
+    "ge": jaxapi.greater_equal,
+    "gt": jaxapi.greater,
+    "le": jaxapi.less_equal,
+    "lt": jaxapi.less,
+    "ne": jaxapi.not_equal,
+}.items():
+    setattr(Array, f"__{_name}__", _binary(_function))
+
+
+for _name, _function in {
+    "abs": jaxapi.abs,
+    "invert": jaxapi.bitwise_invert,
+    "neg": jaxapi.negative,
+    "pos": jaxapi.positive,
+}.items():
+    setattr(Array, f"__{_name}__", _unary(_function))
+Array.__hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,114 @@
+"""Slices and transposes are parts of their array: what NumPy does, step by step."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+
+
+def slices(x):
+    row, column = x[1], x[:, -1]
+    row += 10
+    column[1:] = 5
+    x[1, 0] = -7
+    return row, column
+
+
+def views_of_views(x):
+    x[0][1] = 100
+    x[::-1][0][::2] += 3
+    inner = x[1:][:, 1:]
+    inner *= 2
+    inner.T[0] = 9
+    return inner, inner.T
+
+
+def transposes(x):
+    t = x.T
+    t[0] = 4
+    x.mT[1, 1:] -= 1
+    x[0, 0] = 50
+    return t
+
+
+def rows(x):
+    for i, row in enumerate(x):
+        row[i] = -1
+    return x[None, ..., 0]
+
+
+def shifts(x):
+    for _ in range(3):
+        x = x[:, 1:]
+        x += 1
+    return x
+
+
+def assert_same(found, expected):
+    found = jax.tree.map(np.asarray, found, is_leaf=lambda x: type(x) is xp.Array)
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts])
+def test_views(program):
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+    x = xp.asarray(host)
+    expected, found = program(host), program(x)
+    assert_same((found, x), (expected, host))
+
+
+@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts])
+def test_views_under_jit(program):
+    host = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+    @jax.jit
+    def run(x):
+        return program(x), x
+
+    assert_same(run(xp.asarray(host)), (program(host), host))
+
+
+def test_a_view_sees_later_writes():
+    x = xp.zeros((2, 3))
+    row = x[0]
+    x[0, 1] = 4
+    x += 1
+    np.testing.assert_array_equal(row, [1, 5, 1])
+    assert float(xp.sum(row)) == 7
+    np.testing.assert_array_equal(jax.jit(lambda: row + 0)(), [1, 5, 1])
+    x[0, 0] = 2
+    np.testing.assert_array_equal(jax.jit(lambda: row + 0)(), [2, 5, 1])
+    np.testing.assert_array_equal(row, [2, 5, 1])
+
+
+def test_what_is_no_view():
+    x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
+    others = [x[[0, 1]], x[x > 0], x[0, 0], xp.reshape(x, (4,)), xp.matrix_transpose(x)]
+    for y in (*others, xp.asarray(x[0], copy=True)):
+        y += 1
+    np.testing.assert_array_equal(x, [[1, 2], [3, 4]])
+    a, b = x[0, 0], x[0, 1]
+    x[0, 0], x[0, 1] = b, a
+    np.testing.assert_array_equal(x[0], [2, 1])
+
+
+def test_views_leave_the_owner_its_memory():
+    """A view that is alive does not make writes copy, and `x[key] += y` writes once."""
+    x = xp.zeros(1000)
+    part = x[10:20]
+    x[0] = 1
+    before = xp.asarray(x, copy=True).__jax_array__().unsafe_buffer_pointer()
+    x[1] = 1
+    part += 1
+    x[10:12] += 1
+    assert xp.asarray(x, copy=True).__jax_array__().unsafe_buffer_pointer() == before
+    np.testing.assert_array_equal(part, [2, 2] + [1] * 8)
+
+
+def test_deep_views():
+    x = y = xp.zeros(3)
+    for _ in range(1201):
+        y = y[::-1]
+    y[0] = 3
+    assert float(x[2]) == 3
