@@ -14,6 +14,16 @@ import jaxapi as xp
 
 ROUNDS, CALLS = 60, 100
 
+UNARY = (
+    "abs ceil conj floor imag isfinite isinf isnan logical_not negative positive real reciprocal round sign"
+)
+UNARY += " sign signbit square trunc"
+BINARY = "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp"
+BINARY += " logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder"
+BINARY += " subtract"
+BITWISE = "bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor"
+REDUCTIONS = "argsort count_nonzero cumulative_sum diff flip mean prod sort std sum var"
+
 
 def calls():
     """Return (name, jaxapi's call, the plain jitted call, jax.numpy's call), each without arguments."""
@@ -28,9 +38,16 @@ def calls():
         argument = x + 1 if name == "acosh" else x
         yield row(name, argument)
         yield row(name, z, label=f"{name}, complex")
-    yield row("floor_divide", x, y)
-    yield row("remainder", x, y)
-    yield row("sign", x)
+    for name in UNARY.split():
+        yield row(name, x)
+    for name in BINARY.split():
+        yield row(name, x, y)
+    for name in BITWISE.split():
+        yield row(name, i, i)
+    yield row("bitwise_invert", i)
+    yield row("clip", x, x, y)
+    yield row("where", flags, x, y)
+    yield row("add", x, 2.0, label="add, a Python number")
     yield row("astype", x, args=("int32",))
     yield row("argmax", x)
     yield row("argmin", x)
@@ -46,7 +63,23 @@ def calls():
     yield row("max", x)
     yield row("min", x)
     yield row("cumulative_prod", x)
+    for name in REDUCTIONS.split():
+        yield row(name, x)
     yield row("expand_dims", x, args=(0,))
+    yield row("broadcast_to", x, args=((2, 16),))
+    yield row("reshape", x, args=((4, 4),))
+    yield row("repeat", x, args=(2,))
+    yield row("roll", x, 1)
+    yield row("tile", x, args=((2,),))
+    yield row("squeeze", x[None], args=(0,))
+    yield row("moveaxis", square, args=(0, 1))
+    yield row("concat", (x, y))
+    yield row("stack", (x, y))
+    yield row("unstack", square)
+    yield row("tril", square)
+    yield row("triu", square)
+    yield row("take", x, i)
+    yield row("take_along_axis", x, i)
     yield row("permute_dims", square, args=((1, 0),))
     yield row("broadcast_arrays", x, y)
     yield row("meshgrid", x, y)
@@ -57,7 +90,12 @@ def calls():
     yield row("solve", square, square, module="linalg")
     yield row("outer", x, y, module="linalg")
     yield row("cross", x[:3], y[:3], module="linalg")
-    yield row("ihfft", x, module="fft")
+    for name in ("diagonal", "trace", "vector_norm"):
+        yield row(name, square, module="linalg")
+    for name in ("fft", "ifft", "fftn", "ifftn", "rfft", "rfftn", "ihfft", "fftshift", "ifftshift"):
+        yield row(name, x, module="fft")
+    for name in ("irfft", "irfftn", "hfft"):
+        yield row(name, z, module="fft")
 
 
 def row(name, *arrays, module=None, args=(), label=None, plain_arrays=None):

@@ -23,7 +23,7 @@ __all__ = ["takes_array", "takes_operands", "takes_sequence"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PLAIN = frozenset({bool, int, float, str})
+_PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 def takes_array(
@@ -36,16 +36,21 @@ def takes_array(
     names = list(inspect.signature(function).parameters)
     arrays = frozenset(others)
     call = _compiled(function, [name for name in names[1:] if name not in arrays]) if compiled else function
-    positions = names[1:]
+    are_arrays = [name in arrays for name in names[1:]]
 
     @_stands_for(function)
     def converting(x, /, *args, **kwargs):
         if type(x) not in ARRAY_TYPES:
             x = as_operand(x)
-        if not args and not kwargs:
+        if kwargs:
+            kwargs = {name: _argument(arg, name in arrays) for name, arg in kwargs.items()}
+        elif not args:
             return call(x)
-        args = [_argument(arg, name in arrays) for arg, name in zip(args, positions, strict=False)]
-        return call(x, *args, **{name: _argument(arg, name in arrays) for name, arg in kwargs.items()})
+        elif len(args) == 1 and are_arrays:
+            return call(x, _argument(args[0], are_arrays[0]))
+        if len(args) > len(are_arrays):
+            return call(x, *args, **kwargs)  # which raises
+        return call(x, *map(_argument, args, are_arrays), **kwargs)
 
     return converting
 
@@ -81,10 +86,12 @@ def takes_sequence(
 
     @_stands_for(function)
     def converting(arrays, /, *args, **kwargs):
-        if isinstance(arrays, list | tuple):
+        if isinstance(arrays, (list, tuple)):
             arrays = tuple([x if type(x) in ARRAY_TYPES else as_operand(x) for x in arrays])
         else:
             arrays = as_operand(arrays)
+        if not args and not kwargs:
+            return call(arrays)
         args = [_argument(arg, False) for arg in args]
         return call(arrays, *args, **{name: _argument(arg, False) for name, arg in kwargs.items()})
 
@@ -98,12 +105,13 @@ def _compiled(function, static: list[str]):
 
 def _argument(value, is_array: bool):
     """Convert an array; put anything else into a form that `jax.jit` can compare."""
-    if value is None or type(value) in _PLAIN:
+    kind = type(value)
+    if kind in _PLAIN:
         return value
     if is_array:
         return as_operand(value)
-    if type(value) in (list, tuple):
-        return tuple([_argument(each, False) for each in value])
+    if kind is tuple or kind is list:
+        return tuple([each if type(each) is int else _argument(each, False) for each in value])
     if isinstance(value, np.ndarray | jax.Array):  # traced, it raises JAX's error
         return value.item() if value.ndim == 0 else tuple(value.tolist())
     return value

@@ -3,9 +3,16 @@
 import jax.numpy as jnp
 import numpy as np
 
-from ._x64 import NARROWED, x64_mode
+from ._x64 import NARROWED, WIDE, x64_mode, x64_on
 
-__all__ = ["check_dtype", "default_dtype", "native_dtype", "refuse_complex", "resolve_dtype"]
+__all__ = [
+    "check_dtype",
+    "default_dtype",
+    "native_dtype",
+    "promoted_dtype",
+    "refuse_complex",
+    "resolve_dtype",
+]
 
 _NAMES = (
     *("bool", "int2", "int4", "int8", "int16", "int32", "int64"),
@@ -65,3 +72,24 @@ def resolve_dtype(dtype) -> np.dtype | None:
     dtype = native_dtype(np.dtype(dtype))
     check_dtype(dtype)
     return dtype
+
+
+def promoted_dtype(*values) -> np.dtype:
+    """Return the dtype that arrays, dtypes and Python numbers promote to, 64-bit ones with x64 off too."""
+    if x64_mode():
+        return jnp.result_type(*values)
+    weak = [x for x in values if _is_weak(x)]
+    strong = [x for x in values if not _is_weak(x)]
+    if not strong:
+        return jnp.result_type(*weak)
+    with x64_on():
+        promoted = jnp.result_type(*strong)
+        if promoted in WIDE:
+            return jnp.result_type(promoted, *weak)
+    return jnp.result_type(promoted, *weak) if weak else promoted
+
+
+def _is_weak(x) -> bool:
+    if isinstance(x, int | float | complex):
+        return not isinstance(x, np.generic)  # numpy.float64 is a float, and has a dtype
+    return getattr(x, "weak_type", False)

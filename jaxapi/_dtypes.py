@@ -25,9 +25,9 @@ from jax.numpy import (
     uint64,
 )
 
+from ._dtype_rules import promoted_dtype
 from ._interop import as_array
 from ._typing import Array, ArrayLike, Device, DTypeLike
-from ._x64 import WIDE, x64_mode, x64_on
 
 __all__ = [
     "astype",
@@ -185,18 +185,10 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> np.dtype:
     >>> result_type(float64, jnp.ones(2, "float32"), 1.0)
     dtype('float64')
     """
-    if x64_mode():
-        return jnp.result_type(*arrays_and_dtypes)
-    weak = [x for x in arrays_and_dtypes if _is_weak(x)]
-    strong = [x for x in arrays_and_dtypes if not _is_weak(x)]
-    if not strong:
-        return jnp.result_type(*weak)
-    with x64_on():
-        promoted = jnp.result_type(*strong)
-        if promoted in WIDE:
-            return jnp.result_type(promoted, *weak)
-    return jnp.result_type(promoted, *weak) if weak else promoted
+    return promoted_dtype(*map(_array_or_dtype, arrays_and_dtypes))
 
 
-def _is_weak(x):
-    return isinstance(x, int | float | complex) or getattr(x, "weak_type", False)
+def _array_or_dtype(x):
+    """Convert what is neither an array nor a number nor a dtype: lists, other libraries' arrays."""
+    is_list = isinstance(x, list | tuple)
+    return as_array(x) if is_list or (hasattr(x, "__dlpack__") and not isinstance(x, Array)) else x

@@ -264,6 +264,22 @@ def test_keyword_arrays(x64):
     np.testing.assert_array_equal(xp.repeat(IDS, [1, 0, 2]), np.repeat(IDS, [1, 0, 2]))
 
 
+def test_too_many_arguments():
+    for name in ("ceil", "sort", "concat", "fft.fftshift"):
+        with pytest.raises(TypeError, match="positional argument"):
+            FUNCTIONS[name]((X, X), *range(9))
+
+
+def test_arrays_in_place_of_an_axis_or_a_shape():
+    """A concrete one is read; a traced one raises JAX's error."""
+    assert xp.sum(SQUARE, axis=jnp.asarray(0)).shape == (3,)
+    assert xp.reshape(SQUARE, (jnp.asarray(9),)).shape == (9,)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda x, axis: xp.sum(x, axis=axis))(jnp.ones(3), 0)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda x, n: xp.reshape(x, (n, 1)))(jnp.ones(3), 3)
+
+
 def test_where_of_a_condition_alone():
     (rows,) = xp.where([False, True])
     assert rows.tolist() == [1]

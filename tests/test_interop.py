@@ -206,3 +206,30 @@ def test_asarray_takes_every_way_to_name_a_dtype(x64):
         assert xp.asarray([1], dtype=dtype).dtype == np.int64
     for kind in (bool, int, float, complex):
         assert xp.asarray([1], dtype=kind).dtype == jnp.asarray([kind(1)]).dtype
+
+
+@pytest.mark.parametrize(
+    ("sequence", "dtype"),
+    [
+        ([np.float32(1), 1.0], "float32"),
+        ([np.int8(1), 2], "int8"),
+        ([[np.float16(1), 2], [3.0, 4]], "float16"),
+        ([np.arange(2.0, dtype="float32"), [1, 2.5]], "float32"),
+        ([np.float64(1 / 3), 1], "float64"),
+        ([np.int64(2**40), True], "int64"),
+        ([np.float32(1), 1j], "complex64"),
+    ],
+)
+def test_python_numbers_take_the_dtype_of_numpys(sequence, dtype, x64):
+    """As NumPy promotes an array of that dtype with a Python number (NEP 50)."""
+    out = xp.asarray(sequence)
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(out), np.asarray(sequence, dtype))
+
+
+def test_a_python_integer_among_numpys_must_fit():
+    with pytest.raises(OverflowError):
+        xp.asarray([np.int8(1), 300])
+    assert xp.asarray([np.int64(2**60 + 1), 1.0], dtype="int64").tolist() == [2**60 + 1, 1]
+    with pytest.raises(TypeError, match="dates"):
+        xp.asarray([np.datetime64("2020-01-01"), 1.0])

@@ -312,3 +312,18 @@ def test_a_new_start_does_not_compile_again():
     traced(0.5, 2.0)
     traced(0.7, 3.0)
     assert traced._cache_size() == 1
+
+
+@pytest.mark.parametrize("dtype", [None, "int64"])
+def test_device(dtype):
+    (device,) = jax.devices("cpu")[:1]
+    sharding = jax.sharding.SingleDeviceSharding(device)
+    for where in (device, sharding):
+        out = xp.logspace(0, 2, 3, dtype=dtype, device=where)
+        assert out.sharding == sharding
+        assert out.committed
+        assert out.tolist() == [1, 10, 100]
+    traced = jax.jit(lambda stop: xp.logspace(0, stop, 3, device=device))(2.0)
+    np.testing.assert_allclose(traced, [1, 10, 100])
+    with pytest.raises(TypeError, match="device"):
+        xp.logspace(0, 2, 3, device="gpu")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._devices import cpu_device, is_cpu, is_on
-from .._dtype_rules import check_dtype, refuse_complex
+from .._dtype_rules import check_dtype, promoted_dtype, refuse_complex
 from .._tracing import is_traced
 from .._typing import Array
 from .._x64 import x64_on
@@ -181,6 +181,9 @@ def _from_sequence(sequence, dtype, device, copy: bool | None) -> Array:
         raise BufferError("a sequence has no memory that could be shared: pass copy=None")
     if any(_is_foreign_array_type(kind) for kind in types):
         return place(_stack(sequence, dtype), None, device, None)
+    others = types - PYTHON_NUMBERS
+    if others < types and all(issubclass(kind, (np.ndarray, np.generic)) for kind in others):
+        return _from_mixed(sequence, dtype, device)
     try:
         host = np.asarray(sequence)
     except ValueError as error:
@@ -188,6 +191,24 @@ def _from_sequence(sequence, dtype, device, copy: bool | None) -> Array:
     if host.dtype.kind == "f" and all(issubclass(kind, (int, np.integer, np.bool)) for kind in types):
         raise OverflowError("no integer dtype holds all these integers: make them floats first")
     return _from_host(host, dtype, device, None)
+
+
+def _from_mixed(sequence, dtype, device) -> Array:
+    """Convert Python numbers among NumPy's numbers and arrays, whose dtypes decide (NEP 50)."""
+    leaves = list(_leaves(sequence))
+    for leaf in leaves:
+        if hasattr(leaf, "dtype"):
+            check_dtype(leaf.dtype)
+    promoted = promoted_dtype(*(getattr(leaf, "dtype", leaf) for leaf in leaves))
+    if dtype is not None:
+        refuse_complex(promoted, dtype)
+    try:
+        host = np.asarray(sequence, dtype=promoted if dtype is None else dtype)
+    except OverflowError as error:
+        raise OverflowError(f"{error}; make them floats first, or pass a dtype that holds them all") from None
+    except ValueError as error:
+        raise ValueError(f"nested sequences must be rectangular: {error}") from None
+    return copy_host(host, device=device)
 
 
 def _is_foreign_array_type(kind: type) -> bool:
@@ -202,7 +223,7 @@ def _is_foreign_array_type(kind: type) -> bool:
 def _stack(sequence, dtype: np.dtype | None) -> Array:
     """Stack nested sequences with arrays in them, Python numbers among them cast to the arrays' dtype."""
     if dtype is None:
-        dtype = jnp.result_type(*map(_number_or_array, _leaves(sequence)))
+        dtype = promoted_dtype(*map(_number_or_array, _leaves(sequence)))
     return jnp.stack([_cast_part(part, dtype) for part in sequence])
 
 

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._devices import check_device
 from .._dtype_rules import resolve_dtype
 from .._tracing import any_traced, is_traced
-from .._typing import Array, ArrayLike, DTypeLike
+from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (
@@ -35,6 +36,8 @@ def logspace(
     base: ArrayLike = 10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
+    *,
+    device: Device | None = None,
 ) -> Array:
     """``num`` numbers evenly spaced on a log scale: ``base`` to the `linspace` of ``start`` and ``stop``.
 
@@ -57,6 +60,8 @@ def logspace(
         with JAX's default width where none of them is 64 bits wide.
     axis : int
         Where the values go among the axes of the broadcast arguments.
+    device : Device or Sharding, optional
+        Where the result is put; where the arguments lie if omitted.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def logspace(
     >>> xp.logspace(33, 34, num=2, base=3, dtype="int64").tolist()
     [5559060566555523, 16677181699666569]
     """
+    check_device(device)
     num = checked_num(num)
     start, stop, base = array_or_number(start), array_or_number(stop), array_or_number(base)
     axis = checked_axis(axis, start, stop, base)
@@ -119,8 +125,10 @@ def logspace(
     if any_traced(start, stop, base):
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
-        return in_own_width(_logspace, start, stop, base, logs, num, bool(endpoint), inexact, dtype, axis)
-    device = _common_device(start, stop, base)
+        options = num, bool(endpoint), inexact, dtype, axis
+        powers = in_own_width(_logspace, start, stop, base, logs, *options)
+        return powers if device is None else jax.device_put(powers, device)
+    device = _common_device(start, stop, base) if device is None else device
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
         powers = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
