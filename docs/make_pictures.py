@@ -67,7 +67,8 @@ def radius():
     axis.plot(*QUERIES.T, "*", color=ORANGE, markersize=13)
     for query, count in zip(QUERIES, np.diff(near.indptr), strict=True):
         axis.add_patch(pyplot.Circle(query, 0.18, fill=False, color=ORANGE))
-        axis.annotate(f"{count} points", np.subtract(query, (0, 0.225)), ha="center", color=ORANGE)
+        label = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axis.annotate(f"{count} points", np.subtract(query, (0, 0.24)), ha="center", color=ORANGE, bbox=label)
     axis.set_title("query_radius(x, 0.18)", family="monospace", fontsize=11)
     return figure
 
