@@ -9,7 +9,7 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._fuse._explain import kernels_of
+from jaxapi._fuse._explain import explain_traced, kernels_of
 
 MODULE = """HloModule jit_f, is_scheduled=true, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 
@@ -72,21 +72,21 @@ X = np.ones((1024, 512), np.float32)
     ids=["map", "where", "map-reduce"],
 )
 def test_one_pass_over_memory(function, args, least):
-    told = fuse(function, kernel_name="kern").explain(*args)
-    assert told.name == "kern"
-    assert told.module == "jit_kern"
-    assert told.device == jax.devices()[0].device_kind
-    assert 1 <= told.kernels <= 2
-    assert told.kernels == len(told.instructions)
-    assert told.bytes_least == least
-    assert least <= told.bytes_accessed <= 1.1 * least
-    assert told.flops > 0
-    assert told.compile_seconds > 0
+    explanation = fuse(function, kernel_name="kern").explain(*args)
+    assert explanation.name == "kern"
+    assert explanation.module == "jit_kern"
+    assert explanation.device == jax.devices()[0].device_kind
+    assert 1 <= explanation.kernels <= 2
+    assert explanation.kernels == len(explanation.instructions)
+    assert explanation.bytes_least == least
+    assert least <= explanation.bytes_accessed <= 1.1 * least
+    assert explanation.flops > 0
+    assert explanation.compile_seconds > 0
 
 
 def test_unused_inputs_are_not_moved():
-    told = fuse(lambda x, unused: x + 1).explain(X, X)
-    assert told.bytes_least == 2 * X.nbytes
+    explanation = fuse(lambda x, unused: x + 1).explain(X, X)
+    assert explanation.bytes_least == 2 * X.nbytes
 
 
 def test_table():
@@ -98,10 +98,10 @@ def test_table():
 
 
 def test_loop_is_seen():
-    told = fuse(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: jnp.sin(c) @ c, x)).explain(
+    explanation = fuse(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: jnp.sin(c) @ c, x)).explain(
         np.ones((8, 8), "f4")
     )
-    assert any(k.in_loop for k in told.instructions)
+    assert any(k.in_loop for k in explanation.instructions)
 
 
 def test_counts_are_of_these_arguments_and_calls_do_not_matter():
@@ -136,3 +136,53 @@ def test_of_a_method_and_errors_are_translated():
 
 def test_partial_has_a_name():
     assert fuse(functools.partial(xp.sum, axis=0)).explain(X).name == "partial"
+
+
+class Future:
+    """Stands for what a JAX of the future returns: each attribute as given, calls return it or raise it."""
+
+    def __init__(self, **answers):
+        self._answers = answers
+
+    def __getattr__(self, name):
+        answer = self._answers[name]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def raises(*args, **kwargs):
+    raise NotImplementedError("not in this JAX")
+
+
+SILENT = {"as_text": raises, "cost_analysis": raises, "input_shardings": KeyError("gone")}
+OTHER = {
+    "as_text": lambda: "module @main { func.func ... }",
+    "cost_analysis": lambda: [{"bytes": 3}],
+    "input_shardings": (),
+    "output_shardings": (),
+}
+
+
+@pytest.mark.parametrize(
+    "answers", [SILENT, OTHER, {**OTHER, "as_text": lambda: None, "cost_analysis": dict}]
+)
+def test_another_jax_leaves_fields_unknown(answers):
+    compiled = Future(**answers)
+    traced = Future(lower=lambda: Future(compile=lambda: compiled), jaxpr=AttributeError("gone"))
+    explanation = explain_traced("kern", traced)
+    assert explanation.name == "kern"
+    assert explanation.module is explanation.kernels is None
+    assert explanation.bytes_accessed is explanation.bytes_least is None
+    assert explanation.instructions == ()
+    text = str(explanation)
+    assert "bytes moved " in text
+    assert text.count("unknown") >= 3
+
+
+def test_an_error_of_the_compiler_is_not_hidden():
+    def refuse():
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        explain_traced("kern", Future(lower=lambda: Future(compile=refuse)))

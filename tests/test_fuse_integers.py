@@ -2,6 +2,7 @@
 
 import enum
 import threading
+import types
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,14 @@ from test_fuse import X, same
 
 import jaxapi as xp
 from jaxapi import fuse
+from jaxapi._fuse._integers import integer_promotions
 
 INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64]
+
+
+def carried(x, n, cond, body):
+    """Loop with a Python int that is carried unchanged."""
+    return jax.lax.while_loop(cond, body, (x, n))[0]
 
 
 class TestPythonIntegers:
@@ -53,12 +60,32 @@ class TestPythonIntegers:
             lambda x, n: jax.lax.cond(x[0] > 0, lambda: x + n, lambda: x),
             lambda x, n: jax.lax.fori_loop(0, 2, lambda i, c: c * n, x),
             lambda x, n: jax.lax.while_loop(lambda c: c[0] > n, lambda c: c - 1, x),
+            lambda x, n: jax.lax.while_loop(lambda c: c[0] > 1, lambda c: c - n, x),
+            lambda x, n: carried(x, n, lambda c: c[0][0] > 5, lambda c: (c[0] + c[1], c[1])),
+            lambda x, n: carried(x, n, lambda c: c[0][0] > c[1], lambda c: (c[0] - x, c[1])),
+            lambda x, n: carried(x, n, lambda c: c[0][0] > x[1], lambda c: (c[0] - x * x[0] - c[1], c[1])),
+            lambda x, n: carried(x, n, lambda c: c[0][0] > x[0] + c[1], lambda c: (c[0] - 1, c[1])),
             lambda x, n: jax.lax.scan(lambda c, _: (c + n, None), x, length=2)[0],
             lambda x, n: jax.jit(lambda y, m: y - m)(x, n),
             lambda x, n: fuse(lambda y, m: y - m)(x, n),
             lambda x, n: x + xp.asarray(n, dtype=xp.int8),
         ],
-        ids=["where", "clip", "cond", "fori", "while", "scan", "jit", "fuse", "asarray"],
+        ids=[
+            "where",
+            "clip",
+            "cond",
+            "fori",
+            "while",
+            "body",
+            "carry in body",
+            "carry in cond",
+            "carry, constants",
+            "carry, constants in cond",
+            "scan",
+            "jit",
+            "fuse",
+            "asarray",
+        ],
     )
     def test_wherever_the_dtype_is_met(self, function):
         f = fuse(function)
@@ -90,6 +117,28 @@ class TestPythonIntegers:
         same(f(np.zeros(2, np.int8), {"n": 127}), np.full(2, 127, np.int8))
         with pytest.raises(OverflowError, match="out of bounds for int8"):
             f(np.zeros(2, np.int8), {"n": 128})
+
+    def test_an_int_that_is_carried_keeps_its_value(self):
+        @fuse
+        def power(x, n):
+            return jax.lax.while_loop(
+                lambda c: c[1] > 0, lambda c: (c[0] * x, c[1] - 1), (xp.ones_like(x), n)
+            )[0]
+
+        for n in (0, 3, 5):
+            same(power(X, n), X**n)
+        assert int(fuse(lambda x, n: carried(x, n, lambda c: c[0] > 5, lambda c: c))(1, 70_000)) == 1
+
+    def test_another_jax_leaves_ints_unchecked(self):
+        for traced in (None, types.SimpleNamespace(jaxpr=types.SimpleNamespace(jaxpr=None))):
+            assert integer_promotions(traced, 2) == [None, None]
+
+        class Unlike:
+            aval = jax.core.ShapedArray((), np.dtype("int32"), weak_type=True)
+
+        jaxpr = types.SimpleNamespace(invars=[Unlike()], outvars=[], eqns=[object()])
+        traced = types.SimpleNamespace(jaxpr=types.SimpleNamespace(jaxpr=jaxpr))
+        assert integer_promotions(traced, 1) == [None]
 
     def test_int_enum(self):
         class Color(enum.IntEnum):

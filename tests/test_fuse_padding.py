@@ -1,5 +1,7 @@
 """`fuse(pad=True)`: right for every length where rows are alone, refused elsewhere."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
+from jaxapi._fuse._arguments import prepare_call
+from jaxapi._fuse._padding import Padding
 
 LENGTHS = [1, 2, 5, 127, 128, 129, 200, 1000]
 
@@ -120,6 +124,13 @@ def test_errors_of_the_function_are_its_own():
         fuse(lambda x: x + xp.ones(7), pad=True)(rows(200))
     with pytest.raises(TypeError, match="Python scalar"):
         fuse(lambda x: x if x[0, 0] > 0 else -x, pad=True)(rows(200))
+
+
+def test_another_jax_is_refused():
+    call = prepare_call(lambda x: x, (rows(200),), {}, (), ())
+    for traced in (None, types.SimpleNamespace(jaxpr=types.SimpleNamespace(jaxpr=None))):
+        with pytest.raises(TypeError, match=r"'kern' cannot be padded: this version of JAX .*leave it out"):
+            Padding().plan("kern", call, [200], lambda leaves, traced=traced: traced)
 
 
 def test_composes():

@@ -3,12 +3,14 @@
 import math
 import re
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 
 __all__ = ["Explanation", "Kernel", "explain_traced", "kernels_of"]
+
+T = TypeVar("T")
 
 # What takes no kernel of its own: names for buffers, and the control flow whose parts are counted.
 _FREE = frozenset(
@@ -47,6 +49,9 @@ class Kernel(NamedTuple):
 class Explanation(NamedTuple):
     """What XLA made of a fused function for one call's arguments; ``print`` shows it as a table.
 
+    On several devices every figure is of one device. What the installed JAX does not tell, or tells in
+    another form, is None.
+
     Attributes
     ----------
     name : str
@@ -55,10 +60,12 @@ class Explanation(NamedTuple):
         The name of the compiled module, as a profile shows it.
     device : str
         The kind of device compiled for.
+    devices : int
+        How many of these the program runs on together.
     kernels : int
-        How many kernels are launched: fusions, custom calls, sorts, matrix products, copies and the like of
-        the entry computation and of the loops and branches it calls, each counted once. On the CPU, where
-        nothing is launched, the count of the same instructions.
+        How many kernels are launched: fusions, custom calls, sorts, matrix products, copies, exchanges
+        between devices and the like of the entry computation and of the loops and branches it calls, each
+        counted once. On the CPU, where nothing is launched, the count of the same instructions.
     instructions : tuple of Kernel
         These instructions: ``kind``, ``name``, and ``in_loop`` where it runs once an iteration.
     bytes_accessed : int
@@ -72,24 +79,23 @@ class Explanation(NamedTuple):
     """
 
     name: str
-    module: str
-    device: str
-    kernels: int
+    module: str | None
+    device: str | None
+    devices: int | None
+    kernels: int | None
     instructions: tuple[Kernel, ...]
-    bytes_accessed: int
-    bytes_least: int
-    flops: int
+    bytes_accessed: int | None
+    bytes_least: int | None
+    flops: int | None
     compile_seconds: float
 
     def __str__(self) -> str:
         unit = "fusions and other instructions" if self.device == "cpu" else "kernels"
-        ratio = (
-            f" ({self.bytes_accessed / self.bytes_least:.2f} of the least possible)"
-            if self.bytes_least
-            else ""
-        )
+        ratio = ""
+        if self.bytes_least and self.bytes_accessed is not None:
+            ratio = f" ({self.bytes_accessed / self.bytes_least:.2f} of the least possible)"
         rows = [
-            (unit, f"{self.kernels}"),
+            (unit, "unknown" if self.kernels is None else f"{self.kernels}"),
             *(("", f"{k.kind} {k.name}{' (in a loop)' if k.in_loop else ''}") for k in self.instructions),
             ("bytes moved", f"{_with_unit(self.bytes_accessed, 'B')}{ratio}"),
             ("inputs + outputs", _with_unit(self.bytes_least, "B")),
@@ -97,11 +103,14 @@ class Explanation(NamedTuple):
             ("compile time", f"{1e3 * self.compile_seconds:.1f} ms"),
         ]
         width = max(len(label) for label, _ in rows)
-        lines = [f"{self.name} on {self.device}", *(f"  {label:<{width}}  {value}" for label, value in rows)]
+        place = f"each of {self.devices} x {self.device}" if (self.devices or 1) > 1 else self.device
+        lines = [f"{self.name} on {place}", *(f"  {label:<{width}}  {value}" for label, value in rows)]
         return "\n".join(lines)
 
 
-def _with_unit(number: float, unit: str = "") -> str:
+def _with_unit(number: float | None, unit: str = "") -> str:
+    if number is None:
+        return "unknown"
     power = min(max(0, (len(str(int(number))) - 1) // 3), len(_UNITS) - 1)
     return f"{number / 1000**power:.3g} {_UNITS[power]}{unit}".rstrip()
 
@@ -112,37 +121,55 @@ def explain_traced(name: str, traced: Any) -> Explanation:
     start = time.perf_counter()
     compiled = lowered.compile()
     seconds = time.perf_counter() - start
-    text = compiled.as_text()
-    instructions = tuple(kernels_of(text))
-    cost = compiled.cost_analysis() or {}
+    instructions = _read(lambda: tuple(kernels_of(compiled.as_text())))
+    devices = _read(lambda: _devices_of(compiled))
     return Explanation(
         name=name,
-        module=_MODULE.match(text)[1],
-        device=_device_of(compiled),
-        kernels=len(instructions),
-        instructions=instructions,
-        bytes_accessed=int(cost.get("bytes accessed", 0)),
-        bytes_least=_least_bytes(traced.jaxpr.jaxpr),
-        flops=int(cost.get("flops", 0)),
+        module=_read(lambda: _MODULE.match(compiled.as_text())[1]),
+        device=_read(lambda: min(device.device_kind for device in devices)),
+        devices=_read(lambda: len(devices)),
+        kernels=_read(lambda: len(instructions)),
+        instructions=instructions or (),
+        bytes_accessed=_read(lambda: int(compiled.cost_analysis()["bytes accessed"])),
+        bytes_least=_read(lambda: _least_bytes(traced.jaxpr.jaxpr, compiled)),
+        flops=_read(lambda: int(compiled.cost_analysis().get("flops", 0))),
         compile_seconds=seconds,
     )
 
 
-def _device_of(compiled) -> str:
+def _read(what: Callable[[], T]) -> T | None:
+    """Return what JAX tells, or None: texts and fields of its internals may change with any version."""
+    try:
+        return what()
+    except Exception:
+        return None
+
+
+def _devices_of(compiled):
     shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
-    devices = shardings[0].device_set if shardings else jax.devices()
-    return min(device.device_kind for device in devices)
+    return shardings[0].device_set if shardings else jax.devices()[:1]
 
 
-def _least_bytes(jaxpr) -> int:
+def _least_bytes(jaxpr, compiled) -> int:
+    """Bytes of the inputs in use and of the outputs, of each the part that one device holds."""
     used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
-    ends = [v.aval for v in jaxpr.invars if id(v) in used] + [v.aval for v in jaxpr.outvars]
-    return sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in ends)
+    ends = [*jaxpr.invars, *jaxpr.outvars]
+    is_used = [id(v) in used for v in jaxpr.invars] + [True] * len(jaxpr.outvars)
+    shardings = jax.tree.leaves(
+        (compiled.input_shardings, compiled.output_shardings), is_leaf=lambda sharding: sharding is None
+    )
+    return sum(
+        math.prod(sharding.shard_shape(v.aval.shape)) * v.aval.dtype.itemsize
+        for v, needed, sharding in zip(ends, is_used, shardings, strict=True)
+        if needed and sharding is not None
+    )
 
 
 def kernels_of(module: str) -> Iterator[Kernel]:
     """Kernels in the text of an optimised HLO module, entry computation first."""
     computations, entry = _split_computations(module)
+    if entry not in computations:
+        raise ValueError("this is no text of an HLO module")
     waiting, seen = [(entry, False)], set()
     while waiting:
         name, in_loop = waiting.pop(0)

@@ -161,7 +161,7 @@ class Fusion(Generic[P, R]):
             return call.leaves
         promotions = self._integer_promotions(call)
         return [
-            fit_integer(leaf, promotion) if type(leaf) is int else leaf
+            fit_integer(leaf, promotion) if type(leaf) is int and promotion else leaf
             for leaf, promotion in zip(call.leaves, promotions, strict=True)
         ]
 
@@ -171,7 +171,7 @@ class Fusion(Generic[P, R]):
         promotions = self._promotions.get(signature)
         if promotions is None:
             args, kwargs = call.arguments([0 if type(x) is int else x for x in call.leaves])
-            promotions = integer_promotions(self._jit.trace(*args, **kwargs))
+            promotions = integer_promotions(self._jit.trace(*args, **kwargs), len(call.leaves))
             self._promotions[signature] = promotions
         return promotions
 
@@ -182,7 +182,7 @@ class Fusion(Generic[P, R]):
         if not x64_mode() and any(map(has_64_bits, leaves)):
             raise _NeedsX64
         if any(map(is_weak_integer, leaves)):
-            self._narrow_fitting(integer_promotions(self._inner_jit.trace(*args, **kwargs)))
+            self._narrow_fitting(integer_promotions(self._inner_jit.trace(*args, **kwargs), len(leaves)))
             return self._inner_jit(*args, **kwargs)
         return self._run_checked(*args, **kwargs)
 

@@ -29,10 +29,16 @@ def is_weak_integer(value: Any) -> bool:
     return aval is not None and aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
 
 
-def integer_promotions(traced: Any) -> list[Promotion | None]:
-    """For each leaf of a traced call, its promotion if it is a Python int, else None."""
-    jaxpr = traced.jaxpr.jaxpr
-    return [_promotion(jaxpr, variable) if is_weak_integer(variable) else None for variable in jaxpr.invars]
+def integer_promotions(traced: Any, count: int) -> list[Promotion | None]:
+    """For each of the ``count`` inputs of a traced call, its promotion if it is a Python int, else None.
+
+    A JAX that writes its programs in another form leaves None everywhere: then nothing is checked.
+    """
+    try:
+        jaxpr = traced.jaxpr.jaxpr
+        return [_promotion(jaxpr, v) if is_weak_integer(v) else None for v in jaxpr.invars]
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return [None] * count
 
 
 def _promotion(jaxpr, variable) -> Promotion:
@@ -53,7 +59,7 @@ def _collect(jaxpr, variable, default, dtypes) -> None:
         for position, operand in enumerate(equation.invars):
             if operand is not variable:
                 continue
-            if equation.primitive.name == "convert_element_type":
+            if "new_dtype" in equation.params:  # a conversion
                 dtypes.add(np.dtype(equation.params["new_dtype"]))
                 continue
             inner = list(_inner_variables(equation, position))
@@ -66,7 +72,7 @@ def _collect(jaxpr, variable, default, dtypes) -> None:
 def _inner_variables(equation, position):
     """Where operand ``position`` enters the jaxprs of a call, a branch or a loop."""
     count = len(equation.invars)
-    if equation.primitive.name == "while":
+    if "cond_nconsts" in equation.params:  # a while loop
         cond_consts, body_consts = equation.params["cond_nconsts"], equation.params["body_nconsts"]
         cond, body = equation.params["cond_jaxpr"].jaxpr, equation.params["body_jaxpr"].jaxpr
         if position < cond_consts:

@@ -139,7 +139,12 @@ def _prove(name, leaves, padded, trace) -> list[bool]:
     except Exception as error:
         trace(leaves)  # the user's own mistake speaks for itself
         raise _Refusal(name, "its course depends on the number of rows") from error
-    return rows_of_results(name, traced.jaxpr.jaxpr, list(padded), length)
+    try:
+        return rows_of_results(name, traced.jaxpr.jaxpr, list(padded), length)
+    except _Refusal:
+        raise
+    except Exception as error:  # another JAX, which writes its programs in another form
+        raise _Refusal(name, "this version of JAX does not show how it treats rows") from error
 
 
 def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) -> list[bool]:
