@@ -5,7 +5,9 @@ import copy
 import functools
 import inspect
 import pickle
+import sys
 import threading
+import types
 
 import jax
 import jax.numpy as jnp
@@ -112,6 +114,52 @@ class TestArguments:
         same(fuse(lambda x, y: x + y)(torch.arange(6.0).reshape(2, 3), X), 2 * X)
         wide = torch.arange(6.0, dtype=torch.float64) / 3
         same(fuse(lambda x: x * 0.1)(wide), wide.numpy() * 0.1)
+
+    def test_tensors_that_look_like_torchs(self, monkeypatch):
+        class Tensor:
+            requires_grad = False
+            layout = "torch.strided"
+
+            def __init__(self, data):
+                self._data = data
+
+            def __dlpack__(self, **options):
+                return self._data.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self._data.__dlpack_device__()
+
+        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+        f = fuse(lambda x, y: x + y["z"])
+        tensor, wide = Tensor(X), Tensor(X.astype(np.float64) / 3)
+        same(f(tensor, {"z": X}), 2 * X)
+        same(f(X, {"z": tensor}), 2 * X)
+        same(f(wide, {"z": 0.1}), X.astype(np.float64) / 3 + 0.1)
+        tensor.requires_grad = True
+        for args in ((tensor, {"z": X}), (X, {"z": tensor})):
+            with pytest.raises(ValueError, match=r"requires grad .*pass x\.detach\(\)"):
+                f(*args)
+        tensor.requires_grad, tensor.layout = False, "torch.sparse_coo"
+        with pytest.raises(ValueError, match=r"pass x\.to_dense\(\)"):
+            f(tensor, {"z": X})
+
+    def test_arrays_that_look_like_cupys(self):
+        class Ndarray:  # with dtype and shape, and no way to NumPy but DLPack
+            def __init__(self, data):
+                self._data, self.dtype, self.shape, self.ndim = data, data.dtype, data.shape, data.ndim
+
+            def __array__(self, dtype=None, copy=None):
+                raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+            def __dlpack__(self, **options):
+                return self._data.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self._data.__dlpack_device__()
+
+        f = fuse(lambda x, y: x + y)
+        same(f(Ndarray(X), X), 2 * X)
+        same(f(X, y=Ndarray(X.astype(np.int64) + 2**40)), X + (X.astype(np.int64) + 2**40).astype(np.float32))
 
     def test_cupy(self, gpu):
         cupy = pytest.importorskip("cupy")

@@ -139,8 +139,12 @@ def _convert_leaf(leaf, copy=False):
         return np.uint64(leaf)
     if isinstance(leaf, np.generic) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
         return leaf
-    if isinstance(leaf, (int, float, complex)):  # subclasses such as IntEnum
-        return next(kind(leaf) for kind in (int, float, complex) if isinstance(leaf, kind))
+    if isinstance(leaf, int):  # a subclass such as IntEnum
+        return int(leaf)
+    if isinstance(leaf, float):
+        return float(leaf)
+    if isinstance(leaf, complex):
+        return complex(leaf)
     if isinstance(leaf, _STATIC):
         return Static(leaf)
     if isinstance(leaf, (memoryview, array.array)) or any(hasattr(leaf, name) for name in _ARRAY_PROTOCOLS):

@@ -4,13 +4,11 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 
 __all__ = ["Explanation", "Kernel", "explain_traced", "kernels_of"]
-
-T = TypeVar("T")
 
 # What takes no kernel of its own: names for buffers, and the control flow whose parts are counted.
 _FREE = frozenset(
@@ -125,7 +123,7 @@ def explain_traced(name: str, traced: Any) -> Explanation:
     devices = _read(lambda: _devices_of(compiled))
     return Explanation(
         name=name,
-        module=_read(lambda: _MODULE.match(compiled.as_text())[1]),
+        module=_read(lambda: _MODULE.findall(compiled.as_text())[0]),
         device=_read(lambda: min(device.device_kind for device in devices)),
         devices=_read(lambda: len(devices)),
         kernels=_read(lambda: len(instructions)),
@@ -137,7 +135,7 @@ def explain_traced(name: str, traced: Any) -> Explanation:
     )
 
 
-def _read(what: Callable[[], T]) -> T | None:
+def _read(what: Callable[[], Any]) -> Any:
     """Return what JAX tells, or None: texts and fields of its internals may change with any version."""
     try:
         return what()
@@ -187,7 +185,8 @@ def kernels_of(module: str) -> Iterator[Kernel]:
 
 def _split_computations(module: str):
     """Each computation's (name, opcode, line) instructions by its name, and the entry's name."""
-    computations, entry, current = {}, "", None
+    computations: dict[str, list] = {}
+    entry, current = "", None
     for line in module.splitlines():
         header = _HEADER.match(line)
         if header:

@@ -26,6 +26,8 @@ def fuse(
 ) -> Fusion[P, R]: ...
 @overload
 def fuse(
+    func: str | None = None,
+    /,
     kernel_name: str | None = None,
     *,
     pad: bool = False,

@@ -3,7 +3,7 @@
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import jax
@@ -25,8 +25,8 @@ R = TypeVar("R")
 Instance = TypeVar("Instance")
 Arguments = ParamSpec("Arguments")
 
-_NUMBERS = frozenset([bool, float, complex, type(None)])
-_NUMBERS_AND_ARRAYS = set(_NUMBERS)  # and the concrete classes of jax.Array that were seen
+_NUMBERS: Set[Any] = frozenset([bool, float, complex, type(None)])
+_NUMBERS_AND_ARRAYS: set[Any] = set(_NUMBERS)  # and the concrete classes of jax.Array that were seen
 _HAS_DTYPE = {np.ndarray}  # and those classes, and NumPy's scalar types that were seen
 
 
@@ -55,6 +55,8 @@ class Fusion(Generic[P, R]):
         The name of the compiled module, which a profile shows as ``jit_<name>``.
     """
 
+    __qualname__: str  # of the function
+
     def __init__(
         self,
         func: Callable[P, R],
@@ -68,20 +70,19 @@ class Fusion(Generic[P, R]):
     ):
         functools.update_wrapper(self, func)
         self.func = func
-        self.name = name or getattr(func, "__name__", type(func).__name__)
+        self.name = name or str(getattr(func, "__name__", type(func).__name__))
         self._static = argument_names(func, "static", static_argnums, static_argnames)
         self._donated = argument_names(func, "donate", donate_argnums, donate_argnames)
         _check_options(pad, self._static, self._donated)
         self._padding = Padding() if pad else None
         self._is_plain = not (pad or any(self._static) or any(self._donated))
-        self._jit = self._new_jit(self._run)
-        self._inner_jit = jax.jit(_named(self.name, self._run_checked))
+        self._jit: Any = self._new_jit(self._run)
+        self._inner_jit: Any = jax.jit(_named(self.name, self._run_checked))
         self._promotions: dict = {}  # signature of a call -> how its Python ints are promoted
         self._fitting = (-(2**31), 2**31 - 1)  # Python ints between these fit every program so far
         self._lock = threading.Lock()
-        self._seen = (
-            _NUMBERS_AND_ARRAYS  # types to pass on unseen; numbers only once 64-bit came with x64 off
-        )
+        # Types to pass on unseen; numbers only once 64-bit arrays came with x64 off.
+        self._seen: Set[Any] = _NUMBERS_AND_ARRAYS
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, compiling it first for new shapes, dtypes or static arguments."""
@@ -90,6 +91,7 @@ class Fusion(Generic[P, R]):
         try:
             seen, wide = self._seen, False
             low, high = fitting = self._fitting
+            value: Any
             for value in (*args, *kwargs.values()) if kwargs else args:
                 kind = type(value)
                 if kind in seen or (kind is int and low <= value <= high):
@@ -120,7 +122,7 @@ class Fusion(Generic[P, R]):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""
         call = self._prepare(args, kwargs)
         if self._padding:
-            return self._call_padded(call)
+            return self._call_padded(call, self._padding)
         return self._call_prepared(call)
 
     def _prepare(self, args, kwargs) -> Call:
@@ -131,14 +133,14 @@ class Fusion(Generic[P, R]):
             args, kwargs = call.arguments(self._fit(call))
             return self._jit(*args, **kwargs)
 
-    def _call_padded(self, call):
+    def _call_padded(self, call, padding: Padding):
         """Call with the rows of the arrays padded to the next power of two, where that pays."""
-        lengths = self._padding.lengths(call)
+        lengths = padding.lengths(call)
         if not lengths:
             return self._call_prepared(call)
         with jax.enable_x64(call.x64):
             trace = functools.partial(self._trace, call)
-            rows, padded, result_rows = self._padding.plan(self.name, call, lengths, trace)
+            rows, padded, result_rows = padding.plan(self.name, call, lengths, trace)
             leaves = padded_leaves(call.leaves, padded, rows)
             return cut(self._call_prepared(call.replace(leaves)), result_rows, rows)
 
@@ -280,8 +282,8 @@ class Fusion(Generic[P, R]):
                 donate_argnums=donated or None,
                 donate_argnames=sorted(self._donated.names) or None,
             )
-            kwargs = {name: arg for name, arg in all_kwargs.items() if name not in static}
-            return lowering.lower(*(all_args[i] for i in taken), **kwargs)
+            taken_kwargs = {name: arg for name, arg in all_kwargs.items() if name not in static}
+            return lowering.lower(*(all_args[i] for i in taken), **taken_kwargs)
 
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
@@ -307,7 +309,7 @@ class Fusion(Generic[P, R]):
             found = getattr(found, part, None)
         if found is self:
             return self.__qualname__
-        options = {
+        options: dict[str, Any] = {
             "pad": self._padding is not None,
             "static_argnums": tuple(self._static.positions),
             "static_argnames": tuple(self._static.names),

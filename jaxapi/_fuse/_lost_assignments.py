@@ -29,7 +29,7 @@ def lost_assignments(func: Any) -> list[LostAssignment]:
     """
     code = getattr(func, "__code__", None)
     definition = _definition(code)
-    if definition is None or not _READ_EVERY_NAME.isdisjoint(code.co_names):
+    if code is None or definition is None or not _READ_EVERY_NAME.isdisjoint(code.co_names):
         return []
     parameters = set(inspect.getargs(code).args)
     first_line = code.co_firstlineno - 2  # of the source, which starts with a line of ours
