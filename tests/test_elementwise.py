@@ -174,3 +174,42 @@ class TestClip:
         with pytest.raises(OverflowError):
             xp.clip(xp.asarray([1], dtype=xp.int8), 0, 300)
         assert jax.grad(lambda x: xp.clip(x, 0.0, 1.0))(0.5) == 1
+
+
+@pytest.mark.parametrize("name", ["sinh", "cosh"])
+@pytest.mark.parametrize(("dtype", "largest"), [("float32", 89.4), ("float64", 710.47)])
+def test_hyperbolic_functions_up_to_the_overflow(name, dtype, largest, x64):
+    rng = np.random.default_rng(0)
+    parts = rng.uniform(-largest, largest, 500), rng.uniform(-25, 25, 200), rng.uniform(-1.5, 1.5, 100)
+    x = np.concatenate([*parts, [-544.26 * (dtype == "float64"), largest, -largest, 0.0, -0.0]]).astype(dtype)
+    exact = getattr(np, name)(x.astype(np.longdouble))
+    for function in (getattr(xp, name), jax.jit(getattr(xp, name))):
+        out = np.asarray(function(xp.asarray(x)))
+        assert out.dtype == dtype
+        assert np.isfinite(out).all()
+        assert (np.abs(out - exact) <= 3 * np.spacing(np.abs(exact).astype(dtype))).all()
+        np.testing.assert_array_equal(np.signbit(out), np.signbit(exact))
+    beyond = getattr(xp, name)(xp.asarray([largest + 1, -np.inf, np.nan], dtype=jnp.dtype(dtype)))
+    np.testing.assert_array_equal(np.asarray(beyond), getattr(np, name)([np.inf, -np.inf, np.nan]))
+
+
+def test_complex_sinh_near_the_overflow(x64):
+    """The parts are hyperbolic functions times a sine or cosine, which may keep them finite."""
+    z = np.array([544.26 + 0.5j, -700 + 2j, 710.4 + 1.5j, 710.6 + 0.7j])
+    with np.errstate(over="ignore"):
+        exact = np.sinh(z.astype(np.clongdouble))
+    out = np.asarray(xp.sinh(xp.asarray(z)))
+    for part, true in ((out.real, exact.real), (out.imag, exact.imag)):
+        assert (np.abs(part - true) <= 6 * np.spacing(np.abs(true).astype("float64"))).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_sign_of_large_and_infinite_complex(dtype, x64):
+    largest = float(np.finfo(dtype).max)
+    parts = [0.0, -0.0, 3.0, -2.0, largest, -largest, np.inf, -np.inf]
+    z = np.array([complex(a, b) for a in parts for b in parts]).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.sign(np.where(np.isfinite(z), z / 4, z))  # NumPy's modulus overflows
+    out = np.asarray(xp.sign(xp.asarray(z)))
+    tiny = np.finfo(dtype).tiny  # XLA gives 0 for subnormal numbers
+    np.testing.assert_allclose(out, expected, rtol=4 * np.finfo(dtype).eps, atol=tiny)

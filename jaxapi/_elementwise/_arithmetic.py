@@ -9,6 +9,7 @@ from .._array_arguments import takes_array, takes_operands
 from .._interop import as_operand, as_operands, scalar_like
 from .._promotion import promoted
 from .._typing import Array, ArrayLike
+from . import _complex
 
 __all__ = [
     "abs",
@@ -277,7 +278,7 @@ def sign(x: ArrayLike, /) -> Array:
     """Sign of each element: -1, 0 or 1; for complex elements ``x / abs(x)``.
 
     Unlike `jax.numpy.sign`, every zero gives +0, and a complex element with a NaN part gives
-    ``nan + nan j`` [1]_.
+    ``nan + nan j`` [1]_, one with an infinite part the sign of that part, as in NumPy.
 
     Parameters
     ----------
@@ -301,13 +302,4 @@ def sign(x: ArrayLike, /) -> Array:
     >>> print(sign(-0.0), sign(-7.0), sign(3 + 4j))
     0.0 -1.0 (0.6+0.8j)
     """
-    return _sign(as_operand(x))
-
-
-@functools.partial(jax.jit, inline=True)
-def _sign(x):
-    value = jnp.sign(x)
-    value = jnp.where(jnp.asarray(x) == 0, jnp.zeros_like(value), value)
-    if jnp.iscomplexobj(value):
-        value = jnp.where(jnp.isnan(x), complex(jnp.nan, jnp.nan), value)
-    return value
+    return _complex.sign(as_operand(x))

@@ -18,13 +18,15 @@ from jax import lax
 from jax.numpy import e, inf, isfinite, isinf, isnan, nan, pi
 
 from .._typing import Array
+from . import _hyperbolic
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log1p"]
-__all__ += ["log2", "log10", "sin", "sinh", "sqrt", "tan", "tanh"]
+__all__ += ["log2", "log10", "sign", "sin", "sinh", "sqrt", "tan", "tanh"]
 
 
-def _repairs(function):
-    """Compile the decorated complex function together with ``function``, which it repairs."""
+def _repairs(function, real=None):
+    """Compile the decorated complex function and a ``real`` one, ``function`` itself if it is not given."""
+    real = function if real is None else real
 
     def decorate(rules):
         rules = jax.custom_jvp(rules)
@@ -33,7 +35,7 @@ def _repairs(function):
         @functools.partial(jax.jit, inline=True)
         @functools.wraps(rules)
         def repaired(x: Array) -> Array:
-            return rules(x) if jnp.iscomplexobj(x) else function(x)
+            return rules(x) if jnp.iscomplexobj(x) else real(x)
 
         return repaired
 
@@ -142,26 +144,26 @@ def sqrt(z: Array) -> Array:
     )
 
 
-@_repairs(jnp.sinh)
+@_repairs(jnp.sinh, _hyperbolic.sinh)
 def sinh(z: Array) -> Array:
     """Hyperbolic sine by its real functions: odd in both parts, exact near zero."""
     a, b = _parts(z)
     return _patched(
-        _scaled(jnp.sinh, a, jnp.cos(b)),
-        _scaled(jnp.cosh, a, jnp.sin(b)),
+        _scaled(_hyperbolic.sinh, a, jnp.cos(b)),
+        _scaled(_hyperbolic.cosh, a, jnp.sin(b)),
         (b == 0, None, b),
         ((a == 0) & ~isfinite(b), a, nan),
         (isinf(a) & ~isfinite(b), a, nan),
     )
 
 
-@_repairs(jnp.cosh)
+@_repairs(jnp.cosh, _hyperbolic.cosh)
 def cosh(z: Array) -> Array:
     """Hyperbolic cosine by its real functions: even, and exact near zero."""
     a, b = _parts(z)
     return _patched(
-        _scaled(jnp.cosh, a, jnp.cos(b)),
-        _scaled(jnp.sinh, a, jnp.sin(b)),
+        _scaled(_hyperbolic.cosh, a, jnp.cos(b)),
+        _scaled(_hyperbolic.sinh, a, jnp.sin(b)),
         (b == 0, None, _signed(1, a) * b),
         ((a == 0) & ~isfinite(b), nan, 0),
         (isinf(a) & ~isfinite(b), inf, nan),
@@ -243,6 +245,27 @@ def atanh(z: Array) -> Array:
         (isnan(a) | isnan(b), nan, nan),
         # Beside a pole (1 - |a|)**2 + b**2 would underflow.
         ((jnp.abs(a) == 1) & (jnp.abs(b) < 1e-10), jnp.copysign(jnp.log(2 / jnp.abs(b)) / 2, a), None),
+    )
+
+
+def _real_sign(x: Array) -> Array:
+    value = jnp.sign(x)
+    return jnp.where(jnp.asarray(x) == 0, jnp.zeros_like(value), value)
+
+
+@_repairs(jnp.sign, _real_sign)
+def sign(z: Array) -> Array:
+    """Sign, ``z / abs(z)``; one infinite part decides alone, the modulus of large ones does not overflow."""
+    a, b = _parts(z)
+    large = jnp.maximum(jnp.abs(a), jnp.abs(b)) > _constant(float(jnp.finfo(a.dtype).max) / 4, a)
+    scale = jnp.where(large, 0.25, 1).astype(a.dtype)
+    return _patched(
+        *_parts(jnp.sign(lax.complex(a * scale, b * scale))),
+        (isnan(a) | isnan(b), nan, nan),
+        ((a == 0) & (b == 0), 0, 0),
+        (isinf(a) & isinf(b), nan, nan),
+        (isinf(a), _signed(1, a), 0),
+        (isinf(b), 0, _signed(1, b)),
     )
 
 

@@ -238,9 +238,9 @@ def cos(x: ArrayLike, /) -> Array:
 def cosh(x: ArrayLike, /) -> Array:
     """Hyperbolic cosine.
 
-    Unlike `jax.numpy.cosh`, complex infinities and NaN follow the standard: ``inf + nan j`` gives ``inf + nan
-    j``, ``0 + nan j`` gives ``nan + 0j``; ``cosh(-x)`` equals ``cosh(x)`` also in the signs of zeros
-    [1]_.
+    Unlike `jax.numpy.cosh`, real values are right to 3 ulp up to the overflow (JAX: 500), complex
+    infinities and NaN follow the standard: ``inf + nan j`` gives ``inf + nan j``, ``0 + nan j`` gives
+    ``nan + 0j``; ``cosh(-x)`` equals ``cosh(x)`` also in the signs of zeros [1]_.
 
     Parameters
     ----------
@@ -303,8 +303,9 @@ def sin(x: ArrayLike, /) -> Array:
 def sinh(x: ArrayLike, /) -> Array:
     """Hyperbolic sine.
 
-    Unlike `jax.numpy.sinh`, complex values near zero keep all their digits, infinities and NaN follow the
-    standard, and ``sinh(-x)`` equals ``-sinh(x)`` also in the signs of zeros [1]_.
+    Unlike `jax.numpy.sinh`, real values are right to 3 ulp up to the overflow (JAX: 500), complex values
+    near zero keep all their digits, infinities and NaN follow the standard, and ``sinh(-x)`` equals
+    ``-sinh(x)`` also in the signs of zeros [1]_.
 
     Parameters
     ----------
