@@ -379,6 +379,8 @@ class TestClassAttributes:
         simulation.rate = 3.0
         same(simulation.of_class(X), X * 3)
         same(simulation.of_type(X), X * np.float32(0.1))
+        simulation.table = X[0]
+        same(simulation.of_table(X), X * X[0])
 
     def test_in_a_base_class(self):
         class Derived(Simulation, abc.ABC):
