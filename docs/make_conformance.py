@@ -98,8 +98,8 @@ These are XLA's, and a repair would cost every call:
   (NumPy: NaN), and a complex 0 gives `inf + nan j` (NumPy: `nan + nan j`). The standard leaves both open.
 - **The sign of `inf + nan j`** is `nan + nan j`, as the standard says; NumPy has 1.
 - **The last digits of real functions.** On a CPU they are within 7 ulp for `tanh`, 4 for `acosh`, 3 for
-  `atan`, `sinh`, `cosh`, `asinh`, `atanh` and `log10`, 2.5 for the others (float32 and float64, against extended
-  precision; NumPy is within 3). GPUs differ from CPUs in the last digit.
+  `atan`, `sinh`, `cosh`, `asinh`, `atanh` and `log10`, 2.5 for the others (float32 and float64, against
+  extended precision; NumPy is within 3). GPUs differ from CPUs in the last digit.
 """
 
 

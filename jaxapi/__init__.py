@@ -4,6 +4,8 @@ Arrays are plain `jax.Array`. Names whose `jax.numpy` function is right are `jax
 rest are repaired here. Assembled from the chapters of the standard; each chapter lists its names.
 """
 
+from typing import TYPE_CHECKING
+
 from . import (
     _constants,
     _creation,
@@ -30,6 +32,7 @@ from ._fuse import fuse
 from ._indexing import *
 from ._info import *
 from ._manipulation import *
+from ._missing import missing
 from ._searching import *
 from ._set import *
 from ._sorting import *
@@ -53,3 +56,10 @@ _x64.allow_explicit_dtypes()
 def __dir__() -> list[str]:
     """Only the public names."""
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
+        raise missing(__name__, name)

@@ -1,6 +1,7 @@
 """The standard's extension `fft`: every function but `ihfft` is `jax.numpy.fft`'s."""
 
 import functools
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ from jax.numpy.fft import fftfreq, rfftfreq
 
 from ._array_arguments import takes_array
 from ._interop import as_array
+from ._missing import missing
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -84,3 +86,10 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _ihfft(x, n, axis, norm):
     return jnp.fft.ihfft(x, n=n, axis=axis, norm=norm)
+
+
+if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
+        raise missing(__name__, name)

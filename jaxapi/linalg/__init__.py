@@ -1,8 +1,11 @@
 """The standard's extension `linalg`."""
 
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from .._array_arguments import takes_array
+from .._missing import missing
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
@@ -39,3 +42,10 @@ __all__ = [
 diagonal = takes_array(jnp.linalg.diagonal)
 trace = takes_array(jnp.linalg.trace)
 vector_norm = takes_array(jnp.linalg.vector_norm)
+
+
+if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
+        raise missing(__name__, name)

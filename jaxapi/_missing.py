@@ -1,0 +1,142 @@
+"""What to write for a name of NumPy, CuPy or JAX that the namespace does not have."""
+
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["missing"]
+
+# Names of NumPy and CuPy, and those that have the same meaning here.
+_RENAMED = {
+    "jaxapi": {
+        "absolute": "abs",
+        "alltrue": "all",
+        "amax": "max",
+        "amin": "min",
+        "arccos": "acos",
+        "arccosh": "acosh",
+        "arcsin": "asin",
+        "arcsinh": "asinh",
+        "arctan": "atan",
+        "arctan2": "atan2",
+        "arctanh": "atanh",
+        "around": "round",
+        "array": "asarray",
+        "asanyarray": "asarray",
+        "ascontiguousarray": "asarray",
+        "asfarray": "asarray",
+        "bitwise_not": "bitwise_invert",
+        "bool_": "bool",
+        "byte": "int8",
+        "cdouble": "complex128",
+        "concatenate": "concat",
+        "conjugate": "conj",
+        "cross": "linalg.cross",
+        "csingle": "complex64",
+        "cumprod": "cumulative_prod",
+        "cumsum": "cumulative_sum",
+        "diagonal": "linalg.diagonal",
+        "double": "float64",
+        "fabs": "abs",
+        "fix": "trunc",
+        "in1d": "isin",
+        "inner": "vecdot",
+        "int_": "int64",
+        "intc": "int32",
+        "intp": "int64",
+        "invert": "bitwise_invert",
+        "left_shift": "bitwise_left_shift",
+        "longlong": "int64",
+        "mod": "remainder",
+        "outer": "linalg.outer",
+        "power": "pow",
+        "product": "prod",
+        "right_shift": "bitwise_right_shift",
+        "rint": "round",
+        "round_": "round",
+        "short": "int16",
+        "single": "float32",
+        "sometrue": "any",
+        "trace": "linalg.trace",
+        "true_divide": "divide",
+        "ubyte": "uint8",
+        "uint": "uint64",
+        "uintc": "uint32",
+        "uintp": "uint64",
+        "ulonglong": "uint64",
+        "ushort": "uint16",
+        "vdot": "vecdot",
+    },
+    "jaxapi.linalg": {"multi_dot": "matmul"},
+    "jaxapi.fft": {},
+}
+# Others, where a name does not say it all.
+_EXPLAINED = {
+    "jaxapi": {
+        "ElementwiseKernel": "compile a Python function with jaxapi.fuse",
+        "LinAlgError": "use numpy.linalg.LinAlgError, which jaxapi.linalg raises",
+        "RawKernel": "compile a Python function with jaxapi.fuse, or write it with jax.experimental.pallas",
+        "ReductionKernel": "compile a Python function with jaxapi.fuse",
+        "asnumpy": "use numpy.asarray",
+        "copy": "use jaxapi.asarray with copy=True",
+        "copyto": "arrays are immutable: use jaxapi.where, x.at[...].set(...) or jaxapi.mutable",
+        "cuda": "JAX places arrays itself: use jax.devices and jax.device_put",
+        "divmod": "use jaxapi.floor_divide and jaxapi.remainder",
+        "dot": "use jaxapi.matmul, jaxapi.vecdot or jaxapi.tensordot",
+        "errstate": "JAX does not warn: numbers become inf or nan",
+        "frombuffer": "use jaxapi.asarray of numpy.frombuffer",
+        "fromiter": "use jaxapi.asarray of a list",
+        "get_array_module": "use array_api_compat.array_namespace, or pass the namespace as an argument",
+        "grad": "use jax.grad",
+        "hstack": "use jaxapi.concat with axis=1",
+        "jit": "use jax.jit or jaxapi.fuse",
+        "lax": "use jax.lax",
+        "load": "use jaxapi.asarray of numpy.load",
+        "matrix": "use 2-D arrays with jaxapi.matmul",
+        "ndarray": "arrays are jax.Array",
+        "numpy": "use jax.numpy, whose arrays are the same",
+        "put": "arrays are immutable: use x.at[...].set(...) or jaxapi.mutable",
+        "putmask": "arrays are immutable: use jaxapi.where, or jaxapi.mutable",
+        "random": "use jax.random, whose arrays are the same",
+        "ravel": "use jaxapi.reshape(x, (-1,))",
+        "save": "use numpy.save, which takes these arrays",
+        "seterr": "JAX does not warn: numbers become inf or nan",
+        "swapaxes": "use jaxapi.permute_dims",
+        "testing": "use numpy.testing, which takes these arrays",
+        "transpose": "use jaxapi.permute_dims or jaxapi.matrix_transpose",
+        "unique": "use jaxapi.unique_values, unique_counts, unique_inverse or unique_all",
+        "vectorize": "use jax.vmap",
+        "vmap": "use jax.vmap",
+        "vstack": "use jaxapi.concat with axis=0",
+    },
+    "jaxapi.linalg": {
+        "LinAlgError": "use numpy.linalg.LinAlgError, which jaxapi.linalg raises",
+        "norm": "use jaxapi.linalg.vector_norm or jaxapi.linalg.matrix_norm",
+    },
+    "jaxapi.fft": {},
+}
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """Return the error for a name that ``module`` does not have, with what to write instead."""
+    text = f"module {module!r} has no attribute {name!r}"
+    advice = None if name.startswith("_") else _advice(module, name)
+    return AttributeError(f"{text}: {advice}" if advice else text)
+
+
+def _advice(module: str, name: str) -> str | None:
+    renamed = _RENAMED[module].get(name)
+    if renamed:
+        return f"use {module}.{renamed}"
+    explained = _EXPLAINED[module].get(name)
+    if explained:
+        return explained
+    path = module.removeprefix("jaxapi").removeprefix(".")
+    jax_module, numpy_module = (getattr(m, path) if path else m for m in (jnp, np))
+    place = f"jax.numpy.{path}" if path else "jax.numpy"
+    if hasattr(jax_module, name):
+        return f"it is not in the Array API standard: use {place}.{name}, whose arrays are the same"
+    if path and hasattr(jnp, name):
+        return f"use jax.numpy.{name}, whose arrays are the same"
+    if hasattr(numpy_module, name):
+        return "it is NumPy's alone: use it on numpy.asarray(x), outside of jax.jit"
+    return None
