@@ -127,7 +127,7 @@ def wrapper():
         print(f"| `{what}` | {mine:.1f} | {theirs:.1f} | {mine / theirs:.2f} |", flush=True)
 
 
-def estimators(rows):
+def estimators(rows, peers):
     import sklearn
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -166,6 +166,7 @@ def estimators(rows):
     except ImportError:
         pass
     libraries["jaxapi.mutable"] = (xp.asarray, lambda: jax.block_until_ready(xp.zeros(1) + 1))
+    libraries = {name: libraries[name] for name in libraries if name in (*peers, "jaxapi.mutable")}
     print(f"\n{rows} rows of 32 float32: milliseconds, and the first call in seconds\n")
     print("| | " + " | ".join(libraries) + " |\n| --- |" + " --- |" * len(libraries))
     inputs = {name: [convert(a) for a in (x, y, labels)] for name, (convert, _) in libraries.items()}
@@ -197,6 +198,7 @@ def main():
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="*", default=["indexing", "wrapper", "estimators"])
+    parser.add_argument("--peers", nargs="*", default=["NumPy", "CuPy", "PyTorch"], help="for the estimators")
     options = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.devices()[0].device_kind}")
     if "indexing" in options.only:
@@ -204,7 +206,7 @@ def main():
     if "wrapper" in options.only:
         wrapper()
     if "estimators" in options.only:
-        estimators(options.rows)
+        estimators(options.rows, options.peers)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ import numpy as np
 
 from .._interop import as_array
 from .._tracing import is_traced
-from ._indexing import read, write
-from ._views import MATRIX_TRANSPOSE, TRANSPOSE, View, with_part
+from ._indexing import read, selection_of, write
+from ._selection import Selection, put, take
+from ._views import View
 
 __all__ = ["Array", "shared", "unwrap", "view", "wrap"]
 
@@ -144,12 +145,19 @@ class Array:
     @property
     def T(self) -> "Array":
         """The view with the axes in reverse order."""
-        return view(self, TRANSPOSE, self._value.T)
+        return self._transposed(tuple(range(self.ndim))[::-1], self._value.T)
 
     @property
     def mT(self) -> "Array":
         """The view with the last two axes exchanged."""
-        return view(self, MATRIX_TRANSPOSE, self._value.mT)
+        value = self._value.mT
+        *rest, last, least = range(self.ndim)
+        return self._transposed((*rest, least, last), value)
+
+    def _transposed(self, axes: tuple[int, ...], value: jax.Array) -> "Array":
+        if not all(isinstance(n, int) for n in self.shape):
+            return wrap(value)
+        return view(*self._place(Selection.transposed(self.shape, axes)), value)
 
     # To other types
 
@@ -251,13 +259,29 @@ class Array:
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        value = read(self._value, _plain_key(key))
-        return view(self, key, value) if value.ndim and _is_basic(key) else wrap(value)
+        value, key = self._value, _plain_key(key)
+        selection = selection_of(value, key)
+        if selection is None:
+            return wrap(read(value, key))
+        part = take(value, selection)
+        return view(*self._place(selection), part) if part.ndim and part.size else wrap(part)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        if type(value) is Array and value._view and value._view.is_current(self, key):
+        key = _plain_key(key)
+        selection = selection_of(self._value, key)
+        if selection is None or 0 in selection.shape:
+            self._rewrite(write, key, unwrap(value))
             return
-        self._rewrite(write, _plain_key(key), unwrap(value))
+        owner, selection = self._place(selection)
+        if type(value) is Array and value._view and value._view.is_current(owner, selection):
+            return
+        owner._rewrite(put, selection, unwrap(value))
+
+    def _place(self, selection: Selection) -> "tuple[Array, Selection]":
+        """Return a selection of this array as one of the array that owns the memory."""
+        if self._view:
+            return self._view.owner, selection.within(self._view.selection)
+        return self, selection
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
@@ -282,10 +306,10 @@ class Array:
 
     def _rewrite_view(self, program, *args) -> None:
         """Do the same to a view, and to the array that it is a part of."""
-        owner, path = self._view.owner, self._view.path
+        owner = self._view.owner
         with owner._lock:
             new = program(self._value, *args, False)
-            owner._rewrite(with_part, path, new)
+            owner._rewrite(put, self._view.selection, new)
             self._view.remember(new)
 
     # _operators.py makes the operators
@@ -303,11 +327,11 @@ def wrap(value: jax.Array) -> Array:
     return array
 
 
-def view(source: Array, key: Any, value: jax.Array) -> Array:
-    """Make the array that is the part of ``source`` that ``key`` selects."""
+def view(owner: Array, selection: Selection, value: jax.Array) -> Array:
+    """Make the array that is a part of ``owner``; ``value`` was read there."""
     array = _new(Array)
     array._shared = True
-    array._view = View(source, key, value)
+    array._view = View(owner, selection, value)
     return array
 
 
@@ -349,14 +373,6 @@ def _plain_key(key):
     if kind is tuple:
         return tuple(map(_plain_key, key))
     return unwrap(key) if kind is list else key
-
-
-def _is_basic(key) -> bool:
-    """Whether a key is made of ints, slices, None and Ellipsis alone, which cannot change."""
-    return all(
-        k is None or k is Ellipsis or (isinstance(k, (int, slice)) and not isinstance(k, bool))
-        for k in (key if type(key) is tuple else (key,))
-    )
 
 
 def _take_out(array):

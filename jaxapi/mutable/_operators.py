@@ -12,7 +12,8 @@ from .._interop import scalar_like
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
-from ._indexing import compiled_pair
+from ._kept import number
+from ._selection import compiled_pair
 
 __all__: list[str] = []
 
@@ -20,7 +21,7 @@ _NUMBERS = (int, float, complex)
 _OPERANDS = (*_NUMBERS, np.ndarray, np.generic, jax.Array)
 
 
-def _operand(x, array):
+def _operand(x, array, function):
     """Return what meets ``array`` in an operator, or NotImplemented."""
     if type(x) is Array:
         return x._value
@@ -29,17 +30,17 @@ def _operand(x, array):
     if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
         return x.astype(x.dtype.str)
     if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
-        return _number(x, array)
+        return _number(x, array, function)
     return x
 
 
-def _number(x, array):
+def _number(x, array, function):
     """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
     if lacks_64_bits(array):
         return scalar_like(x, array)
     if type(x) is int and array.dtype.kind in "iu":
         np.asarray(x, array.dtype)
-    return x
+    return x if function is jaxapi.pow else number(x, array)  # x**2 is a product, if the 2 is known
 
 
 def _unary(function):
@@ -49,7 +50,7 @@ def _unary(function):
 def _binary(function):
     def operator(self, other):
         value = self._value
-        other = other._value if type(other) is Array else _operand(other, value)
+        other = other._value if type(other) is Array else _operand(other, value, function)
         if other is NotImplemented:
             return NotImplemented
         try:
@@ -63,7 +64,7 @@ def _binary(function):
 def _reflected(function):
     def operator(self, other):
         value = self._value
-        other = _operand(other, value)
+        other = _operand(other, value, function)
         return NotImplemented if other is NotImplemented else wrap(function(other, value))
 
     return operator
@@ -80,10 +81,12 @@ def _in_place(function):
     pair = compiled_pair(changed)
 
     def program(value, other, donate):
+        if function is jaxapi.pow and isinstance(other, _NUMBERS):
+            return changed(value, other)
         return pair[donate and not is_traced(other)](value, other)
 
     def operator(self, other):
-        other = _operand(other, self)
+        other = _operand(other, self, function)
         if other is NotImplemented:
             return NotImplemented
         self._rewrite(program, other)

@@ -1,6 +1,6 @@
 """Views: arrays that are a part of another array, as ``x[1:]`` and ``x.T`` are in NumPy.
 
-A view knows whose part it is and by which keys; it keeps what it read until the owner's value is another one.
+A view knows whose part it is, and keeps what it read until the owner's value is another one.
 """
 
 import weakref
@@ -8,39 +8,19 @@ import weakref
 import jax
 
 from .._tracing import is_traced
-from ._indexing import read, write
+from ._selection import Selection, take
 
-__all__ = ["MATRIX_TRANSPOSE", "TRANSPOSE", "View", "part", "with_part"]
-
-TRANSPOSE, MATRIX_TRANSPOSE = "T", "mT"  # the keys of these two views
-
-
-def part(value: jax.Array, key) -> jax.Array:
-    """Return what a key selects."""
-    if isinstance(key, str):
-        return value.T if key == TRANSPOSE else value.mT
-    return read(value, key)
-
-
-def with_part(value: jax.Array, path: tuple, new: jax.Array, donate: bool) -> jax.Array:
-    """Return ``value`` after what the keys of ``path`` select, one after the other, became ``new``."""
-    levels = [value]
-    for key in path[:-1]:
-        levels.append(part(levels[-1], key))
-    for key, old in zip(reversed(path), reversed(levels), strict=True):
-        new = part(new, key) if isinstance(key, str) else write(old, key, new, donate and old is value)
-    return new
+__all__ = ["View"]
 
 
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "owner", "path")
+    __slots__ = ("_known", "owner", "selection")
 
-    def __init__(self, array, key, value: jax.Array):
-        """Make the view of what ``key`` selects in ``array``, a view or not; ``value`` was read there."""
-        above = array._view
-        self.owner, self.path = (above.owner, (*above.path, key)) if above else (array, (key,))
+    def __init__(self, owner, selection: Selection, value: jax.Array):
+        """Make the view of a part of ``owner``, no view itself; ``value`` was read there."""
+        self.owner, self.selection = owner, selection
         self.remember(value)
 
     def value(self) -> jax.Array:
@@ -49,9 +29,7 @@ class View:
         seen, value = self._known
         if seen() is source:
             return value
-        value = source
-        for key in self.path:
-            value = part(value, key)
+        value = take(source, self.selection)
         if is_traced(source) or not is_traced(value):  # else it would outlive its trace
             self._known = weakref.ref(source), value
         return value
@@ -60,11 +38,6 @@ class View:
         """Keep what the part is now."""
         self._known = weakref.ref(self.owner._value), value
 
-    def is_current(self, array, key) -> bool:
-        """Whether this is ``array[key]`` as it is now, as the last step of ``array[key] += y`` has it."""
-        return (
-            self.owner is array
-            and len(self.path) == 1
-            and self.path[0] is key
-            and self._known[0]() is array._value
-        )
+    def is_current(self, owner, selection: Selection) -> bool:
+        """Whether it is this part as it is now, as the last step of ``x[key] += y`` has it."""
+        return self.owner is owner and self.selection == selection and self._known[0]() is self.owner._value

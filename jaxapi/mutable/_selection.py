@@ -1,0 +1,198 @@
+"""What ints and slices select of an array, and reading and writing that.
+
+Positions are inputs of the compiled programs, not part of them: ``x[3]`` and ``x[4]`` share one program, as
+do all slices of one length. JAX's own indexing compiles for each.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._dtype_rules import refuse_complex
+from .._interop import as_array
+from .._tracing import is_traced
+from .._x64 import x64_for
+from ._kept import constant, position
+from ._keys import check_int, expand
+
+__all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for"]
+
+
+class Selection(NamedTuple):
+    """Positions along each axis of an array, and the axes of what is there."""
+
+    ranges: tuple[range | int, ...]  # one for each axis of the array
+    axes: tuple[int | None, ...]  # for each axis of the result the array's axis, None for a new one
+
+    @classmethod
+    def of(cls, keys: tuple, shape: tuple[int, ...]) -> "Selection":
+        """Return what the parts of a key select of an array of this shape."""
+        ranges, axes = [], []
+        for k, axis in expand(keys, shape):
+            if k is None:
+                axes.append(None)
+            elif type(k) is slice:
+                axes.append(axis)
+                ranges.append(range(*k.indices(shape[axis])))
+            else:
+                ranges.append(check_int(k, axis, shape[axis]))
+        return cls(tuple(ranges), tuple(axes))
+
+    @classmethod
+    def transposed(cls, shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
+        """Return the selection of everything, with the axes in another order."""
+        return cls(tuple(map(range, shape)), axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what is selected."""
+        return tuple(1 if axis is None else len(self.ranges[axis]) for axis in self.axes)
+
+    def within(self, outer: "Selection") -> "Selection":
+        """Return what this selects of the result of ``outer``, as a selection of the array itself."""
+        ranges = list(outer.ranges)
+        for positions, axis in zip(self.ranges, outer.axes, strict=True):
+            if axis is not None:
+                base = ranges[axis]
+                ranges[axis] = base[positions] if isinstance(positions, int) else _chosen(base, positions)
+        return Selection(
+            tuple(ranges), tuple(None if axis is None else outer.axes[axis] for axis in self.axes)
+        )
+
+
+def _chosen(base: range, positions: range) -> range:
+    start, step = base.start + positions.start * base.step, base.step * positions.step
+    return range(start, start + len(positions) * step, step)
+
+
+def take(value: jax.Array, selection: Selection) -> jax.Array:
+    """Return what is selected."""
+    if selection.axes == tuple(range(value.ndim)) and selection.ranges == tuple(map(range, value.shape)):
+        return value
+    return _take(value, *_program(selection, value))
+
+
+def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
+    """Return the array after ``new`` was written there; ``donate``: its memory may be used for that."""
+    with x64_for(value.dtype):
+        new = values_for(new, value)
+        starts, layout = _program(selection, value)
+        return _put[donate and not is_traced(new)](value, starts, layout, new)
+
+
+def compiled_pair(program, **options) -> tuple:
+    """Compile a program twice: as it is, and reusing the memory of its first argument; index by a bool."""
+    return jax.jit(program, **options), jax.jit(program, donate_argnums=0, **options)
+
+
+class _Layout(NamedTuple):
+    """What a program is compiled for: all of a selection but where it starts."""
+
+    spans: tuple[int, ...]  # from the first to the last position along each axis
+    steps: tuple[int, ...]
+    axes: tuple[int | None, ...]
+
+    @property
+    def lengths(self) -> list[int]:
+        return [-(-span // abs(step)) for span, step in zip(self.spans, self.steps, strict=True)]
+
+    @property
+    def kept(self) -> list[int]:
+        """The array's axes in the order of the result."""
+        return [axis for axis in self.axes if axis is not None]
+
+    @property
+    def backward(self) -> list[int]:
+        return [axis for axis, step in enumerate(self.steps) if step < 0]
+
+
+def _program(selection: Selection, value):
+    """Return the inputs and the layout of the program for a selection."""
+    starts, spans, steps = [], [], []
+    for positions, size in zip(selection.ranges, value.shape, strict=True):
+        if isinstance(positions, int):
+            low, span, step = positions, 1, 1
+        elif not positions:
+            low, span, step = 0, 0, 1
+        else:
+            first, last = positions[0], positions[-1]
+            low, span = min(first, last), abs(last - first) + 1
+            step = positions.step if span > 1 else 1
+        if span < size:  # else it starts at 0
+            starts.append(position(low, value) if size < 2**31 else np.int64(low))
+        spans.append(span)
+        steps.append(step)
+    return tuple(starts), _Layout(tuple(spans), tuple(steps), selection.axes)
+
+
+def _all_starts(starts, spans, shape):
+    rest = iter(starts)
+    return [next(rest) if span < size else np.int32(0) for span, size in zip(spans, shape, strict=True)]
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _take(value, starts, layout):
+    spans, steps, axes = layout
+    block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
+    block = lax.slice(block, [0] * len(spans), spans, [abs(step) for step in steps])
+    block = lax.rev(block, layout.backward)
+    order = sorted(layout.kept)
+    block = block.reshape([block.shape[axis] for axis in order])
+    block = lax.transpose(block, [order.index(axis) for axis in layout.kept])
+    return block.reshape([1 if axis is None else layout.lengths[axis] for axis in axes])
+
+
+def _written(value, starts, layout, new):
+    spans, steps, axes = layout
+    lengths, kept = layout.lengths, layout.kept
+    new = broadcast(new.astype(value.dtype), [1 if axis is None else lengths[axis] for axis in axes])
+    new = new.reshape([lengths[axis] for axis in kept])
+    new = lax.transpose(new, [kept.index(axis) for axis in sorted(kept)]).reshape(
+        [n if axis in kept else 1 for axis, n in enumerate(lengths)]
+    )
+    new = lax.rev(new, layout.backward)
+    starts = _all_starts(starts, spans, value.shape)
+    if any(abs(step) > 1 for step in steps):
+        old = lax.dynamic_slice(value, starts, spans)
+        gaps = [
+            (0, span - (n - 1) * abs(step) - 1, abs(step) - 1)
+            for span, n, step in zip(spans, lengths, steps, strict=True)
+        ]
+        here = lax.pad(jnp.ones(new.shape, bool), False, gaps)
+        new = jnp.where(here, lax.pad(new, jnp.zeros((), new.dtype), gaps), old)
+    return lax.dynamic_update_slice(value, new, starts)
+
+
+_put = compiled_pair(_written, static_argnums=2)
+
+
+# Values
+
+
+def values_for(new, value: jax.Array) -> Any:
+    """Return what is to be written as an array; what comes from the host as NumPy casts it."""
+    dtype = value.dtype
+    if isinstance(new, jax.Array):
+        refuse_complex(new.dtype, dtype)
+        return new
+    if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
+        return values_for(as_array(new), value)
+    if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
+        refuse_complex(np.dtype(complex), dtype)
+    host = np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
+    return host if host.ndim else constant(host, value)
+
+
+def broadcast(new, shape):
+    """Broadcast to ``shape``; NumPy lets what is written have more axes in front, of length 1."""
+    extra = max(new.ndim - len(shape), 0)
+    if math.prod(new.shape[:extra]) == 1:
+        trimmed = new.reshape(new.shape[extra:])
+        if all(n in (1, size) for n, size in zip(trimmed.shape[::-1], shape[::-1], strict=False)):
+            return jnp.broadcast_to(trimmed, shape)
+    raise ValueError(f"could not broadcast input array from shape {new.shape} into shape {tuple(shape)}")

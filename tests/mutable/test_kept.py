@@ -1,0 +1,67 @@
+"""Numbers that are kept on a GPU: here the CPU takes its place."""
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+from jaxapi.mutable import _kept
+
+
+@pytest.fixture(autouse=True)
+def pretended_gpu(monkeypatch):
+    device = jax.devices()[0]
+    monkeypatch.setattr(_kept, "_gpu", lambda array: None if isinstance(array, jax.core.Tracer) else device)
+    monkeypatch.setattr(_kept, "_kept", {})
+    monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
+
+
+def test_positions():
+    host = np.arange(1000, dtype=np.float32)
+    x = xp.asarray(host)
+    for i in [*range(300), 999, 500, -1, 501, 700, 300]:
+        assert float(x[i]) == host[i]
+        x[i] = -host[i]
+        host[i] *= -1
+        np.testing.assert_array_equal(x[i : i + 5], host[i : i + 5])
+    np.testing.assert_array_equal(x, host)
+
+
+def test_all_are_forgotten_when_there_are_many(monkeypatch):
+    monkeypatch.setattr(_kept, "_MOST", 50)
+    x = xp.arange(1000)
+    assert [int(x[i]) for i in range(0, 1000, 7)] == list(range(0, 1000, 7))
+    assert [int(x[i]) for i in range(300)] == list(range(300))
+    assert len(_kept._kept) <= 50
+
+
+def test_numbers(x64):
+    x = xp.ones(3, dtype=xp.float32)
+    for number in (2, 2.5, True, 0.0, -0.0, float("nan"), 1, 1.0):
+        y = x * number
+        assert y.dtype == np.float32
+        np.testing.assert_array_equal(y, np.ones(3, np.float32) * np.float32(number))
+        assert np.signbit(np.asarray(y)).all() == np.signbit(float(number))
+        x[1] = number
+        np.testing.assert_array_equal(x[1], np.float32(number))
+        assert (xp.asarray([1], dtype=xp.int8) + 2).dtype == np.int8
+        assert (xp.asarray([1], dtype=xp.int32) * 2.5).dtype == xp.asarray(2.5).dtype
+        x[1] = 1
+    wide = xp.zeros(2, dtype=xp.float64)
+    wide[0] = 0.1
+    wide += 0.1
+    np.testing.assert_array_equal(wide, [0.2, 0.1])
+    with pytest.raises(OverflowError):
+        xp.ones(1, dtype=xp.int8) + 300
+
+
+def test_nothing_of_a_trace_is_kept():
+    x = xp.zeros(5)
+
+    @jax.jit
+    def f():
+        return x[3] + 1.5, x * 2
+
+    f()
+    assert not any(isinstance(kept, jax.core.Tracer) for kept in _kept._kept.values())
+    np.testing.assert_array_equal(x[3] + 1.5, 1.5)
