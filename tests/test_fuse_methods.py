@@ -493,7 +493,44 @@ def test_pickle():
     model.scale = 3.0
     restored = pickle.loads(pickle.dumps(model.predict))
     same(restored(X), model.predict(X))
-    assert model.predict == model.predict
-    assert hash(model.predict) == hash(model.predict)
-    assert model.predict != Model().predict
-    assert model.predict != model.spoil
+
+
+def test_inside_transformations_changes_are_seen():
+    model = Model()
+    for model.scale in (1.0, 3.0):
+        expected = X + X * model.scale + 0.5
+        same(jax.jit(model.predict)(X), expected)
+        same(fuse(model.predict)(X), expected)
+        same(
+            jax.vmap(model.predict, axis_size=2, in_axes=None)(X[:1]),
+            np.stack([(X[:1] + X * model.scale + 0.5)] * 2),
+        )
+        same(jax.grad(lambda x: model.predict(x).sum())(X), np.ones_like(X))
+
+
+def test_methods_call_methods():
+    class Base:
+        table = np.float32([1.0, 2.0, 3.0])
+
+        @property
+        def twice(self):
+            return 2 * self.scale
+
+        @fuse
+        def of(self, x):
+            return x * self.table * self.twice
+
+    class Derived(Base):
+        @fuse
+        def of(self, x):
+            return super().of(x) + self.of_part(x)
+
+        @fuse
+        def of_part(self, x):
+            return x * self.part.value
+
+    derived = Derived()
+    derived.scale, derived.part = 2.0, Plain(value=1.0)
+    same(derived.of(X), X * Base.table * 4 + X)
+    derived.part.value = 2.0
+    same(derived.of(X), X * Base.table * 4 + X * 2)

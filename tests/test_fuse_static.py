@@ -262,6 +262,15 @@ class TestDonation:
         same(f(Foreign()), np.ones(1024, np.float32))
         assert not aligned.any()
 
+        class Owner:  # as CuPy's memory is shared on a GPU
+            array = jnp.asarray(X)
+
+            def __jax_array__(self):
+                return self.array
+
+        same(f(Owner()), X + 1)
+        assert not Owner.array.is_deleted()
+
     def test_of_a_method(self):
         class Model:
             scale = 2.0

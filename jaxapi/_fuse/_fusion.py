@@ -331,7 +331,7 @@ class BoundFusion(Generic[P, R]):
     the method is a TypeError.
     """
 
-    __slots__ = ("__dict__", "__func__", "__self__")
+    __slots__ = ("__dict__", "__func__", "__self__", "__weakref__")
 
     def __init__(self, fusion: Fusion, instance: Any):
         functools.update_wrapper(self, fusion)
@@ -349,14 +349,6 @@ class BoundFusion(Generic[P, R]):
     def lower(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
         """Lower the method for this object and these arguments; the compiled form takes no object."""
         return self.__func__.lower(self.__self__, *args, **kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BoundFusion):
-            return NotImplemented
-        return self.__func__ is other.__func__ and self.__self__ is other.__self__
-
-    def __hash__(self) -> int:
-        return hash((id(self.__func__), id(self.__self__)))
 
     def __reduce__(self):
         return BoundFusion, (self.__func__, self.__self__)
