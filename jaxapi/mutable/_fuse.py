@@ -1,6 +1,8 @@
 """`fuse` for functions that change their arguments."""
 
+import contextlib
 import functools
+import inspect
 
 import jax
 import numpy as np
@@ -77,6 +79,8 @@ def _body(func):
         return jax.tree.map(unwrap, result, is_leaf=_is_array), written
 
     del body.__wrapped__
+    with contextlib.suppress(TypeError, ValueError):  # a builtin may have none
+        body.__signature__ = inspect.signature(func)  # which static_argnames are positions follows from it
     return body
 
 

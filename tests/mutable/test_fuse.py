@@ -110,3 +110,9 @@ def test_inside_jit():
         return x
 
     np.testing.assert_array_equal(jax.jit(f)(xp.ones(2)), [2, 2])
+
+
+def test_static_arguments_by_position_and_by_name():
+    f = xp.fuse(lambda x, axis: xp.sum(x, axis=axis), static_argnames="axis")
+    np.testing.assert_array_equal(f(xp.ones((2, 3)), 0), [2, 2, 2])
+    np.testing.assert_array_equal(f(xp.ones((2, 3)), axis=1), [3, 3])
