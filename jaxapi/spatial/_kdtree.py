@@ -48,7 +48,7 @@ class KDTree(RadiusSearches, PairSearches):
 
     Notes
     -----
-    Engines, by the device that holds `data`: SciPy's cKDTree for concrete arrays on the CPU, a Pallas kernel
+    Engines, by the device that holds `data`: SciPy's cKDTree for concrete arrays on the CPU, CUDA kernels
     on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;

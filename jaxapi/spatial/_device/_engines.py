@@ -1,14 +1,16 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and four functions, pure and traceable, on a tree and queries in the
+An engine is a package with a `NAME` and five functions, pure and traceable, on a tree and queries in the
 dtype of the distances:
 
+- ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``count(tree, queries, box, *, p, relation)``,
 - ``fill(tree, queries, start, stop, box, *, size, p, relation)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
-`_lax` documents them, and runs everywhere. To add one for NVIDIA GPUs, name its package in `GPU_ENGINES`.
+`_lax` documents them, and runs everywhere. One for NVIDIA GPUs is named in `GPU_ENGINES`, and has
+``check()``, which raises where the engine cannot run.
 """
 
 import functools
@@ -25,15 +27,15 @@ from .._structure._tree import FLAT_FROM, Tree
 
 __all__ = ["engine_name", "engine_of", "for_nearest", "gpu_engine", "run"]
 
-GPU_ENGINES = ("_gpu",)  # in order of preference; one whose import fails is passed by
+GPU_ENGINES = ("_cuda", "_gpu")  # in order of preference; one that does not start is passed by
 
 
 @functools.cache
 def gpu_engine():
     """Return the engine for NVIDIA GPUs, `None` without a GPU or where no engine for it can be imported.
 
-    Whatever an import raises leads to the next engine: they rest on parts of JAX that come and go. One
-    warning tells what failed and what searches instead.
+    Whatever an import or a check raises leads to the next engine: they rest on parts of JAX that come and
+    go. One warning tells what failed and what searches instead.
     """
     try:
         jax.devices("cuda")
@@ -43,6 +45,7 @@ def gpu_engine():
     for name in GPU_ENGINES:
         try:
             engine = importlib.import_module(f"jaxapi.spatial.{name}")
+            engine.check()
         except Exception as error:
             failures.append(f"{name}: {type(error).__name__}: {error}")
         else:

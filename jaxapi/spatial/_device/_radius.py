@@ -16,7 +16,7 @@ from jax import lax
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
 from .._structure._build import padded_size
-from .._structure._queries import ordered_queries, own_queries, radius_bound
+from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
 from . import _engines
 from ._arrays import NOT_FINITE, first
@@ -35,6 +35,10 @@ class Search(NamedTuple):
     engine: object  # one of `_engines`; None: that of the platform that runs it
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
+
+    def ordered_queries(self, tree, x, radius, box):
+        """Make queries ready, and return their order."""
+        return _engines.run(self.engine, "ordered_queries", tree, x, radius, box, p=self.p)
 
     def count(self, tree, queries, box, relation):
         """Count each query's neighbours."""
@@ -94,7 +98,7 @@ def _counts_within(tree, x, radius, box, *, search):
 
 def _counted(tree, x, radius, box, search):
     """Return the queries made ready, their order, and how many neighbours each of `x` has."""
-    queries, order = ordered_queries(tree, x, radius, p=search.p, box=box)
+    queries, order = search.ordered_queries(tree, x, radius, box)
     counts = search.count(tree, queries, box, "any")
     return queries, order, jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
 
@@ -266,7 +270,7 @@ def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Arr
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = tree.astype(search.dtype)
     none = jnp.full(x.shape[0], -1, search.dtype)
-    queries, order = ordered_queries(tree, x, none, p=search.p, box=box)
+    queries, order = search.ordered_queries(tree, x, none, box)
     there = jnp.isfinite(tree.points[0])
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
     slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0).astype(narrow)

@@ -5,7 +5,13 @@ import warnings
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-__all__ = ["launch"]
+__all__ = ["check", "launch"]
+
+
+def check() -> None:
+    """Raise where this JAX cannot compile the kernels."""
+    if not hasattr(triton, "CompilerParams"):
+        raise ImportError("this JAX has no Pallas route to Triton")
 
 
 def launch(kernel, programs: int, inputs, out_shape, *, in_place: int = 0, interpret: bool = False):

@@ -1,8 +1,9 @@
 """The portable engine, in pure `jax.lax`, for every platform and transformation."""
 
+from .._structure._queries import ordered_queries
 from ._nearest import nearest
 from ._radius import bin_counts, count, fill
 
-__all__ = ["NAME", "bin_counts", "count", "fill", "nearest"]
+__all__ = ["NAME", "bin_counts", "count", "fill", "nearest", "ordered_queries"]
 
 NAME = "lax"

@@ -28,7 +28,7 @@ class Queries(NamedTuple):
     own: Array  # (Q,) the query's own slot of the tree; -1 for a query from outside
 
 
-def ordered_queries(tree: Tree, queries: Array, radius: Array, *, p: float, box: Array | None):
+def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None, *, p: float):
     """Return ``queries`` (q, m) made ready, and their order: number ``i`` is query ``order[i]``."""
     queries = queries if box is None else into_box(queries, box)
     scaled = queries * tree.scale

@@ -1,0 +1,9 @@
+"""The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
+
+from ._launch import check
+from ._nearest import nearest
+from ._radius import bin_counts, count, fill, ordered_queries
+
+__all__ = ["NAME", "bin_counts", "check", "count", "fill", "nearest", "ordered_queries"]
+
+NAME = "cuda"

@@ -1,0 +1,139 @@
+"""Nearest neighbours on an NVIDIA GPU.
+
+Queries are ordered by the leaf they fall in. Few neighbours in few dimensions are found for 32 queries by a
+warp (`packets.cu`), others by a warp for each query (`singles.cu`), and more than its registers hold in
+passes, each from where the last one ended.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from .._structure._tree import Tree
+from ._launch import Kernel, launch
+from ._order import Nodes, Ordered, lengths, nodes_of, ordered
+
+__all__ = ["nearest"]
+
+LANES = 32
+PACKET_WARPS, SINGLE_WARPS = 2, 4  # a block
+AT_ONCE = 1024  # neighbours that a warp's registers hold
+
+
+def nearest(
+    tree: Tree, queries: Array, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
+) -> tuple[Array, Array]:
+    """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
+
+    `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
+    there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
+    one for all or (q,). A missing neighbour has distance inf and row n, and so have all of a query that is
+    not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
+    distances are scaled power distances. `k`, `p` and `rooted` are static.
+    """
+    dtype = tree.points.dtype
+    bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
+    return _batched(k, p, rooted)(tree, queries, bound, eps, box)
+
+
+def _batched(k: int, p: float, rooted: bool):
+    """Return the search; vmap over its queries makes one search of them all.
+
+    A batch of trees is searched one after another.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def run(tree, queries, bound, eps, box):
+        return _nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+    @run.def_vmap
+    def rule(size, batched, tree, queries, bound, eps, box):
+        trees, xs, bound_batched, *others = (any(jax.tree.leaves(each)) for each in batched)
+        if trees or any(others) or not xs:
+            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box))
+            marks = jax.tree.leaves(batched)
+            each = [
+                a if b else jnp.broadcast_to(a, (size, *a.shape)) for a, b in zip(flat, marks, strict=True)
+            ]
+            found = lax.map(lambda one: run(*structure.unflatten(one)), each)
+        else:
+            shape = queries.shape[:2]
+            if bound_batched or bound.ndim:
+                bound = bound.reshape((size if bound_batched else 1, -1))
+                bound = jnp.broadcast_to(bound, shape).reshape(-1)
+            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box)
+            found = tuple(each.reshape(*shape, k) for each in found)
+        return found, (True, True)
+
+    return run
+
+
+def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
+    count, m = queries.shape
+    dtype = tree.points.dtype
+    if count == 0:
+        return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
+    nodes = nodes_of(tree, box)
+    line = ordered(tree, nodes, queries)
+    kernel = partial(Kernel.of, m=m, dtype=dtype, p=p, periodic=box is not None)
+    arguments = tree, nodes, line, queries, bound, eps, lengths(tree, box), kernel, rooted
+    if by_packets(k, m, count):
+        return _by_packets(*arguments, k)
+    if k <= AT_ONCE:
+        return _by_singles(*arguments, k)
+    return _in_passes(*arguments, k)
+
+
+def by_packets(k: int, m: int, count: int) -> bool:
+    """Tell whether 32 queries share a walk: where they have most leaves in common, and fill the GPU."""
+    return k <= 32 and m <= 4 and count >= 1 << 16
+
+
+def _shapes(count: int, k: int, dtype):
+    return jax.ShapeDtypeStruct((count, k), dtype), jax.ShapeDtypeStruct((count, k), jnp.int32)
+
+
+def _of_tree(tree: Tree, nodes: Nodes):
+    """Return the arrays that every search begins with."""
+    return tree.points, tree.rows, nodes.boxes, tree.n, tree.scale
+
+
+def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
+    count = len(queries)
+    kernel = kernel("packets", k=k, warps=PACKET_WARPS)
+    sizes = np.array([count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted], np.int32)
+    inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order, sizes
+    packets = -(-count // LANES)
+    blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
+    return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
+
+
+def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
+    count = len(queries)
+    kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
+    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted], np.int32)
+    inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
+    blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
+    return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
+
+
+def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
+    """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
+    count = len(queries)
+    kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
+    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, k], np.int32)
+    fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
+    last = tuple(jax.ShapeDtypeStruct((count,), dtype) for dtype in (queries.dtype, jnp.int32))
+    outputs = *_shapes(count, k, queries.dtype), *last
+    blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
+
+    def one(i, found):
+        inputs = *fixed, jnp.int32(i * AT_ONCE), *found
+        return tuple(launch(kernel, blocks, threads, inputs, outputs, in_place=len(found)))
+
+    start = tuple(jnp.zeros(each.shape, each.dtype) for each in outputs)
+    return lax.fori_loop(0, -(-k // AT_ONCE), one, start)[:2]

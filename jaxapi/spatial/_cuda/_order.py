@@ -1,0 +1,75 @@
+"""What a search needs beside the tree: its nodes as the kernels read them, and the queries in order."""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from .._structure._tree import Tree
+from ._launch import Kernel, launch
+
+__all__ = ["Nodes", "Ordered", "nodes_of", "ordered"]
+
+THREADS = 128  # a block, where each thread works alone
+KEY_BITS = 31
+
+
+class Nodes(NamedTuple):
+    """The nodes of a tree, as `nodes.cu` makes them."""
+
+    boxes: Array  # (2L * words of a box,)
+    splits: Array  # (L * 2,) where a node is split, and along which axis
+
+
+class Ordered(NamedTuple):
+    """The order of queries by where they fall."""
+
+    keys: Array  # (q,) int32 ascending; the leaf is ``key >> shift``
+    order: Array  # (q,) int32, the query of each key
+    shift: int
+
+
+def nodes_of(tree: Tree, box: Array | None) -> Nodes:
+    """Return the nodes of a tree."""
+    m, dtype, leaves = tree.points.shape[0], tree.points.dtype, tree.leaves
+    words = 16 // dtype.itemsize
+    box_words = -(-2 * m // words) * words
+    kernel = Kernel.of("nodes", m=m, dtype=dtype, periodic=box is not None)
+    inputs = tree.lower, tree.upper, tree.scale, lengths(tree, box), np.array([tree.levels], np.int32)
+    outputs = (
+        jax.ShapeDtypeStruct((2 * leaves * box_words,), dtype),
+        jax.ShapeDtypeStruct((2 * leaves,), dtype),
+    )
+    return Nodes(*launch(kernel, -(-2 * leaves // THREADS), THREADS, inputs, outputs))
+
+
+def lengths(tree: Tree, box: Array | None) -> Array:
+    """Return the periodic box; what stands for it without one is not read."""
+    return tree.scale if box is None else jnp.asarray(box, tree.points.dtype)
+
+
+def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
+    """Return the order of queries (q, m), in the user's units."""
+    count, m = queries.shape
+    axes = min(m, KEY_BITS - tree.levels)
+    bits = (KEY_BITS - tree.levels) // axes
+    sizes = np.array([count, tree.levels, bits, axes], np.int32)
+    kernel = Kernel.of("order", m=m, dtype=queries.dtype)
+    inputs = nodes.splits, tree.scale, extent(queries), queries, sizes
+    output = jax.ShapeDtypeStruct((count,), jnp.int32)
+    (keys,) = launch(kernel, -(-count // THREADS), THREADS, inputs, [output])
+    return Ordered(*lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1), bits * axes)
+
+
+def extent(queries: Array) -> Array:
+    """Return the least and the greatest coordinates of those queries that are finite: (2, m)."""
+    m = queries.shape[1]
+    finite = jnp.isfinite(queries).all(axis=1)[:, None]
+    lines = -1, m * math.gcd(len(queries), 64)  # XLA reduces these several times as fast as lines of three
+    lower = jnp.where(finite, queries, jnp.inf).reshape(lines).min(axis=0)
+    upper = jnp.where(finite, queries, -jnp.inf).reshape(lines).max(axis=0)
+    return jnp.stack([lower.reshape(-1, m).min(axis=0), upper.reshape(-1, m).max(axis=0)])

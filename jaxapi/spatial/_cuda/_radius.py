@@ -1,0 +1,109 @@
+"""Radius searches on an NVIDIA GPU: a kernel each for counting, filling and binning.
+
+They take ordered queries, 32 a warp, from the root through all leaves that one of them can reach.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from .._structure._metric import into_box
+from .._structure._queries import Queries, node_sums, radius_bound
+from .._structure._tree import Tree
+from ._launch import Kernel, launch
+from ._order import lengths, nodes_of, ordered
+
+__all__ = ["bin_counts", "count", "fill", "ordered_queries"]
+
+WARPS = 2  # a block
+BINS = 4  # kernels are compiled for multiples of so many radii
+RELATIONS = {"any": 0, "other": 1, "later": 2}
+WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
+
+
+def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None, *, p: float):
+    """Return ``queries`` (q, m) made ready, and their order: number ``i`` is query ``order[i]``.
+
+    Where others have -1 for a query from outside, `own` is ``~leaf``, with the leaf that it falls in.
+    """
+    queries = queries if box is None else into_box(queries, box)
+    bound = radius_bound(tree, radius, p)
+    if not len(queries):
+        nothing = jnp.zeros(0, jnp.int32)
+        return Queries(queries.T, bound, nothing), nothing
+    line = ordered(tree, nodes_of(tree, None), queries)
+    points = (queries * tree.scale)[line.order].T
+    return Queries(points, bound[line.order], ~(line.keys >> line.shift)), line.order
+
+
+def count(tree: Tree, queries: Queries, box: Array | None, *, p: float, relation: str) -> Array:
+    """Count each query's neighbours: (Q,) int32."""
+    kernel = _kernel(tree, "count", p, box, relation=RELATIONS[relation])
+    valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
+    output = jax.ShapeDtypeStruct(queries.bound.shape, jnp.int32)
+    return _run(kernel, tree, queries, box, (valid, _sizes(tree, queries)), [output])[0]
+
+
+def fill(
+    tree: Tree,
+    queries: Queries,
+    start: Array,
+    stop: Array,
+    box: Array | None,
+    *,
+    size: int,
+    p: float,
+    relation: str,
+):
+    """Write each query's neighbours from ``start`` on, in slot order, none at or past ``stop``.
+
+    Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
+    """
+    wide = int(start.dtype == np.int64)
+    kernel = _kernel(tree, "fill", p, box, relation=RELATIONS[relation], wide=wide)
+    rows = jnp.full(size, tree.n, jnp.int32)
+    distances = jnp.full(size, jnp.inf, tree.points.dtype)
+    inputs = start, stop, _sizes(tree, queries), rows, distances
+    outputs = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in (rows, distances)]
+    return tuple(_run(kernel, tree, queries, box, inputs, outputs, in_place=2))
+
+
+def bin_counts(
+    tree: Tree, queries: Queries, radii: Array, weights: Array, box: Array | None, *, p: float
+) -> Array:
+    """Sum the slots' weights (N,) within each of the ``radii``, scaled powers (R,), of each query: (R, Q).
+
+    There are at most 32 radii.
+    """
+    bins = len(radii)
+    size = -(-bins // BINS) * BINS
+    radii, place = lax.sort((radii, lax.iota(jnp.int32, bins)), num_keys=1)
+    weight = WEIGHTS[weights.dtype.name]
+    kernel = _kernel(tree, "bins", p, box, relation=RELATIONS["any"], weight=weight, bins=size)
+    radii = jnp.pad(radii, (0, size - bins), mode="edge")
+    inputs = radii, weights, node_sums(weights, tree.leaves), _sizes(tree, queries)
+    output = jax.ShapeDtypeStruct((size, *queries.bound.shape), weights.dtype)
+    (sums,) = _run(kernel, tree, queries, box, inputs, [output])
+    return jnp.zeros((bins, *queries.bound.shape), weights.dtype).at[place].set(sums[:bins])
+
+
+def _kernel(tree: Tree, name: str, p: float, box, **constants) -> Kernel:
+    m, dtype = tree.points.shape[0], tree.points.dtype
+    return Kernel.of(name, m=m, dtype=dtype, p=p, periodic=box is not None, warps=WARPS, **constants)
+
+
+def _sizes(tree: Tree, queries: Queries):
+    return np.array([queries.bound.shape[0], tree.leaf_size, tree.levels], np.int32)
+
+
+def _run(kernel: Kernel, tree: Tree, queries: Queries, box, inputs, outputs, **options):
+    """Run a kernel with a lane for each query."""
+    if not queries.bound.shape[0]:  # nothing to launch
+        return inputs[-2:] if options else [jnp.zeros(each.shape, each.dtype) for each in outputs]
+    boxes = nodes_of(tree, box).boxes
+    of_tree = tree.points, tree.rows, boxes, tree.scale, lengths(tree, box)
+    threads = WARPS * 32
+    blocks = -(-queries.bound.shape[0] // threads)
+    return launch(kernel, blocks, threads, (*of_tree, *queries, *inputs), outputs, **options)

@@ -1,0 +1,35 @@
+// What a search reads of the nodes: their boxes as `Box` has them, and how a query goes down the tree.
+#include "tree.cuh"
+
+// `lower` and `upper` of shape (M, 2 * leaves); `splits` of shape (leaves, 2): where and along which axis.
+KERNEL(128, 1)
+nodes(const real* lower, const real* upper, const real* scale, const real* lengths, const int* sizes, real* boxes,
+      real* splits) {
+  const int leaves = 1 << sizes[0];
+  const long long node = (long long)blockIdx.x * 128 + threadIdx.x, all = 2ll * leaves;
+  if (node >= all) return;
+  const Period period(lengths, *scale);
+  FOR(a, M) {
+    const real least = lower[a * all + node], greatest = upper[a * all + node];
+    const bool empty = !(least <= greatest);
+    const real middle = empty ? real(0) : least / 2 + greatest / 2;
+    real half = fmax(greatest - middle, middle - least) * (1 + 8 * EPSILON);
+#if PERIODIC  // the way around is as inexact as the whole length
+    if (period.length[a] < INFINITE) half += 4 * EPSILON * period.length[a];
+#endif
+    boxes[node * BOX_WORDS + a] = middle;
+    boxes[node * BOX_WORDS + M + a] = empty ? -INFINITE : half;
+  }
+  if (node >= leaves) return;
+  // An inner node is split along the axis on which its children lie farthest apart, or overlap least, and
+  // halfway between them.
+  const long long left = 2 * node, right = left + 1;
+  int axis = 0;
+  real apart = lower[right] - upper[left];
+  FOR(a, M) {
+    const real here = lower[a * all + right] - upper[a * all + left];
+    if (here > apart) apart = here, axis = a;
+  }
+  splits[2 * node + 1] = axis;
+  splits[2 * node] = upper[axis * all + left] / 2 + lower[axis * all + right] / 2;
+}

@@ -1,0 +1,192 @@
+// Nearest neighbours, 32 queries a warp: neighbours in the order of the leaves are a packet, one to each lane,
+// and walk the tree together.
+#include "sort.cuh"
+#include "walk.cuh"
+
+#ifndef BLOCKS  // resident on a multiprocessor, for which the compiler saves registers: measured for float32, 3-D
+#define BLOCKS (DOUBLE || M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 11 : 8)
+#endif
+
+DEVICE constexpr int at_least(int count, int size) { return count <= size ? size : at_least(count, 2 * size); }
+constexpr int BATCH = K <= 8 ? 8 : 16;  // candidates that are merged at once
+constexpr int SIZE = at_least(K, BATCH);
+constexpr int ROOM = BATCH + EIGHT;  // for candidates that wait
+
+// What a lane keeps: its neighbours so far, sorted, in registers, and a stack of candidates in shared memory.
+// When one lane has more than a batch, all lanes sort up to so many of theirs and merge them into their lists.
+struct Neighbours {
+  static constexpr int STRIDE = LANES * sizeof(real), ROWS = ROOM * STRIDE;
+  using Waiting = char[2 * ROWS];  // distances, then rows, an element a lane
+
+  Pairs<SIZE> list;
+  char *const bottom, *top;  // of this lane's stack
+
+  DEVICE Neighbours(char* waiting, int lane, real bound, int missing)
+      : bottom(waiting + lane * sizeof(real)), top(bottom) {
+    FOR(i, SIZE) list.d[i] = bound, list.row[i] = missing;
+  }
+  DEVICE real limit() const { return list.d[K - 1]; }
+  DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
+    FOR(i, EIGHT) if (distance[i] <= limit()) {
+      *reinterpret_cast<real*>(top) = distance[i];
+      *reinterpret_cast<int*>(top + ROWS) = row[i];
+      top += STRIDE;
+    }
+  }
+  DEVICE int held() const { return int(top - bottom); }  // in bytes
+  DEVICE bool full() const { return held() > BATCH * STRIDE; }
+  DEVICE void flush() {
+    Pairs<BATCH> candidates;
+    FOR(i, BATCH) {
+      const int back = (i + 1) * STRIDE;
+      const bool there = back <= held();
+      candidates.d[i] = there ? *reinterpret_cast<const real*>(top - back) : INFINITE;
+      candidates.row[i] = there ? *reinterpret_cast<const int*>(top - back + ROWS) : NOTHING;
+    }
+    top -= min(held(), BATCH * STRIDE);
+    sort(candidates);
+    merge(list, candidates);
+  }
+};
+
+// One neighbour needs no list.
+struct Neighbour {
+  using Waiting = char[1];
+  Pairs<1> list;
+
+  DEVICE Neighbour(char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
+  DEVICE real limit() const { return list.d[0]; }
+  DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
+    FOR(i, EIGHT) if (before(distance[i], row[i], list.d[0], list.row[0]))
+      list.d[0] = distance[i], list.row[0] = row[i];
+  }
+  DEVICE bool full() const { return true; }
+  DEVICE void flush() {}
+};
+
+template <bool ONE> struct Choice { using type = Neighbours; };
+template <> struct Choice<true> { using type = Neighbour; };
+using Best = Choice<K == 1>::type;
+
+struct Search {
+  const Tree& tree;
+  const Box* around;  // two boxes around the packet's queries
+  const real (&x)[M];
+  const real nearer;  // a box must be nearer than the limit by this factor
+  Best& best;
+  int reach_bits;
+
+  DEVICE void update() { reach_bits = warp_max(bits_above(best.limit() * nearer)); }
+  DEVICE int reach() const { return reach_bits; }
+  DEVICE int open(int node, int) const {
+    Box box;
+    box.load(tree.boxes, node);
+    return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
+  }
+  DEVICE bool needs(int node) const {
+    Box box;
+    box.load(tree.boxes, node);
+    return any_lane(tree.gap(x, box) <= best.limit() * nearer);
+  }
+  // Visit a leaf, or none at the end: what is left to do then is done here, so that its code is there once.
+  DEVICE void visit(int leaf) {
+    const bool end = leaf < 0;
+    const long long first = (long long)leaf * tree.leaf;
+    for (int i = 0; i < (end ? 1 : tree.leaf); i += EIGHT) {
+      if (!end) {
+        const bool all = i + 4 < tree.leaf;
+        real distance[EIGHT];
+        tree.distances(x, first + i, all, distance);
+        real nearest = distance[0];
+        FOR(j, EIGHT) nearest = fmin(nearest, distance[j]);
+        if (!any_lane(nearest <= best.limit())) continue;
+        int row[EIGHT];
+        load_rows(tree.rows, first + i, all, row);
+        best.take(distance, row);
+        if (!any_lane(best.full())) continue;
+      }
+      best.flush();
+      update();
+    }
+  }
+};
+
+// A power distance within which x has K points, from the slots around its own leaf: these make groups, and
+// the K-th least of the groups' nearest points will do. Without it, a lane whose own leaf is far from the
+// packet's would ask for everything in between.
+DEVICE real home_bound(const Tree& tree, const real (&x)[M], int home) {
+  constexpr int GROUPS = at_least(K, EIGHT), ENOUGH = K >= LANES ? K : 4 * K < LANES ? 4 * K : LANES;
+  int leaves = 1;
+  while (leaves * tree.leaf < ENOUGH && leaves < 1 << tree.levels) leaves *= 2;
+  const long long first = (long long)(home & -leaves) * tree.leaf;
+  const int slots = leaves * tree.leaf;
+  Numbers<GROUPS> nearest;
+  FOR(g, GROUPS) nearest.d[g] = INFINITE;
+  for (int i = 0; i < slots; i += GROUPS) FOR(g, GROUPS / EIGHT) {
+    const int slot = i + EIGHT * g;
+    if (slot < slots) {
+      real distance[EIGHT];
+      tree.distances(x, first + slot, slot + 4 < slots, distance);
+      FOR(j, EIGHT) nearest.d[EIGHT * g + j] = fmin(nearest.d[EIGHT * g + j], distance[j]);
+    }
+  }
+  sort(nearest);
+  return nearest.d[K - 1];
+}
+
+// `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells.
+KERNEL(WARPS * LANES, BLOCKS)
+packets(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
+        const real* bounds, const real* eps, const real* lengths, const int* keys, const int* order,
+        const int* sizes, real* found, int* found_rows) {
+  const int count = sizes[0], leaf = sizes[1], levels = sizes[2], key_shift = sizes[3], bound_stride = sizes[4], rooted = sizes[5];
+  const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+  const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES;
+  __shared__ Stack stacks[WARPS];
+  __shared__ Box boxes_around[WARPS][2];
+  alignas(8) __shared__ Best::Waiting waiting[WARPS];
+  if (number >= count) return;
+  const bool there = number + lane < count;
+  const long long place = there ? number + lane : count - 1;
+  const long long own = order[place];
+  const real unit = *scale;
+  const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
+
+  real x[M];
+  bool finite = true;
+  FOR(a, M) {
+    x[a] = queries[own * M + a] * unit;
+    finite &= fabs(x[a]) < INFINITE;
+  }
+  const real bound = bounds[own * bound_stride];
+  const bool wants = there && finite && bound > 0;
+  real limit = power(bound * unit);
+  limit = limit > 0 ? below(limit) : real(0);  // the last power distance below the bound
+  const real looser = power(1 + *eps);
+  const int home = keys[place] >> key_shift;
+  // A lane that wants nothing is infinitely far from everything.
+  FOR(a, M) x[a] = wants ? x[a] : INFINITE;
+  limit = wants ? fmin(limit, home_bound(tree, x, home) * looser) : real(0);
+
+  const int missing = *n;
+  Best best(waiting[warp], lane, limit, missing);
+  if (any_lane(wants)) {
+    around_sides(x, wants, home, boxes_around[warp]);
+    Search search{tree, boxes_around[warp], x, SLACK / looser, best, 0};
+    search.update();
+    Walk<NEAREST_FIRST> walk(levels, lane, stacks[warp], search);
+    int next;
+    do {
+      next = walk.next(search);
+      search.visit(next);
+    } while (next >= 0);
+  }
+  if (!there) return;
+  const real back = 1 / unit;  // exact: a power of two
+  FOR(i, K) {
+    const real distance = rooted ? root(best.list.d[i]) * back : best.list.d[i];
+    const bool here = best.list.row[i] < missing;
+    found[own * K + i] = here ? distance : INFINITE;
+    found_rows[own * K + i] = here ? best.list.row[i] : missing;
+  }
+}

@@ -1,0 +1,139 @@
+"""The CUDA engine's compilation, without a GPU: what NVRTC makes of the sources, and what is kept of it."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from jaxapi.spatial import _cuda
+from jaxapi.spatial._cuda import _compile
+from jaxapi.spatial._cuda._launch import Kernel
+from jaxapi.spatial._device import _engines
+
+F32, F64 = np.float32, np.float64
+
+
+@pytest.fixture
+def nvrtc(monkeypatch, tmp_path):
+    """Compile into an empty cache."""
+    try:
+        binding = _compile.nvrtc()
+    except ImportError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    _compile.compiled.cache_clear()
+    yield binding
+    _compile.compiled.cache_clear()
+
+
+KERNELS = [
+    (Kernel.of("nodes", m=3, dtype=F32, periodic=True), "75"),
+    (Kernel.of("order", m=16, dtype=F64), "75"),
+    (Kernel.of("packets", m=3, dtype=F32, k=1, warps=2), "75"),
+    (Kernel.of("packets", m=2, dtype=F32, k=8, warps=2), "80"),
+    (Kernel.of("packets", m=3, dtype=F32, k=8, warps=2), "90"),
+    (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "90"),
+    (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "100"),
+    (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "75"),
+    (Kernel.of("packets", m=3, dtype=F32, p=math.inf, periodic=True, k=20, warps=2), "80"),
+    (Kernel.of("singles", m=3, dtype=F32, k=32, floor=0, warps=4), "75"),
+    (Kernel.of("singles", m=16, dtype=F32, k=8, floor=0, warps=4), "90"),
+    (Kernel.of("singles", m=3, dtype=F32, k=100, floor=0, warps=4), "80"),
+    (Kernel.of("count", m=3, dtype=F32, relation=0, warps=2), "100"),
+    (Kernel.of("fill", m=3, dtype=F32, relation=2, wide=1, warps=2), "80"),
+    (Kernel.of("bins", m=3, dtype=F32, relation=0, weight="int", bins=20, warps=2), "90"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
+def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):
+    """For GPUs of all generations; lists of up to 32 neighbours stay in registers."""
+    options = [*_compile.OPTIONS, *_compile.defines(kernel.macros)]
+    program = _compile.built(
+        kernel.name, [*options, f"--gpu-architecture=sm_{architecture}", "--ptxas-options=-v"]
+    )
+    log = _compile.log(program)
+    nvrtc.nvrtcDestroyProgram(program)
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log, log
+
+
+@pytest.mark.parametrize("kernel", [Kernel.of("singles", m=3, dtype=F64, p=1.5, k=1024, floor=1, warps=4)])
+def test_compiles_for_many_neighbours_in_float64(kernel, nvrtc):
+    assert ".visible .entry singles" in _compile.compiled(kernel.name, "80", kernel.macros)
+
+
+def test_ptx_is_kept_by_sources_options_and_versions(nvrtc, monkeypatch, tmp_path):
+    kernel = Kernel.of("nodes", m=2, dtype=F32)
+    ptx = _compile.compiled(kernel.name, "90", kernel.macros)
+    assert ".version 7.8\n" in ptx, "no newer than the architecture needs"
+    (kept,) = tmp_path.glob("*/*")
+    assert kept.read_text() == ptx
+    _compile.compiled.cache_clear()
+    monkeypatch.setattr(_compile, "built", None)  # nothing is compiled again
+    assert _compile.compiled(kernel.name, "90", kernel.macros) == ptx
+    monkeypatch.undo()
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    _compile.compiled(kernel.name, "80", kernel.macros)
+    changed = {**_compile.sources(), "metric.cuh": _compile.sources()["metric.cuh"] + b"\n"}
+    monkeypatch.setattr(_compile, "sources", lambda: changed)
+    _compile.compiled.cache_clear()
+    _compile.compiled(kernel.name, "90", kernel.macros)
+    assert len(list(tmp_path.glob("*/*"))) == 3
+
+
+def test_compiles_where_nothing_can_be_kept(nvrtc, monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(blocked))
+    kernel = Kernel.of("nodes", m=2, dtype=F32)
+    assert ".visible .entry nodes" in _compile.compiled(kernel.name, "90", kernel.macros)
+
+
+def test_an_error_says_what_the_compiler_says(nvrtc):
+    with pytest.raises(RuntimeError, match=r"NVRTC does not compile nodes\.cu.*\n.*DIMENSIONS"):
+        _compile.compiled("nodes", "90", (("DOUBLE", "0"), ("P", "2"), ("PERIODIC", "0")))
+
+
+def no_nvrtc():
+    raise ImportError("No module named 'cuda'")
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [("nvrtc", "No module named 'cuda'"), ("target", "xla.gpu.ptx"), ("both routes", "no Pallas route")],
+)
+def test_the_next_route_where_something_is_missing(broken, says, monkeypatch):
+    """Without NVRTC or XLA's target: the Pallas kernels; where JAX has none either, the portable engine."""
+    triton = pytest.importorskip("jax.experimental.pallas.triton")
+    cpu = jax.devices("cpu")
+    monkeypatch.setattr(jax, "devices", lambda platform=None: cpu)
+    if broken == "target":
+        monkeypatch.setattr(_compile, "nvrtc", lambda: None)
+    else:
+        monkeypatch.setattr(_compile, "nvrtc", no_nvrtc)
+    if broken == "both routes":
+        monkeypatch.delattr(triton, "CompilerParams")
+    _engines.gpu_engine.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match=f"(?s)KDTree searches the GPU .*_cuda: .*{says}") as warned:
+            engine = _engines.gpu_engine()
+        assert _engines.gpu_engine() is engine
+    finally:
+        _engines.gpu_engine.cache_clear()
+    assert len(warned) == 1
+    assert engine is None if broken == "both routes" else engine.NAME == "pallas"
+
+
+def test_the_sources_are_in_the_package():
+    assert {
+        "packets.cu",
+        "singles.cu",
+        "order.cu",
+        "nodes.cu",
+        "count.cu",
+        "fill.cu",
+        "bins.cu",
+        "warp.cuh",
+    } <= set(_compile.sources())
+    assert _cuda.NAME == "cuda"

@@ -1,0 +1,331 @@
+"""The CUDA engine's nearest neighbours: its kernels compiled for the host, or on a GPU where there is one.
+
+Oracles are SciPy, and every distance in exact integers, ordered by (distance, row).
+"""
+
+import contextlib
+from functools import partial
+
+import cuda_host
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+from jaxapi.spatial import _cuda
+from jaxapi.spatial._cuda import _launch, _nearest
+from jaxapi.spatial._cuda._order import nodes_of, ordered
+from jaxapi.spatial._structure._build import build
+from jaxapi.spatial._structure._homes import home_leaf
+from jaxapi.spatial._structure._metric import into_box
+
+POINTS, QUERIES = 300, 50  # few shapes: each is a compilation of XLA's
+
+jitted_build = jax.jit(build, static_argnames="leaf_size")
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch):
+    """Launch kernels on the host, where there is no GPU."""
+    if jax.default_backend() == "gpu":
+        return
+    if cuda_host.compiler() is None:
+        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+
+
+@pytest.fixture(params=["packets", "singles"])
+def kernel(request, monkeypatch):
+    """Search with the one kernel and with the other."""
+    monkeypatch.setattr(_nearest, "by_packets", lambda k, m, count: request.param == "packets" and k <= 32)
+    return request.param
+
+
+def search(tree, queries, bound, eps, box, *, k, p, rooted=True):
+    if box is not None:
+        queries = into_box(queries, box)
+    return _cuda.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, leaf_size=4, rooted=True):
+    """Return NumPy distances and rows."""
+    dtype = points.dtype.type
+    with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
+        tree = jitted_build(points, np.int32(len(points)), leaf_size=leaf_size)
+        box = None if box is None else np.broadcast_to(np.asarray(box, dtype), points.shape[1:])
+        jitted = jax.jit(partial(search, k=k, p=p, rooted=rooted))
+        found = jitted(tree, queries, np.asarray(bound, dtype), dtype(eps), box)
+        return tuple(np.asarray(x) for x in found)
+
+
+def uniform(n, m, seed, dtype=np.float32):
+    return np.random.default_rng(seed).random((n, m)).astype(dtype)
+
+
+def grid(n, m, seed):
+    """Return points with integer coordinates, many of them equal, and equal distances in plenty."""
+    return np.random.default_rng(seed).integers(0, 6, (n, m)).astype(np.float32)
+
+
+def assert_as_scipy(points, queries, found, *, k, p=2.0, bound=np.inf, box=None):
+    distances, rows = found
+    tree = cKDTree(points.astype(float), boxsize=box)
+    expected, _ = tree.query(queries.astype(float), k=[*range(1, k + 1)], p=p, distance_upper_bound=bound)
+    rtol = 8 * np.finfo(points.dtype).eps
+    np.testing.assert_allclose(distances, expected, rtol=rtol, atol=rtol)
+    assert (rows[np.isinf(expected)] == len(points)).all()
+    there = np.isfinite(distances)
+    difference = np.abs(points[rows[there]].astype(float) - np.repeat(queries, there.sum(1), 0))
+    if box is not None:
+        length = np.where(np.asarray(box) > 0, box, np.inf)
+        difference %= length
+        difference = np.minimum(difference, length - difference)
+    exact = difference.max(1) if p == np.inf else (difference**p).sum(1) ** (1 / p)
+    np.testing.assert_allclose(distances[there], exact, rtol=2 * rtol, atol=rtol)
+
+
+def assert_exact(points, queries, found, k):
+    """Compare with every distance of integer points, ordered by (distance, row)."""
+    squares = ((queries[:, None].astype(int) - points[None].astype(int)) ** 2).sum(-1)
+    rows = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found[1], rows)
+    distances = np.sqrt(np.take_along_axis(squares, rows, 1).astype(np.float32))
+    np.testing.assert_array_equal(found[0], distances)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 12), (8, 16), (20, 4), (32, 8)])
+def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
+    points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
+    assert_exact(points, queries, query(points, queries, k=k, leaf_size=leaf_size), k)
+
+
+@pytest.mark.parametrize("k", [33, 100, 290])
+def test_ties_of_many_neighbours(k):
+    points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
+    assert_exact(points, queries, query(points, queries, k=k), k)
+
+
+def test_more_neighbours_than_registers_hold_come_in_passes(monkeypatch):
+    """A pass ends amid equally far points, and the last has fewer columns than it finds neighbours."""
+    monkeypatch.setattr(_nearest, "AT_ONCE", 32)
+    points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
+    assert_exact(points, queries, query(points, queries, k=70), 70)
+    distances, rows = query(points, queries, k=70, bound=2.0)
+    everything, their_rows = query(points, queries, k=70)
+    near = everything < 2
+    np.testing.assert_array_equal(distances, np.where(near, everything, np.inf))
+    np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
+
+
+def line(n, seed):
+    return uniform(n, 3, seed) * np.float32([1, 0, 0])
+
+
+def knots(n, seed):
+    """Return points in five narrow clusters."""
+    rng = np.random.default_rng(seed)
+    return (uniform(5, 3, seed)[rng.integers(0, 5, n)] + 0.003 * rng.random((n, 3))).astype(np.float32)
+
+
+MANY = 1000
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("k", [8, 70])
+@pytest.mark.parametrize(
+    ("points", "queries"),
+    [
+        (uniform(MANY, 3, 20), uniform(QUERIES, 3, 21) * 1.5 - 0.2),
+        (knots(MANY, 22), knots(QUERIES, 23)),
+        (line(MANY, 24), uniform(QUERIES, 3, 25)),
+        (uniform(MANY, 3, 26), uniform(QUERIES, 3, 27) + 30),
+        (np.repeat(uniform(10, 3, 36), MANY // 10, 0), uniform(QUERIES, 3, 37)),
+    ],
+    ids=["uniform", "far clusters", "line", "far away", "repeats"],
+)
+def test_clouds(points, queries, k):
+    assert_as_scipy(points, queries, query(points, queries, k=k, leaf_size=16), k=k)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("k", "p", "box", "dtype"),
+    [
+        (1, 1.0, None, np.float32),
+        (3, 3.0, (1.5, 0.0, 1.0), np.float32),
+        (8, np.inf, (1.5, 0.0, 1.0), np.float64),
+        (20, 7.0, None, np.float64),
+        (5, 1.5, (0.0, 0.0, 1.0), np.float32),
+        (2, 4.0, (1.0, 1.0, 1.0), np.float32),
+    ],
+)
+def test_norms_boxes_and_dtypes(k, p, box, dtype):
+    points, queries = uniform(POINTS, 3, 2, dtype), uniform(QUERIES, 3, 3, dtype) * 3 - 1
+    found = query(points, queries, k=k, p=p, box=box)
+    assert found[0].dtype == dtype
+    assert_as_scipy(points, queries, found, k=k, p=p, box=box)
+
+
+@pytest.mark.parametrize(
+    ("k", "p", "box", "dtype", "bound"),
+    [
+        (70, 1.0, None, np.float32, 0.4),
+        (70, np.inf, (1.5, 0.0, 1.0), np.float32, np.inf),
+        (33, 3.0, (1.5, 0.0, 1.0), np.float64, 0.3),
+        (290, 7.0, None, np.float32, np.inf),
+    ],
+)
+def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
+    points, queries = uniform(POINTS, 3, 28, dtype), uniform(QUERIES, 3, 29, dtype)
+    found = query(points, queries, k=k, p=p, box=box, bound=bound)
+    assert_as_scipy(points, queries, found, k=k, p=p, box=box, bound=bound)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("m", [1, 2, 5, 16])
+def test_dimensions(m):
+    points, queries = uniform(POINTS, m, 4), uniform(QUERIES, m, 5) * 2 - 0.5
+    assert_as_scipy(points, queries, query(points, queries, k=4), k=4)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_bound_is_strict_and_may_differ():
+    points, queries = grid(POINTS, 3, 8), grid(QUERIES, 3, 9)
+    everything, their_rows = query(points, queries)
+    each = np.random.default_rng(1).integers(0, 3, QUERIES)
+    for bound in (0.0, 1e-30, 1.0, np.nextafter(np.float32(1), np.float32(2)), np.nan, each):
+        distances, rows = query(points, queries, bound=bound)
+        near = everything < np.reshape(bound, (-1, 1))
+        np.testing.assert_array_equal(distances, np.where(near, everything, np.inf))
+        np.testing.assert_array_equal(rows, np.where(near, their_rows, POINTS))
+
+
+@pytest.mark.usefixtures("kernel")
+def test_eps_bounds_the_error():
+    points, queries = uniform(POINTS, 3, 10), uniform(QUERIES, 3, 11)
+    best, _ = query(points, queries)
+    for eps in (0.1, 2.0):
+        distances, rows = query(points, queries, eps=eps)
+        assert (rows < POINTS).all()
+        assert (distances >= best).all()
+        assert (distances <= best * (1 + eps) * (1 + 1e-6)).all()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_queries_that_are_not_finite_find_nothing():
+    points, queries = uniform(POINTS, 3, 12), uniform(QUERIES, 3, 13)
+    queries[[1, 7, 30]] = [[np.nan, 0, 0], [0, np.inf, 0], [0, 0, -np.inf]]
+    distances, rows = query(points, queries)
+    assert np.isinf(distances[[1, 7, 30]]).all()
+    assert (rows[[1, 7, 30]] == POINTS).all()
+    assert_as_scipy(
+        *(np.delete(each, [1, 7, 30], 0) for each in (points, queries)), _without(distances, rows), k=3
+    )
+
+
+def _without(distances, rows):
+    """Return results without those queries; rows of the points that are left."""
+    rows = np.delete(rows, [1, 7, 30], 0)
+    shift = (rows[..., None] > np.array([1, 7, 30])).sum(-1)
+    return np.delete(distances, [1, 7, 30], 0), rows - shift
+
+
+@pytest.mark.usefixtures("kernel")
+def test_few_points():
+    """More is asked for than there is; the rows from n on do not count."""
+    queries = uniform(QUERIES, 3, 14)
+    points = uniform(POINTS, 3, 15)
+    for n in (0, 1, 2, 5):
+        tree = jitted_build(points, np.int32(n), leaf_size=4)
+        found = jax.jit(partial(search, k=3, p=2.0))(tree, queries, np.float32(np.inf), np.float32(0), None)
+        distances, rows = (np.asarray(x) for x in found)
+        assert (rows[:, n:] == n).all()
+        assert np.isinf(distances[:, n:]).all()
+        every = np.sort(np.linalg.norm(queries[:, None] - points[None, :n], axis=-1), axis=1)[:, :3]
+        np.testing.assert_allclose(distances[:, :n], every, rtol=1e-6)
+
+
+def test_no_queries():
+    distances, rows = query(uniform(POINTS, 3, 0), np.zeros((0, 3), np.float32))
+    assert distances.shape == rows.shape == (0, 3)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("shift", [1e-30, 1e30])
+def test_scale_does_not_matter(shift):
+    points, queries = uniform(POINTS, 3, 16), uniform(QUERIES, 3, 17)
+    distances, rows = query(points, queries)
+    factor = np.float32(2.0 ** round(np.log2(shift)))
+    scaled, same = query(points * factor, queries * factor)
+    np.testing.assert_array_equal(rows, same)
+    np.testing.assert_array_equal(distances * factor, scaled)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_power_distances():
+    points, queries = grid(POINTS, 3, 8) * 2, grid(QUERIES, 3, 9)  # the scale is not 1
+    distances, rows = query(points, queries)
+    powers, same = query(points, queries, rooted=False)
+    np.testing.assert_array_equal(rows, same)
+    scale = np.asarray(jitted_build(points, np.int32(POINTS), leaf_size=4).scale)
+    np.testing.assert_allclose(powers, np.square(distances * scale), rtol=1e-6)
+    assert len(np.unique(powers * 1024 % 1)) == 1, "exact, as coordinates are integers"
+
+
+@pytest.mark.parametrize("of", ["queries", "queries and bounds", "trees", "everything"])
+def test_vmap(of):
+    points = np.stack([grid(64, 2, seed) for seed in (0, 1)])
+    queries = np.stack([grid(32, 2, seed) for seed in (2, 3)])
+    bounds = np.array([2.5, 1.5], np.float32)
+
+    def one(points, queries, bound):
+        tree = build(points, 64, leaf_size=4)
+        return _cuda.nearest(tree, queries, bound, 0.0, None, k=3, p=2.0)
+
+    axes = {"queries": (None, 0, None), "queries and bounds": (None, 0, 0), "trees": (0, None, None)}
+    axes = axes.get(of, (0, 0, 0))
+    arrays = [
+        each if axis == 0 else each[0] for each, axis in zip((points, queries, bounds), axes, strict=True)
+    ]
+    found = jax.jit(jax.vmap(one, in_axes=axes))(*arrays)
+    for i in (0, 1):
+        single = [each[i] if axis == 0 else each for each, axis in zip(arrays, axes, strict=True)]
+        for batched, alone in zip(found, jax.jit(one)(*single), strict=True):
+            np.testing.assert_array_equal(batched[i], alone)
+        squares = ((single[1][:, None] - single[0][None]) ** 2).sum(-1)
+        assert (np.isfinite(found[0][i]).sum(1) == np.minimum((squares < single[2] ** 2).sum(1), 3)).all()
+
+
+def test_order_puts_queries_of_a_leaf_together():
+    points = uniform(POINTS, 3, 18)
+    tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
+    for queries in (points, 1000 + uniform(512, 3, 19)):
+        line = jax.jit(lambda q: ordered(tree, nodes_of(tree, None), q)[:2])(queries)
+        keys, order = (np.asarray(x) for x in line)
+        np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
+        bits = (31 - tree.levels) // 3 * 3
+        homes = np.asarray(home_leaf(tree, queries * tree.scale))
+        np.testing.assert_array_equal(keys >> bits, np.sort(homes))
+    steps = np.linalg.norm(np.diff(queries[order], axis=0), axis=1)
+    assert steps.mean() < 0.5 * np.linalg.norm(np.diff(queries, axis=0), axis=1).mean(), "far queries, too"
+
+
+def test_kernels_depend_on_no_sizes(monkeypatch):
+    """Clouds and queries of all sizes share what NVRTC compiles."""
+    kernels = set()
+
+    def record(kernel, blocks, threads, inputs, outputs, aliases):
+        kernels.add(kernel)
+        return [jnp.zeros(each.shape, each.dtype) for each in outputs]
+
+    monkeypatch.setattr(_launch, "custom_call", record)
+    for n, q in ((1 << 22, 1 << 22), (1 << 28, 1 << 22), (3000, 1 << 22)):
+        tree = jax.eval_shape(
+            build, jax.ShapeDtypeStruct((n, 3), np.float32), jax.ShapeDtypeStruct((), np.int32)
+        )
+        queries = jax.ShapeDtypeStruct((q, 3), np.float32)
+        none = jax.ShapeDtypeStruct((), np.float32)
+        jax.eval_shape(partial(search, k=8, p=2.0, box=None), tree, queries, none, none)
+    assert sorted(kernel.name for kernel in kernels) == ["nodes", "order", "packets"]

@@ -1,0 +1,132 @@
+"""The CUDA engine's radius searches: the numbers of `_lax`.
+
+Its kernels are compiled for the host, or run on a GPU where there is one.
+
+Points have integer coordinates, so that no rounding differs, and radii reach some of them exactly.
+"""
+
+from functools import partial
+
+import cuda_host
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxapi.spatial import _cuda, _lax
+from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._structure._build import build
+from jaxapi.spatial._structure._queries import own_queries, radius_bound
+
+BOX = np.array([20.0, 0.0, 16.0], np.float32)
+
+jitted_build = jax.jit(build, static_argnames="leaf_size")
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch):
+    """Launch kernels on the host, where there is no GPU."""
+    if jax.default_backend() == "gpu":
+        return
+    if cuda_host.compiler() is None:
+        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+
+
+def cloud(n, seed=3, side=12):
+    """Return points of which some are not finite, and some fall together."""
+    points = np.random.default_rng(seed).integers(0, side, (n, 3)).astype(np.float32)
+    points[::50] = np.nan
+    return points
+
+
+def queries_of(tree, count, radius, box=None):
+    """Return queries, one of them not finite, in and around the cloud, on which both engines agree."""
+    rng = np.random.default_rng(count)
+    x = rng.integers(-3, 15, (count, 3)).astype(np.float32)
+    x[count // 3] = np.inf
+    radii = np.full(count, radius, np.float32)
+    queries, order = jax.jit(partial(_cuda.ordered_queries, p=2.0))(tree, x, radii, box)
+    theirs, _ = jax.jit(partial(_lax.ordered_queries, p=2.0))(tree, x, radii, box)
+    np.testing.assert_array_equal(np.sort(order), np.arange(count))
+    for a, b in zip((queries.points.T, queries.bound), (theirs.points.T, theirs.bound), strict=True):
+        np.testing.assert_array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
+    return queries
+
+
+def both(name, *arrays, **options):
+    """Return the result of the kernel of that name, and that of `_lax`."""
+    return tuple(jax.jit(partial(getattr(engine, name), **options))(*arrays) for engine in (_cuda, _lax))
+
+
+def assert_same(tree, queries, box, *, relation, p):
+    """Count and fill, whole and cut short."""
+    found, counts = both("count", tree, queries, box, p=p, relation=relation)
+    np.testing.assert_array_equal(found, counts)
+    counts = np.asarray(counts)
+    ends = np.cumsum(counts, dtype=np.int32)
+    size = int(ends[-1]) + 3
+    for stop in (ends, ends - counts // 2):
+        inputs = tree, queries, ends - counts, stop, box
+        filled, expected = both("fill", *inputs, size=size, p=p, relation=relation)
+        np.testing.assert_array_equal(filled[0], expected[0])
+        np.testing.assert_allclose(filled[1], expected[1], rtol=1e-6)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("relation", "p", "box", "leaf_size"),
+    [("any", 2.0, None, 4), ("any", 1.0, BOX, 12), ("other", np.inf, BOX, 4), ("later", 2.0, None, 16)],
+)
+def test_same_as_lax(relation, p, box, leaf_size):
+    tree = jitted_build(cloud(300), np.int32(290), leaf_size=leaf_size)
+    if relation == "any":
+        queries = queries_of(tree, 70, 4.0, box)
+        queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
+    else:
+        queries = own_queries(tree, jnp.float32(3.0), p=p)
+    counts = assert_same(tree, queries, box, relation=relation, p=p)
+    assert counts.max() > 1
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+def test_bins_are_those_of_lax(dtype):
+    """Sum weights within radii in any order, no two queries with equal sums in all."""
+    with jax.enable_x64(dtype == np.float64):
+        tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
+        queries = queries_of(tree, 70, -1.0)
+        radii = radius_bound(tree, np.array([2.0, -1.0, 0.0, 30.0, 8.0, 5.0], np.float32), 2.0)
+        weights = np.where(np.asarray(tree.rows) < tree.n, np.arange(len(tree.rows)), 0).astype(dtype)
+        found, expected = both("bin_counts", tree, queries, radii, weights, None, p=2.0)
+        np.testing.assert_array_equal(found, expected)  # sums of small integers, exact in every dtype
+        assert (np.asarray(found)[[0, 2, 3, 4, 5]] > 0).any(axis=1).all()
+
+
+def test_counts_nodes_inside_of_the_radius_without_a_visit():
+    """Slots that a node has lost are counted where the node is counted as a whole."""
+    tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
+    queries = own_queries(tree, jnp.float32(14.0), p=2.0)
+    found, expected = both("count", tree, queries, None, p=2.0, relation="any")
+    np.testing.assert_array_equal(found, expected)
+    emptied = tree._replace(points=tree.points.at[:, 32:].set(1e6))
+    visited, _ = both("count", emptied, queries, None, p=2.0, relation="any")
+    assert int(jnp.sum(visited)) > int(jnp.sum(expected)) // 2
+
+
+def test_points_without_coordinates_come_last():
+    """Counting by nodes rests on this."""
+    tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)
+    there = np.isfinite(np.asarray(tree.points)).all(axis=0)
+    assert there[: there.sum()].all()
+
+
+def test_no_queries():
+    tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
+    none = np.zeros((0, 3), np.float32), np.zeros(0, np.float32)
+    queries, order = _cuda.ordered_queries(tree, *none, None, p=2.0)
+    assert order.shape == (0,)
+    assert _cuda.count(tree, queries, None, p=2.0, relation="any").shape == (0,)
+    start = np.zeros(0, np.int32)
+    rows, distances = _cuda.fill(tree, queries, start, start, None, size=3, p=2.0, relation="any")
+    assert (np.asarray(rows) == 300).all()
+    assert np.isinf(distances).all()
