@@ -144,12 +144,13 @@ def mutation(session):
     session.run("python", "tests/mutation.py", *session.posargs, env=COMPILED)
 
 
-@nox.session
+@nox.session(python=PYTHONS[-1])
 def lint(session):
-    """Check style."""
-    session.install(*group("lint"))
+    """Check style and types."""
+    session.install("-e", ".", *group("lint"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
 
 
 @nox.session

@@ -27,7 +27,9 @@ from . import (
 from ._constants import *
 from ._creation import *
 from ._dtypes import *
-from ._elementwise import *
+from ._elementwise._arithmetic import *  # one by one, as type checkers follow no sums of lists
+from ._elementwise._exponential import *
+from ._elementwise._trigonometric import *
 from ._fuse import fuse
 from ._indexing import *
 from ._info import *

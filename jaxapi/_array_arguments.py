@@ -144,7 +144,7 @@ def _chapter(function) -> str:
 def _documented(function) -> str:
     """Return JAX's docstring, with what is different after its first paragraph."""
     name = f"jax.numpy{_chapter(function)}.{function.__name__}"
-    summary, _, rest = inspect.getdoc(function).partition("\n\n")
+    summary, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
     difference = (
         f"Unlike `{name}`, anything array-like is taken (lists, arrays of NumPy, CuPy and PyTorch) and\n"
         "keeps its dtype, with x64 mode off too. The rest is JAX's own text."

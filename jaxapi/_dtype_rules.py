@@ -1,8 +1,11 @@
 """Which dtypes a `jax.Array` can have, and which one Python's numbers get."""
 
+from typing import overload
+
 import jax.numpy as jnp
 import numpy as np
 
+from ._typing import DTypeLike
 from ._x64 import NARROWED, WIDE, x64_mode, x64_on
 
 __all__ = [
@@ -63,7 +66,13 @@ def default_dtype(kind: type) -> np.dtype:
     return wide if x64_mode() else NARROWED.get(wide, wide)
 
 
-def resolve_dtype(dtype) -> np.dtype | None:
+@overload
+def resolve_dtype(dtype: None) -> None: ...
+@overload
+def resolve_dtype(dtype: DTypeLike) -> np.dtype: ...
+
+
+def resolve_dtype(dtype):
     """Return ``dtype=`` as a NumPy dtype that JAX has; ``int``, ``float`` and the like are JAX's defaults."""
     if dtype is None:
         return None

@@ -1,5 +1,6 @@
 """Data types and the functions on them (chapters "Data types" and "Data type functions")."""
 
+import builtins
 import dataclasses
 import functools
 
@@ -52,7 +53,9 @@ __all__ = [
 ]
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Device | None = None) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: Device | None = None
+) -> Array:
     """Convert to another dtype.
 
     Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its digits with x64 mode off, and a
@@ -89,11 +92,10 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: Devi
     >>> print(float(astype(np.asarray([1 / 3]), float64)[0]))
     0.3333333333333333
     """
-    if not isinstance(x, jax.Array):
-        x = as_array(x)
-    if copy or x.dtype != dtype:
-        x = _astype(x, dtype)
-    return x if device is None else jax.device_put(x, device)
+    array = x if isinstance(x, jax.Array) else as_array(x)
+    if copy or array.dtype != dtype:
+        array = _astype(array, dtype)
+    return array if device is None else jax.device_put(array, device)
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)

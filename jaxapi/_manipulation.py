@@ -121,7 +121,8 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     (1, 2, 3, 1)
     """
     return _expand_dims(
-        as_operand(x), tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis)
+        as_operand(x),
+        tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis),  # type: ignore[arg-type]
     )
 
 
@@ -229,7 +230,8 @@ def repeat(
     x = as_operand(x)
     if isinstance(repeats, int | np.integer):
         return _repeat(x, operator.index(repeats), axis, total_repeat_length)
-    return jnp.repeat(x, as_operand(repeats), axis, total_repeat_length=total_repeat_length)
+    repeats = as_operand(repeats)
+    return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)  # type: ignore[arg-type]
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)

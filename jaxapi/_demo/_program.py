@@ -6,6 +6,7 @@ import json
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -30,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     say = _nothing if options.json else print
 
-    report = {
+    report: dict[str, Any] = {
         "environment": environment(say),
         "walls": run_comparisons(say),
     }  # the name that readers of --json know

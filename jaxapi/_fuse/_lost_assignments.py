@@ -27,7 +27,7 @@ def lost_assignments(func: Any) -> list[LostAssignment]:
 
     A reading counts if it stands further down, in a loop around the assignment, or in an inner function.
     """
-    code = getattr(func, "__code__", None)
+    code: Any = getattr(func, "__code__", None)
     definition = _definition(code)
     if code is None or definition is None or not _READ_EVERY_NAME.isdisjoint(code.co_names):
         return []

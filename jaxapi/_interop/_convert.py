@@ -5,6 +5,7 @@ accelerator stays there and is shared where it can be, unless ``copy=True``.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ def as_array(x, copy: bool | None = None) -> Array:
         raise ValueError(str(error)) from None
 
 
-def as_operand(x):
+def as_operand(x) -> Any:
     """Return what a compiled function takes: an array or a Python number as it is, else `as_array` of it."""
     kind = type(x)
     if kind in ARRAY_TYPES or kind in PYTHON_NUMBERS:

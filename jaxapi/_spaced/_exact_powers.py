@@ -38,9 +38,9 @@ def truncated_powers(
     number.
     """
     # Exponent i is (first + i * step) / parts, in integers.
-    start, stop, div = Fraction(start), Fraction(stop), max(num - 1 if endpoint else num, 1)
-    scale = math.lcm(start.denominator, stop.denominator)
-    first, step, parts = int(start * scale) * div, int((stop - start) * scale), scale * div
+    low_end, high_end, div = Fraction(start), Fraction(stop), max(num - 1 if endpoint else num, 1)
+    scale = math.lcm(low_end.denominator, high_end.denominator)
+    first, step, parts = int(low_end * scale) * div, int((high_end - low_end) * scale), scale * div
     low, high = integer_limits(dtype)
     whole_base = base == int(base)
     floats, clear = _clear_powers(start, stop, num, endpoint, base)

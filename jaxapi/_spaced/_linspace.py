@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from typing import Literal, overload
 
 import jax
 import jax.numpy as jnp
@@ -108,6 +109,32 @@ def arange(
     return values if device is None else jax.device_put(values, device)
 
 
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Device | None = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Device | None = None,
+) -> tuple[Array, Array]: ...
+
+
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -191,13 +218,13 @@ def linspace(
     else:
         rows, ends = _host_rows(start, stop, num - 1 if endpoint else num, dtype)
         if rows.ndim > 1 and not rows[2].all():  # there NumPy computes i/div*delta, for every value
-            values = on_device(np.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))
+            values = on_device(np.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))  # type: ignore[arg-type]
         else:
             values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
         step = as_array(rows[2].astype(inexact)) if retstep else None
     if device is not None:
         values = jax.device_put(values, device)
-    return (values, step) if retstep else values
+    return (values, step) if retstep else values  # type: ignore[return-value]
 
 
 def _host_scalar(x):
@@ -309,7 +336,8 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
 def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
     work, spaced = working_dtype(), evenly_spaced
     if inexact.kind == "c":
-        work, spaced = jnp.promote_types(work, np.complex64), complex_spaced
+        work = jnp.promote_types(work, np.complex64)
+        spaced = complex_spaced  # type: ignore[assignment]  # one has a derivative of its own
     start, stop = jnp.broadcast_arrays(start.astype(work), stop.astype(work))
     values, _ = spaced(start, stop, num, endpoint)
     if jnp.issubdtype(dtype, jnp.integer):

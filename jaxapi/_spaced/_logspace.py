@@ -131,10 +131,10 @@ def logspace(
     device = _common_device(start, stop, base) if device is None else device
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
-        powers = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
+        rows = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
     else:
-        powers = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
-    powers = on_device(powers)
+        rows = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
+    powers = on_device(rows)
     return powers if device is None else jax.device_put(powers, device)
 
 
@@ -144,7 +144,7 @@ def _common_device(*arguments) -> jax.Device | None:
     if len(placements) > 1:
         names = " and ".join(sorted(str(device) for device in frozenset.union(*placements)))
         raise ValueError(f"logspace: start, stop and base must lie on one device, got {names}; move them")
-    devices = list(*placements)
+    devices: list[jax.Device] = list(*placements)
     return devices[0] if len(devices) == 1 else None
 
 
@@ -183,12 +183,13 @@ def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype,
     work = working_dtype()
     if inexact.kind == "c":
         work = jnp.promote_types(work, np.complex64)
-        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
         log, log_error = (jnp.log(base.astype(work)), jnp.zeros(base.shape, work)) if logs is None else logs
-        powers = complex_powers(base.astype(work), *complex_spaced(*ends, num, endpoint), log, log_error)
+        exponents, errors = complex_spaced(first, last, num, endpoint)
+        powers = complex_powers(base.astype(work), exponents, errors, log, log_error)
     else:
-        ends = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
-        exponents, errors = evenly_spaced(*ends, num, endpoint)
+        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+        exponents, errors = evenly_spaced(first, last, num, endpoint)
         powers = real_powers(base.astype(work), exponents, errors)
         if jnp.issubdtype(dtype, jnp.integer):
             powers = whole_powers(base, exponents, powers, dtype)

@@ -9,6 +9,7 @@ available precision", Numerische Mathematik 18 (1971).
 
 import operator
 from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -161,7 +162,7 @@ def checked_axis(axis, *args) -> int:
     return axis % ndim
 
 
-def array_or_number(x):
+def array_or_number(x) -> Any:
     """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
     if type(x) in _WEAK:
         return x

@@ -155,7 +155,7 @@ def tensordot(
     if type(x1) is not type(x2) or not isinstance(x1, Array):
         x1, x2 = as_array(x1), as_array(x2)
     if type(axes) is not int:
-        axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # which can be hashed
+        axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # type: ignore[union-attr]  # arrays by now  # which can be hashed
     return _tensordot(x1, x2, axes)
 
 
@@ -264,7 +264,7 @@ def _squeeze_broadcast(x: Array, rest: tuple[int, ...]) -> tuple[Array, list[int
 
 def _precise(dtype: np.dtype) -> dict:
     """Return the settings of a contraction in full precision."""
-    settings = {}
+    settings: dict[str, object] = {}
     if dtype in (jnp.float16, jnp.bfloat16):
         settings["preferred_element_type"] = jnp.dtype(jnp.float32)
     if jax.config.jax_default_matmul_precision is None:

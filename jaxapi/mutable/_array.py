@@ -203,11 +203,13 @@ class Array:
                 return np.array(self._value).__dlpack__()
             max_version = None
         self._shared = True
-        return self._value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        value: Any = self._value  # whose declared types lack the standard's arguments
+        return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return DLPack's type and number of the device."""
-        return self._value.__dlpack_device__()
+        value: Any = self._value
+        return value.__dlpack_device__()
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -306,11 +308,12 @@ class Array:
 
     def _rewrite_view(self, program, *args) -> None:
         """Do the same to a view, and to the array that it is a part of."""
-        owner = self._view.owner
+        view: Any = self._view
+        owner = view.owner
         with owner._lock:
             new = program(self._value, *args, False)
-            owner._rewrite(put, self._view.selection, new)
-            self._view.remember(new)
+            owner._rewrite(put, view.selection, new)
+            view.remember(new)
 
     # _operators.py makes the operators
 
@@ -318,7 +321,7 @@ class Array:
 _new = object.__new__
 
 
-def wrap(value: jax.Array) -> Array:
+def wrap(value: Any) -> Array:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
     array = _new(Array)
     array._value = value
@@ -411,5 +414,5 @@ def _flatten_with_keys(array):
 
 
 jax.tree_util.register_pytree_with_keys(
-    Array, _flatten_with_keys, lambda _, children: shared(None, children[0]), _flatten
+    Array, _flatten_with_keys, lambda _, children: shared(None, *children), _flatten
 )

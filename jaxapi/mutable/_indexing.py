@@ -72,7 +72,9 @@ def _is_symbolic(value) -> bool:
 
 def _split(keys, value) -> tuple[list, tuple]:
     """Part a key into its arrays, which are inputs of the program, and the layout around them."""
-    indices, layout, shape = [], [], value.shape
+    indices: list = []
+    layout: list = []
+    shape = value.shape
     for k, axis in expand(keys, shape):
         if k is None:
             layout.append(None)

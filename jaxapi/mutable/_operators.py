@@ -155,11 +155,11 @@ for _name, _function in {
     setattr(Array, f"__{_name}__", _binary(_function))
 
 
-for _name, _function in {
+for _name, _unary_function in {
     "abs": jaxapi.abs,
     "invert": jaxapi.bitwise_invert,
     "neg": jaxapi.negative,
     "pos": jaxapi.positive,
 }.items():
-    setattr(Array, f"__{_name}__", _unary(_function))
+    setattr(Array, f"__{_name}__", _unary(_unary_function))
 Array.__hash__ = None  # type: ignore[assignment]

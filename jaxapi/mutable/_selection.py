@@ -26,13 +26,14 @@ __all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for
 class Selection(NamedTuple):
     """Positions along each axis of an array, and the axes of what is there."""
 
-    ranges: tuple[range | int, ...]  # one for each axis of the array
+    ranges: tuple[Any, ...]  # a range or an int for each axis of the array
     axes: tuple[int | None, ...]  # for each axis of the result the array's axis, None for a new one
 
     @classmethod
     def of(cls, keys: tuple, shape: tuple[int, ...]) -> "Selection":
         """Return what the parts of a key select of an array of this shape."""
-        ranges, axes = [], []
+        ranges: list[range | int] = []
+        axes: list[int | None] = []
         for k, axis in expand(keys, shape):
             if k is None:
                 axes.append(None)

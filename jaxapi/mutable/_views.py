@@ -18,6 +18,8 @@ class View:
 
     __slots__ = ("_known", "owner", "selection")
 
+    _known: tuple[weakref.ref, jax.Array]
+
     def __init__(self, owner, selection: Selection, value: jax.Array):
         """Make the view of a part of ``owner``, no view itself; ``value`` was read there."""
         self.owner, self.selection = owner, selection

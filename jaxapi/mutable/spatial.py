@@ -28,7 +28,7 @@ class KDTree:
     jaxapi.mutable.Array(1, dtype=int32)
     """
 
-    @functools.wraps(_plain.KDTree.__init__)
+    @functools.wraps(_plain.KDTree.__init__)  # type: ignore[misc]
     def __init__(self, data, *args, **kwargs):
         self._tree = _plain.KDTree(_unwrap(data), *map(_unwrap, args), **kwargs)
 

@@ -6,6 +6,7 @@ text comes first.
 
 import math
 import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +43,7 @@ __all__ = [
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
 
 
-def real_array(x, copy: bool | None = None) -> np.ndarray | Array:
+def real_array(x, copy: bool | None = None) -> Any:
     """Return `x` as a NumPy or jax array of real numbers, not copied where it is one already.
 
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.

@@ -1,6 +1,7 @@
 """The pair searches of KDTree: near pairs of points, as SciPy's objects or as arrays, and their numbers."""
 
 import contextlib
+from typing import Literal, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,9 +30,40 @@ SPARSE = {
 class PairSearches(TreeState):
     """The methods of KDTree that search for pairs of points, of one tree or of two."""
 
+    @overload
     def query_pairs(
         self,
         r: float,
+        p: float = 2.0,
+        eps: float = 0.0,
+        output_type: Literal["set"] = "set",
+        *,
+        max_pairs: None = None,
+    ) -> set[tuple[int, int]]: ...
+    @overload
+    def query_pairs(
+        self,
+        r: float,
+        p: float = 2.0,
+        eps: float = 0.0,
+        *,
+        output_type: Literal["ndarray"],
+        max_pairs: None = None,
+    ) -> Array: ...
+    @overload
+    def query_pairs(
+        self,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        output_type: str = "set",
+        *,
+        max_pairs: int,
+    ) -> FixedPairs: ...
+
+    def query_pairs(
+        self,
+        r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
         output_type: str = "set",

@@ -1,6 +1,7 @@
 """The radius searches of KDTree: all points within a distance, as SciPy's lists or as arrays."""
 
 import math
+from typing import Literal, overload
 
 import numpy as np
 
@@ -17,6 +18,29 @@ __all__ = ["RadiusSearches"]
 
 class RadiusSearches(TreeState):
     """`KDTree.query_radius` and `KDTree.query_ball_point`."""
+
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: bool = True,
+        max_neighbors: None = None,
+    ) -> Neighbors: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: bool = True,
+        max_neighbors: int,
+    ) -> FixedNeighbors: ...
 
     def query_radius(
         self,
@@ -93,6 +117,30 @@ class RadiusSearches(TreeState):
             reject_traced(any_traced(self._data, x, r), "query_radius", remedy)
             found = self._searcher().csr(x, r, settings, sort)
         return found if return_distance else found._replace(distances=None)
+
+    @overload
+    def query_ball_point(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int = 1,
+        return_sorted: bool | None = None,
+        return_length: Literal[False] = False,
+    ) -> list[int] | np.ndarray: ...
+    @overload
+    def query_ball_point(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int = 1,
+        return_sorted: bool | None = None,
+        *,
+        return_length: Literal[True],
+    ) -> Array: ...
 
     def query_ball_point(
         self,

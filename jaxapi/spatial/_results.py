@@ -31,7 +31,7 @@ class FixedPairs(NamedTuple):
 
     pairs: Array  # (c, 2) rows i < j of the data, n where there is no pair
     distances: Array  # (c,), inf where there is no pair
-    count: Array  # () the true number: above c, some were left out
+    count: Array  # type: ignore[assignment]  # () the true number: above c, some were left out
 
 
 class RadiusGraph(NamedTuple):
@@ -44,4 +44,4 @@ class RadiusGraph(NamedTuple):
     senders: Array  # (e,) rows of the data, n where there is no edge
     receivers: Array  # (e,) rows of the data, ascending, n where there is no edge
     distances: Array  # (e,), inf where there is no edge
-    count: Array  # () the true number: above e, some were left out
+    count: Array  # type: ignore[assignment]  # () the true number: above e, some were left out

@@ -47,28 +47,28 @@ class TreeState:
         balanced_tree: bool = True,
         boxsize: ArrayLike | None = None,
     ):
-        data = _arguments.real_array(data, copy=True)
-        if data.ndim != 2:
+        points = _arguments.real_array(data, copy=True)
+        if points.ndim != 2:
             raise ValueError(
                 "data must be of shape (n, m), where there are n points of dimension m, "
-                f"got shape {data.shape}"
+                f"got shape {points.shape}"
             )
-        self._n, self._m = data.shape
+        self._n, self._m = points.shape
         if self._m == 0:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
         self._leafsize = _arguments.leaf_size(leafsize)
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
         self._scipy_options = (bool(compact_nodes), bool(balanced_tree))
         self._scipy_tree = None
-        if is_traced(data):
-            data = data.astype(_arguments.floating(data.dtype))
+        if is_traced(points):
+            points = points.astype(_arguments.floating(points.dtype))
         else:
             with eagerly():
-                data = _kept(data)
-        self._data = data
-        self._tree, finite = self._kind().prepare(data)
-        if not is_traced(data):
-            _check(data, finite, self._lengths)
+                points = _kept(points)
+        self._data = points
+        self._tree, finite = self._kind().prepare(points)
+        if not is_traced(points):
+            _check(points, finite, self._lengths)
 
     @property
     def data(self) -> Array:

@@ -16,6 +16,10 @@ CHECKS = {"functions": functions.check, "fused": fused.check, "trees": trees.che
 EXAMPLES = {"functions": 60, "fused": 20, "trees": 20}  # configurations of a round
 
 
+class TimeIsUp(KeyboardInterrupt):
+    """Ends a round; hypothesis looks into every other exception."""
+
+
 def run(check, report, number, examples, end):
     """Try the configurations that a seed draws, until the time is up."""
 
@@ -29,8 +33,9 @@ def run(check, report, number, examples, end):
     )
     @given(st.data())
     def configurations(data):
-        if time.monotonic() < end:
-            check(report, data.draw)
+        if time.monotonic() >= end:
+            raise TimeIsUp
+        check(report, data.draw)
 
     report.seed = number
     configurations()
@@ -47,13 +52,13 @@ def main():
     options = parser.parse_args()
     report, end = Report(), time.monotonic() + 60 * options.minutes
     print(f"jax {jax.__version__}, {jax.devices()}, seeds from {options.seed}", flush=True)
-    for number in itertools.count(options.seed):
-        for name in options.only or CHECKS:
-            run(CHECKS[name], report, number, EXAMPLES[name], end)
-        if time.monotonic() >= end:
-            break
-        jax.clear_caches()  # a configuration hardly comes twice
-    print(f"seeds {options.seed} to {number}")
+    try:
+        for number in itertools.count(options.seed):
+            for name in options.only or CHECKS:
+                run(CHECKS[name], report, number, EXAMPLES[name], end)
+            jax.clear_caches()  # a configuration hardly comes twice
+    except TimeIsUp:
+        print(f"seeds {options.seed} to {report.seed}")
     report.print()
     sys.exit(bool(report.differences))
 

@@ -139,7 +139,7 @@ def _nearest_within_piece(tree, x, radius, box, search, limit):
     return rows, distances, counts.astype(search.index_dtype)
 
 
-def csr(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, sort: bool):
+def csr(tree: Tree, x: Array, radius: Array, box: np.ndarray | None, *, search: Search, sort: bool):
     """Return (indptr, rows, distances) for concrete queries; raise ValueError where `x` is not finite."""
     queries, order, counts, indptr, facts = _offsets(tree, x, radius, box, search=search)
     total, overflow, finite = np.asarray(facts).tolist()
@@ -211,7 +211,7 @@ def _fixed_edges(tree, radius, box, *, search, relation, size):
     return receivers, senders, distances, ends[-1].astype(search.index_dtype)
 
 
-def edges(tree: Tree, radius: Array, box: Array | None, *, search: Search, relation: str):
+def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, relation: str):
     """Return receivers, senders and distances of all edges, grouped by receiver, for a concrete tree."""
     queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
     total, overflow = np.asarray(facts).tolist()

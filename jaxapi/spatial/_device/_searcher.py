@@ -69,7 +69,8 @@ class Device:
             indptr, rows, distances = _radius.csr(
                 self.tree, x, r, settings.box(), search=self._search(settings), sort=sort
             )
-            return Neighbors(*first(indptr, count=q + 1), rows, distances)
+            (indptr,) = first(indptr, count=q + 1)
+            return Neighbors(indptr, rows, distances)
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""

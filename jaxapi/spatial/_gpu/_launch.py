@@ -1,6 +1,7 @@
 """How a kernel is started on an NVIDIA GPU: Pallas by way of Triton, one warp a program."""
 
 import warnings
+from typing import Any
 
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
@@ -16,7 +17,7 @@ def check() -> None:
 
 def launch(kernel, programs: int, inputs, out_shape, *, in_place: int = 0, interpret: bool = False):
     """Run `kernel`; the last inputs, `in_place` of them, become the outputs."""
-    options = {}
+    options: dict[str, Any] = {}
     if in_place:
         options["input_output_aliases"] = {len(inputs) - in_place + i: i for i in range(in_place)}
     if not interpret:

@@ -4,7 +4,7 @@ A program takes a packet of lanes, one warp, from the root through all leaves th
 slot order (`_walk`). What the kernels compute is that of `_lax._radius`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ def count(
     """Count each lane's neighbours: (Q,) int32."""
     above = box_slack(tree.points.dtype, tree.points.shape[0])
     whole_nodes = relation == "any"  # count nodes that lie within the radius of all lanes without a visit
-    inputs = ()
+    inputs: tuple[Array, ...] = ()
     if whole_nodes:
         members = node_sums(jnp.isfinite(tree.points[0]).astype(jnp.int32), tree.leaves)
         inputs = members, least_radii(tree, p)
@@ -185,10 +185,10 @@ def bin_counts(
 class Packet(NamedTuple):
     """The lanes of one program, as vectors (LANES,)."""
 
-    lane: object  # the number of each
-    bound: object  # as in `Queries`; -1 for a lane that is not finite
-    own: object
-    finite: object
+    lane: Any  # the number of each
+    bound: Any  # as in `Queries`; -1 for a lane that is not finite
+    own: Any
+    finite: Any
 
 
 def in_packets(lanes: Queries) -> Queries:

@@ -10,7 +10,7 @@ A search whose bound shrinks starts in the packet's home leaf and climbs: the si
 are visited depth first, without those whose box no lane needs. Other searches start at the root.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,10 +35,10 @@ GATHER, GATHERED = np.int32(1 | 1 << 7 | 1 << 14 | 1 << 21), np.int32(21)
 class Space(NamedTuple):
     """What a kernel knows of the tree and its packet's queries."""
 
-    points: object  # ref (m, N)
-    rows: object  # ref (N,)
-    lower: object  # ref (m, 2L)
-    upper: object  # ref (m, 2L)
+    points: Any  # ref (m, N)
+    rows: Any  # ref (N,)
+    lower: Any  # ref (m, 2L)
+    upper: Any  # ref (m, 2L)
     queries: list  # m vectors (LANES,), scaled
     lengths: list  # for each axis its period, a scalar, scaled; or None
     p: float
@@ -189,12 +189,13 @@ def walk(space: Space, state, choose, visit, home=None, end: bool = False, split
 
         return lax.cond(waiting != ZERO, go_on, stop, depth, group, words, waiting, climbed, state)
 
+    start: tuple
     if home is None:  # depth 0 is a group of its own, of which the root's children are one child
         start = ZERO, ZERO, np.int32(1 << first // size), ZERO, ZERO
     else:
-        group = lax.shift_right_logical(home + leaves, shift)
-        children = jnp.left_shift(ONE, home & (width - ONE))
-        start = np.int32(depths), group, children, np.int32((2 << depths) - 2), np.int32(depths + 1)
+        above = lax.shift_right_logical(home + leaves, shift)
+        here = jnp.left_shift(ONE, home & (width - ONE))
+        start = np.int32(depths), above, here, np.int32((2 << depths) - 2), np.int32(depths + 1)
     depth, group, children, waiting, climbed = start
     carried = depth, group, children, jnp.zeros((LANES,), jnp.int32), waiting, climbed, state
 

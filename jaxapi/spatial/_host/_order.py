@@ -24,7 +24,8 @@ def spatial_order(x: np.ndarray) -> np.ndarray | None:
         return None
     axes = len(coordinates)
     cells = np.arange(1 << _BITS // axes)
-    spread = sum((cells >> bit & 1) << bit * axes for bit in range(_BITS // axes)).astype(np.uint16)
+    spread = sum((cells >> bit & 1) << bit * axes for bit in range(_BITS // axes))
+    spread = np.asarray(spread, np.uint16)
     place = np.zeros(len(x), np.uint16)
     for axis in np.flatnonzero(extent).tolist():
         along = (coordinates[axis] - least[axis]) / extent[axis]

@@ -21,7 +21,7 @@ class Host:
     @staticmethod
     def prepare(data) -> tuple[None, bool]:
         """Tell whether all points are finite; SciPy builds its tree at first use."""
-        return None, np.isfinite(np.asarray(data)).all()
+        return None, bool(np.isfinite(np.asarray(data)).all())
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows, both of shape batch + columns.shape."""
@@ -37,9 +37,9 @@ class Host:
             dtype=settings.dtype,
             index_dtype=settings.index_dtype,
         )
-        chosen = columns.among(n)
-        if chosen is not None:
-            chosen = np.asarray(chosen)
+        among = columns.among(n)
+        if among is not None:
+            chosen = np.asarray(among)
             distances = np.where(chosen < 0, distances.dtype.type(np.inf), distances[:, chosen])
             rows = np.where(chosen < 0, rows.dtype.type(n), rows[:, chosen])
         shape = batch + columns.shape
