@@ -18,6 +18,7 @@ os.environ.setdefault("CUPY_CACHE_DIR", tempfile.mkdtemp())  # compile CuPy's ke
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import median_us
 
 import jaxapi as xp
 
@@ -52,25 +53,10 @@ def example_rows(xp):
     return rows
 
 
-def median_seconds(call, synchronise, calls=20, rounds=5):
-    synchronise(call())
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            result = call()
-        synchronise(result)
-        found.append((time.perf_counter() - start) / calls)
-        if found[-1] > 0.02:
-            calls = 2
-    return statistics.median(found)
-
-
-def cupy_seconds(function, args, calls=20):
+def cupy_seconds(function, args):
     try:
-        return median_seconds(
-            lambda: function(*args), lambda _: cp.cuda.Device().synchronize(), calls, rounds=3
-        )
+        wait = cp.cuda.Device().synchronize
+        return 1e-6 * median_us(lambda: function(*args), wait=lambda _: wait(), rounds=3)
     except Exception as error:
         print(f"    (CuPy: {type(error).__name__}: {str(error)[:90]})")
         return None
@@ -88,7 +74,7 @@ def bandwidth(elements):
         ("row normalisation, 1024", example_rows, [flat[0].reshape(rows, 1024)], 8 * elements),
     ]
     copy = jax.jit(jnp.copy)
-    seconds = median_seconds(lambda: copy(flat[0]), jax.block_until_ready)
+    seconds = 1e-6 * median_us(lambda: copy(flat[0]))
     copy_speed = 8 * elements / seconds
     print(f"\nBandwidth, {elements} float32 on {jax.devices()[0].device_kind}, TB/s (of the copy)")
     print(f"{'device copy, jax':32s} {copy_speed / 1e12:.3f}")
@@ -102,7 +88,7 @@ def bandwidth(elements):
     for name, make, args, size in cases:
         cells = []
         for function in (xp.fuse(make(xp)), jax.jit(make(jnp))):
-            seconds = median_seconds(lambda f=function, a=args: f(*a), jax.block_until_ready)
+            seconds = 1e-6 * median_us(lambda f=function, a=args: f(*a))
             cells.append(seconds)
         if cp is not None:
             theirs = [cp.from_dlpack(a) if a.dtype != bool else cp.asarray(np.asarray(a)) for a in args]

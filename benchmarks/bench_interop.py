@@ -1,33 +1,14 @@
 """Time of conversions and creation, beside jax.numpy's: python benchmarks/bench_interop.py [MiB]."""
 
 import importlib.util
-import statistics
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import median_us
 
 import jaxapi as xp
-
-
-def median_us(call, repeat=7, number=None):
-    """Return the median time of one call in microseconds, the result waited for."""
-    jax.block_until_ready(call())
-    start = time.perf_counter()
-    jax.block_until_ready(call())
-    once = time.perf_counter() - start
-    number = number or max(1, min(1000, int(0.02 / max(once, 1e-7))))
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        for _ in range(number):
-            result = call()
-        jax.block_until_ready(result)
-        times.append((time.perf_counter() - start) / number)
-        del result
-    return statistics.median(times) * 1e6
 
 
 def row(name, ours, peer=None, peer_name="jax.numpy"):

@@ -17,10 +17,8 @@ import json
 import os
 import pathlib
 import platform
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from scipy.spatial import cKDTree
+from timing import clock
 
 from jaxapi import asarray
 from jaxapi.spatial import KDTree
@@ -39,20 +38,6 @@ GPU = jax.default_backend() == "gpu"
 MILLION = 1_000_000 if GPU else 10_000
 LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
 FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k")
-BUDGET = 3.0  # seconds for one figure
-
-
-def clock(call, sync=jax.block_until_ready):
-    """Return (first call in s, median of the others in ms)."""
-    start = time.perf_counter()
-    sync(call())
-    first = time.perf_counter() - start
-    times, began = [], time.perf_counter()
-    while len(times) < 15 and (not times or time.perf_counter() - began < BUDGET / 10):
-        start = time.perf_counter()
-        sync(call())
-        times.append(1e3 * (time.perf_counter() - start))
-    return round(first, 2), round(statistics.median(times), 3)
 
 
 def peer(call, sync=jax.block_until_ready):

@@ -1,14 +1,13 @@
 """Exactness, accuracy and time of logspace beside its peers: python benchmarks/bench_logspace.py."""
 
 import decimal
-import statistics
-import time
 from fractions import Fraction
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import median_us
 
 import jaxapi as xp
 
@@ -18,21 +17,6 @@ except ImportError:
     cupy = None
 
 DIGITS = decimal.Context(prec=50, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-
-
-def median_us(call, repeat=9, number=100):
-    """Return the median time of one call in microseconds, the result waited for."""
-    jax.block_until_ready(call())
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        for _ in range(number):
-            result = call()
-        jax.block_until_ready(
-            result
-        )  # CuPy's call returns before its kernel ends, by less than the time shown
-        times.append((time.perf_counter() - start) / number * 1e6)
-    return statistics.median(times)
 
 
 @partial(jax.jit, static_argnums=2)
@@ -147,7 +131,7 @@ def times():
         for library in libraries.values():
             function = getattr(library, name)
             call = partial(function, *args, **kwargs)
-            line += f"{median_us(call, number=5 if '7' in label else 100):12.1f}"
+            line += f"{median_us(call, calls=5 if '7' in label else 100):12.1f}"
         print(line, flush=True)
 
 

@@ -9,6 +9,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import median_us
 
 import jaxapi as xp
 
@@ -140,17 +141,9 @@ def overheads():
         print(f"{name:<52}{ours:8.1f}{plain:8.1f}{ours / plain:7.2f}{theirs:11.1f}", flush=True)
 
 
-def seconds(function, *arrays, repeats=7, calls=20):
-    """Return the median seconds of a call, many calls to a synchronisation."""
-    jax.block_until_ready(function(*arrays))
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for _ in range(calls):
-            out = function(*arrays)
-        jax.block_until_ready(out)
-        times.append((time.perf_counter() - start) / calls)
-    return float(np.median(times))
+def seconds(function, *arrays):
+    """Return the median seconds of a call."""
+    return 1e-6 * median_us(lambda: function(*arrays))
 
 
 def bandwidths(n):

@@ -7,31 +7,18 @@ Each figure is the median of whole public calls, results on the device. SciPy us
 
 import argparse
 import json
-import statistics
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import cKDTree
+from timing import clock
 
 from jaxapi.spatial import KDTree
 
 LINE = "{:12} {:36} {:>10} {:>10} {:>11} {:>9}"
 FIELDS = "cloud", "work", "jaxapi_ms", "scipy_ms", "results"
-
-
-def clock(call, repeats=7):
-    """Return the median time in ms of a call, the first one apart."""
-    jax.block_until_ready(call())
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(call())
-        times.append(time.perf_counter() - start)
-        if sum(times) > 20:
-            break
-    return 1e3 * statistics.median(times)
 
 
 def once(call):
@@ -137,7 +124,7 @@ def main():
             try:
                 result = ours()
                 size = results_of(result)
-                milliseconds = clock(ours)
+                _, milliseconds = clock(ours, rounds=7, budget=20)
                 theirs = None if scipys is None or arguments.without_peers else once(scipys)
             except Exception as error:
                 print(f"{cloud:12} {name:38} {type(error).__name__}: {error}"[:200], flush=True)

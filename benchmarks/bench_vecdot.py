@@ -1,11 +1,9 @@
 """Bandwidth, precision and eager time of the products beside peers: python benchmarks/bench_vecdot.py."""
 
-import statistics
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import median_us
 
 import jaxapi as xp
 
@@ -16,19 +14,6 @@ except ImportError:
 
 ON_GPU = jax.devices()[0].platform == "gpu"
 ROWS = 2**20 if ON_GPU else 2**15
-
-
-def median_us(call, repeat=9, number=100, wait=jax.block_until_ready):
-    """Return the median time of one call in microseconds, many calls to one wait."""
-    wait(call())
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        for _ in range(number):
-            result = call()
-        wait(result)
-        times.append((time.perf_counter() - start) / number * 1e6)
-    return statistics.median(times)
 
 
 def cupy_wait(_):
@@ -42,7 +27,7 @@ def bandwidth():
     vector = x[0]
     number = 20
     copy = jax.jit(lambda x: x + 1)
-    seconds = median_us(lambda: copy(x), number=number) * 1e-6
+    seconds = median_us(lambda: copy(x), calls=number) * 1e-6
     speed = 2 * x.nbytes / seconds
     print(f"  copy of {x.nbytes >> 20} MiB (x + 1): {seconds * 1e6:.0f} us, {speed / 1e12:.2f} TB/s")
     einsum = jax.jit(lambda a, b: jnp.einsum("...i,...i->...", a, b))
@@ -61,16 +46,16 @@ def bandwidth():
         if axis == -1:
             calls["jit(einsum)"] = lambda args=args: einsum(*args)
         for label, call in calls.items():
-            micro = median_us(call, number=number)
+            micro = median_us(call, calls=number)
             line += f" {label} {micro:8.0f} us {size / micro * 1e6 / speed:5.2f} of copy |"
         memory = jax.jit(lambda a, b, axis=axis: xp.vecdot(a, b, axis=axis)).lower(*args).compile()
         line += f" temporary bytes {memory.memory_analysis().temp_size_in_bytes}"
         print(line, flush=True)
     if cupy:
         a, b = cupy.asarray(np.asarray(x)), cupy.asarray(np.asarray(y))
-        micro = median_us(lambda: cupy.einsum("ij,ij->i", a, b), number=number, wait=cupy_wait)
+        micro = median_us(lambda: cupy.einsum("ij,ij->i", a, b), calls=number, wait=cupy_wait)
         print(f"  CuPy einsum(x, y)      {micro:8.0f} us {cases[1][3] / micro * 1e6 / speed:5.2f} of copy")
-        micro = median_us(lambda: (a * b).sum(axis=-1), number=number, wait=cupy_wait)
+        micro = median_us(lambda: (a * b).sum(axis=-1), calls=number, wait=cupy_wait)
         print(f"  CuPy (x * y).sum(-1)   {micro:8.0f} us {cases[1][3] / micro * 1e6 / speed:5.2f} of copy")
 
 
@@ -99,7 +84,7 @@ def precision():
         line = f"  {name:18}"
         for label, function in (("jaxapi", ours), ("jax.numpy", theirs)):
             error = np.abs(np.asarray(function(x, y)) - want).max() / np.abs(want).max()
-            line += f" {label} {error:8.1e} {median_us(lambda f=function: f(x, y), number=20):7.0f} us |"
+            line += f" {label} {error:8.1e} {median_us(lambda f=function: f(x, y), calls=20):7.0f} us |"
         print(line, flush=True)
 
 
