@@ -97,18 +97,18 @@ def gradient():
     """What pushes each point away from its neighbours."""
     figure, (axis,) = square()
 
-    def crowding(points):
+    def repulsion(points):
         distances, _ = KDTree(points).query(points, k=2)
         return -xp.sum(xp.log(distances[:, 1]))
 
-    force = -np.asarray(jax.grad(crowding)(xp.asarray(POINTS, dtype="float32")))
+    force = -np.asarray(jax.grad(repulsion)(xp.asarray(POINTS, dtype="float32")))
     length = np.linalg.norm(force, axis=1, keepdims=True)
     arrows = 0.05 * force / np.maximum(length, 1e-9) * np.sqrt(length / length.max())
     axis.quiver(
         *POINTS.T, *arrows.T, color=BLUE, angles="xy", scale_units="xy", scale=0.6, width=0.006, zorder=2
     )
     axis.plot(*POINTS.T, "o", color=GREY, markersize=5)
-    axis.set_title("-jax.grad(crowding)(points)", family="monospace", fontsize=11)
+    axis.set_title("-jax.grad(repulsion)(points)", family="monospace", fontsize=11)
     return figure
 
 

@@ -1,7 +1,7 @@
 """A CuPy program ported line by line: patterns of a reaction and diffusion.
 
 The Gray-Scott model (J. Pearson, Complex patterns in a simple system, 1993): two substances diffuse and
-react. `in_cupy` is the program as it was; `line_by_line` is the port, each line beside its original;
+react. `in_cupy` is the program as it was; `line_by_line` is the port, each line with its original;
 `compiled` goes one step further and puts the loop into `jit`, which CuPy cannot. Run
 
     python examples/cupy_port.py [picture.png]

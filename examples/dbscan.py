@@ -1,4 +1,4 @@
-"""Where airports crowd: DBSCAN on the sphere, from one radius search.
+"""Where airports are dense: DBSCAN on the sphere, from one radius search.
 
 The airports of the `airportsdata` package are points on the unit sphere. One with at least 12 airports
 (itself included) within 30 km is a core; cores within 30 km of each other are one cluster, and other
