@@ -237,6 +237,7 @@ def test_traced_integer_powers_outside_the_dtype_saturate(x64):
 def test_traced_floats_are_accurate(dtype, endpoint, x64):
     dtype = jnp.dtype(dtype)
     smallest, largest = float(jnp.finfo(dtype).tiny), float(jnp.finfo(dtype).max)
+    bound = 2 if dtype == np.float64 else 0.51  # of float64 powers, rounded once
     rng = np.random.default_rng(7)
     num = 50
     traced = jax.jit(lambda start, stop, base: xp.logspace(start, stop, num, endpoint, base))
@@ -249,7 +250,7 @@ def test_traced_floats_are_accurate(dtype, endpoint, x64):
                 a, b, c = map(float, args)
                 for power, e in list(zip(powers, exponents(a, b, num, endpoint), strict=True))[::7]:
                     if smallest <= exact_power(c, e) <= largest:
-                        assert ulps(power, c, e) <= 2 + abs(float(e) * np.log(c))
+                        assert ulps(power, c, e) <= bound
 
 
 def test_traced_complex_is_accurate():

@@ -88,6 +88,38 @@ def test_linspace_of_jax_arrays_is_the_rounded_exact_value(endpoint, x64):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_linspace_step_of_jax_arrays(endpoint, x64):
+    start, stop = np.array([0.5, -2.0, np.inf]), np.array([2.25, 7.0, 1.0])
+    for dtype in ("float32", "float64"):
+        arrays = xp.asarray(start.astype(dtype)), xp.asarray(stop.astype(dtype))
+        with np.errstate(invalid="ignore"):
+            want = np.linspace(start.astype(dtype), stop.astype(dtype), 8, endpoint, retstep=True)[1]
+        for function in (xp.linspace, jax.jit(xp.linspace, static_argnums=(2, 3), static_argnames="retstep")):
+            values, step = function(*arrays, 8, endpoint, retstep=True)
+            assert step.dtype == dtype  # XLA may take a quotient as a product with the reciprocal: 1 ulp
+            np.testing.assert_allclose(step, want, rtol=np.finfo(dtype).eps)
+            assert values.shape == (8, 3)
+    assert np.isnan(xp.linspace(arrays[0], arrays[1], 1, retstep=True)[1]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_linspace_of_jax_arrays_begins_and_ends_exactly(dtype, x64):
+    """With the signs of zeros and with infinities, of which the arithmetic in between would make NaN."""
+    ends = [0.0, -0.0, 1.0, 0.1, -1e30, np.inf, -np.inf]
+    pairs = np.array([(a, b) for a in ends for b in ends], dtype).T
+    arrays = [xp.asarray(x) for x in pairs]
+    for function in (xp.linspace, jax.jit(xp.linspace, static_argnums=(2, 3))):
+        values = np.asarray(function(*arrays, 5))
+        assert values.dtype == dtype
+        for got, want in ((values[0], pairs[0]), (values[-1], pairs[1])):
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+        first = np.asarray(function(*arrays, 5, False))[0]
+        np.testing.assert_array_equal(first, pairs[0])
+        np.testing.assert_array_equal(np.signbit(first), np.signbit(pairs[0]))
+
+
 def test_linspace_transforms():
     np.testing.assert_allclose(
         jax.vmap(lambda a, b: xp.linspace(a, b, 3))(jnp.arange(2.0), jnp.arange(2.0) + 1),

@@ -94,13 +94,14 @@ def logspace(
     *Concrete arguments, other dtypes.* NumPy's values.
 
     *Under* `jax.jit`, *any of the three values traced* (``num``, ``endpoint``, ``dtype`` and ``axis`` are
-    static). Floating results are within ``2 + abs(exponent) * abs(log(base))`` ulp of the true power (twice
-    that for complex128 powers of a traced base): exponents are computed to twice the digits of a float64, so
-    cancellation between ``start`` and ``stop`` costs nothing. Integer dtypes: exact where the base and the
-    exponent are integers, by repeated multiplication in the dtype; otherwise the float64 power is truncated,
-    which may be one low. Nothing can raise, so powers outside an integer dtype saturate at its ends, and NaN
-    gives 0. Differentiable in ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit
-    dtypes, float32 stands in for float64.
+    static). Floating results are within 2 ulp of the true power, real ones of float32 and narrower within
+    0.51 (complex128 powers of a traced base: ``4 + 2 * abs(exponent * log(base))``): exponents are
+    computed to twice the precision of a float64, so cancellation between ``start`` and ``stop`` costs
+    nothing. Integer dtypes: exact where the base and the exponent are integers, by repeated
+    multiplication in the dtype; otherwise the float64 power is truncated, which may be one low. Nothing
+    can raise, so powers outside an integer dtype saturate at its ends, and NaN gives 0. Differentiable in
+    ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit dtypes, float32 stands
+    in for float64.
 
     References
     ----------
