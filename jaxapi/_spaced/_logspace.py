@@ -93,15 +93,15 @@ def logspace(
 
     *Concrete arguments, other dtypes.* NumPy's values.
 
-    *Under* `jax.jit`, *any of the three values traced* (``num``, ``endpoint``, ``dtype`` and ``axis`` are
-    static). Floating results are within 2 ulp of the true power, real ones of float32 and narrower within
-    0.51 (complex128 powers of a traced base: ``4 + 2 * abs(exponent * log(base))``): exponents are
-    computed to twice the precision of a float64, so cancellation between ``start`` and ``stop`` costs
-    nothing. Integer dtypes: exact where the base and the exponent are integers, by repeated
-    multiplication in the dtype; otherwise the float64 power is truncated, which may be one low. Nothing
-    can raise, so powers outside an integer dtype saturate at its ends, and NaN gives 0. Differentiable in
-    ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit 64-bit dtypes, float32 stands
-    in for float64.
+    *Under* `jax.jit`, *any of the three values traced*, *or spread over several devices* (``num``,
+    ``endpoint``, ``dtype`` and ``axis`` are static). Floating results are within 2 ulp of the true power,
+    real ones of float32 and narrower within 0.51 (complex ones: ``2 + abs(exponent * log(base))``, of a
+    traced base twice that): exponents are computed to twice the precision of a float64, so cancellation
+    between ``start`` and ``stop`` costs nothing. Integer dtypes: exact where the base and the exponent
+    are integers, by repeated multiplication in the dtype; otherwise the float64 power is truncated, which
+    may be one low. Nothing can raise, so powers outside an integer dtype saturate at its ends, and NaN
+    gives 0. Differentiable in ``start``, ``stop`` and ``base``. Where JAX's settings truncate explicit
+    64-bit dtypes, float32 stands in for float64.
 
     References
     ----------
@@ -123,7 +123,7 @@ def logspace(
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
-    if any_traced(start, stop, base):
+    if any_traced(start, stop, base) or any(map(_is_spread, (start, stop, base))):
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
         options = num, bool(endpoint), inexact, dtype, axis
@@ -139,14 +139,19 @@ def logspace(
     return powers if device is None else jax.device_put(powers, device)
 
 
+def _is_spread(x) -> bool:
+    """Whether an array lies on several devices: no host need hold all of it, and it is computed in place."""
+    return isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
+
+
 def _common_device(*arguments) -> jax.Device | None:
-    """Return the one device that the committed jax arrays lie on; None without any, or for shards."""
+    """Return the one device that the committed jax arrays lie on; None without any."""
     placements = {frozenset(x.devices()) for x in arguments if isinstance(x, jax.Array) and x.committed}
     if len(placements) > 1:
         names = " and ".join(sorted(str(device) for device in frozenset.union(*placements)))
         raise ValueError(f"logspace: start, stop and base must lie on one device, got {names}; move them")
     devices: list[jax.Device] = list(*placements)
-    return devices[0] if len(devices) == 1 else None
+    return devices[0] if devices else None
 
 
 def _numpy_powers(start, stop, num: int, endpoint: bool, base, axis: int) -> np.ndarray:
