@@ -8,6 +8,9 @@ from hypothesis import HealthCheck, settings
 
 import jaxapi  # noqa: F401  (its import lets explicit 64-bit dtypes through)
 
+# The CPU plays several devices; what does not ask for them uses the first.
+jax.config.update("jax_num_cpu_devices", 8)
+
 # Tests that turn x64 off see what a program sees that starts so, also where the tests start with x64 on.
 if "JAX_EXPLICIT_X64_DTYPES" not in os.environ:
     jax.config.update("jax_explicit_x64_dtypes", "allow")

@@ -127,3 +127,9 @@ def test_says_what_to_install(name, monkeypatch):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SystemExit, match=r"pip install '\.\[demo\]'"):
         load(name)
+
+
+def test_cross_match(capsys):
+    right, wrong, none, missing = load("cross_match").main(250)
+    assert (right, wrong, none) == (2000 - missing, 0, missing)
+    assert "2000 stars on 8 devices" in capsys.readouterr().out

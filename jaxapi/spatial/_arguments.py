@@ -20,6 +20,7 @@ from ._settings import Columns
 __all__ = [
     "box_lengths",
     "capacity",
+    "check_one_device",
     "check_vectors",
     "counted_radii",
     "floating",
@@ -35,6 +36,7 @@ __all__ = [
     "radii_of",
     "real_array",
     "reject_traced",
+    "row_count",
     "same_dimensions",
     "worker_count",
 ]
@@ -48,15 +50,8 @@ def real_array(x, copy: bool | None = None) -> Any:
 
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
-    if not isinstance(x, np.ndarray):
-        if not isinstance(x, jax.Array):
-            x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
-        devices = 1 if is_traced(x) or isinstance(x, np.ndarray) else len(x.sharding.device_set)
-        if devices > 1:
-            raise ValueError(
-                f"KDTree takes arrays on one device, got one spread over {devices} devices: "
-                "bring it to one with jax.device_put(x, jax.devices()[0]) first"
-            )
+    if not isinstance(x, np.ndarray | jax.Array):
+        x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -66,6 +61,26 @@ def real_array(x, copy: bool | None = None) -> Any:
             f"KDTree takes real numbers of at most 64 bits, got dtype {x.dtype}: convert them first"
         )
     return x
+
+
+def check_one_device(x) -> None:
+    """Refuse an array on several devices."""
+    devices = 1 if is_traced(x) or not isinstance(x, jax.Array) else len(x.sharding.device_set)
+    if devices > 1:
+        raise ValueError(
+            f"this KDTree is on one device, and so must arrays be, got one on {devices} devices: bring it to "
+            "one with jax.device_put(x, jax.devices()[0]), or shard the points of the tree along axis 0"
+        )
+
+
+def row_count(n, rows: int) -> int:
+    """Return how many of the rows count."""
+    if n is None:
+        return rows
+    n = operator.index(n)
+    if not 0 <= n <= rows:
+        raise ValueError(f"n must be between 0 and the {rows} rows of the data, got {n}")
+    return n
 
 
 def floating(dtype) -> np.dtype:
@@ -229,10 +244,10 @@ def capacity(count, name: str) -> int:
     return count
 
 
-def one_of(value, allowed: tuple[str, ...]) -> str:
-    """Return an output type that SciPy knows."""
+def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
+    """Return one of the values that SciPy knows."""
     if value not in allowed:
-        raise ValueError(f"Invalid output type: got {value!r}, must be one of {', '.join(allowed)}")
+        raise ValueError(f"Invalid {name}: got {value!r}, must be one of {', '.join(allowed)}")
     return value
 
 

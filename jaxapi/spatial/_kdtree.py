@@ -1,13 +1,15 @@
 """KDTree: SciPy's interface."""
 
+import contextlib
 import math
 
 import jax
 
-from .._tracing import eagerly, is_traced
+from .._tracing import any_traced, eagerly, is_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
+from ._mesh._searcher import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._pairs import PairSearches
 from ._radius import RadiusSearches
@@ -37,14 +39,22 @@ class KDTree(RadiusSearches, PairSearches):
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
         must lie in ``[0, boxsize)`` there; queries are wrapped into the box. Concrete, not traced.
+    n : int, optional
+        How many of the rows count, the first ones; by default all.
+    sharding : jax.sharding.NamedSharding, optional
+        Where the points are to lie, sharded along axis 0 over devices; they are padded where they do not
+        divide evenly. By default where they are. Needed for traced points on a mesh with Auto axes.
+    axis_name : str or tuple of str, optional
+        Inside of `jax.shard_map`: the mesh axes over which `data` are a part of the points.
 
     Raises
     ------
     TypeError
         If the data are complex or not numbers.
     ValueError
-        If the data have another shape, are not finite, lie outside of the box, or are spread over several
-        devices; if leafsize < 1 or boxsize is nan.
+        If the data have another shape, are not finite, lie outside of the box, or are on several devices but
+        not sharded along axis 0 alone; if leafsize < 1 or boxsize is nan; if traced points do not show how
+        they lie.
 
     Notes
     -----
@@ -54,6 +64,8 @@ class KDTree(RadiusSearches, PairSearches):
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
       data and queries;
+    - points that are sharded along axis 0 are searched on all their devices, with the answers of one; what
+      makes Python objects on the host raises TypeError there (docs/distributed.md);
     - the tree is a pytree: an argument or a result of jit, vmap and scan. There values cannot be checked:
       a point that is not finite is nobody's neighbour, a query that is not finite has none.
 
@@ -78,6 +90,8 @@ class KDTree(RadiusSearches, PairSearches):
         p: float = 2.0,
         distance_upper_bound: float = math.inf,
         workers: int = 1,
+        *,
+        order: str = "input",
     ) -> tuple[Array, Array]:
         """Find the `k` nearest points of each point of `x`.
 
@@ -98,6 +112,9 @@ class KDTree(RadiusSearches, PairSearches):
             Only points nearer than this (not as near); with 0 or less there are none.
         workers : int, default 1
             Threads for SciPy's engine, -1 for all cores; the other engines ignore it.
+        order : {'input', 'tree'}, default 'input'
+            'tree' needs ``x is tree.data``: line i of the results then belongs to the point
+            ``tree.indices[i]``. On several devices the results so stay where they were found.
 
         Returns
         -------
@@ -138,6 +155,15 @@ class KDTree(RadiusSearches, PairSearches):
         batch = x.shape[:-1]
         x = x if x.ndim == 2 else x.reshape((math.prod(batch), self._m))
         searcher = self._searcher(x, bound, eps)
+        order = _arguments.one_of(order, ("input", "tree"), "order")
+        if order == "tree" and x is not self._data:
+            raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        if isinstance(searcher, Mesh) and x is self._data:
+            return searcher.nearest_of_all(columns, bound, eps, settings, order)
+        if order == "tree":
+            distances, rows = self.query(x, k, eps, p, distance_upper_bound, workers)
+            with contextlib.nullcontext() if any_traced(distances) else eagerly():
+                return distances[self.indices], rows[self.indices]
         return searcher.nearest(x, batch, columns, bound, eps, settings, workers)
 
     @property
@@ -161,5 +187,6 @@ class KDTree(RadiusSearches, PairSearches):
         (3, 3)
         """
         reject_traced(is_traced(self._data), "tree", "look at it outside")
+        self._refuse_on_mesh("tree", "build one of a part of the points")
         with eagerly():
             return node_of(Structure(self._structure(), self._data), 1)

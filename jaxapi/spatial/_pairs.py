@@ -14,6 +14,7 @@ from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
 from ._device._searcher import low_row_first
+from ._mesh._searcher import Mesh
 from ._results import FixedPairs, RadiusGraph
 from ._state import TreeState
 
@@ -287,8 +288,12 @@ class PairSearches(TreeState):
             return RadiusGraph(senders, receivers, distances, count)
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(any_traced(self._data, r), "radius_graph", remedy)
-        receivers, senders, distances = self._searcher().edges(r, settings, relation)
-        (count,) = placed_like(self._data, settings.index_dtype.type(receivers.shape[0]))
+        searcher = self._searcher()
+        if isinstance(searcher, Mesh):
+            receivers, senders, distances, count = searcher.counted_edges(r, settings, relation)
+        else:
+            receivers, senders, distances = searcher.edges(r, settings, relation)
+            (count,) = placed_like(self._data, settings.index_dtype.type(receivers.shape[0]))
         return RadiusGraph(senders, receivers, distances, count)
 
     def count_neighbors(
@@ -363,13 +368,15 @@ class PairSearches(TreeState):
         if not traced:
             own, others = (None if each is None else np.asarray(each, np.float64) for each in (own, others))
         mine, theirs = self._searchers(other, radii, own, others)
+        if isinstance(theirs, Mesh) and not isinstance(mine, Mesh):
+            mine, theirs, own, others = theirs, mine, others, own
         counts = mine.two_point(theirs, radii.reshape(-1), settings, own, others, cumulative)
         if traced:
             return counts.reshape(radii.shape)
         if not radii.ndim:
             return counts[0].item()
         with eagerly(), x64_for(counts.dtype):
-            return jnp.asarray(counts, device=self._data.sharding)
+            return jnp.asarray(counts, device=self._data.sharding if self._layout is None else None)
 
     def _between(self, other, r, p, name: str = "r"):
         """Check p and the one radius of a search between two trees; return the settings and the radius."""

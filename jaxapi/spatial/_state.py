@@ -1,5 +1,8 @@
 """What a KDTree keeps, and how it becomes a pytree or a pickle; the choice of what searches it."""
 
+import contextlib
+import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,6 +22,8 @@ from ._device._structure import structure
 from ._device._traced import Traced
 from ._host._nearest import build as scipy_tree
 from ._host._searcher import Host
+from ._mesh._layout import Layout, arguments_of, layout_now, place_points
+from ._mesh._searcher import Mesh
 from ._settings import SearchSettings, index_dtype
 from ._structure._metric import into_box
 from ._structure._tree import Tree
@@ -36,7 +41,8 @@ class TreeState:
     _boxsize: tuple[float, ...] | None  # as given
     _scipy_options: tuple[bool, bool]
     _scipy_tree: Any
-    _tree: Tree | None
+    _tree: Any  # Tree, or on several devices a Forest
+    _layout: Layout | None  # of points on several devices
 
     def __init__(
         self,
@@ -46,6 +52,10 @@ class TreeState:
         copy_data: bool = False,
         balanced_tree: bool = True,
         boxsize: ArrayLike | None = None,
+        *,
+        n: int | None = None,
+        sharding: jax.sharding.NamedSharding | None = None,
+        axis_name: str | tuple[str, ...] | None = None,
     ):
         points = _arguments.real_array(data, copy=True)
         if points.ndim != 2:
@@ -53,9 +63,14 @@ class TreeState:
                 "data must be of shape (n, m), where there are n points of dimension m, "
                 f"got shape {points.shape}"
             )
-        self._n, self._m = points.shape
+        self._m = points.shape[1]
         if self._m == 0:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+        points, self._layout = place_points(points, sharding, axis_name, n)
+        if self._layout is None:
+            _arguments.check_one_device(points)
+            points = points if n is None else points[: _arguments.row_count(n, points.shape[0])]
+        self._n = points.shape[0] if self._layout is None else self._layout.n
         self._leafsize = _arguments.leaf_size(leafsize)
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
         self._scipy_options = (bool(compact_nodes), bool(balanced_tree))
@@ -66,9 +81,17 @@ class TreeState:
             with eagerly():
                 points = _kept(points)
         self._data = points
-        self._tree, finite = self._kind().prepare(points)
+        if self._layout is None:
+            self._tree, finite = self._kind().prepare(points)
+        else:
+            self._tree, finite = Mesh.prepare(points, self._layout)
         if not is_traced(points):
-            _check(points, finite, self._lengths)
+            _check(points, self._n, finite, self._lengths)
+
+    def __repr__(self):
+        devices = 1 if self._layout is None else self._layout.axes.size
+        facts = f"n={self._n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
+        return f"KDTree({facts}, devices={devices})"
 
     @property
     def data(self) -> Array:
@@ -102,21 +125,29 @@ class TreeState:
     @property
     def size(self) -> int:
         """Number of nodes of the structure that jit and the GPU search."""
+        if self._layout is not None:
+            return math.prod(self._tree.tree.lower.shape[::2]) - self._layout.axes.size
         return self._structure().lower.shape[-1] - 1
 
     @property
     def mins(self) -> Array:
         """Least coordinate along each axis, (m,); zeros without points."""
-        return jnp.min(self._data, axis=0) if self._n else jnp.zeros((self._m,), self._data.dtype)
+        return _extremes(self._data, n=self._n)[0] if self._n else jnp.zeros((self._m,), self._data.dtype)
 
     @property
     def maxes(self) -> Array:
         """Greatest coordinate along each axis, (m,); zeros without points."""
-        return jnp.max(self._data, axis=0) if self._n else jnp.zeros((self._m,), self._data.dtype)
+        return _extremes(self._data, n=self._n)[1] if self._n else jnp.zeros((self._m,), self._data.dtype)
 
     @property
     def indices(self) -> Array:
-        """The rows of `data` in the order of the leaves, (n,)."""
+        """The rows of `data` in the order of the leaves, (n,).
+
+        On several devices the order in which they hold the points, filled up with n to the same number on
+        each.
+        """
+        if self._layout is not None:
+            return self._searcher().indices
         return self._structure().rows[: self._n]
 
     @property
@@ -127,7 +158,9 @@ class TreeState:
     # --- what searches --------------------------------------------------------------------------------------
 
     def _kind(self, *values):
-        """Choose what searches, by the points' device and whether they or other values are traced."""
+        """Choose what searches, by the points' devices and whether they or other values are traced."""
+        if self._layout is not None:
+            return Mesh
         if any_traced(self._data, *values):
             return Traced
         return Host if _engines.engine_name(self._data) == "scipy" else Device
@@ -139,12 +172,18 @@ class TreeState:
                 f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
             )
         kind = kind or self._kind(*values)
+        if self._layout is not None:
+            return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
+        for value in values:
+            _arguments.check_one_device(value)
         if self._n == 0 or kind is Empty:
             return Empty(self._data)
         return kind(self._data, self._scipy() if kind is Host else self._structure())
 
     def _searchers(self, other: "TreeState", *values):
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
+        if self._layout is not None or other._layout is not None:
+            return self._searcher(), other._inside(self._lengths, other._kind())._searcher()
         kind = self._kind(other._data, *values) if self._n and other._n else Empty
         return self._searcher(kind=kind), other._inside(self._lengths, kind)._searcher(kind=kind)
 
@@ -152,6 +191,10 @@ class TreeState:
         """Return this tree, or the tree of its images in the periodic box of `lengths`."""
         if lengths is None or lengths == self._lengths or kind is Empty:
             return self
+        if self._layout is not None:
+            with contextlib.nullcontext() if is_traced(self._data) else eagerly():
+                inside = into_box(self._data, as_dtype(lengths, self._data.dtype))
+                return type(self)(inside, self._leafsize, n=self._n, **arguments_of(self._layout, inside))
         if kind is Traced:
             return type(self)(into_box(self._data, as_dtype(lengths, self._data.dtype)), self._leafsize)
         points, length = np.asarray(self._data), np.asarray(lengths)
@@ -184,25 +227,35 @@ class TreeState:
             self._scipy_tree = scipy_tree(data, self._leafsize, *self._scipy_options, self._lengths)
         return self._scipy_tree
 
+    def _refuse_on_mesh(self, what: str, remedy: str) -> None:
+        """Refuse what needs all points on the host, where they are on several devices."""
+        if self._layout is not None:
+            raise TypeError(
+                f"{what} needs all points on the host, and this KDTree has them on a mesh: {remedy}"
+            )
+
     # --- pytree and pickle ----------------------------------------------------------------------------------
 
     def tree_flatten(self):
         """Return the arrays, and everything else as Python values."""
-        aux = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options)
+        aux = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options, self._layout)
         return (self._data, self._structure()), aux
 
     @classmethod
     def tree_unflatten(cls, aux, children):
         """Put a tree together again; its values may be anything, so nothing is checked."""
         tree = object.__new__(cls)
-        tree._n, tree._m, tree._leafsize, tree._boxsize, tree._scipy_options = aux
+        tree._n, tree._m, tree._leafsize, tree._boxsize, tree._scipy_options, tree._layout = aux
         tree._data, tree._tree = children
         tree._scipy_tree = None
         return tree
 
     def __getstate__(self):
         """Return what a pickle keeps: the points and the settings, not the structures."""
-        settings = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options)
+        self._refuse_on_mesh(
+            "pickle.dumps(tree)", "save the points of each process, and build the tree again"
+        )
+        settings = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options, None)
         return {"data": np.asarray(self._data), "settings": settings}
 
     def __setstate__(self, state):
@@ -221,14 +274,14 @@ def _kept(data) -> Array:
         return data if data.dtype == dtype else data.astype(dtype)
 
 
-def _check(data: Array, finite, lengths) -> None:
+def _check(data: Array, n: int, finite, lengths) -> None:
     """Refuse points that are not finite or lie outside of the periodic box."""
     if not finite:
         raise ValueError("data must be finite, check for nan or inf values")
     if lengths is None or not data.size:
         return
     with x64_for(data.dtype):
-        least, greatest = (np.asarray(x) for x in _extremes(data))
+        least, greatest = (np.asarray(x) for x in _extremes(data, n=n))
     lengths = np.asarray(lengths)
     if (greatest >= lengths)[lengths > 0].any():
         raise ValueError("Some input data are greater than the size of the periodic box.")
@@ -236,7 +289,10 @@ def _check(data: Array, finite, lengths) -> None:
         raise ValueError("Negative input data are outside of the periodic box.")
 
 
-@jax.jit
-def _extremes(points):
-    """Return the least and greatest coordinate along each axis."""
-    return points.min(axis=0), points.max(axis=0)
+@partial(jax.jit, static_argnames="n")
+def _extremes(points, *, n: int):
+    """Return the least and greatest coordinate of the first `n` along each axis."""
+    if n == points.shape[0]:
+        return points.min(axis=0), points.max(axis=0)
+    here = (jax.lax.iota(jnp.int32, points.shape[0]) < n)[:, None]
+    return jnp.where(here, points, jnp.inf).min(axis=0), jnp.where(here, points, -jnp.inf).max(axis=0)

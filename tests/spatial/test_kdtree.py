@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
 from jaxapi._interop import as_array
 from jaxapi.spatial import KDTree
@@ -303,14 +304,17 @@ def test_each_platform_gets_its_own_engine(monkeypatch):
 
 
 def test_spread_arrays_are_refused():
-    """An array on several devices raises and names the remedy."""
+    """Points that several devices have whole, and spread queries to one, raise and name the remedy."""
     program = """
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxapi.spatial import KDTree
 mesh = Mesh(np.array(jax.devices()), ("rows",))
-data = jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, PartitionSpec("rows")))
-for use in (lambda: KDTree(data), lambda: KDTree(np.ones((4, 2))).query(data)):
+spread, whole = (
+    jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, spec))
+    for spec in (PartitionSpec("rows"), PartitionSpec())
+)
+for use in (lambda: KDTree(whole), lambda: KDTree(np.ones((4, 2))).query(spread)):
     try:
         use()
     except ValueError as error:
@@ -368,3 +372,14 @@ def test_numbers_beyond_32_bits():
     for equation in jaxpr.jaxpr.eqns:
         for out in equation.outvars:
             assert out.aval.shape == whole or out.aval.size < 2**31
+
+
+def test_order_of_the_tree():
+    """`order="tree"` gives the neighbours of the points in the order of `indices`; `n` leaves out the rest."""
+    points = np.random.default_rng(3).random((50, 3))
+    tree = KDTree(points, n=40)
+    rows = np.asarray(tree.indices)
+    assert sorted(rows) == list(range(40))
+    expected = cKDTree(points[:40]).query(points[:40], 3)
+    for found, right in zip(tree.query(tree.data, 3, order="tree"), expected, strict=True):
+        np.testing.assert_allclose(found, right[rows], rtol=1e-12)

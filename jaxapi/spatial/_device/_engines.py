@@ -63,16 +63,19 @@ def gpu_engine():
 
 def engine_of(data):
     """Return the engine that searches concrete points."""
-    (device,) = data.devices()
-    return (device.platform == "gpu" and gpu_engine()) or _lax
+    return (_platform(data) == "gpu" and gpu_engine()) or _lax
+
+
+def _platform(data) -> str:
+    """Return the kind of the devices that hold concrete points."""
+    return next(iter(data.sharding.device_set)).platform
 
 
 def engine_name(data) -> str:
     """Return what searches `data`: 'scipy', an engine's name, 'brute', or 'traced' inside of jit."""
     if is_traced(data):
         return "traced"
-    (device,) = data.devices()
-    if device.platform == "cpu":
+    if _platform(data) == "cpu" and len(data.sharding.device_set) == 1:
         return "scipy"
     return "brute" if data.shape[1] >= FLAT_FROM else engine_of(data).NAME
 

@@ -1,0 +1,8 @@
+"""A tree over points that are spread over the devices of a mesh.
+
+The points are first dealt out so that each device holds those of one box (`_partition`, `_exchange`,
+`_build`); each device then has an ordinary tree over them. A query visits the devices whose boxes it can
+reach, the nearest first, one a round (`_rounds`); what it does there and keeps from there are small functions
+(`_nearest`, `_radius`). All these run inside of `jax.shard_map`, which `_programs` puts around them.
+`_searcher` is what KDTree calls.
+"""

@@ -1,0 +1,53 @@
+"""The mesh axes that rows are sharded over, taken as one axis."""
+
+from typing import NamedTuple
+
+import jax
+from jax import lax
+
+__all__ = ["Axes"]
+
+
+class Axes(NamedTuple):
+    """Names of mesh axes, the slowest first, and how many devices they have together."""
+
+    names: tuple[str, ...]
+    size: int
+
+    def index(self):
+        """Return the number of this device."""
+        return lax.axis_index(self.names)
+
+    def sum(self, x):
+        """Add up over the devices."""
+        return lax.psum(x, self.names)
+
+    def min(self, x):
+        """Return the least over the devices."""
+        return lax.pmin(x, self.names)
+
+    def max(self, x):
+        """Return the greatest over the devices."""
+        return lax.pmax(x, self.names)
+
+    def gather(self, x):
+        """Return the values of all devices, stacked."""
+        return lax.all_gather(x, self.names)
+
+    def swap(self, x):
+        """Send line ``j`` of each device to device ``j``: (size, ...) by sender."""
+        return lax.all_to_all(x, self.names, 0, 0, tiled=True)
+
+    def from_device(self, tree, device):
+        """Return the arrays of one device on all of them."""
+        here = self.index() == device
+        return jax.tree.map(lambda a: self.sum(lax.select(here, a, jax.numpy.zeros_like(a))), tree)
+
+    def varying(self, tree):
+        """Mark arrays as different on each device, as a loop's results are, for `shard_map` to check."""
+
+        def one(a):
+            missing = tuple(name for name in self.names if name not in jax.typeof(a).manual_axis_type.varying)
+            return lax.pcast(a, missing, to="varying") if missing else a
+
+        return jax.tree.map(one, tree)

@@ -1,0 +1,154 @@
+"""How rows lie on a mesh, and functions run on every device's part of them."""
+
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
+
+from ..._tracing import is_traced
+from .._arguments import row_count
+from ._axes import Axes
+
+__all__ = ["Layout", "arguments_of", "layout_now", "place_points"]
+
+
+class Layout(NamedTuple):
+    """Which devices hold which rows of the points."""
+
+    mesh: Mesh | AbstractMesh | None  # None: the caller is inside of `jax.shard_map` already
+    axes: Axes
+    n: int  # rows that count, the first ones
+
+    @property
+    def rows(self) -> PartitionSpec:
+        """The spec of arrays with rows that lie as those of the points."""
+        return PartitionSpec(self.axes.names)
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """The sharding of arrays with rows that lie as those of the points."""
+        return self.placed(self.rows)
+
+    @property
+    def everywhere(self) -> NamedSharding:
+        """The sharding of arrays that every device has."""
+        return self.placed(PartitionSpec())
+
+    def placed(self, spec: PartitionSpec) -> NamedSharding:
+        """Return a sharding on the mesh."""
+        assert self.mesh is not None
+        return NamedSharding(self.mesh, spec)
+
+    def run(self, function, in_specs, out_specs, *arrays):
+        """Run a function on every device's parts of the arrays."""
+        if self.mesh is None:
+            return function(*arrays)
+        # The engines' kernels do not tell whether their results differ between devices, so nothing is
+        # checked.
+        mapped = jax.shard_map(
+            function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False
+        )
+        return mapped(*arrays)
+
+
+def place_points(data, sharding, axis_name, n: int | None):
+    """Return the points as a tree keeps them, and their layout; None where they are on one device."""
+    if axis_name is not None:
+        names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+        return data, _counting(Layout(None, Axes(names, jax.lax.axis_size(names)), 0), data, n)
+    if sharding is None:
+        if _hides_its_sharding(data):
+            raise ValueError(
+                "points traced on a mesh with Auto axes do not show on which devices they lie: pass "
+                "sharding=NamedSharding(mesh, PartitionSpec(axis)), or PartitionSpec() for a tree on each "
+                "device, or make the mesh with Explicit axes"
+            )
+        sharding = jax.typeof(data).sharding if is_traced(data) else getattr(data, "sharding", None)
+        layout = _layout(sharding)
+        return data, layout and _counting(layout, data, n)
+    if not isinstance(sharding, NamedSharding):
+        raise TypeError(f"sharding must be a jax.sharding.NamedSharding, got {type(sharding).__name__}")
+    layout = _layout(sharding)
+    if layout is not None and not is_traced(data):
+        n = data.shape[0] if n is None else n
+        data = _placed(data, layout)
+    return data, layout and _counting(layout, data, n)
+
+
+def layout_now(layout: Layout, data) -> Layout:
+    """Return the layout as the caller sees it, inside or outside of `jax.shard_map` and `jax.jit`."""
+    if is_traced(data) and _inside_shard_map(layout.axes.names):
+        return layout._replace(mesh=None)
+    if isinstance(layout.mesh, Mesh):
+        return layout
+    sharding = jax.typeof(data).sharding if is_traced(data) else data.sharding
+    return layout._replace(mesh=sharding.mesh)
+
+
+def arguments_of(layout: Layout, data) -> dict:
+    """Return what tells `place_points` that points lie as those of this layout."""
+    layout = layout_now(layout, data)
+    if layout.mesh is None:
+        return {"axis_name": layout.axes.names}
+    return {"sharding": layout.sharding}
+
+
+def _placed(data, layout: Layout):
+    """Return concrete points on the mesh; the last line is repeated until they divide evenly."""
+    extra = -data.shape[0] % layout.axes.size
+    if extra:
+        data = np.pad(np.asarray(data), ((0, extra), (0, 0)), mode="edge")
+    return jax.device_put(data, layout.sharding)
+
+
+def _inside_shard_map(names: tuple[str, ...]) -> bool:
+    """Tell whether the caller is inside of a `jax.shard_map` over these axes."""
+    try:
+        jax.lax.axis_size(names)
+    except NameError:
+        return False
+    return True
+
+
+def _layout(sharding) -> Layout | None:
+    """Return the layout of rows with this sharding, None where they are not sharded."""
+    if not isinstance(sharding, NamedSharding):
+        return None
+    spec = tuple(sharding.spec)
+    if any(each is not None for each in spec[1:]):
+        raise ValueError(
+            f"points may be sharded along axis 0 alone, got {sharding.spec}: all coordinates of a point "
+            "belong on one device"
+        )
+    names = spec[0] if spec else None
+    if not names:
+        return None
+    names = (names,) if isinstance(names, str) else tuple(names)
+    size = math.prod(sharding.mesh.shape[name] for name in names)
+    return Layout(sharding.mesh, Axes(names, size), 0) if size > 1 else None
+
+
+def _hides_its_sharding(data) -> bool:
+    """Tell whether points may lie on several devices without showing it: traced, on a mesh with Auto axes."""
+    if not is_traced(data):
+        return False
+    mesh = jax.typeof(data).sharding.mesh
+    mesh = mesh if mesh.axis_names else jax.sharding.get_abstract_mesh()
+    kinds = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return any(kind == AxisType.Auto and mesh.shape[name] > 1 for name, kind in kinds)
+
+
+def _counting(layout: Layout, data, n: int | None) -> Layout:
+    """Return the layout of as many points as count."""
+    size = layout.axes.size
+    rows = data.shape[0] * (size if layout.mesh is None else 1)
+    if rows % size:
+        raise ValueError(
+            f"{rows} points do not divide evenly among {size} devices: pad them and pass n, how many count"
+        )
+    n = row_count(n, rows)
+    if n == 0:
+        raise ValueError("a tree over several devices needs at least one point, got none")
+    return layout._replace(n=n)

@@ -1,0 +1,109 @@
+"""All points within a radius, among those of all devices: how many, the nearest of them, sums of weights."""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._device import _radius
+from .._structure._metric import into_box, root
+from .._structure._queries import ordered_queries, radius_bound
+from ._axes import Axes
+from ._build import Forest
+from ._exchange import exchange
+from ._nearest import nearest_below
+from ._rounds import Search, capacity_for, visit_devices
+
+__all__ = ["around", "counts_within", "nearest_within", "search_of", "sums_within"]
+
+INT32 = np.dtype(np.int32)
+
+
+def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dtype):
+    """Return how many points lie within `radius` (q,) of each of this device's queries (q, m)."""
+    kind = search_of(p, x.dtype)
+
+    def count(tree, rows, x, radius, there):
+        found = _radius.counts_within(tree, x, jnp.where(there, radius, -1), lengths, search=kind)
+        return found.astype(index_dtype)
+
+    nothing = jnp.zeros(x.shape[0], index_dtype)
+    return around(forest, x, radius, radius, nothing, count, _add, lengths, axes, p=p)
+
+
+def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, p):
+    """Return the sums (q, R) of the weights of the points within each of the `radii` (R,).
+
+    `weights` (s,) belong to this device's rows of the data.
+    """
+    sent = forest.counts[axes.index()]
+    starts = jnp.cumsum(sent) - sent
+    weights = exchange(weights, forest.order, starts, forest.counts, axes, room=forest.rows.shape[0])
+    kind = search_of(p, x.dtype)
+    narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
+
+    def add_up(tree, own, x, arrays, there):
+        none = jnp.full(x.shape[0], -1, x.dtype)
+        queries, order = ordered_queries(tree, x, none, p=p, box=lengths)
+        slots = jnp.where(jnp.isfinite(tree.points[0]), own.at[tree.rows].get(mode="clip"), 0).astype(narrow)
+        bounds = radius_bound(tree, radii, p)
+        parts = [
+            kind.bin_counts(tree, queries, bounds[start : start + _radius.BINS], slots, lengths)
+            for start in range(0, radii.shape[0], _radius.BINS)
+        ]
+        found = jnp.concatenate(parts).T.astype(weights.dtype)  # (q, R)
+        found = jnp.zeros_like(found).at[order].set(found, unique_indices=True)
+        return jnp.where(there[:, None], found, 0)
+
+    nothing = jnp.zeros((x.shape[0], radii.shape[0]), weights.dtype)
+    reach = jnp.broadcast_to(jnp.max(radii), x.shape[:1])
+    forest = forest._replace(rows=weights)
+    return around(forest, x, reach, (), nothing, add_up, _add, lengths, axes, p=p)
+
+
+def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axes: Axes, *, p):
+    """Return what `merge` makes of what `search` finds on every device that a query's ball reaches."""
+    finite = jnp.isfinite(x).all(axis=1)
+    x = jnp.where(finite[:, None], x, 0)
+    x = x if lengths is None else into_box(x, lengths)
+    reach = radius_bound(forest.tree, jnp.where(finite, radius, -1), p)
+    kind = Search(
+        reach=lambda state: state[1],
+        skip=lambda state, least: False,
+        send=lambda state: state[2],
+        search=search,
+        merge=merge,
+    )
+    state = nothing, reach, send
+    capacity = capacity_for(x.shape[0], 1)
+    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, capacity=capacity)[0]
+
+
+def _add(state, answer):
+    return state[0] + answer, *state[1:]
+
+
+def search_of(p, dtype) -> _radius.Search:
+    """Return a radius search within one tree, by the engine of its device."""
+    return _radius.Search(p, None, np.dtype(dtype), INT32)
+
+
+def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, p, index_dtype):
+    """Return rows and distances (q, limit) of the nearest within `radius` (q,), and how many there are (q,).
+
+    As `_device._radius.nearest_within`: ordered by distance and row, or where some are left out by the
+    distance before its root.
+    """
+    tree = forest.tree
+    counts = counts_within(forest, x, radius, lengths, axes, p=p, index_dtype=index_dtype)
+    reach = radius_bound(tree, radius, p)
+    below = jnp.where(reach >= 0, jnp.nextafter(reach, jnp.full_like(reach, jnp.inf)), 0)
+    zero = jnp.zeros((), x.dtype)
+    powers, rows = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
+    there = rows < n
+    distances = jnp.where(there, root(powers, p) / tree.scale, jnp.inf)
+    in_order = lax.sort((distances, rows), dimension=1, num_keys=2)
+    whole = (counts <= limit)[:, None]
+    distances, rows = (
+        jnp.where(whole, new, old) for new, old in zip(in_order, (distances, rows), strict=True)
+    )
+    return rows.astype(index_dtype), distances, counts

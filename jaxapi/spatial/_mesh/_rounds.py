@@ -1,0 +1,180 @@
+"""Queries on their way from device to device: the same for every kind of search.
+
+A query visits the devices whose boxes lie within its reach, the nearest first, one a round; what it brings
+back may shorten the reach. A round ends when every query that was sent has its answer back where it came
+from, and the rounds end when no query on any device has a device left to visit.
+
+A device answers `capacity` queries a round, the others wait. Where one device would have to answer more than
+`HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from .._structure._metric import axis_gap, box_slack, power_distance
+from ._axes import Axes
+from ._build import Forest
+from ._exchange import exchange, routes
+
+__all__ = ["Search", "capacity_for", "visit_devices"]
+
+HOT = 2
+WORD = 32  # devices that one word of `Trip.visited` tells of
+
+
+class Search(NamedTuple):
+    """A kind of search, as functions of arrays with one line a query.
+
+    The state is what a query has found so far. `reach`: state -> scaled power distances; a device that is at
+    most so far away is visited, none where it is negative. `skip`: (state, lowest row of a device) -> whether
+    its points cannot enter, however near. `send`: state -> arrays that go along with the query's point.
+    `search`: (tree, rows, points, sent arrays, there) -> answer; only the lines `there` are queries. `merge`:
+    (state, answer) -> state.
+    """
+
+    reach: Callable
+    skip: Callable
+    send: Callable
+    search: Callable
+    merge: Callable
+
+
+class Trip(NamedTuple):
+    """Where all the queries of a device are."""
+
+    state: object
+    visited: Array  # (q, words) bits of the devices that a query has seen
+    target: Array  # (q,) the device to visit next; the number of devices for none
+    round: Array
+    left: Array  # how many queries of all devices have a target
+
+
+def visit_devices(
+    forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, capacity, at_home=False
+):
+    """Return the state of the queries `x` (q, m) of this device after all their visits.
+
+    `at_home`: they are the tree's own points, and the state has the answers of this device.
+    """
+    q = x.shape[0]
+    visited = jnp.zeros((q, -(-axes.size // WORD)), jnp.uint32)
+    if at_home:
+        visited = _with_bit(visited, jnp.full(q, axes.index()))
+    next_target = partial(_nearest_device, forest, search=search, axes=axes, p=p, lengths=lengths)
+
+    def arrive(now: Trip, chosen, answer):
+        """Take the answers to the queries `chosen`, in any order; q stands for none."""
+        state, visited, target, points = jax.tree.map(
+            lambda a: a.at[chosen].get(mode="clip"), (now.state, now.visited, now.target, x)
+        )
+        state = search.merge(state, answer)
+        visited = _with_bit(visited, target)
+        new = state, visited, next_target(points, state, visited)
+        old = now.state, now.visited, now.target
+        state, visited, target = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop"), old, new)
+        return Trip(state, visited, target, now.round + 1, _left(target, axes))
+
+    def send(now: Trip, route):
+        return arrive(now, *_send_queries(forest, x, now, search, axes, route, capacity))
+
+    def copy(now: Trip, hot):
+        here = now.target == hot
+        tree, rows = axes.from_device((forest.tree, forest.rows), hot)
+        answer = search.search(tree, rows, x, search.send(now.state), here)
+        return arrive(now, jnp.where(here, lax.iota(jnp.int32, q), q), answer)
+
+    def one_round(now: Trip) -> Trip:
+        route = routes(now.target, axes)
+        if axes.size <= HOT:
+            return send(now, route)
+        load = axes.max(route.counts.sum(axis=0, dtype=jnp.int32))
+        hot = jnp.argmax(load).astype(jnp.int32)
+        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot), lambda: send(now, route))
+
+    state, visited = axes.varying((state, visited))
+    target = next_target(x, state, visited)
+    start = Trip(state, visited, target, jnp.int32(0), _left(target, axes))
+    return lax.while_loop(lambda now: now.left > 0, one_round, start).state
+
+
+def _left(target, axes: Axes):
+    return axes.sum((target < axes.size).sum(dtype=jnp.int32))
+
+
+def _with_bit(visited, device):
+    """Note the visit of each query to a device."""
+    words = lax.iota(jnp.int32, visited.shape[1])
+    bit = jnp.uint32(1) << (device % WORD).astype(jnp.uint32)
+    return visited | jnp.where(device[:, None] // WORD == words, bit[:, None], jnp.uint32(0))
+
+
+def _nearest_device(forest: Forest, x, state, visited, *, search: Search, axes: Axes, p, lengths):
+    """Return the nearest device (q,) within reach that a query has not visited; `axes.size` for none."""
+    q, m = x.shape
+    scaled = x * forest.tree.scale
+    lengths = None if lengths is None else lengths * forest.tree.scale
+    reach = search.reach(state) * box_slack(x.dtype, m)  # boxes and points round differently
+
+    def one(device, best):
+        def along(axis):
+            length = None if lengths is None else lengths[axis]
+            return axis_gap(scaled[:, axis], forest.lower[device, axis], forest.upper[device, axis], length)
+
+        gap = power_distance(along, m, p)
+        seen = visited[:, device // WORD] >> (device % WORD).astype(jnp.uint32) & 1 == 1
+        passed_by = seen | search.skip(state, forest.least[device])
+        nearer = (gap <= reach) & (gap < best[0]) & ~passed_by
+        return jnp.where(nearer, gap, best[0]), jnp.where(nearer, device.astype(jnp.int32), best[1])
+
+    none = jnp.full(q, jnp.inf, x.dtype), jnp.full(q, axes.size, jnp.int32)
+    return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
+
+
+def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, route, capacity: int):
+    """Send at most `capacity` queries to their targets; return which, and the answers in their order."""
+    q = x.shape[0]
+    here = axes.index()
+    granted = _granted(route.counts, now.round, capacity)
+    starts = route.starts(axes)
+    points, arrays = exchange((x, search.send(now.state)), route.order, starts, granted, axes, room=capacity)
+    received = granted[:, here]
+    place = lax.iota(jnp.int32, capacity)
+    answer = search.search(forest.tree, forest.rows, points, arrays, place < received.sum(dtype=jnp.int32))
+    answer = exchange(answer, None, jnp.cumsum(received) - received, granted.T, axes, room=capacity)
+
+    # The answers come in the order of the devices, those of one in the order of the route.
+    sent = granted[here]
+    ends = jnp.cumsum(sent)
+    device = jnp.minimum((place[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
+    rank = place - (ends - sent)[device]
+    chosen = route.order.at[starts[device] + rank].get(mode="clip")
+    return jnp.where(place < ends[-1], chosen, q), answer
+
+
+def _granted(counts, turn, capacity: int):
+    """Return how many of the `counts` from row to column go this round: no device sends or gets too many.
+
+    Every sender has an even share of a receiver's capacity; what some leave goes to the others in turn.
+    """
+    devices = counts.shape[0]
+    even = jnp.minimum(counts, capacity // devices)
+    order = (lax.iota(jnp.int32, devices) + turn) % devices  # another sender comes first each time
+    waiting = (counts - even)[order]
+    free = capacity - even.sum(axis=0, dtype=jnp.int32)
+    before = jnp.cumsum(waiting, axis=0) - waiting
+    more = jnp.zeros_like(counts).at[order].set(jnp.clip(free - before, 0, waiting))
+    free = capacity - even.sum(axis=1, dtype=jnp.int32)[:, None]
+    before = jnp.cumsum(more, axis=1) - more
+    return even + jnp.clip(free - before, 0, more)
+
+
+def capacity_for(q: int, part: int) -> int:
+    """Return how many of a device's `q` queries it answers a round: one in `part`, but not too few."""
+    return max(1, min(q, max(int(np.ceil(q / part)), 32)))

@@ -1,0 +1,72 @@
+"""The derivatives of distances to points on other devices."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import PartitionSpec
+
+from .._device._slopes import distances_to
+from ._axes import Axes
+from ._layout import Layout
+
+__all__ = ["with_slopes"]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
+def with_slopes(distances, points, x, own, rows, lengths, p: float, layout: Layout, spread: bool):
+    """Return `distances` (q, ...), which a search found, as a function of the points and of x (q, m).
+
+    As `_device._slopes.with_slopes`, of arrays on a mesh. With `own` (q,) the queries are these rows of `x`.
+    """
+    return distances
+
+
+@with_slopes.defjvp
+def _with_slopes_jvp(p, layout, spread, primals, tangents):
+    distances, points, x, *others = primals
+
+    def recompute(points, x):
+        return _distances(points, x, *others, p=p, layout=layout, spread=spread)
+
+    _, slopes = jax.jvp(recompute, (points, x), tangents[1:3])
+    return distances, slopes
+
+
+@partial(jax.jit, static_argnames=("p", "layout", "spread"))
+def _distances(points, x, own, rows, lengths, *, p, layout: Layout, spread: bool):
+    """Return the distances from each query to its rows."""
+    same = PartitionSpec()
+    place = layout.rows if spread else same
+
+    def local(points, x, own, rows, lengths):
+        if own is not None:
+            x = _fetch(x, own, layout.axes)
+        each = rows.reshape(x.shape[0], -1)  # (q, k)
+        neighbours = _fetch(points, each, layout.axes).reshape(-1, x.shape[-1])
+        numbers = jnp.arange(each.size, dtype=each.dtype).reshape(each.shape)
+        numbers = jnp.where(each < layout.n, numbers, each.size)
+        return distances_to(neighbours, x, numbers, lengths, p).reshape(rows.shape)
+
+    specs = layout.rows, place, place, place, same
+    return layout.run(local, specs, place, points, x, own, rows, lengths)
+
+
+def _fetch(points, rows, axes: Axes):
+    """Return the points (..., m) of the given rows: the devices' points go round, each takes its own."""
+    s = points.shape[0]
+    ring = [(i, (i + 1) % axes.size) for i in range(axes.size)]
+
+    @jax.checkpoint
+    def step(carry, i):
+        block, taken = carry
+        owner = (axes.index() - i) % axes.size
+        local = rows - owner.astype(rows.dtype) * s
+        here = (local >= 0) & (local < s)
+        taken = jnp.where(here[..., None], block[jnp.where(here, local, 0)], taken)
+        return (lax.ppermute(block, axes.names, ring), taken), None
+
+    nothing = jnp.zeros((*rows.shape, points.shape[1]), points.dtype)
+    start = points, axes.varying(nothing)
+    return lax.scan(step, start, jnp.arange(axes.size, dtype=jnp.int32))[0][1]
