@@ -62,7 +62,8 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     inputs = nodes.splits, tree.scale, extent(queries), queries, sizes
     output = jax.ShapeDtypeStruct((count,), jnp.int32)
     (keys,) = launch(kernel, -(-count // THREADS), THREADS, inputs, [output])
-    return Ordered(*lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1), bits * axes)
+    keys, order = lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1)
+    return Ordered(keys, order, bits * axes)
 
 
 def extent(queries: Array) -> Array:
