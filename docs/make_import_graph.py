@@ -1,9 +1,9 @@
 """Count who imports whom in jaxapi, now and at earlier commits, and draw it.
 
-    python docs/make_import_graph.py [COMMIT ...] [--plot docs/imports.svg]
+    python docs/make_import_graph.py [COMMIT ...] [--plot imports.svg]
 
-Prints files, lines, arrows (one for each file that imports another) and circular imports; then the same with
-each folder as one room. The plot shows the rooms of the working tree, each above what it imports.
+Prints files, lines, imports of one file by another and cycles among them; then the same for the parts: a part
+is a folder, or a file of a folder that holds others. The plot shows each part above those that it imports.
 """
 
 import argparse
@@ -53,8 +53,8 @@ def known(modules, name):
     return next((each for each in (name, f"{name}.__init__") if each in modules), None)
 
 
-def rooms(modules):
-    """Return the room of each module: its folder; the module itself where its folder holds others."""
+def parts(modules):
+    """Return the part of each module: its folder; the module itself where its folder holds others."""
     folders = {module.rpartition(".")[0] for module in modules}
     halls = {folder.rpartition(".")[0] for folder in folders}
     found = {}
@@ -64,7 +64,7 @@ def rooms(modules):
     return found
 
 
-def circles(arrows):
+def cycles(arrows):
     """Return the groups that import one another, by Tarjan's algorithm."""
     follow = collections.defaultdict(list)
     for importer, imported in sorted(arrows):
@@ -91,9 +91,9 @@ def circles(arrows):
     return found
 
 
-def floors(arrows):
-    """Return how far above the ground each room is: one more than the highest of what it imports."""
-    groups = {node: tuple(group) for group in circles(arrows) for node in group}
+def layers(arrows):
+    """Return how far above the ground each part is: one more than the highest of what it imports."""
+    groups = {node: tuple(group) for group in cycles(arrows) for node in group}
     nodes = {node for arrow in arrows for node in arrow}
 
     def height(node, above=()):
@@ -105,24 +105,24 @@ def floors(arrows):
 
 
 def describe(name, modules):
-    """Print the figures of one version; return the arrows between its rooms."""
+    """Print the figures of one version; return the arrows between its parts."""
     files, lines, arrows = len(modules), sum(text.count("\n") for text in modules.values()), imports(modules)
-    room = rooms(modules)
-    between = {(room[a], room[b]) for a, b in arrows if room[a] != room[b]}
-    tall = 1 + max(floors(between).values())
-    print(f"{name}: {files} files, {lines} lines, {len(arrows)} arrows, {len(circles(arrows))} circular;")
-    count = len(set(room.values()))
-    print(f"  {count} rooms on {tall} floors, {len(between)} arrows, {len(circles(between))} circular")
-    for group in [*circles(arrows), *circles(between)]:
-        print("  circular:", ", ".join(group))
+    part = parts(modules)
+    between = {(part[a], part[b]) for a, b in arrows if part[a] != part[b]}
+    tall = 1 + max(layers(between).values())
+    print(f"{name}: {files} files, {lines} lines, {len(arrows)} imports, {len(cycles(arrows))} cycles;")
+    count = len(set(part.values()))
+    print(f"  {count} parts on {tall} layers, {len(between)} imports, {len(cycles(between))} cycles")
+    for group in [*cycles(arrows), *cycles(between)]:
+        print("  cycle:", ", ".join(group))
     return between
 
 
 def plot(between, path):
-    """Draw each room above what it imports."""
+    """Draw each part above what it imports."""
     import matplotlib.pyplot as plt
 
-    height = floors(between)
+    height = layers(between)
     rows = collections.defaultdict(list)
     for node in sorted(height):
         rows[height[node]].append(node)
@@ -142,6 +142,13 @@ def plot(between, path):
     axes.set(xlim=(0, 1), ylim=(-0.5, len(rows)))
     axes.axis("off")
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+
+
+def now():
+    """Return the imports between the parts of the working tree."""
+    modules = sources()
+    part = parts(modules)
+    return {(part[a], part[b]) for a, b in imports(modules) if part[a] != part[b]}
 
 
 def main():

@@ -1,5 +1,6 @@
 """Every KDTree method beside SciPy and all distances by hand, on every engine, eager, jitted and vmapped."""
 
+import cuda_host
 import jax
 import numpy as np
 import pytest
@@ -7,15 +8,27 @@ import radius_engines
 import scipy.spatial
 from hypothesis import strategies as st
 
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, _cuda
+from jaxapi.spatial._cuda import _launch
 
 from .clouds import EXACT, KINDS, distances, points
 from .methods import METHODS
 
 __all__ = ["check"]
 
-VALUES = {"natural": 30, "lax": 30, "interpret": 4, "jit": 30, "vmap": 30}  # cases of a configuration
-MODES = [*["natural", "lax", "jit", "vmap"] * 5, "interpret"]  # interpreted kernels take long to compile
+VALUES = {
+    "natural": 30,
+    "lax": 30,
+    "interpret": 4,
+    "jit": 30,
+    "vmap": 30,
+    "cuda": 30,
+}  # cases of a configuration
+MODES = [
+    *["natural", "lax", "jit", "vmap"] * 5,
+    *["cuda"] * 3 * bool(cuda_host.compiler()),
+    "interpret",
+]  # interpreted kernels take long to compile
 
 
 class Case:
@@ -66,6 +79,16 @@ class Case:
         return self.programs[key]
 
 
+def search_with(mode, patch):
+    """Have the engine of this mode search; without a GPU the CUDA kernels are compiled for the host."""
+    if mode == "cuda":
+        patch.setitem(radius_engines.ENGINES, "cuda", _cuda)
+        if jax.default_backend() != "gpu":
+            patch.setattr(_launch, "custom_call", cuda_host.custom_call)
+    if mode in ("lax", "interpret", "cuda"):
+        radius_engines.use(mode, patch)
+
+
 def check(report, draw):
     """Compare one method in one configuration, for several clouds of points."""
     mode, kind = draw(st.sampled_from(MODES)), draw(st.sampled_from(KINDS))
@@ -78,8 +101,7 @@ def check(report, draw):
     words = f"{kind} n={n} m={m} p={p} box={box} {dtype} {options} x64 {'on' if x64 else 'off'}"
     programs = {}
     with jax.enable_x64(x64), pytest.MonkeyPatch.context() as patch:
-        if mode in ("lax", "interpret"):
-            radius_engines.use(mode, patch)
+        search_with(mode, patch)
         for _ in range(VALUES[mode]):
             case = Case(rng, kind, mode, p, box, n, m, q, dtype)
             case.programs = programs
