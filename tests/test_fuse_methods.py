@@ -238,6 +238,21 @@ class Simulation:
         return x
 
     @fuse
+    def assign_method(self, x):
+        self.physics = self.count
+        return x
+
+    @fuse
+    def assign_again(self, x):
+        self.physics.b = self.physics.a
+        return x
+
+    @fuse
+    def assign_unknown(self, x):
+        self.physics = [x]
+        return x
+
+    @fuse
     def count(self, x):
         return x * len(self.physics)
 
@@ -428,6 +443,9 @@ class TestRefused:
             ("assign_nested", Plain(dt=1.0), r"self\.physics\.dt"),
             ("assign_new", None, r"self\.other"),
             ("append", [1.0], r"self\.physics"),
+            ("assign_method", None, r"self\.physics"),
+            ("assign_again", Plain(a=Plain(), b=Plain()), r"self\.physics\.b"),
+            ("assign_unknown", {1, 2}, r"self\.physics"),
         ],
     )
     def test_assignments(self, method, physics, path):

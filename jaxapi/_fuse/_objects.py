@@ -90,6 +90,7 @@ class _Reader:
     def open(self, value, path, *, fixed=False):
         """Describe an object by its attributes and those of its class."""
         if id(value) in self._numbers:
+            self.trail.append((path, self._numbers[id(value)]))
             return "again", self._numbers[id(value)]
         number = self._numbers[id(value)] = len(self._numbers)
         kind = type(value)
@@ -113,12 +114,14 @@ class _Reader:
         if isinstance(leaf, functools.partial):
             return "partial", self.read((leaf.func, leaf.args, leaf.keywords), path, fixed=True)
         if hasattr(type(leaf), "__func__") and hasattr(type(leaf), "__self__"):
+            self.trail.append((path, leaf.__func__))
             return "method", leaf.__func__, self.read(leaf.__self__, path, fixed=fixed)
         if _has_open_state(leaf):
             return self.open(leaf, path, fixed=fixed)
         try:
             static = Static(leaf)
         except TypeError:
+            self.trail.append((path, type(leaf)))
             return "unknown", path, type(leaf)
         self.trail.append((path, static))
         return static
@@ -236,10 +239,8 @@ class _Unfollowed:
             "use a tuple, list, dict, array or object of attributes, or give its class == and hash by value"
         )
 
-    __getattr__ = __call__ = __getitem__ = __setitem__ = __iter__ = __len__ = __contains__ = __bool__ = (
-        _refuse
-    )
-    __enter__ = __next__ = __eq__ = __hash__ = __int__ = __float__ = __index__ = _refuse
+    __getattr__ = __call__ = __getitem__ = __setitem__ = __contains__ = __enter__ = _refuse
+    __iter__ = __next__ = __len__ = __bool__ = __int__ = __float__ = __index__ = __eq__ = __hash__ = _refuse
 
 
 def belongs_to_method(func, value) -> bool:
