@@ -6,6 +6,7 @@ import re
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -138,7 +139,17 @@ def numpy_shapes(x):
 
 
 def keyword_out(x):
-    return (lambda y: y)(out=3)
+    def helper(y):
+        return y
+
+    return helper(out=3)
+
+
+CONSTANT = jnp.ones(3)
+
+
+def truth_of_a_constant(x):
+    return x if CONSTANT else -x
 
 
 @pytest.mark.parametrize(
@@ -149,6 +160,7 @@ def keyword_out(x):
         axis_of_numpy,
         numpy_shapes,
         keyword_out,
+        truth_of_a_constant,
         raises(ValueError("mine")),
         raises(TypeError("a shape of JitTracer(3)")),
         raises(TypeError("item assignment")),
@@ -166,6 +178,7 @@ def test_errors_that_are_not_of_traced_arrays_pass(function):
         fuse(function)(X)
     assert caught.type is type(expected)
     assert str(caught.value) == str(expected)
+    assert not any("fused function" in note for note in getattr(caught.value, "__notes__", ()))
 
 
 def test_what_jax_says_otherwise_passes_with_the_line():

@@ -149,17 +149,15 @@ def _devices_of(compiled):
 
 
 def _least_bytes(jaxpr, compiled) -> int:
-    """Bytes of the inputs in use and of the outputs, of each the part that one device holds."""
-    used = {id(v) for equation in jaxpr.eqns for v in equation.invars} | {id(v) for v in jaxpr.outvars}
+    """Bytes of the inputs and outputs, each one device's part; unused inputs have no sharding."""
     ends = [*jaxpr.invars, *jaxpr.outvars]
-    is_used = [id(v) in used for v in jaxpr.invars] + [True] * len(jaxpr.outvars)
     shardings = jax.tree.leaves(
         (compiled.input_shardings, compiled.output_shardings), is_leaf=lambda sharding: sharding is None
     )
     return sum(
         math.prod(sharding.shard_shape(v.aval.shape)) * v.aval.dtype.itemsize
-        for v, needed, sharding in zip(ends, is_used, shardings, strict=True)
-        if needed and sharding is not None
+        for v, sharding in zip(ends, shardings, strict=True)
+        if sharding is not None
     )
 
 

@@ -34,7 +34,13 @@ _ELEMENTWISE = frozenset(
     shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor
     """.split()  # noqa: SIM905 (a table that one can read)
 )
-_REDUCTIONS = frozenset(["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or"])
+# These treat each row alone wherever the rows are the first axis of what they take and of what they give.
+_PROVED_BY_SHAPE = frozenset(
+    """
+    argmax argmin broadcast_in_dim concatenate dot_general iota reduce_and reduce_max reduce_min reduce_or
+    reduce_prod reduce_sum squeeze transpose
+    """.split()  # noqa: SIM905
+)
 _CALLS = frozenset(
     ["jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat"]
 )
@@ -180,31 +186,16 @@ def _keeps_rows(primitive, equation, given, length) -> bool:
         shape = v.aval.shape
         if not shape or (shape[0] is not length and shape[0] != length) or not _is_constant(shape[1:]):
             return False
-    if primitive in _ELEMENTWISE:
+    if primitive in _ELEMENTWISE or primitive in _PROVED_BY_SHAPE:
         return True
-    if primitive == "iota":
-        return True
-    if primitive == "broadcast_in_dim":
-        return not given[0] or params["broadcast_dimensions"][0] == 0
     if primitive == "reshape":
         return given[0] and params["dimensions"] is None
-    if primitive == "squeeze":
-        return 0 not in params["dimensions"]
-    if primitive == "transpose":
-        return params["permutation"][0] == 0
-    if primitive in _REDUCTIONS or primitive in ("argmax", "argmin"):
-        return 0 not in params["axes"]
     if primitive in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
         return params["axis"] != 0
     if primitive == "sort":
-        return params["dimension"] != 0
-    if primitive == "concatenate":
         return params["dimension"] != 0
     if primitive == "gather":
         numbers = params["dimension_numbers"]
         touched = (*numbers.start_index_map, *numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
         return given == [True, False] and 0 not in touched and 0 in numbers.offset_dims
-    if primitive == "dot_general":
-        (contracted, _), (batch, _) = params["dimension_numbers"]
-        return given == [True, False] and 0 not in contracted and not batch
     return False
