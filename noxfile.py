@@ -93,7 +93,10 @@ def package(session):
 
 @nox.session
 def conformance(session):
-    """Run the official suite with the lists of known failures; arguments replace `--max-examples 200`."""
+    """Run the official suite on both namespaces; arguments replace `--max-examples 200`.
+
+    `jaxapi` runs with the lists of known failures, `jaxapi.mutable` has none.
+    """
     session.install("-e", ".", *group("conformance"))
     suite = pathlib.Path(os.environ.get("ARRAY_API_TESTS_DIR") or clone_suite(session)).resolve()
     python = "import jax; print(jax.__version__, jax.devices()[0].platform, jax.config.jax_enable_x64)"
@@ -111,13 +114,15 @@ def conformance(session):
     )
     known = ("-o", "xfail_strict=True", "--xfails-file", xfails)
     examples = session.posargs or ("--max-examples", "200")
-    env = {"ARRAY_API_TESTS_MODULE": "jaxapi"}
+    env = {}
     if conditions["x64-off"]:
         known += ("--skips-file", lists / "skips.txt", "-p", "operator_overflow")
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(lists), os.environ.get("PYTHONPATH")]))
     session.run("python", "docs/make_conformance.py", "--check")
     session.chdir(suite)
-    session.run("pytest", "array_api_tests", "--disable-deadline", *known, *examples, env=env)
+    for module, lists in (("jaxapi", known), ("jaxapi.mutable", ())):
+        arguments = ("array_api_tests", "--disable-deadline", *lists, *examples)
+        session.run("pytest", *arguments, env={**env, "ARRAY_API_TESTS_MODULE": module})
 
 
 def clone_suite(session):
@@ -128,6 +133,45 @@ def clone_suite(session):
     session.run("git", "-C", suite, "checkout", SUITE_COMMIT, external=True)
     session.run("git", "-C", suite, "submodule", "update", "--init", external=True)
     return suite
+
+
+@nox.session
+def clients(session):
+    """Run the array-API tests of scikit-learn and SciPy on `jaxapi.mutable`; arguments go to pytest.
+
+    And those of array-api-extra and CuPy's of `fuse`, if ARRAY_API_EXTRA_DIR and CUPY_CHECKOUT name checkouts.
+    """
+    session.install("-e", ".", *group("clients"))
+    folder = pathlib.Path("tests/clients").resolve()
+    known = (folder / "known_failures.txt").read_text().splitlines()
+    skipped = [f"--deselect={line}" for line in known if line and not line.startswith("#")]
+    env = {"JAX_ENABLE_X64": "1", "SCIPY_ARRAY_API": "1", **COMPILED}
+    extra, cupy = os.environ.get("ARRAY_API_EXTRA_DIR"), os.environ.get("CUPY_CHECKOUT")
+    modules = "cluster constants differentiate fft integrate linalg optimize signal spatial special stats"
+    runs = [("only_jaxapi_mutable", "", ("--pyargs", "sklearn", *(f"scipy.{m}" for m in modules.split())))]
+    if extra:
+        tests = ("-c", f"{extra}/pyproject.toml", "--rootdir", extra, f"{extra}/tests/main")
+        runs.append(("only_jaxapi_mutable", f"{extra}/src", tests))
+    if cupy:
+        tests = ("-c", os.devnull, "--rootdir", cupy, f"{cupy}/tests/cupy_tests/core_tests/fusion_tests")
+        runs.append(("cupy_is_jaxapi_mutable", "", tests))
+    session.chdir(session.create_tmp())  # away from this project's settings for pytest
+    for plugin, path, tests in runs:
+        chosen = () if plugin.startswith("cupy") else ("-k", "jaxapi.mutable")
+        paths = os.pathsep.join(filter(None, (str(folder), path)))
+        command = (
+            "pytest",
+            "-p",
+            plugin,
+            "-p",
+            "no:cacheprovider",
+            "-W",
+            "ignore",
+            *chosen,
+            *skipped,
+            *tests,
+        )
+        session.run(*command, *session.posargs, env={**env, "PYTHONPATH": paths})
 
 
 @nox.session

@@ -116,6 +116,13 @@ def test_knn_regression():
     assert scales[:5].min() > scales[5:].max()  # the features that do nothing count least
 
 
+def test_cupy_in_place():
+    wave, centres, moved = load("cupy_in_place").main()
+    assert wave < 1e-5
+    assert centres < 1e-4
+    assert moved == 0
+
+
 def test_cupy_port():
     differences = load("cupy_port").main(size=32, steps=100)
     assert max(differences) < 1e-4

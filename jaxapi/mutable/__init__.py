@@ -9,6 +9,7 @@ from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Ar
 from ._array import Array
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
+from ._methods import add_methods as _add_methods
 from ._sharing import asarray, astype, from_dlpack
 from ._wrap import wrap_namespace as _wrap_namespace
 
@@ -18,6 +19,7 @@ __all__ += ["value_and_grad"]
 _wrapped = [name for name in _plain.__all__ if name not in __all__]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
+_add_methods(globals())
 
 
 def __dir__() -> list[str]:

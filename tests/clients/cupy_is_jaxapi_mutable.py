@@ -1,0 +1,108 @@
+"""A pytest plugin: CuPy's fusion tests on `jaxapi.mutable`, from a checkout of CuPy in CUPY_CHECKOUT.
+
+The tests import `cupy`. That name is given to a module of jaxapi's functions under CuPy's names and of CuPy's
+own helpers for tests, which are Python files of the checkout.
+"""
+
+import importlib.util
+import os
+import pathlib
+import sys
+import types
+
+import jax
+import numpy as np
+
+import jaxapi.mutable as xp
+
+CHECKOUT = pathlib.Path(os.environ["CUPY_CHECKOUT"])
+NAMES = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "concatenate": "concat",
+    "conjugate": "conj",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "mod": "remainder",
+    "power": "pow",
+    "right_shift": "bitwise_right_shift",
+    "rint": "round",
+    "true_divide": "divide",
+}
+
+
+def fuse(*args, **kwargs):
+    """`jaxapi.mutable.fuse`; with NumPy arrays alone CuPy runs the function as it is, and so does this."""
+    if args:
+        return fuse()(args[0])
+
+    def decorate(function):
+        fused = xp.fuse(function, **kwargs)
+
+        def call(*args, **kwargs):
+            leaves = jax.tree.leaves((args, kwargs), is_leaf=lambda x: type(x) is xp.Array)
+            return (fused if any(type(x) is xp.Array for x in leaves) else function)(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def attribute(name):
+    if hasattr(xp, NAMES.get(name, name)):
+        return getattr(xp, NAMES.get(name, name))
+    if hasattr(jax.numpy, name):  # functions of NumPy's beyond the standard
+        from jaxapi.mutable._wrap import wrap_function
+
+        return wrap_function(getattr(jax.numpy, name), name, __name__)
+    raise AttributeError(name)
+
+
+def array(x, dtype=None, copy=True, order=None):
+    """Leave the order in memory to XLA."""
+    return xp.asarray(x, dtype=dtype, copy=copy)
+
+
+def asarray(x, dtype=None, order=None):
+    return xp.asarray(x, dtype=dtype)
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    sys.modules[name] = made
+    return made
+
+
+def from_checkout(name):
+    folder = CHECKOUT / name.replace(".", "/")
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+runtime = types.SimpleNamespace(
+    is_hip=False, deviceGetAttribute=lambda *args: 1, cudaDevAttrCooperativeLaunch=0, getDeviceCount=lambda: 1
+)
+cupy = module("cupy", __getattr__=attribute, __path__=[], ndarray=xp.Array, asnumpy=np.asarray)
+cupy.array, cupy.asarray, cupy.fuse, cupy.ufunc = array, asarray, fuse, np.ufunc
+cupy.get_array_module = lambda *xs: xp if any(type(x) is xp.Array for x in xs) else np
+cupy.exceptions = module("cupy.exceptions", AxisError=np.exceptions.AxisError)
+cupy.cuda = module("cupy.cuda", runtime=runtime, __path__=[])
+cupy.cuda.device = types.SimpleNamespace(get_compute_capability=lambda: "90")
+cupy._core = module("cupy._core", __path__=[])
+cupy._core.internal = module("cupy._core.internal", prod=lambda xs: int(np.prod(xs)))
+cupy.testing = from_checkout("cupy.testing")
+sys.path.insert(0, str(CHECKOUT / "tests"))
