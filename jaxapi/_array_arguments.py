@@ -58,7 +58,7 @@ def takes_array(
 def takes_operands(function: Callable[..., R]) -> Callable[[ArrayLike, ArrayLike], R]:
     """Return a function of two operands, which then takes anything array-like for both.
 
-    A Python number keeps all its precision beside an array of a 64-bit dtype, and raises OverflowError where
+    A Python number keeps all its precision next to an array of a 64-bit dtype, and raises OverflowError where
     it does not fit an integer one.
     """
     call = _compiled(functools.wraps(function)(lambda x1, x2: function(*promoted(x1, x2))), [])

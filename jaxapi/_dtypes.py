@@ -58,7 +58,7 @@ def astype(
 ) -> Array:
     """Convert to another dtype.
 
-    Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its digits with x64 mode off, and a
+    Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its bits with x64 mode off, and a
     copy is made unless ``copy`` is False ([1]_).
 
     Parameters

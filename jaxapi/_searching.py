@@ -195,7 +195,7 @@ def where(
     """Take each element from ``x1`` where the condition is true, from ``x2`` elsewhere.
 
     Unlike `jax.numpy.where`, anything array-like is taken and keeps its dtype with x64 mode off too, and a
-    Python number keeps all its precision beside an array of a 64-bit dtype ([1]_).
+    Python number keeps all its precision next to an array of a 64-bit dtype ([1]_).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     ----------
     x1 : array_like, any shape
     x2 : array_like, any shape
-        A Python number beside an array takes its dtype, where its kind allows.
+        A Python number next to an array takes its dtype, where its kind allows.
     invert : bool
         Say instead whether each element is missing.
 

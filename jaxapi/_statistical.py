@@ -236,7 +236,7 @@ def _min(x, axis, keepdims, initial=None, where=None):
 
 
 def _initial_and_where(x, initial, where):
-    """Convert both to arrays, ``initial`` with the digits that the dtype of ``x`` can hold."""
+    """Convert both to arrays, ``initial`` with the precision of the dtype of ``x``."""
     if isinstance(initial, np.generic):
         initial = initial.item()
     if initial is not None:

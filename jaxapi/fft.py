@@ -45,7 +45,7 @@ rfftn = takes_array(jnp.fft.rfftn)
 def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
     """Inverse of `hfft`: the first half of a real signal's Hermitian spectrum.
 
-    Unlike `jax.numpy.fft.ihfft`, float64 keeps its digits with x64 mode off too ([1]_).
+    Unlike `jax.numpy.fft.ihfft`, float64 keeps its precision with x64 mode off too ([1]_).
 
     Parameters
     ----------

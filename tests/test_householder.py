@@ -1,4 +1,4 @@
-"""The QR decomposition that stands in where cuBLAS's loses digits."""
+"""The QR decomposition that stands in where cuBLAS's loses precision."""
 
 import jax
 import jax.numpy as jnp
@@ -64,7 +64,7 @@ def test_other_matrices_are_left_alone():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_columns_that_elimination_leaves_tiny(dtype):
-    """The squares of what is left of the second column have few digits or none."""
+    """The squares of what is left of the second column have few bits or none."""
     info = np.finfo(dtype)
     i = 1j if dtype[0] == "c" else 1
     for tiny in (2**10 * float(info.tiny), float(info.tiny) ** 0.75, float(info.tiny * info.eps) ** 0.5):

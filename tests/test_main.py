@@ -25,8 +25,8 @@ def test_json(capsys, tmp_path):
     report = json.loads(capsys.readouterr().out)
     assert report["ok"] is True
     assert report["airports"] > 28_000
-    assert len(report["walls"]) == 5
-    assert all(comparison["ok"] for comparison in report["walls"])
+    assert len(report["comparisons"]) == 5
+    assert all(comparison["ok"] for comparison in report["comparisons"])
     assert report["differences"] == 0
     assert report["pairs"] == report["pairs_scipy"] > 0
     assert path.read_bytes().startswith(b"\x89PNG")

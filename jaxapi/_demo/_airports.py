@@ -1,4 +1,4 @@
-"""Real data for the main job: the nearest neighbours of every airport, beside SciPy's."""
+"""Real data for the main job: the nearest neighbours of every airport, compared with SciPy's."""
 
 import importlib.metadata
 import math

@@ -31,11 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     say = _nothing if options.json else print
 
-    report: dict[str, Any] = {
-        "environment": environment(say),
-        "walls": run_comparisons(say),
-    }  # the name that readers of --json know
-    ok = all(comparison["ok"] for comparison in report["walls"])
+    report: dict[str, Any] = {"environment": environment(say), "comparisons": run_comparisons(say)}
+    ok = all(comparison["ok"] for comparison in report["comparisons"])
     try:
         airports = load()
     except ModuleNotFoundError:
@@ -98,7 +95,7 @@ def run_comparisons(say) -> list[dict]:
 
 
 def run_airports(airports: Airports, plot: Path | None, say) -> dict:
-    """Report part 3: the nearest neighbours of every airport, beside SciPy's."""
+    """Report part 3: the nearest neighbours of every airport, compared with SciPy's."""
     n = len(airports.points)
     say(f"\n3. {n} airports (airportsdata {airports.version}), float64 points on the unit sphere")
     progress("compiling the KD-tree's functions")

@@ -111,7 +111,7 @@ trunc = takes_array(jnp.trunc)
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit each element to the range from ``min`` to ``max``.
 
-    Unlike `jax.numpy.clip`, a Python number as a limit keeps all its digits beside a 64-bit or uint32 array
+    Unlike `jax.numpy.clip`, a Python number as a limit keeps all its precision with a 64-bit or uint32 array
     with x64 off too ([1]_); JAX rounds a float to 32 bits and raises for a large int.
 
     Parameters

@@ -121,7 +121,7 @@ def log10(z: Array) -> Array:
 
 @_repairs(jnp.log1p)
 def log1p(z: Array) -> Array:
-    """Logarithm of ``1 + z``, with the rules of `log`; beside -1 the square of ``b`` would underflow."""
+    """Logarithm of ``1 + z``, with the rules of `log`; next to -1 the square of ``b`` would underflow."""
     a, b = _parts(z)
     return _patched(
         *_parts(jnp.log1p(z)),
@@ -132,7 +132,7 @@ def log1p(z: Array) -> Array:
 
 @_repairs(jnp.sqrt)
 def sqrt(z: Array) -> Array:
-    """Square root; an infinite part decides even beside a NaN, the sign of a zero ``b`` tells the side."""
+    """Square root; an infinite part decides even with a NaN, the sign of a zero ``b`` tells the side."""
     a, b = _parts(z)
     real, imag = _parts(jnp.sqrt(z))
     return _patched(
@@ -243,7 +243,7 @@ def atanh(z: Array) -> Array:
         ((isinf(a) | (a == 0)) & isnan(b), _signed(0, a), nan),
         (isinf(a) | isinf(b), _signed(0, a), _signed(pi / 2, b)),
         (isnan(a) | isnan(b), nan, nan),
-        # Beside a pole (1 - |a|)**2 + b**2 would underflow.
+        # Next to a pole (1 - |a|)**2 + b**2 would underflow.
         ((jnp.abs(a) == 1) & (jnp.abs(b) < 1e-10), jnp.copysign(jnp.log(2 / jnp.abs(b)) / 2, a), None),
     )
 

@@ -13,7 +13,7 @@ __all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]
 def exp(x: ArrayLike, /) -> Array:
     """Exponential.
 
-    Unlike `jax.numpy.exp`, a complex infinity beside an infinite or NaN imaginary part follows the standard:
+    Unlike `jax.numpy.exp`, a complex infinity with an infinite or NaN imaginary part follows the standard:
     ``-inf + nan j`` gives 0, ``inf + nan j`` gives ``inf + nan j`` [1]_.
 
     Parameters
@@ -45,7 +45,7 @@ def exp(x: ArrayLike, /) -> Array:
 def expm1(x: ArrayLike, /) -> Array:
     """Exponential less one, exact near zero.
 
-    Unlike `jax.numpy.expm1`, a complex infinity beside an infinite or NaN imaginary part follows the
+    Unlike `jax.numpy.expm1`, a complex infinity with an infinite or NaN imaginary part follows the
     standard: ``-inf + nan j`` gives -1, ``inf + nan j`` gives ``inf + nan j`` [1]_.
 
     Parameters
@@ -77,7 +77,7 @@ def expm1(x: ArrayLike, /) -> Array:
 def log(x: ArrayLike, /) -> Array:
     """Natural logarithm.
 
-    Unlike `jax.numpy.log`, a complex infinity beside a NaN has an infinite logarithm: ``inf + nan j`` gives
+    Unlike `jax.numpy.log`, a complex infinity with a NaN has an infinite logarithm: ``inf + nan j`` gives
     ``inf + nan j`` [1]_.
 
     Parameters
@@ -109,7 +109,7 @@ def log(x: ArrayLike, /) -> Array:
 def log1p(x: ArrayLike, /) -> Array:
     """Natural logarithm of ``1 + x``, exact near zero.
 
-    Unlike `jax.numpy.log1p`, a complex infinity beside a NaN has an infinite logarithm, and beside -1 a small
+    Unlike `jax.numpy.log1p`, a complex infinity with a NaN has an infinite logarithm, and next to -1 a small
     imaginary part does not underflow [1]_.
 
     Parameters
@@ -205,7 +205,7 @@ def log10(x: ArrayLike, /) -> Array:
 def sqrt(x: ArrayLike, /) -> Array:
     """Square root.
 
-    Unlike `jax.numpy.sqrt`, a complex infinity beside a NaN follows the standard (an infinite imaginary part
+    Unlike `jax.numpy.sqrt`, a complex infinity with a NaN follows the standard (an infinite imaginary part
     gives ``inf ± inf j`` whatever the real part), and on the cut (real axis below 0) the sign of a zero
     imaginary part tells the side [1]_.
 

@@ -13,7 +13,7 @@ __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "si
 def acos(x: ArrayLike, /) -> Array:
     """Inverse cosine, in radians.
 
-    Unlike `jax.numpy.acos`, ``±0 + nan j`` gives ``pi/2 + nan j``, a NaN beside a large finite part gives
+    Unlike `jax.numpy.acos`, ``±0 + nan j`` gives ``pi/2 + nan j``, a NaN with a large finite part gives
     NaN, and on the cuts (real axis beyond ±1) the sign of a zero imaginary part tells the side [1]_.
 
     Parameters
@@ -45,7 +45,7 @@ def acos(x: ArrayLike, /) -> Array:
 def acosh(x: ArrayLike, /) -> Array:
     """Inverse hyperbolic cosine.
 
-    Unlike `jax.numpy.acosh`, ``0 + nan j`` gives ``nan + pi/2 j``, a NaN beside a large finite part gives
+    Unlike `jax.numpy.acosh`, ``0 + nan j`` gives ``nan + pi/2 j``, a NaN with a large finite part gives
     NaN, and on the cut (real axis below 1) the sign of a zero imaginary part tells the side [1]_.
 
     Parameters
@@ -110,7 +110,7 @@ def asinh(x: ArrayLike, /) -> Array:
     """Inverse hyperbolic sine.
 
     Unlike `jax.numpy.asinh`, complex values are odd in both parts down to the sign of a zero, ``nan + 0j``
-    gives ``nan + 0j``, and a NaN beside a large finite part gives NaN [1]_.
+    gives ``nan + 0j``, and a NaN with a large finite part gives NaN [1]_.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def atanh(x: ArrayLike, /) -> Array:
     """Inverse hyperbolic tangent.
 
     Unlike `jax.numpy.atanh`, a complex NaN is not turned into ``pi/2``, values are odd in both parts down to
-    the sign of a zero, and beside the poles ±1 nothing underflows [1]_.
+    the sign of a zero, and next to the poles ±1 nothing underflows [1]_.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def sinh(x: ArrayLike, /) -> Array:
     """Hyperbolic sine.
 
     Unlike `jax.numpy.sinh`, real values are right to 3 ulp up to the overflow (JAX: 500), complex values
-    near zero keep all their digits, infinities and NaN follow the standard, and ``sinh(-x)`` equals
+    near zero keep their precision, infinities and NaN follow the standard, and ``sinh(-x)`` equals
     ``-sinh(x)`` also in the signs of zeros [1]_.
 
     Parameters

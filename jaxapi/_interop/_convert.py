@@ -107,7 +107,7 @@ def import_dlpack(x, device=None, copy: bool | None = None) -> Array:
 
 
 def place(array: Array, dtype: np.dtype | None, device, copy: bool | None) -> Array:
-    """Cast and move a `jax.Array` where its dtype and device are not those asked for."""
+    """Cast and move a `jax.Array` where its dtype and device are not the wanted ones."""
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise BufferError(f"memory of dtype {array.dtype} cannot be shared as {dtype}: pass copy=None")
@@ -231,7 +231,7 @@ def _stack(sequence, dtype: np.dtype | None) -> Array:
 def _cast_part(part, dtype: np.dtype) -> Array:
     if isinstance(part, jax.Array):
         return place(part, dtype, None, None)
-    return import_array(part, dtype)  # not by way of JAX's default dtype, which loses digits
+    return import_array(part, dtype)  # not by way of JAX's default dtype, which loses precision
 
 
 def _number_or_array(leaf):

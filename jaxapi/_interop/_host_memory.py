@@ -1,4 +1,4 @@
-"""Host memory (a NumPy array) to a `jax.Array`: copied once, or shared where that is asked for."""
+"""Host memory (a NumPy array) to a `jax.Array`: copied once, or shared on request."""
 
 import math
 

@@ -46,7 +46,7 @@ def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.nd
 
 
 def scalar_like(x, array):
-    """Return a Python number in a form that keeps its precision beside an array; anything else as it is.
+    """Return a Python number in a form that keeps its precision next to an array; anything else as it is.
 
     Where x64 is off JAX would make an int32 or float32 of it first. An int that does not fit the array's
     dtype raises OverflowError.

@@ -1,4 +1,4 @@
-"""Powers of JAX arrays to more digits than the compiler's own: the traced half of `logspace`."""
+"""Powers of JAX arrays more precise than the compiler's own: the traced half of `logspace`."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ __all__ = ["complex_powers", "real_powers", "whole_powers"]
 
 
 def real_powers(base: Array, exponents: Array, errors: Array) -> Array:
-    """Raise to ``exponents + errors``: ``base**errors`` is ``1 + errors*log(base)`` to all digits."""
+    """Raise to ``exponents + errors``: ``base**errors`` is ``1 + errors*log(base)`` to full precision."""
     powers = jnp.power(base, exponents)
     # Some GPUs' power is an ulp off at the exponent 1; the base is not. (Differentiate the power, though.)
     first = (exponents == 1) & jnp.isfinite(base)
@@ -51,7 +51,7 @@ def _complex_powers_jvp(primals, tangents):
 
 
 def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    """``a*b + c*d`` and its rounding error: of halves of the digits, every product is exact."""
+    """``a*b + c*d`` and its rounding error: of halves of the bits, every product is exact."""
     total, error = jnp.zeros_like(a), jnp.zeros_like(a)
     half = 27 if a.dtype == jnp.float64 else 12
     for x, y in ((a, b), (c, d)):

@@ -45,7 +45,7 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     """Space ``num`` values along a new first axis: ``(value, error)``, the exact value being their sum.
 
     ``start`` and ``stop`` are float64 or float32 of one shape. The first value is ``start`` and, with
-    ``endpoint``, the last is ``stop``. The pair is right to about twice the dtype's digits.
+    ``endpoint``, the last is ``stop``. The pair is right to about twice the dtype's precision.
     """
     div = _intervals(num, endpoint)
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
@@ -96,15 +96,15 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
     """``i * x`` as a sum of two products without rounding, for whole ``abs(i) <= most``.
 
-    With its last digits cut off, ``x`` times a small whole number is exact, and so is the rest of it. (The
-    rest is rounded, far below the last digit of the whole, where ``most`` has more than half the digits.)
+    With its last bits cut off, ``x`` times a small whole number is exact, and so is the rest of it. (The
+    rest is rounded, far below the last bit of the whole, where ``most`` has more than half the bits.)
     """
     high, low = split(x, most.bit_length())
     return i * high, i * low
 
 
 def split(x: Array, bits: int) -> tuple[Array, Array]:
-    """``x`` without its last ``bits`` binary digits, and those."""
+    """``x`` without its last ``bits`` bits, and those."""
     integer = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
     kept = lax.bitcast_convert_type(x, integer) >> bits << bits
     high = lax.bitcast_convert_type(kept, x.dtype)

@@ -242,7 +242,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
     ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each column is
     scaled by a power of two, so that the squares of its elements neither overflow nor vanish, and matrices
-    of which cuBLAS loses digits are decomposed again, column by column.
+    of which cuBLAS loses precision are decomposed again, column by column.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     Notes
     -----
     The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank. On NVIDIA GPUs the
-    host waits for the decomposition, to see whether digits were lost.
+    host waits for the decomposition, to see whether precision was lost.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """QR by Householder reflections of normalised columns, for matrices on which cuBLAS's fail.
 
 JAX decomposes stacks of small matrices on GPUs with cuBLAS, which takes the root of a sum of squares. Where
-an elimination leaves of a column less than the root of the smallest number, the sum has few digits or none: Q
+an elimination leaves of a column less than the root of the smallest number, the sum has few bits or none: Q
 is not orthogonal, or NaN.
 """
 
@@ -15,13 +15,13 @@ __all__ = ["repaired_qr"]
 
 
 def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
-    """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost digits."""
-    lost = _have_lost_digits(q, r)
+    """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost precision."""
+    lost = _have_lost_precision(q, r)
     return lax.cond(lost.any(), _repaired, lambda x, q, r, lost: (q, r), x, q, r, lost)
 
 
-def _have_lost_digits(q: Array, r: Array) -> Array:
-    """Say in which matrices a column's remainder, the diagonal of R, has a square of few digits, or none."""
+def _have_lost_precision(q: Array, r: Array) -> Array:
+    """Say in which matrices a column's remainder, the diagonal of R, has a square of few bits, or none."""
     info = jnp.finfo(r.dtype)
     remainders = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
     few = (remainders > 0) & (remainders < (info.tiny / info.eps) ** 0.5)
@@ -37,7 +37,7 @@ def _repaired(x: Array, q: Array, r: Array, lost: Array) -> tuple[Array, Array]:
 
 
 def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]:
-    """Return as many ``columns`` of Q as asked for, and R with all its rows; ``steps`` is min(m, n)."""
+    """Return as many ``columns`` of Q as wanted, and R with all its rows; ``steps`` is min(m, n)."""
     m, n = x.shape[-2:]
     batch, k = x.shape[:-2], min(m, n)
 
