@@ -2,7 +2,7 @@
 
 import jax
 
-__all__ = ["any_traced", "eagerly", "is_traced"]
+__all__ = ["any_traced", "eagerly", "is_traced", "is_tracer_class"]
 
 # The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
 _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
@@ -11,6 +11,11 @@ _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
 def is_traced(x) -> bool:
     """Whether ``x`` is an abstract value of a JAX transformation."""
     return isinstance(x, jax.core.Tracer)
+
+
+def is_tracer_class(kind: type) -> bool:
+    """Whether objects of this class are abstract values."""
+    return issubclass(kind, jax.core.Tracer)
 
 
 def any_traced(*values) -> bool:

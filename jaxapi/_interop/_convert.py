@@ -13,7 +13,7 @@ import numpy as np
 
 from .._devices import cpu_device, is_cpu, is_on
 from .._dtype_rules import check_dtype, promoted_dtype, refuse_complex
-from .._tracing import is_traced
+from .._tracing import is_traced, is_tracer_class
 from .._typing import Array
 from .._x64 import x64_on
 from ._dlpack import (
@@ -216,7 +216,7 @@ def _is_foreign_array_type(kind: type) -> bool:
     """Whether NumPy should not convert the elements of this type: JAX's arrays, an accelerator's."""
     if issubclass(kind, (np.ndarray, np.generic)):
         return False
-    return issubclass(kind, jax.core.Tracer) or any(
+    return is_tracer_class(kind) or any(
         hasattr(kind, name) for name in ("__jax_array__", "__dlpack__", "__cuda_array_interface__")
     )
 
