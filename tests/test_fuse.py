@@ -195,6 +195,11 @@ class TestArguments:
         f = fuse(lambda x, a: x * a)
         for value in (X, third, X, third):
             same(f(value, 0.1), value * value.dtype.type(0.1))
+        g = fuse(lambda x, a: x * a)
+        for value in (X, third, X, third):
+            result = g(xp.asarray(value), 0.1)  # of another class than NumPy's, and seen before
+            assert result.dtype == value.dtype
+            np.testing.assert_array_equal(np.asarray(result), value * value.dtype.type(0.1))
 
     def test_no_array_is_needed(self):
         same(fuse(lambda: xp.arange(3))(), np.arange(3, dtype=fuse(lambda: xp.arange(3))().dtype))
