@@ -8,9 +8,12 @@ import jax
 import jaxapi.spatial as _plain
 
 from ._array import unwrap as _unwrap
+from ._wrap import wrap_namespace as _wrap_namespace
 from ._wrap import wrap_result as _wrap_result
 
-__all__ = ["KDTree"]
+__all__ = list(_plain.__all__)
+
+_wrap_namespace(_plain, [name for name in __all__ if name != "KDTree"], globals(), __name__)
 
 
 @jax.tree_util.register_pytree_node_class

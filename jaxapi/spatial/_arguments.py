@@ -13,14 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
-from .._tracing import is_traced
+from .._tracing import any_traced, is_traced
 from .._typing import Array
 from ._settings import Columns
 
 __all__ = [
     "box_lengths",
     "capacity",
-    "check_one_device",
     "check_vectors",
     "counted_radii",
     "floating",
@@ -28,6 +27,8 @@ __all__ = [
     "limit",
     "neighbour_columns",
     "norm_order",
+    "numbers",
+    "on_one_device",
     "one_of",
     "one_radius",
     "pair_weights",
@@ -37,6 +38,7 @@ __all__ = [
     "real_array",
     "reject_traced",
     "row_count",
+    "row_numbers",
     "same_dimensions",
     "worker_count",
 ]
@@ -51,7 +53,7 @@ def real_array(x, copy: bool | None = None) -> Any:
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
     if not isinstance(x, np.ndarray | jax.Array):
-        x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else np.asarray(x)
+        x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -63,14 +65,17 @@ def real_array(x, copy: bool | None = None) -> Any:
     return x
 
 
-def check_one_device(x) -> None:
-    """Refuse an array on several devices."""
+def on_one_device(x) -> Any:
+    """Return an array as it is; of copies on several devices, as `jax.set_mesh` makes them, one."""
     devices = 1 if is_traced(x) or not isinstance(x, jax.Array) else len(x.sharding.device_set)
-    if devices > 1:
-        raise ValueError(
-            f"this KDTree is on one device, and so must arrays be, got one on {devices} devices: bring it to "
-            "one with jax.device_put(x, jax.devices()[0]), or shard the points of the tree along axis 0"
-        )
+    if devices == 1:
+        return x
+    if x.is_fully_replicated and x.is_fully_addressable:
+        return x.addressable_data(0)
+    raise ValueError(
+        f"this KDTree is on one device, and so must arrays be, got one on {devices} devices: bring it to "
+        "one with jax.device_put(x, jax.devices()[0]), or shard the points of the tree along axis 0"
+    )
 
 
 def row_count(n, rows: int) -> int:
@@ -90,11 +95,25 @@ def floating(dtype) -> np.dtype:
     return np.dtype(np.float64)
 
 
-def query_array(x, dtype) -> np.ndarray | Array:
-    """Return query points as an array; plain Python numbers take the dtype of the tree."""
-    if hasattr(x, "dtype"):
-        return real_array(x)
-    return real_array(np.asarray(x)).astype(dtype)
+def numbers(x) -> np.ndarray | Array:
+    """Return a list of numbers as an array; a jax array where some are traced."""
+    return jnp.asarray(x) if any_traced(*jax.tree.leaves(x)) else np.asarray(x)
+
+
+def query_array(x, data: Array) -> np.ndarray | Array:
+    """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
+    if not hasattr(x, "dtype"):
+        return real_array(x).astype(data.dtype)
+    x = real_array(x)
+    if any_traced(x, data) or not isinstance(x, jax.Array) or len(data.sharding.device_set) > 1:
+        return x
+    x = on_one_device(x)
+    if x.committed and x.devices() != data.devices():
+        (own,), (others,) = x.devices(), data.devices()
+        raise ValueError(
+            f"x is on {own} and the tree on {others}: bring x there with jax.device_put(x, tree.data.device)"
+        )
+    return x
 
 
 def check_vectors(x, m: int) -> None:
@@ -114,6 +133,8 @@ def neighbour_columns(k) -> Columns:
         raise TypeError(
             "k shapes the result, so it must be a Python integer or a sequence of them, not traced"
         )
+    if any_traced(*jax.tree.leaves(k)):
+        raise TypeError("k shapes the result, so it must hold Python integers, not traced ones")
     if np.ndim(k) > 1:
         raise ValueError(
             f"k must be an integer or a sequence of integers, got an array of shape {np.shape(k)}"
@@ -137,6 +158,11 @@ def _whole(number) -> int:
 
 def norm_order(p) -> float:
     """Return Minkowski's p as a Python float."""
+    if is_traced(p):
+        raise TypeError(
+            "p shapes the compiled search, so it must be a Python number, not traced: mark it as static, "
+            "as by jax.jit(..., static_argnames='p')"
+        )
     p = float(p)
     if not p >= 1:
         raise ValueError(f"Only p-norms with 1<=p<=infinity permitted, got p={p}")
@@ -173,22 +199,24 @@ def worker_count(workers) -> int:
     return workers
 
 
-def box_lengths(boxsize, m: int) -> tuple[float, ...] | None:
-    """Return the box's length along every axis as the user gave it."""
+def box_lengths(boxsize, m: int) -> tuple[float, ...] | Array | None:
+    """Return the box's length along every axis as the user gave it: an array (m,) where it is traced."""
     if boxsize is None:
         return None
-    if is_traced(boxsize):
-        raise TypeError("boxsize must be concrete, not traced: a tree keeps it as Python numbers")
+    if any_traced(*jax.tree.leaves(boxsize)):
+        return jnp.broadcast_to(jnp.asarray(boxsize), (m,))
     lengths = np.broadcast_to(np.asarray(boxsize, dtype=np.float64), (m,))
     if np.isnan(lengths).any():
         raise ValueError(f"boxsize must not be nan, got {boxsize!r}; use 0 for an axis that is not periodic")
     return tuple(float(length) for length in lengths)
 
 
-def periodic_lengths(boxsize: tuple[float, ...] | None) -> tuple[float, ...] | None:
+def periodic_lengths(boxsize: tuple[float, ...] | Array | None) -> tuple[float, ...] | Array | None:
     """Return the lengths with 0 on the axes that are not periodic, `None` where no axis is."""
     if boxsize is None:
         return None
+    if isinstance(boxsize, jax.Array):
+        return jnp.where((boxsize > 0) & (boxsize < jnp.inf), boxsize, jnp.zeros_like(boxsize))
     lengths = tuple(length if 0 < length < math.inf else 0.0 for length in boxsize)
     return lengths if any(lengths) else None
 
@@ -219,10 +247,8 @@ def one_radius(r, dtype, name: str = "r"):
 
 
 def _number_array(r, name: str):
-    """Return `r` as a NumPy array, or as it is where it is traced."""
-    if is_traced(r):
-        return r
-    r = np.asarray(r)
+    """Return `r` as a NumPy array, or a jax array where it is traced."""
+    r = numbers(r)
     if not (jnp.issubdtype(r.dtype, jnp.floating) or jnp.issubdtype(r.dtype, jnp.integer) or r.dtype == bool):
         raise TypeError(f"{name} must be a real number or an array of them, got dtype {r.dtype}")
     return r
@@ -244,6 +270,19 @@ def capacity(count, name: str) -> int:
     return count
 
 
+def row_numbers(indices, batch: tuple[int, ...]):
+    """Return rows for each point of a batch, or several."""
+    indices = indices if isinstance(indices, jax.Array) else numbers(indices)
+    if not jnp.issubdtype(indices.dtype, jnp.integer):
+        raise TypeError(f"indices must be integers, got dtype {indices.dtype}")
+    if indices.shape[: len(batch)] != batch:
+        raise ValueError(
+            f"the shape of indices must begin with {batch}, that of x without its last axis, "
+            f"got {indices.shape}"
+        )
+    return indices
+
+
 def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
     """Return one of the values that SciPy knows."""
     if value not in allowed:
@@ -253,8 +292,12 @@ def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
 
 def same_dimensions(tree, other, method: str) -> None:
     """Refuse another tree of other dimensions, and anything that is no tree."""
-    if not isinstance(other, type(tree)):
-        raise TypeError(f"Argument 'other' has incorrect type (expected KDTree, got {type(other).__name__})")
+    kind = type(other)
+    if not hasattr(other, "_searcher"):
+        raise TypeError(
+            f"Argument 'other' has incorrect type (expected jaxapi.spatial.KDTree, got {kind.__module__}."
+            f"{kind.__qualname__}): build a tree of its points, as KDTree(other.data)"
+        )
     if tree.m != other.m:
         raise ValueError(
             f"Trees passed to {method} have different dimensionality: {tree.m} and {other.m} dimensions"
@@ -272,8 +315,9 @@ def reject_traced(traced: bool, method: str, remedy: str) -> None:
 
 def counted_radii(r, dtype, cumulative: bool):
     """Return the radii, () or (R,), in the dtype of the distances."""
+    r = _number_array(r, "r")
     traced = is_traced(r)
-    r = r if traced else np.asarray(r, dtype=np.float64)
+    r = r if traced else r.astype(np.float64)
     if r.ndim > 1:
         raise ValueError(
             f"r must be either a single value or a one-dimensional array of values, got shape {r.shape}"
@@ -303,7 +347,7 @@ def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
         return np.ones(tree.n)
-    weights = weights if is_traced(weights) else np.asarray(weights)
+    weights = _number_array(weights, "weights")
     if weights.shape != (tree.n,):
         raise ValueError(
             f"Number of weights differ from the number of data points: {weights.shape} for {tree.n} points"

@@ -9,6 +9,7 @@ from .._tracing import any_traced, eagerly, is_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
+from ._graphs import GraphSearches
 from ._mesh._searcher import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._pairs import PairSearches
@@ -19,7 +20,7 @@ __all__ = ["KDTree"]
 
 
 @jax.tree_util.register_pytree_node_class
-class KDTree(RadiusSearches, PairSearches):
+class KDTree(RadiusSearches, GraphSearches, PairSearches):
     """Find the nearest of n points in m dimensions.
 
     `scipy.spatial.KDTree` for any array and device: NumPy, CuPy, PyTorch and jax arrays and lists go in, jax
@@ -145,7 +146,7 @@ class KDTree(RadiusSearches, PairSearches):
         >>> d.tolist(), i.tolist()
         ([[0.0, 5.0], [5.0, 6.0]], [[0, 1], [1, 0]])
         """
-        x = _arguments.query_array(x, self._data.dtype)
+        x = _arguments.query_array(x, self._data)
         columns = _arguments.neighbour_columns(k)
         workers = _arguments.worker_count(workers)
         _arguments.check_vectors(x, self._m)

@@ -15,7 +15,7 @@ from ._arguments import reject_traced
 from ._device._arrays import placed_like
 from ._device._searcher import low_row_first
 from ._mesh._searcher import Mesh
-from ._results import FixedPairs, RadiusGraph
+from ._results import FixedPairs
 from ._state import TreeState
 
 __all__ = ["PairSearches"]
@@ -23,6 +23,8 @@ __all__ = ["PairSearches"]
 SPARSE = {
     "coo_array": sparse.coo_array,
     "coo_matrix": sparse.coo_matrix,
+    "csr_array": sparse.coo_array,
+    "csr_matrix": sparse.coo_matrix,
     "dok_array": sparse.coo_array,
     "dok_matrix": sparse.coo_matrix,
 }
@@ -131,7 +133,8 @@ class PairSearches(TreeState):
             with contextlib.nullcontext() if any_traced(receivers) else eagerly():
                 return FixedPairs(low_row_first(receivers, senders), distances, count)
         remedy = "pass max_pairs for arrays of fixed shape"
-        reject_traced(any_traced(self._data, r), "query_pairs", remedy)
+        eps = _arguments.limit(eps, "eps")
+        reject_traced(any_traced(self._data, self._boxsize, r, eps), "query_pairs", remedy)
         return self._searcher().pairs(r, settings, eps, output_type)
 
     def query_ball_tree(self, other, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
@@ -173,7 +176,8 @@ class PairSearches(TreeState):
         """
         _arguments.same_dimensions(self, other, "query_ball_tree")
         settings, r = self._between(other, r, p)
-        traced = any_traced(self._data, other._data, r)
+        eps = _arguments.limit(eps, "eps")
+        traced = any_traced(self._data, self._boxsize, other._data, r, eps)
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
         mine, theirs = self._searchers(other)
         return mine.ball_tree(theirs, r, settings, eps)
@@ -195,7 +199,8 @@ class PairSearches(TreeState):
         p : float, default 2
             Minkowski's p, 1 <= p <= inf.
         output_type : {'dok_matrix', 'dok_array', 'coo_matrix', 'coo_array', 'dict', 'ndarray'}
-            'ndarray' is a record array with fields i, j and v; the order of its entries is left open.
+            Or 'csr_matrix' or 'csr_array', which SciPy's method does not know. 'ndarray' is a record array
+            with fields i, j and v; the order of its entries is left open.
 
         Returns
         -------
@@ -220,7 +225,7 @@ class PairSearches(TreeState):
         _arguments.same_dimensions(self, other, "sparse_distance_matrix")
         output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
         settings, r = self._between(other, max_distance, p, "max_distance")
-        traced = any_traced(self._data, other._data, r)
+        traced = any_traced(self._data, self._boxsize, other._data, r)
         reject_traced(
             traced, "sparse_distance_matrix", "use other.query_radius(tree.data, r, max_neighbors=...)"
         )
@@ -233,68 +238,7 @@ class PairSearches(TreeState):
             return dict(zip(places, entries["v"].tolist(), strict=True))
         shape = (self._n, other._n)
         matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
-        return matrix.todok() if output_type.startswith("dok") else matrix
-
-    def radius_graph(
-        self, r: float, *, p: float = 2.0, loop: bool = False, max_edges: int | None = None
-    ) -> RadiusGraph:
-        """Connect all points within a distance of each other: the edge list of a graph network.
-
-        The name and `loop` are PyTorch Geometric's, the fields jraph's. Each near pair gives two edges.
-        ``jax.ops.segment_sum(values, graph.receivers, n)`` sums over the neighbours of each point.
-
-        Parameters
-        ----------
-        r : float
-            Largest distance, inclusive, rounded to the dtype of the data; negative or nan: no edges.
-        p : float, default 2
-            Minkowski's p, 1 <= p <= inf. Static under jit.
-        loop : bool, default False
-            Connect each point with itself, too.
-        max_edges : int, optional
-            The most edges to return, which jit, vmap and grad need. Static under jit.
-
-        Returns
-        -------
-        RadiusGraph
-            ``senders``, ``receivers`` (ascending), ``distances`` and ``count``. With `max_edges` they are
-            filled up with n and inf, and where ``count`` is above `max_edges`, the last receivers' edges are
-            left out (2**31 - 1 stands for more, too).
-
-        Raises
-        ------
-        TypeError
-            If arrays are traced and `max_edges` is not given.
-        ValueError
-            If p < 1, `r` is no single number, or `max_edges` < 1.
-
-        Notes
-        -----
-        The distances have derivatives in the data, 0 at distance 0.
-
-        Examples
-        --------
-        >>> import jaxapi as xp
-        >>> graph = xp.spatial.KDTree([[0.0], [1.0], [3.0]]).radius_graph(1.0)
-        >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
-        ([1, 0], [0, 1], [1.0, 1.0])
-        """
-        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
-        r = _arguments.one_radius(r, settings.dtype)
-        relation = "any" if loop else "other"
-        if max_edges is not None:
-            size = _arguments.capacity(max_edges, "max_edges")
-            receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, relation, size)
-            return RadiusGraph(senders, receivers, distances, count)
-        remedy = "pass max_edges for arrays of fixed shape"
-        reject_traced(any_traced(self._data, r), "radius_graph", remedy)
-        searcher = self._searcher()
-        if isinstance(searcher, Mesh):
-            receivers, senders, distances, count = searcher.counted_edges(r, settings, relation)
-        else:
-            receivers, senders, distances = searcher.edges(r, settings, relation)
-            (count,) = placed_like(self._data, settings.index_dtype.type(receivers.shape[0]))
-        return RadiusGraph(senders, receivers, distances, count)
+        return matrix.asformat(output_type[:3])
 
     def count_neighbors(
         self,
@@ -364,7 +308,7 @@ class PairSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), dtype)
         radii = _arguments.counted_radii(r, dtype, cumulative)
         own, others = _arguments.pair_weights(self, other, weights)
-        traced = any_traced(self._data, other._data, radii, own, others)
+        traced = any_traced(self._data, self._boxsize, other._data, radii, own, others)
         if not traced:
             own, others = (None if each is None else np.asarray(each, np.float64) for each in (own, others))
         mine, theirs = self._searchers(other, radii, own, others)
@@ -375,8 +319,10 @@ class PairSearches(TreeState):
             return counts.reshape(radii.shape)
         if not radii.ndim:
             return counts[0].item()
+        if self._layout is None:
+            return placed_like(self._data, counts)[0]
         with eagerly(), x64_for(counts.dtype):
-            return jnp.asarray(counts, device=self._data.sharding if self._layout is None else None)
+            return jnp.asarray(counts)
 
     def _between(self, other, r, p, name: str = "r"):
         """Check p and the one radius of a search between two trees; return the settings and the radius."""

@@ -114,7 +114,7 @@ class RadiusSearches(TreeState):
             found = self._searcher(x, r).fixed(x, r, batch, settings, limit)
         else:
             remedy = "pass max_neighbors for arrays of fixed shape"
-            reject_traced(any_traced(self._data, x, r), "query_radius", remedy)
+            reject_traced(any_traced(self._data, self._boxsize, x, r), "query_radius", remedy)
             found = self._searcher().csr(x, r, settings, sort)
         return found if return_distance else found._replace(distances=None)
 
@@ -198,12 +198,12 @@ class RadiusSearches(TreeState):
         >>> tree.query_ball_point([[0.0], [2.0]], [0.5, 1.0], return_length=True).tolist()
         [1, 2]
         """
-        workers = _arguments.worker_count(workers)
+        workers, eps = _arguments.worker_count(workers), _arguments.limit(eps, "eps")
         x, r, batch, settings = self._around(x, r, p)
         if return_length:
-            return self._searcher(x, r).counts(x, r, batch, settings, eps, workers)
+            return self._searcher(x, r, eps).counts(x, r, batch, settings, eps, workers)
         remedy = "use query_radius(x, r, max_neighbors=...)"
-        reject_traced(any_traced(self._data, x, r), "query_ball_point", remedy)
+        reject_traced(any_traced(self._data, self._boxsize, x, r, eps), "query_ball_point", remedy)
         in_order = bool(batch) if return_sorted is None else return_sorted
         lists = self._searcher().lists(x, r, settings, eps, workers, in_order)
         if not batch:
@@ -214,7 +214,7 @@ class RadiusSearches(TreeState):
 
     def _around(self, x, r, p):
         """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the settings."""
-        x = _arguments.query_array(x, self._data.dtype)
+        x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
         batch, dtype = x.shape[:-1], result_dtype(self._data, x)
         settings = self._settings(_arguments.norm_order(p), dtype)

@@ -16,7 +16,7 @@ class SearchSettings(NamedTuple):
     """What every search asks for."""
 
     p: float
-    lengths: tuple[float, ...] | None  # of the periodic box, 0 on axes that are not periodic
+    lengths: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
 

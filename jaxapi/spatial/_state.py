@@ -38,7 +38,7 @@ class TreeState:
     _n: int
     _m: int
     _leafsize: int
-    _boxsize: tuple[float, ...] | None  # as given
+    _boxsize: tuple[float, ...] | Array | None  # as given; an array where it is or was traced
     _scipy_options: tuple[bool, bool]
     _scipy_tree: Any
     _tree: Any  # Tree, or on several devices a Forest
@@ -68,11 +68,13 @@ class TreeState:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
         points, self._layout = place_points(points, sharding, axis_name, n)
         if self._layout is None:
-            _arguments.check_one_device(points)
+            points = _arguments.on_one_device(points)
             points = points if n is None else points[: _arguments.row_count(n, points.shape[0])]
         self._n = points.shape[0] if self._layout is None else self._layout.n
         self._leafsize = _arguments.leaf_size(leafsize)
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
+        if self._layout is not None and is_traced(self._boxsize):
+            raise TypeError("boxsize must be concrete, not traced, where the points are on a mesh of devices")
         self._scipy_options = (bool(compact_nodes), bool(balanced_tree))
         self._scipy_tree = None
         if is_traced(points):
@@ -88,10 +90,11 @@ class TreeState:
         if not is_traced(points):
             _check(points, self._n, finite, self._lengths)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
+        box = "" if self._boxsize is None else f", boxsize={self._boxsize}"
         devices = 1 if self._layout is None else self._layout.axes.size
         facts = f"n={self._n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
-        return f"KDTree({facts}, devices={devices})"
+        return f"{type(self).__name__}({facts}, devices={devices}{box})"
 
     @property
     def data(self) -> Array:
@@ -114,11 +117,12 @@ class TreeState:
         return self._leafsize
 
     @property
-    def boxsize(self) -> np.ndarray | None:
+    def boxsize(self) -> np.ndarray | Array | None:
         """Length of the periodic box along each axis, (m,), as given; `None` without a box."""
-        if self._boxsize is None:
-            return None
-        lengths = np.asarray(self._boxsize)
+        box = self._box()
+        if box is None or isinstance(box, jax.Array):
+            return box
+        lengths = np.asarray(box)
         lengths.flags.writeable = False
         return lengths
 
@@ -161,21 +165,15 @@ class TreeState:
         """Choose what searches, by the points' devices and whether they or other values are traced."""
         if self._layout is not None:
             return Mesh
-        if any_traced(self._data, *values):
+        if any_traced(self._data, self._boxsize, *values):
             return Traced
         return Host if _engines.engine_name(self._data) == "scipy" else Device
 
     def _searcher(self, *values, kind=None):
         """Return what searches this tree, with these values or as another tree is searched."""
-        if self._data.ndim != 2:
-            raise ValueError(
-                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
-            )
         kind = kind or self._kind(*values)
         if self._layout is not None:
             return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
-        for value in values:
-            _arguments.check_one_device(value)
         if self._n == 0 or kind is Empty:
             return Empty(self._data)
         return kind(self._data, self._scipy() if kind is Host else self._structure())
@@ -185,11 +183,14 @@ class TreeState:
         if self._layout is not None or other._layout is not None:
             return self._searcher(), other._inside(self._lengths, other._kind())._searcher()
         kind = self._kind(other._data, *values) if self._n and other._n else Empty
-        return self._searcher(kind=kind), other._inside(self._lengths, kind)._searcher(kind=kind)
+        mine = self._searcher(kind=kind)
+        return mine, mine if other is self else other._inside(self._lengths, kind)._searcher(kind=kind)
 
     def _inside(self, lengths, kind) -> "TreeState":
         """Return this tree, or the tree of its images in the periodic box of `lengths`."""
-        if lengths is None or lengths == self._lengths or kind is Empty:
+        if lengths is None or kind is Empty:
+            return self
+        if not any_traced(lengths, self._lengths) and lengths == self._lengths:
             return self
         if self._layout is not None:
             with contextlib.nullcontext() if is_traced(self._data) else eagerly():
@@ -205,13 +206,23 @@ class TreeState:
             return type(self)(inside, self._leafsize)
 
     def _settings(self, p, dtype, n: int | None = None) -> SearchSettings:
-        """Return what a search asks for; `n` is the greatest row number but one."""
+        """Return what a search asks for; `n` bounds the rows."""
+        if self._data.ndim != 2:
+            raise ValueError(
+                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
+            )
         return SearchSettings(p, self._lengths, np.dtype(dtype), index_dtype(self._n if n is None else n))
 
     @property
-    def _lengths(self) -> tuple[float, ...] | None:
+    def _lengths(self) -> tuple[float, ...] | Array | None:
         """The periodic lengths, 0 on axes that are not periodic; None without one."""
-        return _arguments.periodic_lengths(self._boxsize)
+        return _arguments.periodic_lengths(self._box())
+
+    def _box(self) -> tuple[float, ...] | Array | None:
+        """Return the box as it was given; as numbers where it was traced and no longer is."""
+        if isinstance(self._boxsize, jax.Array) and not is_traced(self._boxsize):
+            self._boxsize = tuple(np.asarray(self._boxsize, np.float64).tolist())
+        return self._boxsize
 
     def _structure(self) -> Tree:
         """Return our own structure, built at first use."""
@@ -228,25 +239,29 @@ class TreeState:
         return self._scipy_tree
 
     def _refuse_on_mesh(self, what: str, remedy: str) -> None:
-        """Refuse what needs all points on the host, where they are on several devices."""
+        """Refuse what needs all points in one place, where they are on several devices."""
         if self._layout is not None:
             raise TypeError(
-                f"{what} needs all points on the host, and this KDTree has them on a mesh: {remedy}"
+                f"{what} needs all points in one place, and this KDTree has them on a mesh: {remedy}"
             )
 
     # --- pytree and pickle ----------------------------------------------------------------------------------
 
     def tree_flatten(self):
         """Return the arrays, and everything else as Python values."""
-        aux = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options, self._layout)
-        return (self._data, self._structure()), aux
+        is_array = isinstance(self._boxsize, jax.Array)
+        array, numbers = (self._boxsize, None) if is_array else (None, self._boxsize)
+        aux = (self._n, self._m, self._leafsize, numbers, self._scipy_options, self._layout)
+        return (self._data, self._structure(), array), aux
 
     @classmethod
     def tree_unflatten(cls, aux, children):
         """Put a tree together again; its values may be anything, so nothing is checked."""
         tree = object.__new__(cls)
         tree._n, tree._m, tree._leafsize, tree._boxsize, tree._scipy_options, tree._layout = aux
-        tree._data, tree._tree = children
+        tree._data, tree._tree, lengths = children
+        if tree._boxsize is None:
+            tree._boxsize = lengths
         tree._scipy_tree = None
         return tree
 
@@ -255,13 +270,13 @@ class TreeState:
         self._refuse_on_mesh(
             "pickle.dumps(tree)", "save the points of each process, and build the tree again"
         )
-        settings = (self._n, self._m, self._leafsize, self._boxsize, self._scipy_options, None)
+        settings = (self._n, self._m, self._leafsize, self._box(), self._scipy_options, None)
         return {"data": np.asarray(self._data), "settings": settings}
 
     def __setstate__(self, state):
         """Take a pickled state."""
         data = as_array(state["data"])
-        tree = type(self).tree_unflatten(state["settings"], (data, None))
+        tree = type(self).tree_unflatten(state["settings"], (data, None, None))
         self.__dict__.update(tree.__dict__)
 
 
@@ -269,7 +284,7 @@ def _kept(data) -> Array:
     """Return a copy of the points, on their device, in the dtype they are kept in."""
     dtype = _arguments.floating(data.dtype)
     if isinstance(data, np.ndarray):
-        return as_array(np.array(data, dtype=dtype))
+        return _arguments.on_one_device(as_array(np.array(data, dtype=dtype)))
     with x64_for(dtype, data.dtype):
         return data if data.dtype == dtype else data.astype(dtype)
 
@@ -278,7 +293,7 @@ def _check(data: Array, n: int, finite, lengths) -> None:
     """Refuse points that are not finite or lie outside of the periodic box."""
     if not finite:
         raise ValueError("data must be finite, check for nan or inf values")
-    if lengths is None or not data.size:
+    if lengths is None or is_traced(lengths) or not data.size:
         return
     with x64_for(data.dtype):
         least, greatest = (np.asarray(x) for x in _extremes(data, n=n))

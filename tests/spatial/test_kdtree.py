@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from jaxapi._interop import as_array
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._device import _engines, _nearest, _searcher, _structure
-from jaxapi.spatial._structure._build import build, padded_size
+from jaxapi.spatial._structure._build import build
 
 POINTS = np.random.default_rng(0).random((100, 3))
 
@@ -276,11 +276,9 @@ def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
 
 def test_near_sizes_share_compiled_code(monkeypatch):
     """Other numbers of points and queries near compiled ones compile nothing but copies."""
-    assert all(padded_size(n) <= max(16, n * 1.125) for n in range(5000))
-    assert len({padded_size(n) for n in range(1024, 2049)}) == 9
     monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
     searches, builds = _searcher.search_columns._cache_size(), _structure.build._cache_size()
-    for n, q in ((1000, 500), (990, 490), (1010, 509)):
+    for n, q in ((1000, 500), (700, 490), (1020, 509)):
         cloud = np.random.default_rng(n).random((n, 2)).astype(np.float32)
         distances, rows = KDTree(cloud).query(cloud[:q], k=2)
         assert rows[:, 0].tolist() == list(range(q))
@@ -375,7 +373,7 @@ def test_numbers_beyond_32_bits():
 
 
 def test_order_of_the_tree():
-    """`order="tree"` gives the neighbours of the points in the order of `indices`; `n` leaves out the rest."""
+    """`order="tree"` gives the points' neighbours in the order of `indices`; `n` leaves out the rest."""
     points = np.random.default_rng(3).random((50, 3))
     tree = KDTree(points, n=40)
     rows = np.asarray(tree.indices)

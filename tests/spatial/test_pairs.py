@@ -78,7 +78,9 @@ def test_two_trees_same_as_scipy(radius_engine):
     np.testing.assert_allclose([found[key] for key in expected], list(expected.values()), rtol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["dok_matrix", "dok_array", "coo_matrix", "coo_array"])
+@pytest.mark.parametrize(
+    "name", ["dok_matrix", "dok_array", "coo_matrix", "coo_array", "csr_matrix", "csr_array"]
+)
 def test_sparse_output_types_keep_zeros(name):
     tree = KDTree([[0.0], [1.0], [3.0]])
     matrix = tree.sparse_distance_matrix(tree, 1.0, output_type=name)
@@ -159,7 +161,7 @@ def test_errors():
     with pytest.raises(ValueError, match="Invalid output type"):
         tree.query_pairs(0.1, output_type="list")
     with pytest.raises(ValueError, match="Invalid output type"):
-        tree.sparse_distance_matrix(tree, 0.1, output_type="csr_array")
+        tree.sparse_distance_matrix(tree, 0.1, output_type="bsr_array")
     with pytest.raises(ValueError, match="Trees passed to query_ball_tree have different dimensionality"):
         tree.query_ball_tree(KDTree(np.zeros((2, 2))), 0.1)
     with pytest.raises(ValueError, match="Trees passed to sparse_distance_matrix have different dimension"):

@@ -1,4 +1,4 @@
-"""Arrays on their way to a device and back: dtypes, placement, padding and trimming."""
+"""Arrays on their way to a device and back: dtypes, placement, padding."""
 
 from functools import lru_cache, partial
 
@@ -14,12 +14,10 @@ __all__ = [
     "NOT_FINITE",
     "RECORD",
     "as_dtype",
-    "first",
     "inputs_for",
     "padded",
     "placed_like",
     "placed_like_one",
-    "reshaped",
     "scalar_on",
 ]
 
@@ -43,7 +41,8 @@ def placed_like(data, *arrays):
     with eagerly(), x64_for(*[each.dtype for each in arrays]):
         # jnp.asarray copies, jax.device_put takes longer to begin.
         placed = tuple(jnp.asarray(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
-        return placed if placed[0].sharding == data.sharding else jax.device_put(placed, data.sharding)
+        same = all(each.sharding == data.sharding for each in placed)
+        return placed if same else jax.device_put(placed, data.sharding)
 
 
 def placed_like_one(data, *arrays):
@@ -74,7 +73,7 @@ def scalar_on(value: float, dtype, sharding):
     return jax.device_put(np.asarray(value, dtype), sharding)
 
 
-# --- padding and trimming ----------------------------------------------------------------------------------
+# --- padding ----------------------------------------------------------------------------------
 
 
 def padded(x):
@@ -89,16 +88,3 @@ def padded(x):
 def _padded(x, *, rows: int):
     extended = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
     return extended, jnp.isfinite(x).all()
-
-
-@partial(jax.jit, static_argnames="count")
-def first(*arrays, count: int):
-    """Return the first lines of every array."""
-    return tuple(each[:count] for each in arrays)
-
-
-@partial(jax.jit, static_argnames="shape")
-def reshaped(distances, rows, *, shape):
-    """Drop the padded queries and restore the batch shape."""
-    count = int(np.prod(shape)) // max(int(np.prod(distances.shape[1:])), 1)
-    return distances[:count].reshape(shape), rows[:count].reshape(shape)

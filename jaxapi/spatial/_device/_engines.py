@@ -24,6 +24,7 @@ from jax import lax
 from ..._tracing import is_traced
 from .. import _lax
 from .._structure._tree import FLAT_FROM, Tree
+from .._structure._varying import varying_alike
 
 __all__ = ["engine_name", "engine_of", "for_nearest", "gpu_engine", "run"]
 
@@ -87,6 +88,7 @@ def for_nearest(tree: Tree, engine):
 
 def run(engine, name: str, *arrays, **options):
     """Call the function of that name of an engine; of None, of the engine for the platform that runs it."""
+    arrays = varying_alike(*arrays)
     portable = partial(getattr(_lax, name), **options)
     if engine is not None:
         return getattr(engine, name)(*arrays, **options)

@@ -19,8 +19,9 @@ from .._structure._build import padded_size
 from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
 from . import _engines
-from ._arrays import NOT_FINITE, first
+from ._arrays import NOT_FINITE
 from ._nearest import nearest
+from ._prefix import first_lines
 
 __all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "two_point"]
 
@@ -151,7 +152,7 @@ def csr(tree: Tree, x: Array, radius: Array, box: np.ndarray | None, *, search: 
     with x64_for(indptr.dtype, search.dtype, search.index_dtype):
         size = padded_size(total)
         found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
-        return indptr, *first(*found, count=total)
+        return indptr, *first_lines(total, *found)
 
 
 @partial(jax.jit, static_argnames="search")
@@ -212,7 +213,10 @@ def _fixed_edges(tree, radius, box, *, search, relation, size):
 
 
 def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, relation: str):
-    """Return receivers, senders and distances of all edges, grouped by receiver, for a concrete tree."""
+    """Return receivers, senders and distances of all edges, grouped by receiver, and how many there are.
+
+    For a concrete tree. The arrays are longer than the number, so that their programs serve others.
+    """
     queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
     total, overflow = np.asarray(facts).tolist()
     if overflow:
@@ -220,7 +224,7 @@ def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, 
         total = int(ends[-1])
     with x64_for(ends.dtype, search.dtype, search.index_dtype):
         options = {"search": search, "relation": relation, "size": padded_size(total)}
-        return first(*_own_fill(tree, queries, ends, box, **options), count=total)
+        return *_own_fill(tree, queries, ends, box, **options), total
 
 
 def _own_ends(tree, radius, box, search, relation):

@@ -14,8 +14,9 @@ from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
 from .._structure._tree import Tree
 from . import _engines, _radius
-from ._arrays import NOT_FINITE, RECORD, first, inputs_for, padded, reshaped, scalar_on
+from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, scalar_on
 from ._nearest import nearest
+from ._prefix import first_lines
 from ._structure import structure
 
 __all__ = ["Device"]
@@ -55,11 +56,10 @@ class Device:
             )
             if isinstance(finite, jax.Array):
                 finite.copy_to_host_async()  # only now: asking takes long enough to delay the search
-            if found[0].shape != shape:
-                found = reshaped(*found, shape=shape)
+            distances, rows = (each.reshape(shape) for each in first_lines(q, *found))
         if not finite:
             raise ValueError(NOT_FINITE)
-        return found
+        return distances, rows
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -69,7 +69,7 @@ class Device:
             indptr, rows, distances = _radius.csr(
                 self.tree, x, r, settings.box(), search=self._search(settings), sort=sort
             )
-            (indptr,) = first(indptr, count=q + 1)
+            (indptr,) = first_lines(q + 1, indptr)
             return Neighbors(indptr, rows, distances)
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
@@ -80,7 +80,7 @@ class Device:
             found = _nearest_within(
                 self.tree, x, r, settings.box(), search=self._search(settings), limit=limit
             )
-            rows, distances, counts = first(*found, count=q)
+            rows, distances, counts = first_lines(q, *found)
             if not finite:
                 raise ValueError(NOT_FINITE)
             shape = (*batch, limit)
@@ -92,7 +92,7 @@ class Device:
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             x, r, finite = self._padded(x, r, settings)
             counts = _radius.counts_within(self.tree, x, r, settings.box(), search=self._search(settings))
-            (counts,) = first(counts, count=q)
+            (counts,) = first_lines(q, counts)
             if not finite:
                 raise ValueError(NOT_FINITE)
             return counts.reshape(batch)
@@ -117,8 +117,8 @@ class Device:
     def edges(self, r, settings: SearchSettings, relation: str):
         """Return receivers, senders and distances of all edges."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            search = self._search(settings)
-            return _radius.edges(self.tree, r, settings.box(), search=search, relation=relation)
+            *found, total = self._edges(r, settings, relation)
+            return first_lines(total, *found)
 
     def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
         """Return receivers, senders, distances (size,) and the true number of edges."""
@@ -129,9 +129,9 @@ class Device:
 
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
-        receivers, senders, _ = self.edges(r, settings, "later")
-        with eagerly():
-            pairs = low_row_first(receivers, senders)
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            receivers, senders, _, total = self._edges(r, settings, "later")
+            (pairs,) = first_lines(total, low_row_first(receivers, senders))
             return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
 
     def two_point(self, other: "Device", radii, settings: SearchSettings, own, others, cumulative: bool):
@@ -154,6 +154,10 @@ class Device:
             )
             counts = np.asarray(counts)
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
+
+    def _edges(self, r, settings: SearchSettings, relation: str):
+        search = self._search(settings)
+        return _radius.edges(self.tree, r, settings.box(), search=search, relation=relation)
 
     def _between(self, other: "Device", r, settings: SearchSettings) -> Neighbors:
         return other.csr(self.data, np.broadcast_to(r, len(self.data)), settings, False)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from .._structure._metric import axis_distance, into_box, power_distance, root
 
-__all__ = ["distances_to", "with_slopes"]
+__all__ = ["displacements_to", "distances_to", "with_slopes"]
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5,))
@@ -50,3 +50,15 @@ def distances_to(points, x, rows, lengths, p: float):
     along = jnp.where(away[:, :, None], along, 1)
     total = power_distance(lambda axis: along[..., axis], along.shape[2], p)
     return jnp.where(away, root(total, p), 0)
+
+
+@partial(jax.jit, static_argnames="dtype")
+def displacements_to(points, x, rows, lengths, *, dtype):
+    """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for none."""
+    points, there = points.astype(dtype), rows < points.shape[0]
+    x = x.astype(dtype).reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
+    vectors = points[jnp.where(there, rows, 0)] - x
+    if lengths is not None:
+        periods = jnp.where(lengths > 0, lengths, jnp.ones_like(lengths))
+        vectors = jnp.where(lengths > 0, vectors - jnp.round(vectors / periods) * periods, vectors)
+    return jnp.where(there[..., None], vectors, jnp.zeros_like(vectors))

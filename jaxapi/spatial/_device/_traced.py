@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._typing import Array
 from ..._x64 import x64_mode
 from .._results import FixedNeighbors
 from .._settings import Columns, SearchSettings
@@ -31,9 +32,9 @@ class Traced:
         self.data, self.tree = data, lax.stop_gradient(tree)
 
     @staticmethod
-    def prepare(data) -> tuple[Tree, bool]:
-        """Build the structure; traced values cannot be looked at."""
-        return structure(data)[0], True
+    def prepare(data) -> tuple[Tree, Array | bool]:
+        """Build the structure; traced values are not looked at."""
+        return structure(data)
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows, both of shape batch + columns.shape."""

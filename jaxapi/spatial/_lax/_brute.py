@@ -5,6 +5,7 @@ from jax import lax
 
 from .._structure._metric import axis_distance, in_units, power_distance, scaled_power
 from .._structure._tree import Tree
+from .._structure._varying import varying_like
 
 __all__ = ["nearest"]
 
@@ -99,6 +100,7 @@ class _Search:
 
         b = x.shape[0]
         nothing = jnp.full((b, count), jnp.inf, x.dtype), jnp.zeros((b, count), jnp.int32)
+        nothing = varying_like(nothing, x)
         return lax.scan(visit, nothing, (self.tiles, self.real, self.starts))[0]
 
 

@@ -12,6 +12,7 @@ from ..._typing import Array
 from .._structure._metric import box_slack, root
 from .._structure._queries import Queries, node_sums
 from .._structure._tree import Tree
+from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
 __all__ = ["bin_counts", "count", "fill"]
@@ -76,7 +77,7 @@ def fill(
 
         return walk(space, (position, *filled), choose, visit)[1:]
 
-    return lax.fori_loop(0, packets.bound.shape[0], one, (rows, distances))
+    return lax.fori_loop(0, packets.bound.shape[0], one, varying_like((rows, distances), tree))
 
 
 def bin_counts(tree: Tree, queries: Queries, radii: Array, weights: Array, box, *, p: float) -> Array:

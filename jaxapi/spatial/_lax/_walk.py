@@ -11,6 +11,7 @@ from jax import lax
 
 from .._structure._metric import axis_distance, axis_gap, axis_reach, power_distance
 from .._structure._tree import Tree
+from .._structure._varying import varying_like
 
 __all__ = ["Space", "in_packets", "walk"]
 
@@ -108,9 +109,10 @@ def walk(space: Space, state, choose, visit, home=None):
     # masks[s] has a bit for every node of step s, below the present one of step s - 1, that waits
     masks = jnp.zeros(last + 1, jnp.int32)
     if home is None:
-        carry = seek((jnp.int32(1), jnp.int32(0), masks, state))
+        carry = varying_like((jnp.int32(1), jnp.int32(0), masks, state), space.tree)
+        carry = seek(carry)
     else:
-        carry = leaves + home, jnp.int32(last), masks.at[0].set(1), state
+        carry = varying_like((leaves + home, jnp.int32(last), masks.at[0].set(1), state), space.tree)
     return lax.while_loop(lambda carry: carry[1] >= 0, visit_leaf, carry)[3]
 
 

@@ -6,6 +6,7 @@ from jax import lax
 from ..._typing import Array
 from ._build import largest
 from ._tree import Tree
+from ._varying import varying_like
 
 __all__ = ["home_leaf", "split_planes"]
 
@@ -33,5 +34,5 @@ def home_leaf(tree: Tree, queries: Array) -> Array:
             x = jnp.where(along == a, queries[:, a], x)
         return 2 * node + (x > split.at[node].get(mode="promise_in_bounds")).astype(jnp.int32)
 
-    root = jnp.ones(queries.shape[0], jnp.int32)
+    root = varying_like(jnp.ones(queries.shape[0], jnp.int32), (tree, queries))
     return lax.fori_loop(0, tree.levels, down, root) - tree.leaves

@@ -1,0 +1,125 @@
+"""Points on a sphere: great-circle distances by way of chords, which a KDTree measures exactly."""
+
+import jax
+import jax.numpy as jnp
+
+from .._interop import as_array
+from .._typing import Array, ArrayLike
+
+__all__ = ["chord_length", "great_circle_distance", "unit_vectors"]
+
+
+def unit_vectors(latlon: ArrayLike, /) -> Array:
+    """Return points of the unit sphere, given by latitude and longitude.
+
+    The order by chords is that by great circles, so a `KDTree` of these vectors finds the neighbours on the
+    sphere, poles and date line included.
+
+    Parameters
+    ----------
+    latlon : array_like, shape (..., 2), floating
+        Latitude and longitude in radians, as scikit-learn's haversine metric takes them.
+
+    Returns
+    -------
+    Array, shape (..., 3), of the same dtype
+        Unit vectors. In float32 they resolve 6e-8, half a metre on Earth; float64 resolves a nanometre.
+
+    Raises
+    ------
+    ValueError
+        If the last axis is not 2.
+
+    Notes
+    -----
+    Works under jit, vmap and grad.
+
+    Examples
+    --------
+    >>> import jaxapi as xp, numpy as np
+    >>> from jaxapi.spatial import KDTree, chord_length, great_circle_distance, unit_vectors
+    >>> cities = np.radians([[52.52, 13.40], [48.86, 2.35], [40.71, -74.01]])  # Berlin, Paris, New York
+    >>> tree = KDTree(unit_vectors(cities))
+    >>> chords, rows = tree.kneighbors(1)
+    >>> (6371 * great_circle_distance(chords[:, 0])).round().tolist(), rows[:, 0].tolist()
+    ([877.0, 877.0, 5837.0], [1, 0, 1])
+    >>> tree.query_ball_point(unit_vectors(cities[1]), chord_length(1000 / 6371), return_sorted=True)
+    [0, 1]
+    """
+    latlon = as_array(latlon)
+    if latlon.shape[-1:] != (2,):
+        raise ValueError(f"latlon must be of shape (..., 2), latitude and longitude, got {latlon.shape}")
+    return _unit_vectors(latlon)
+
+
+@jax.jit
+def _unit_vectors(latlon):
+    latitude, longitude = latlon[..., 0], latlon[..., 1]
+    from_axis = jnp.cos(latitude)
+    return jnp.stack(
+        [from_axis * jnp.cos(longitude), from_axis * jnp.sin(longitude), jnp.sin(latitude)], axis=-1
+    )
+
+
+def great_circle_distance(chord: ArrayLike, /) -> Array:
+    """Return the angles that chords of the unit sphere subtend, in radians; times a radius the distances.
+
+    Parameters
+    ----------
+    chord : array_like
+        Lengths of chords, 0 to 2, as a `KDTree` of `unit_vectors` measures them; inf for none.
+
+    Returns
+    -------
+    Array, of the same shape
+        Angles from 0 to pi; inf for inf.
+
+    Notes
+    -----
+    Works under jit, vmap and grad. A chord a rounding error above 2 counts as 2.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import great_circle_distance
+    >>> great_circle_distance([0.0, 2.0, float("inf")]).tolist()
+    [0.0, 3.1415927410125732, inf]
+    """
+    return _great_circle_distance(as_array(chord))
+
+
+@jax.jit
+def _great_circle_distance(chord):
+    there = chord < jnp.inf
+    angle = 2 * jnp.arcsin(jnp.minimum(jnp.where(there, chord, 0) / 2, 1))
+    return jnp.where(there, angle, chord)
+
+
+def chord_length(angle: ArrayLike, /) -> Array:
+    """Return the chords of the unit sphere that angles subtend: what a radius search on a sphere takes.
+
+    Parameters
+    ----------
+    angle : array_like
+        Angles in radians: great-circle distances on the unit sphere. Beyond pi there is no farther point.
+
+    Returns
+    -------
+    Array, of the same shape
+        Lengths of chords, 0 to 2.
+
+    Notes
+    -----
+    Works under jit, vmap and grad.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import chord_length
+    >>> float(chord_length(3.141592653589793))
+    2.0
+    """
+    return _chord_length(as_array(angle))
+
+
+@jax.jit
+def _chord_length(angle):
+    return 2 * jnp.sin(jnp.minimum(angle, jnp.pi) / 2)

@@ -1,0 +1,195 @@
+"""KDTree where JAX programs run: meshes, other devices, traced boxes and lists, sizes that change."""
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.spatial
+
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._device._prefix import first_lines
+
+RNG = np.random.default_rng(8)
+POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
+
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np, scipy.spatial
+from jax.sharding import Mesh, PartitionSpec
+from jaxapi.spatial import KDTree
+rng = np.random.default_rng(0)
+p, x = rng.random((700, 3), np.float32), rng.random((64, 3), np.float32)
+oracle = scipy.spatial.KDTree(p)
+nearest = oracle.query(x, k=4)[1]
+near = oracle.query_ball_point(x, 0.25, return_length=True)
+mesh = Mesh(np.array(jax.devices()), ("rows",))
+split, whole = PartitionSpec("rows"), PartitionSpec()
+
+def local(p, x):
+    tree, own = KDTree(p), KDTree(x)
+    energy = lambda x: tree.query(x, k=3)[0].sum() + own.query(x, k=2)[0].sum()
+    return (
+        tree.query(x, k=4)[1],
+        tree.query_radius(x, 0.25, max_neighbors=4).counts,
+        tree.query_ball_point(x, 0.25, return_length=True),
+        own.radius_graph(0.3, max_edges=40).count[None],
+        own.query_pairs(0.3, max_pairs=40).count[None],
+        jax.grad(energy)(x),
+        KDTree(jnp.tile(x, (1, 6))).query(jnp.tile(x, (1, 6)))[1],
+    )
+
+found = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=(whole, split), out_specs=split))(p, x)
+assert np.array_equal(found[0], nearest)
+assert np.array_equal(found[1], near) and np.array_equal(found[2], near)
+pairs = [len(scipy.spatial.KDTree(part).query_pairs(0.3)) for part in np.split(x, 2)]
+assert found[4].tolist() == pairs and found[3].tolist() == [2 * each for each in pairs]
+assert np.isfinite(found[5]).all()
+assert found[6].tolist() == [*range(32)] * 2
+
+old = KDTree(p)
+with jax.set_mesh(mesh):
+    for tree in (old, KDTree(p), KDTree(jnp.asarray(p))):
+        for queries in (x, jnp.asarray(x)):
+            assert np.array_equal(tree.query(queries, k=4)[1], nearest)
+        assert int(tree.query(x[0])[1]) == nearest[0, 0]
+        assert len(tree.query_radius(x, 0.25).indices) == near.sum()
+        pairs = oracle.count_neighbors(oracle, [0.1, 0.2])
+        assert np.array_equal(tree.count_neighbors(tree, [0.1, 0.2]), pairs)
+        assert len(tree.query(x, k=4)[1].devices()) == 1
+
+elsewhere = jax.device_put(x, jax.devices()[1])
+for search in (lambda: old.query(elsewhere), lambda: old.query_radius(elsewhere, 0.1)):
+    try:
+        search()
+    except ValueError as error:
+        assert "tree.data.device" in str(error), error
+    else:
+        raise SystemExit("not refused")
+"""
+
+
+class _no_compilation:
+    """Fail where XLA compiles anything."""
+
+    def __enter__(self):
+        self.compiled = []
+        jax.monitoring.register_event_duration_secs_listener(self._note)
+
+    def _note(self, event, duration, **_):
+        if event.endswith("backend_compile_duration"):
+            self.compiled.append(event)
+
+    def __exit__(self, *_):
+        jax.monitoring.unregister_event_duration_listener(self._note)
+        assert not self.compiled
+
+
+def test_several_devices():
+    """Local searches in shard_map with its checks on; eager ones under a mesh, and on another device."""
+    environment = {
+        **os.environ,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+    }
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_a_traced_box_and_its_derivative():
+    """As in a simulation at constant pressure."""
+    with jax.enable_x64(True):
+
+        @jax.jit
+        def energy(lengths):
+            tree = KDTree(POINTS, boxsize=lengths)
+            return tree.query(QUERIES, k=3)[0].sum() + tree.displacements(QUERIES[0], 5).sum()
+
+        lengths = np.array([1.0, 0.0, 1.25])
+        tree = scipy.spatial.KDTree(POINTS, boxsize=lengths)
+        along = POINTS[5] - QUERIES[0]
+        along[[0, 2]] -= np.round(along[[0, 2]] / lengths[[0, 2]]) * lengths[[0, 2]]
+        expected = tree.query(QUERIES, k=3)[0].sum() + along.sum()
+        np.testing.assert_allclose(energy(lengths), expected, rtol=1e-13)
+        slope, step = jax.grad(energy)(lengths), np.array([1e-6, 0.0, 2e-6])
+        numeric = (energy(lengths + step) - energy(lengths - step)) / 2
+        np.testing.assert_allclose(slope @ step, numeric, rtol=1e-6, atol=1e-15)
+        built = jax.jit(lambda length: KDTree(POINTS, boxsize=[length, 0.0, 1.25]))(1.0)
+        np.testing.assert_array_equal(built.boxsize, lengths)
+        np.testing.assert_array_equal(built.query(QUERIES, k=3)[1], tree.query(QUERIES, k=3)[1])
+
+
+def test_lists_that_hold_traced_numbers():
+    tree = KDTree(POINTS.astype(np.float32))
+    x = POINTS[4].astype(np.float32).tolist()
+    assert int(jax.jit(lambda a: tree.query([a, *x[1:]])[1])(x[0])) == 4
+    counts = jax.jit(lambda r: tree.query_radius(tree.data[:2], [0.0, r], max_neighbors=60).counts)(9.0)
+    assert counts.tolist() == [1, 60]
+    assert int(jax.jit(lambda a: KDTree([[a], [2.0]]).query([1.5])[1])(9.0)) == 1
+    assert jax.jit(lambda r: tree.count_neighbors(tree, [0.0, r]))(9.0).tolist() == [60, 3600]
+
+
+REFUSED = {
+    "p shapes the compiled search": lambda tree, a: tree.query(QUERIES, p=a),
+    "k shapes the result": lambda tree, a: tree.query(QUERIES, k=[1, a]),
+    "pass max_pairs": lambda tree, a: tree.query_pairs(0.1, eps=a),
+    r"use query_radius\(x, r, max_neighbors": lambda tree, a: tree.query_ball_point(QUERIES, 0.1, eps=a),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_traced_arguments_that_shape_a_program_are_named(text):
+    with pytest.raises(TypeError, match=text):
+        jax.jit(lambda a: REFUSED[text](KDTree(POINTS), a))(2.0)
+
+
+def test_arguments_that_are_no_real_numbers():
+    tree, other = KDTree(POINTS), scipy.spatial.KDTree(POINTS)
+    with pytest.raises(TypeError, match=r"expected jaxapi.spatial.KDTree, got scipy.spatial._kdtree.KDTree"):
+        tree.query_ball_tree(other, 0.1)
+    for weights in (np.full(60, 1j), ["1"] * 60):
+        with pytest.raises(TypeError, match="weights must be a real number"):
+            tree.count_neighbors(tree, 0.1, weights=weights)
+    with pytest.raises(TypeError, match="r must be a real number"):
+        tree.count_neighbors(tree, "0.1")
+    assert int(jax.jit(lambda eps: tree.query_pairs(0.1, eps=eps, max_pairs=9).count)(0.5)) == len(
+        other.query_pairs(0.1)
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64, np.int64])
+def test_first_lines_share_memory_and_compile_nothing(dtype):
+    with jax.enable_x64(True):
+        x = jnp.asarray(np.arange(3000, dtype=dtype))
+        pairs = jnp.asarray(np.arange(3000, dtype=dtype).reshape(1000, 3))
+    place = x.unsafe_buffer_pointer()
+    with _no_compilation():
+        short, lines = first_lines(700, x, pairs)
+    assert (short.dtype, short.shape, lines.shape) == (dtype, (700,), (700, 3))
+    assert short.unsafe_buffer_pointer() == place
+    del x, pairs
+    np.testing.assert_array_equal(short, np.arange(700))
+    np.testing.assert_array_equal(lines, np.arange(2100).reshape(700, 3))
+    np.testing.assert_array_equal(short + short, 2 * np.arange(700))
+    assert first_lines(0, short)[0].shape == (0,)
+
+
+def test_other_numbers_of_results_compile_nothing(radius_engine):
+    """As in a simulation, where every step finds another number of neighbours."""
+    if radius_engine == "natural":
+        return
+    tree = KDTree(POINTS)
+    sizes = set()
+
+    def search(radius):
+        sizes.add(tree.query_radius(QUERIES, radius).indices.shape[0])
+        sizes.add(tree.radius_graph(radius / 4).senders.shape[0])
+        sizes.add(len(tree.query_pairs(radius / 4, output_type="ndarray")))
+
+    search(0.5)
+    with _no_compilation():
+        for radius in np.linspace(0.2, 0.5, 8):
+            search(radius)
+    assert len(sizes) > 12
