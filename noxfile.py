@@ -139,7 +139,7 @@ def clone_suite(session):
 def clients(session):
     """Run the array-API tests of scikit-learn and SciPy on `jaxapi.mutable`; arguments go to pytest.
 
-    And those of array-api-extra and CuPy's of `fuse`, if ARRAY_API_EXTRA_DIR and CUPY_CHECKOUT name checkouts.
+    And those of array-api-extra and CuPy's of `fuse`, if ARRAY_API_EXTRA_DIR and CUPY_CHECKOUT name them.
     """
     session.install("-e", ".", *group("clients"))
     folder = pathlib.Path("tests/clients").resolve()

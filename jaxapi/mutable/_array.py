@@ -4,7 +4,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -89,21 +89,23 @@ class Array:
         """Refuse: functions make arrays."""
         raise TypeError("arrays are made by functions: use jaxapi.mutable.asarray(x)")
 
-    def __getattr__(self, name):
-        """Make what a slot lacks: a lock; a view's value; a value that another thread is writing."""
-        if name == "_lock":
-            with _NEW_LOCK:
-                try:
-                    return _slot(self, "_lock")
-                except AttributeError:
-                    self._lock = threading.RLock()
-                    return self._lock
-        if name == "_value":
-            if self._view:
-                return self._view.value()
-            with self._lock:
-                return _slot(self, "_value")
-        raise AttributeError(f"'Array' object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
+
+        def __getattr__(self, name):
+            """Make what a slot lacks: a lock; a view's value; a value that another thread is writing."""
+            if name == "_lock":
+                with _NEW_LOCK:
+                    try:
+                        return _slot(self, "_lock")
+                    except AttributeError:
+                        self._lock = threading.RLock()
+                        return self._lock
+            if name == "_value":
+                if self._view:
+                    return self._view.value()
+                with self._lock:
+                    return _slot(self, "_value")
+            raise AttributeError(f"'Array' object has no attribute {name!r}")
 
     # Attributes
 
@@ -315,7 +317,28 @@ class Array:
             owner._rewrite(put, view.selection, new)
             view.remember(new)
 
-    # _operators.py makes the operators
+    if TYPE_CHECKING:  # made in _operators.py and _methods.py
+
+        def _of_one(self) -> "Array": ...
+        def _of_two(self, other: Any, /) -> "Array": ...
+        def _compared(self, other: Any, /) -> "Array": ...
+        def _reduced(self, axis: Any = None, *, out: "Array | None" = None, **kwargs: Any) -> "Array": ...
+        def reshape(self, *shape: Any, copy: bool | None = None) -> "Array": ...
+        def astype(self, dtype: Any, *, copy: bool = True) -> "Array": ...
+        def copy(self) -> "Array": ...
+        def item(self, *index: int) -> Any: ...
+        def tolist(self) -> Any: ...
+
+        __abs__ = __invert__ = __neg__ = __pos__ = _of_one
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _of_two
+        __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _of_two
+        __floordiv__ = __rfloordiv__ = __ifloordiv__ = __mod__ = __rmod__ = __imod__ = _of_two
+        __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = __imatmul__ = _of_two
+        __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = __xor__ = __rxor__ = __ixor__ = _of_two
+        __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _of_two
+        __lt__ = __le__ = __gt__ = __ge__ = _compared
+        __eq__ = __ne__ = _compared  # type: ignore[assignment]
+        all = any = argmax = argmin = max = mean = min = prod = std = sum = var = _reduced
 
 
 _new = object.__new__

@@ -1,0 +1,139 @@
+"""Write the type stubs of `jaxapi.mutable`, whose functions are made from jaxapi's when it is imported.
+
+    python docs/make_stubs.py [--check]
+
+With `--check` it says whether the stubs are up to date.
+"""
+
+import inspect
+import pathlib
+import re
+import sys
+
+import jaxapi
+import jaxapi.mutable
+
+FOLDER = pathlib.Path(jaxapi.mutable.__file__).parent
+NOTE = "# Written by docs/make_stubs.py.\n\n"
+IMPORTS = """import builtins
+from typing import Any
+
+from jaxapi._typing import ArrayLike as _PlainArrayLike
+"""
+ALIAS = "\n_ArrayLike = Array | _PlainArrayLike\n\n"
+ONE = r"(int|bool|str|float|None|tuple\[int, \.\.\.\])"
+PLAIN = re.compile(rf"{ONE}( \| {ONE})*")
+RESULT = re.compile(r"Array|bool|int|float|tuple\[Array(, Array)*\]|tuple\[Array, \.\.\.\]")
+
+
+def text_of(annotation) -> str:
+    if annotation is inspect.Signature.empty:
+        return ""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return text.replace("jaxlib._jax.Array", "Array").replace("jax.Array", "Array")
+
+
+def parameter_type(annotation) -> str:
+    text = text_of(annotation)
+    if "Array" in text or "SupportsDLPack" in text:
+        return "_ArrayLike | None" if "None" in text else "_ArrayLike"
+    return plainly(text) if PLAIN.fullmatch(text) else "Any"
+
+
+def result_type(annotation) -> str:
+    text = text_of(annotation)
+    return plainly(text) if RESULT.fullmatch(text) else "Any"
+
+
+def plainly(text) -> str:
+    """Name the builtin: `bool` is a dtype of the namespace."""
+    return re.sub(r"\bbool\b", "builtins.bool", text)
+
+
+def definition(name, function, indent="", out=False) -> str:
+    """Return a function's stub: jaxapi's parameters, and ``out=`` where it returns an array."""
+    signature = inspect.signature(function)
+    result = result_type(signature.return_annotation)
+    parts, kinds = [], [p.kind for p in signature.parameters.values()]
+    for i, p in enumerate(signature.parameters.values()):
+        if p.kind is p.KEYWORD_ONLY and "*" not in parts and p.VAR_POSITIONAL not in kinds:
+            parts.append("*")
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else " = ..."
+        kind = "Array | None" if p.name == "out" else parameter_type(p.annotation)
+        parts.append("self" if p.name == "self" else f"{star}{p.name}: {kind}{default}")
+        if p.kind is p.POSITIONAL_ONLY and kinds[i + 1 : i + 2] != [p.POSITIONAL_ONLY]:
+            parts.append("/")
+    if out and result == "Array" and "out" not in signature.parameters:
+        if "*" not in parts and inspect.Parameter.VAR_POSITIONAL not in kinds:
+            parts.append("*")
+        parts.append("out: Array | None = ...")
+    return f"{indent}def {name}({', '.join(parts)}) -> {result}: ...\n"
+
+
+def namespace(module, names) -> str:
+    text = ""
+    for name in names:
+        value = getattr(module, name)
+        if isinstance(value, (str, float)) or value is None:
+            text += f"{name}: {type(value).__name__ if value is not None else 'None'}\n"
+        elif inspect.isclass(value) or hasattr(value, "dtype"):
+            text += f"from jaxapi import {name} as {name}\n"
+        else:
+            text += definition(name, value, out=True)
+    return text
+
+
+def kdtree() -> str:
+    made = definition("__init__", jaxapi.spatial.KDTree.__init__, "    ").replace("-> Any", "-> None")
+    text = "class KDTree:\n" + made
+    for name, member in inspect.getmembers(jaxapi.spatial.KDTree):
+        if name.startswith(("_", "tree_")):
+            continue
+        if inspect.isfunction(member):
+            text += definition(name, member, "    ")
+        else:
+            getter = getattr(member, "fget", None)
+            result = result_type(inspect.signature(getter).return_annotation) if getter else "Any"
+            text += (
+                f"    @property\n    def {name}(self) -> {result}: ...\n" if getter else f"    {name}: Any\n"
+            )
+    return text
+
+
+def stubs() -> dict[str, str]:
+    """Return each stub's name and text."""
+    special = ("Array", "fft", "fuse", "grad", "linalg", "spatial", "value_and_grad")
+    names = [name for name in jaxapi.mutable.__all__ if name not in special]
+    main = (
+        NOTE
+        + IMPORTS
+        + (
+            "\nfrom . import fft as fft\nfrom . import linalg as linalg\nfrom . import spatial as spatial\n"
+            "from ._array import Array as Array\nfrom ._fuse import fuse as fuse\n"
+            "from ._grad import grad as grad\nfrom ._grad import value_and_grad as value_and_grad\n"
+        )
+    )
+    found = {"__init__.pyi": main + ALIAS + namespace(jaxapi.mutable, names)}
+    for part in ("fft", "linalg"):
+        module = getattr(jaxapi.mutable, part)
+        head = NOTE + IMPORTS + "\nfrom ._array import Array\n" + ALIAS
+        found[f"{part}.pyi"] = head + namespace(module, module.__all__)
+    found["spatial.pyi"] = NOTE + IMPORTS + "\nfrom ._array import Array\n" + ALIAS + kdtree()
+    return found
+
+
+def main():
+    old = [name for name, text in stubs().items() if not _same(FOLDER / name, text)]
+    if "--check" in sys.argv:
+        sys.exit(f"not up to date: {', '.join(old)}; run python docs/make_stubs.py" if old else 0)
+    for name in old:
+        (FOLDER / name).write_text(stubs()[name])
+
+
+def _same(path, text):
+    return path.exists() and path.read_text() == text
+
+
+if __name__ == "__main__":
+    main()
