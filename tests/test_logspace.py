@@ -268,6 +268,16 @@ def test_traced_complex_is_accurate():
             assert np.all(np.abs(got - want) <= allowed * np.abs(want))
 
 
+def test_a_known_complex_base_loses_nothing_to_its_logarithm():
+    start, stop, base, num = -20 + 30j, 25 - 40j, -3 + 2j, 21
+    got = jax.jit(lambda start, stop: xp.logspace(start, stop, num, base=np.complex128(base)))(
+        as_array(np.complex128(start)), as_array(np.complex128(stop))
+    )
+    steps = np.clongdouble(start) + np.arange(num) * np.clongdouble(stop - start) / (num - 1)
+    want = np.power(np.clongdouble(base), steps)  # of exponents up to 135
+    assert np.max(np.abs(np.asarray(got) - want) / np.abs(want)) <= 2 * np.finfo(float).eps
+
+
 def test_spacing_keeps_what_rounding_loses():
     start, stop, num = -300.1, 300.2, 1001
     with jax.enable_x64(True):

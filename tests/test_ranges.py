@@ -176,6 +176,7 @@ def test_arange_forms(x64):
     integer = np.int64 if x64 else np.int32
     assert_same(xp.arange(5), np.arange(5, dtype=integer))
     assert_same(xp.arange(0), np.arange(0, dtype=integer))
+    assert_same(xp.arange(1, 5), np.arange(1, 5, dtype=integer))
     assert_same(xp.arange(2, 5), np.arange(2, 5, dtype=integer))
     assert_same(xp.arange(3, step=2), np.arange(0, 3, 2, dtype=integer))
     assert_same(xp.arange(5, 0, -1, dtype="uint8"), np.arange(5, 0, -1, dtype="uint8"))

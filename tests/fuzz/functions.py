@@ -39,6 +39,8 @@ def check(report, draw):
 
 def function(namespace, name):
     """Return a function by its dotted name."""
+    if namespace is np and name == "unique_values":
+        return np.unique  # which sorts, as ours does; the standard leaves the order open
     for part in name.split("."):
         namespace = getattr(namespace, part)
     return namespace
