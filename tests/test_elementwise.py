@@ -213,3 +213,21 @@ def test_sign_of_large_and_infinite_complex(dtype, x64):
     out = np.asarray(xp.sign(xp.asarray(z)))
     tiny = np.finfo(dtype).tiny  # XLA gives 0 for subnormal numbers
     np.testing.assert_allclose(out, expected, rtol=4 * np.finfo(dtype).eps, atol=tiny)
+
+
+def test_derivatives_of_remainder():
+    """1 in the dividend, minus the quotient in the divisor."""
+    for x1, x2 in ((7.5, 2.0), (-7.5, 2.0), (7.5, -2.0), (0.5, 2.0)):
+        slopes = jax.grad(xp.remainder, argnums=(0, 1))(x1, x2)
+        assert slopes == (1, -np.floor(x1 / x2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quotients_of_one_sign_are_not_negative_zero(dtype, x64):
+    rng = np.random.default_rng(0)
+    x1, x2 = rng.uniform(0, 1, (2, 1000)).astype(dtype)
+    x2 += 1
+    for sign in (1, -1):
+        out = np.asarray(xp.floor_divide(xp.asarray(sign * x1), xp.asarray(sign * x2)))
+        assert (out == 0).all()
+        assert not np.signbit(out).any()
