@@ -63,7 +63,8 @@ an array keeps all its precision, and an int that does not fit an integer array 
 
 **Pass `xp=jaxapi`.** Arrays are plain `jax.Array`s, so `x.__array_namespace__()`, and with it
 `array_api_compat.array_namespace(x)`, is `jax.numpy`, not jaxapi. Import jaxapi, or hand it to libraries that
-take a namespace (`xp=jaxapi`).
+take a namespace (`xp=jaxapi`). The arrays of [`jaxapi.mutable`](mutable.md) know their namespace, and it
+passes the whole suite.
 
 **`x @ y` is JAX's.** Operators belong to `jax.Array`. On NVIDIA GPUs `x @ y` multiplies float32 in TF32, with
 errors near 1e-3 of the largest value; `xp.matmul`, `xp.tensordot`, `xp.vecdot` and `xp.linalg` multiply in
