@@ -116,7 +116,8 @@ def conformance(session):
     examples = session.posargs or ("--max-examples", "200")
     env = {}
     if conditions["x64-off"]:
-        known += ("--skips-file", lists / "skips.txt", "-p", "operator_overflow")
+        # In one word: pytest takes a path that follows an option it does not know yet for a test's, with our conftest.
+        known += (f"--skips-file={lists / 'skips.txt'}", "-p", "operator_overflow")
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(lists), os.environ.get("PYTHONPATH")]))
     session.run("python", "docs/make_conformance.py", "--check")
     session.chdir(suite)
