@@ -116,7 +116,7 @@ def conformance(session):
     examples = session.posargs or ("--max-examples", "200")
     env = {}
     if conditions["x64-off"]:
-        # In one word: pytest takes a path that follows an option it does not know yet for a test's, with our conftest.
+        # In one word: a path after an option that pytest does not know yet would load our tests' conftest.
         known += (f"--skips-file={lists / 'skips.txt'}", "-p", "operator_overflow")
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(lists), os.environ.get("PYTHONPATH")]))
     session.run("python", "docs/make_conformance.py", "--check")
