@@ -14,6 +14,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
+from jaxapi.spatial._mesh import _rounds
 from jaxapi.spatial._mesh._axes import Axes
 from jaxapi.spatial._mesh._partition import partition, shares
 
@@ -115,6 +116,14 @@ class TestNearest:
         assert all(each.sharding == one.sharding for each in found)
         padded = np.concatenate([points, np.full((2, 3), np.nan, np.float32)])
         agree(KDTree(spread(mesh, padded), n=70).query(queries, 4), expected)
+
+    def test_later_rounds_of_few(self, monkeypatch):
+        """Of many queries a device answers all in the first round, and a part of them in later ones."""
+        monkeypatch.setattr(_rounds, "FEW", 16)
+        mesh = mesh_of(3)
+        points, queries = clouds(mesh.size * 20)["uniform"]
+        tree = KDTree(spread(mesh, points))
+        agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
 
     def test_periodic_box_bound_and_columns(self):
         mesh = mesh_of(2)
@@ -245,7 +254,7 @@ class TestTransformations:
             tree = KDTree(points, axis_name="d")
             return tree, tree.query(queries, 3)
 
-        run = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD, check_vma=False))
+        run = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD))
         points, queries = spread(mesh, points, queries)
         tree, found = run(points, queries)
         agree(found, expected)
@@ -287,14 +296,19 @@ class TestErrors:
         points = np.ones((4, 2), np.float32)
         with pytest.raises(ValueError, match="along axis 0 alone"):
             KDTree(jax.device_put(points, NamedSharding(mesh, PartitionSpec(None, "d"))))
-        with pytest.raises(ValueError, match="on 2 devices"):
-            KDTree(jax.device_put(points, NamedSharding(mesh, PartitionSpec())))
         with pytest.raises(ValueError, match="n must be between"):
             KDTree(spread(mesh, points), n=5)
         with pytest.raises(ValueError, match="at least one point"):
             KDTree(spread(mesh, points), n=0)
         with pytest.raises(TypeError, match="NamedSharding"):
             KDTree(points, sharding="d")
+
+    def test_traced_box(self, tree):
+        def search(length):
+            return KDTree(tree.data, boxsize=length, sharding=tree.data.sharding).query(tree.data)[0]
+
+        with pytest.raises(TypeError, match="boxsize must be concrete"):
+            jax.jit(search)(8.0)
 
     def test_order(self, tree):
         with pytest.raises(ValueError, match=r"pass tree\.data"):

@@ -13,7 +13,7 @@ from ._axes import Axes
 from ._build import Forest, own_points
 from ._exchange import exchange
 from ._partition import shares
-from ._rounds import Search, capacity_for, visit_devices
+from ._rounds import Search, visit_devices
 
 __all__ = ["in_input_order", "nearest", "nearest_below", "nearest_of_own"]
 
@@ -49,8 +49,7 @@ def nearest_below(forest: Forest, x, limit, eps, lengths, axes: Axes, *, n, k, p
         answer = search(forest.tree, forest.rows, x, _reach(state), finite)
         state = _first(state, answer)
     kind = Search(_reach, _skip, _reach, search, merge)
-    capacity = capacity_for(x.shape[0], 16 if own else 1)
-    state = visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, capacity=capacity, at_home=own)
+    state = visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, at_home=own)
     return state[:2]
 
 

@@ -11,7 +11,7 @@ from ._axes import Axes
 from ._build import Forest
 from ._exchange import exchange
 from ._nearest import nearest_below
-from ._rounds import Search, capacity_for, visit_devices
+from ._rounds import Search, visit_devices
 
 __all__ = ["around", "counts_within", "nearest_within", "search_of", "sums_within"]
 
@@ -74,8 +74,7 @@ def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axe
         merge=merge,
     )
     state = nothing, reach, send
-    capacity = capacity_for(x.shape[0], 1)
-    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, capacity=capacity)[0]
+    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths)[0]
 
 
 def _add(state, answer):

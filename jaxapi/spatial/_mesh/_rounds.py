@@ -4,7 +4,8 @@ A query visits the devices whose boxes lie within its reach, the nearest first, 
 back may shorten the reach. A round ends when every query that was sent has its answer back where it came
 from, and the rounds end when no query on any device has a device left to visit.
 
-A device answers `capacity` queries a round, the others wait. Where one device would have to answer more than
+A device answers a fixed number of queries a round, the others wait: at first as many as it has itself, then,
+as few have to go on, a part of these. Where one device would have to answer more than
 `HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
 """
 
@@ -14,7 +15,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..._typing import Array
@@ -23,9 +23,11 @@ from ._axes import Axes
 from ._build import Forest
 from ._exchange import exchange, routes
 
-__all__ = ["Search", "capacity_for", "visit_devices"]
+__all__ = ["Search", "visit_devices"]
 
 HOT = 2
+FEW = 1 << 14  # so many queries of a device it answers in every round
+PART, PART_AT_HOME = 4, 16  # of more, one in so many in the later rounds; at home few visit anyone
 WORD = 32  # devices that one word of `Trip.visited` tells of
 
 
@@ -56,9 +58,7 @@ class Trip(NamedTuple):
     left: Array  # how many queries of all devices have a target
 
 
-def visit_devices(
-    forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, capacity, at_home=False
-):
+def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, at_home=False):
     """Return the state of the queries `x` (q, m) of this device after all their visits.
 
     `at_home`: they are the tree's own points, and the state has the answers of this device.
@@ -81,7 +81,7 @@ def visit_devices(
         state, visited, target = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop"), old, new)
         return Trip(state, visited, target, now.round + 1, _left(target, axes))
 
-    def send(now: Trip, route):
+    def send(now: Trip, route, capacity):
         return arrive(now, *_send_queries(forest, x, now, search, axes, route, capacity))
 
     def copy(now: Trip, hot):
@@ -90,18 +90,22 @@ def visit_devices(
         answer = search.search(tree, rows, x, search.send(now.state), here)
         return arrive(now, jnp.where(here, lax.iota(jnp.int32, q), q), answer)
 
-    def one_round(now: Trip) -> Trip:
+    def one_round(now: Trip, capacity: int) -> Trip:
         route = routes(now.target, axes)
         if axes.size <= HOT:
-            return send(now, route)
+            return send(now, route, capacity)
         load = axes.max(route.counts.sum(axis=0, dtype=jnp.int32))
         hot = jnp.argmax(load).astype(jnp.int32)
-        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot), lambda: send(now, route))
+        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot), lambda: send(now, route, capacity))
 
     state, visited = axes.varying((state, visited))
     target = next_target(x, state, visited)
     start = Trip(state, visited, target, jnp.int32(0), _left(target, axes))
-    return lax.while_loop(lambda now: now.left > 0, one_round, start).state
+    later = q
+    if q > FEW:  # another program for the later rounds pays
+        start = start if at_home else one_round(start, q)
+        later = q // (PART_AT_HOME if at_home else PART)
+    return lax.while_loop(lambda now: now.left > 0, partial(one_round, capacity=later), start).state
 
 
 def _left(target, axes: Axes):
@@ -173,8 +177,3 @@ def _granted(counts, turn, capacity: int):
     free = capacity - even.sum(axis=1, dtype=jnp.int32)[:, None]
     before = jnp.cumsum(more, axis=1) - more
     return even + jnp.clip(free - before, 0, more)
-
-
-def capacity_for(q: int, part: int) -> int:
-    """Return how many of a device's `q` queries it answers a round: one in `part`, but not too few."""
-    return max(1, min(q, max(int(np.ceil(q / part)), 32)))

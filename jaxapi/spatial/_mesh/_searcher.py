@@ -207,6 +207,8 @@ class Mesh:
             raise ValueError(NOT_FINITE)
 
     def _context(self, settings: SearchSettings, *values):
+        if is_traced(settings.lengths):
+            raise TypeError("boxsize must be concrete for a tree on a mesh, not traced: pass Python numbers")
         return _context((self.data, *values), settings.dtype, settings.index_dtype)
 
     def _placed(self, x, r=None):
