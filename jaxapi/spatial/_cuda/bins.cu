@@ -1,46 +1,56 @@
 // Sum the slots' weights within each of several radii of each query.
 #include "radius.cuh"
 
-// Whatever lies within a radius, or beyond it, as a whole is decided without a visit: for all lanes where a
-// group of nodes is opened, each lane for itself before a node is entered.
+// Each lane has a histogram of its own in shared memory: the weights between one radius and the next. A node
+// that falls into one bin as a whole is not visited: for all lanes where a group of nodes is opened, each
+// lane for itself before a node is entered.
 struct Binning {
+  enum { OUTSIDE = -1, UNSURE = -2 };
+
   const Tree& tree;
   const Box* around;
   const real (&x)[M];
   const WEIGHT* totals;  // (2 * leaves): the weight of each node
   const bool finite;
-  real bound[BINS];  // power distances
-  WEIGHT own[BINS];  // the sums of this lane
-  WEIGHT all[BINS];  // and of the nodes that it decided for all lanes
+  const real* bounds;  // (LANES), ascending power distances, then inf
+  const real last;     // the greatest bound
+  WEIGHT* own;         // (BINS, LANES), of this lane
+  WEIGHT* all;         // the same of what counts for all lanes
 
-  // Tell whether a node lies within or beyond each of the radii.
-  DEVICE bool sure(real nearest, real farthest) const {
-    bool sure = true;
-    FOR(i, BINS) sure &= farthest * SLACK <= bound[i] || nearest > bound[i] * SLACK;
-    return sure;
+  // The first radius that reaches a power distance, which the last one does.
+  DEVICE int bin(real distance) const {
+    int bin = 0;
+    FOR(i, 5) {
+      const int step = 16 >> i;
+      if (distance > bounds[bin + step - 1]) bin += step;
+    }
+    return bin;
   }
-  DEVICE void add(real farthest, int node, WEIGHT (&sums)[BINS]) const {
-    if (farthest * SLACK > bound[BINS - 1]) return;
-    const WEIGHT total = totals[node];
-    FOR(i, BINS) if (farthest * SLACK <= bound[i]) sums[i] += total;
+  DEVICE int bin_of_node(real nearest, real farthest) const {
+    nearest *= 2 - SLACK;
+    farthest *= SLACK;
+    if (nearest > last) return OUTSIDE;
+    if (farthest > last) return UNSURE;
+    const int found = bin(nearest);
+    return found == bin(farthest) ? found : UNSURE;
   }
   DEVICE int reach() const { return 0; }
-  DEVICE int open(int node, int) {
+  DEVICE int open(int node, int) const {
     Box box;
     box.load(tree.boxes, node);
     const real nearest = fmin(tree.gap(around[0], box), tree.gap(around[1], box));
     const real farthest = fmax(tree.reach(around[0], box), tree.reach(around[1], box));
-    if (!sure(nearest, farthest)) return 0;
-    add(farthest, node, all);
-    return NOTHING;
+    const int bin = bin_of_node(nearest, farthest);
+    if (bin >= 0) all[bin * LANES] += totals[node];
+    return bin == UNSURE ? 0 : NOTHING;
   }
-  DEVICE bool needs(int node) {
+  DEVICE bool needs(int node) const {
     Box box, point;
     box.load(tree.boxes, node);
     FOR(a, M) point.middle[a] = x[a], point.half[a] = 0;
-    const real farthest = tree.reach(point, box);
-    if (any_lane(finite && !sure(tree.gap(x, box), farthest))) return true;
-    add(farthest, node, own);
+    const int bin = finite ? bin_of_node(tree.gap(x, box), tree.reach(point, box)) : OUTSIDE;
+    if (any_lane(bin == UNSURE)) return true;
+    if (bin >= 0) own[bin * LANES] += totals[node];
     return false;
   }
 };
@@ -55,31 +65,37 @@ bins(const real* points, const int* rows, const real* boxes, const real* scale, 
   const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES + lane;
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
+  __shared__ real ascending[WARPS][LANES];
+  __shared__ WEIGHT histograms[WARPS][2][BINS * LANES];
   if (number - lane >= count) return;
   const bool there = number < count;
   real x[M], bound;
   int slot;
   const bool finite = Queries{queries, bounds, own}.load(there ? number : count - 1, count, there, x, bound, slot);
   const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, *scale)};
-  Binning search{tree, boxes_around[warp], x, totals, finite};
-  FOR(i, BINS) search.bound[i] = radii[i], search.own[i] = 0, search.all[i] = 0;
+  WEIGHT *const mine = histograms[warp][0] + lane, *const common = histograms[warp][1] + lane;
+  FOR(i, BINS) mine[i * LANES] = common[i * LANES] = 0;
+  ascending[warp][lane] = lane < BINS ? radii[lane] : INFINITE;
+  warp_barrier();
   if (any_lane(finite)) {
     around_sides(x, finite, slot < 0 ? ~slot : slot / leaf, boxes_around[warp]);
+    Binning search{tree, boxes_around[warp], x, totals, finite, ascending[warp], radii[BINS - 1], mine, common};
     Walk<IN_ORDER> walk(levels, lane, stacks[warp], search);
     for (int next; (next = walk.next(search)) >= 0;) {
       const long long first = (long long)next * leaf;
-      for (int i = 0; i < leaf; i += 4) {
-        FOR(j, 4) {
-          const real distance = tree.distance(x, first + i + j);
-          const WEIGHT weight = weights[first + i + j];
-          FOR(b, BINS) if (distance <= search.bound[b]) search.own[b] += weight;
-        }
+      for (int i = 0; i < leaf; i += EIGHT) {
+        real distance[EIGHT];
+        tree.distances(x, first + i, i + 4 < leaf, distance);
+        FOR(j, EIGHT) if (distance[j] <= search.last)
+          mine[search.bin(distance[j]) * LANES] += weights[first + i + j];
       }
     }
   }
+  WEIGHT sum = 0;
   FOR(i, BINS) {
-    WEIGHT common = search.all[i];
-    for (int by = 1; by < LANES; by *= 2) common += shuffle_xor(common, by);
-    if (there) sums[(long long)i * count + number] = finite ? search.own[i] + common : 0;
+    WEIGHT of_all = common[i * LANES];
+    for (int by = 1; by < LANES; by *= 2) of_all += shuffle_xor(of_all, by);
+    sum += mine[i * LANES] + of_all;
+    if (there) sums[(long long)i * count + number] = finite ? sum : 0;
   }
 }

@@ -4,7 +4,7 @@
 #include "walk.cuh"
 
 #ifndef BLOCKS  // resident on a multiprocessor, for which the compiler saves registers: measured for float32, 3-D
-#define BLOCKS (DOUBLE || M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 11 : 8)
+#define BLOCKS (DOUBLE || M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
 #endif
 
 DEVICE constexpr int at_least(int count, int size) { return count <= size ? size : at_least(count, 2 * size); }
@@ -134,6 +134,21 @@ DEVICE real home_bound(const Tree& tree, const real (&x)[M], int home) {
   return nearest.d[K - 1];
 }
 
+// Store a line, 16 bytes at once where all lines begin at a multiple of them.
+template <int COUNT, class T, int SIZE> DEVICE void store(T* to, const T (&from)[SIZE]) {
+  constexpr int AT_ONCE = 16 / sizeof(T);
+  if constexpr (COUNT % AT_ONCE == 0) {
+    struct alignas(16) Words { T word[AT_ONCE]; };
+    FOR(i, COUNT / AT_ONCE) {
+      Words words;
+      FOR(j, AT_ONCE) words.word[j] = from[i * AT_ONCE + j];
+      reinterpret_cast<Words*>(to)[i] = words;
+    }
+  } else {
+    FOR(i, COUNT) to[i] = from[i];
+  }
+}
+
 // `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells.
 KERNEL(WARPS * LANES, BLOCKS)
 packets(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
@@ -184,9 +199,11 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   if (!there) return;
   const real back = 1 / unit;  // exact: a power of two
   FOR(i, K) {
-    const real distance = rooted ? root(best.list.d[i]) * back : best.list.d[i];
     const bool here = best.list.row[i] < missing;
-    found[own * K + i] = here ? distance : INFINITE;
-    found_rows[own * K + i] = here ? best.list.row[i] : missing;
+    const real distance = rooted ? root(best.list.d[i]) * back : best.list.d[i];
+    best.list.d[i] = here ? distance : INFINITE;
+    best.list.row[i] = here ? best.list.row[i] : missing;
   }
+  store<K>(found + own * K, best.list.d);
+  store<K>(found_rows + own * K, best.list.row);
 }
