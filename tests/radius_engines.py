@@ -1,26 +1,16 @@
 """Fixtures that run a test of the radius searches on one engine after another."""
 
-from functools import partial
-
+import cuda_host
+import jax
 import pytest
 
-from jaxapi.spatial import _gpu, _lax
+from jaxapi.spatial import _cuda, _lax
+from jaxapi.spatial._cuda import _launch
 from jaxapi.spatial._device import _engines
 
 __all__ = ["radius_engine", "radius_kernel"]
 
-
-class Interpreted:
-    """The GPU kernels in Pallas's interpret mode, which takes long to compile."""
-
-    NAME = "interpreted"
-    nearest, count, fill, bin_counts = (
-        staticmethod(partial(each, interpret=True))
-        for each in (_gpu.nearest, _gpu.count, _gpu.fill, _gpu.bin_counts)
-    )
-
-
-ENGINES = {"lax": _lax, "interpret": Interpreted}
+ENGINES = {"lax": _lax, "cuda": _cuda}
 
 
 @pytest.fixture(params=["natural", "lax"])
@@ -29,14 +19,24 @@ def radius_engine(request, monkeypatch):
     return use(request.param, monkeypatch)
 
 
-@pytest.fixture(params=["natural", "lax", pytest.param("interpret", marks=pytest.mark.kernels)])
+@pytest.fixture(params=["natural", "lax", pytest.param("cuda", marks=pytest.mark.kernels)])
 def radius_kernel(request, monkeypatch):
-    """Do the same, and run the GPU kernels interpreted."""
-    return use(request.param, monkeypatch)
+    """Do the same, and run the CUDA kernels, compiled for the host where there is no GPU.
+
+    JAX's callbacks, by which the host runs them, keep 64 bits with x64 on alone, in all threads.
+    """
+    x64 = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", x64 or request.param == "cuda")
+    yield use(request.param, monkeypatch)
+    jax.config.update("jax_enable_x64", x64)
 
 
 def use(name, monkeypatch):
     """Have one engine do all radius searches of concrete arrays."""
+    if name == "cuda" and jax.default_backend() != "gpu":
+        if cuda_host.compiler() is None:
+            pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+        monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
     if name != "natural":
         monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
         monkeypatch.setattr(_engines, "engine_of", lambda data: ENGINES[name])

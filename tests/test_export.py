@@ -73,8 +73,8 @@ def test_cpu(tmp_path):
 
 @pytest.mark.gpu
 def test_cuda(gpu, tmp_path):
-    triton = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")
-    exported = export.export(jax.jit(smoothness), disabled_checks=[triton])(*shapes(*clouds()))
+    kernels = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.ptx")
+    exported = export.export(jax.jit(smoothness), disabled_checks=[kernels])(*shapes(*clouds()))
     assert exported.platforms == ("cuda",)
     check(exported, tmp_path)
 

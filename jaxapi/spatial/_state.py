@@ -156,7 +156,7 @@ class TreeState:
 
     @property
     def engine(self) -> str:
-        """What searches this tree: 'scipy', 'cuda', 'pallas', 'lax' or 'brute'; 'traced' inside of jit."""
+        """What searches this tree: 'scipy', 'cuda', 'lax' or 'brute'; 'traced' inside of jit."""
         return _engines.engine_name(self._data)
 
     # --- what searches --------------------------------------------------------------------------------------

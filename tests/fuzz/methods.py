@@ -11,7 +11,7 @@ from .report import differs
 
 __all__ = ["METHODS"]
 
-EAGER = ("natural", "lax", "interpret", "cuda")
+EAGER = ("natural", "lax", "cuda")
 ALL = (*EAGER, "jit", "vmap")
 
 

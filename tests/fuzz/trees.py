@@ -8,8 +8,7 @@ import radius_engines
 import scipy.spatial
 from hypothesis import strategies as st
 
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial import KDTree
 
 from .clouds import EXACT, KINDS, distances, points
 from .methods import METHODS
@@ -19,7 +18,6 @@ __all__ = ["check"]
 VALUES = {
     "natural": 30,
     "lax": 30,
-    "interpret": 4,
     "jit": 30,
     "vmap": 30,
     "cuda": 30,
@@ -27,8 +25,7 @@ VALUES = {
 MODES = [
     *["natural", "lax", "jit", "vmap"] * 5,
     *["cuda"] * 3 * bool(cuda_host.compiler()),
-    "interpret",
-]  # interpreted kernels take long to compile
+]
 
 
 class Case:
@@ -81,11 +78,7 @@ class Case:
 
 def search_with(mode, patch):
     """Have the engine of this mode search; without a GPU the CUDA kernels are compiled for the host."""
-    if mode == "cuda":
-        patch.setitem(radius_engines.ENGINES, "cuda", _cuda)
-        if jax.default_backend() != "gpu":
-            patch.setattr(_launch, "custom_call", cuda_host.custom_call)
-    if mode in ("lax", "interpret", "cuda"):
+    if mode in ("lax", "cuda"):
         radius_engines.use(mode, patch)
 
 

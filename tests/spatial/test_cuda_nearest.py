@@ -20,6 +20,8 @@ from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._homes import home_leaf
 from jaxapi.spatial._structure._metric import into_box
 
+pytestmark = pytest.mark.kernels
+
 POINTS, QUERIES = 300, 50  # few shapes: each is a compilation of XLA's
 
 jitted_build = jax.jit(build, static_argnames="leaf_size")

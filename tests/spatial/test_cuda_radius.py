@@ -18,6 +18,8 @@ from jaxapi.spatial._cuda import _launch
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._queries import own_queries, radius_bound
 
+pytestmark = pytest.mark.kernels
+
 BOX = np.array([20.0, 0.0, 16.0], np.float32)
 
 jitted_build = jax.jit(build, static_argnames="leaf_size")

@@ -36,7 +36,7 @@ def test_pairs_same_as_scipy(radius_engine):
 
 def test_pairs_in_a_periodic_box_and_cut_short(radius_kernel):
     tree, expected = KDTree(A, boxsize=1.0), BOXED.query_pairs(0.3, p=1)
-    if radius_kernel != "interpret":
+    if radius_kernel != "cuda":
         assert tree.query_pairs(0.3, p=1) == expected
     short = tree.query_pairs(0.3, p=1, max_pairs=7)
     assert int(short.count) == len(expected)
@@ -53,7 +53,7 @@ def test_graph_has_both_directions(radius_kernel):
     ends = np.searchsorted(graph.receivers, np.arange(51))
     for i, rows in enumerate(expected):
         assert sorted(graph.senders[ends[i] : ends[i + 1]].tolist()) == [j for j in rows if j != i]
-    if radius_kernel == "interpret":
+    if radius_kernel == "cuda":
         return
     fixed = tree.radius_graph(0.3, max_edges=1000)
     assert count == int(fixed.count)

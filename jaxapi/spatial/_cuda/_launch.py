@@ -10,9 +10,7 @@ from . import _compile
 
 __all__ = ["TARGET", "Kernel", "check", "launch"]
 
-TARGET = (
-    "__gpu$xla.gpu.ptx"  # export knows it by this name: jax.export.DisabledSafetyCheck.custom_call(TARGET)
-)
+TARGET = "__gpu$xla.gpu.ptx"
 
 # A kernel that writes a 1, for any GPU
 PROBE = """

@@ -20,6 +20,7 @@ nodes(const real* lower, const real* upper, const real* scale, const real* lengt
     boxes[node * BOX_WORDS + a] = middle;
     boxes[node * BOX_WORDS + M + a] = empty ? -INFINITE : half;
   }
+  for (int i = 2 * M; i < BOX_WORDS; i++) boxes[node * BOX_WORDS + i] = 0;  // loaded with the rest
   if (node >= leaves) return;
   // An inner node is split along the axis on which its children lie farthest apart, or overlap least, and
   // halfway between them.

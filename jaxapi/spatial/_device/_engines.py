@@ -9,8 +9,7 @@ dtype of the distances:
 - ``fill(tree, queries, start, stop, box, *, size, p, relation)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
-`_lax` documents them, and runs everywhere. One for NVIDIA GPUs is named in `GPU_ENGINES`, and has
-``check()``, which raises where the engine cannot run.
+`_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run.
 """
 
 import functools
@@ -28,37 +27,28 @@ from .._structure._varying import varying_alike
 
 __all__ = ["engine_name", "engine_of", "for_nearest", "gpu_engine", "run"]
 
-GPU_ENGINES = ("_cuda", "_gpu")  # in order of preference; one that does not start is passed by
-
 
 @functools.cache
 def gpu_engine():
-    """Return the engine for NVIDIA GPUs, `None` without a GPU or where no engine for it can be imported.
+    """Return the engine for NVIDIA GPUs, `None` without a GPU or where the engine cannot run.
 
-    Whatever an import or a check raises leads to the next engine: they rest on parts of JAX that come and
-    go. One warning tells what failed and what searches instead.
+    It rests on NVRTC and on a part of XLA that may go: whatever they raise is told by one warning, and the
+    portable engine searches instead.
     """
     try:
         jax.devices("cuda")
     except RuntimeError:
         return None
-    failures = []
-    for name in GPU_ENGINES:
-        try:
-            engine = importlib.import_module(f"jaxapi.spatial.{name}")
-            engine.check()
-        except Exception as error:
-            failures.append(f"{name}: {type(error).__name__}: {error}")
-        else:
-            break
-    else:
-        engine = None
-    if failures:
-        route = "slowly, without its kernels" if engine is None else f"by its {engine.NAME} kernels"
+    try:
+        engine = importlib.import_module("jaxapi.spatial._cuda")
+        engine.check()
+    except Exception as error:
         warnings.warn(
-            f"KDTree searches the GPU {route}, because others do not start here: {'; '.join(failures)}",
+            "KDTree searches the GPU slowly, without its CUDA kernels, which do not start here "
+            f"({type(error).__name__}: {error}); pip install 'jaxapi[cuda13]' brings what they need",
             stacklevel=2,
         )
+        return None
     return engine
 
 
