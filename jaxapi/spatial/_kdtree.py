@@ -53,14 +53,15 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
     TypeError
         If the data are complex or not numbers.
     ValueError
-        If the data have another shape, are not finite, lie outside of the box, or are on several devices but
-        not sharded along axis 0 alone; if leafsize < 1 or boxsize is nan; if traced points do not show how
-        they lie.
+        If the data have another shape, are not finite, lie outside of the box, or are on several devices,
+        neither whole on each nor sharded along axis 0 alone; if leafsize < 1 or boxsize is nan; if traced
+        points do not show how they lie.
 
     Notes
     -----
-    Engines, by the device that holds `data`: SciPy's cKDTree for concrete arrays on the CPU, CUDA kernels
-    on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Differences to SciPy:
+    Engines, by the device that holds `data`: SciPy's cKDTree for concrete arrays on the CPU (a matrix
+    product for many queries in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax`
+    elsewhere; `engine` tells. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
@@ -155,7 +156,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         settings = self._settings(_arguments.norm_order(p), result_dtype(self._data, x))
         batch = x.shape[:-1]
         x = x if x.ndim == 2 else x.reshape((math.prod(batch), self._m))
-        searcher = self._searcher(x, bound, eps)
+        kind = self._kind(x, bound, eps, distances=self._n * len(x))
+        searcher = self._searcher(kind=kind)
         order = _arguments.one_of(order, ("input", "tree"), "order")
         if order == "tree" and x is not self._data:
             raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")

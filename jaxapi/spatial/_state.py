@@ -26,9 +26,11 @@ from ._mesh._layout import Layout, arguments_of, layout_now, place_points
 from ._mesh._searcher import Mesh
 from ._settings import SearchSettings, index_dtype
 from ._structure._metric import into_box
-from ._structure._tree import Tree
+from ._structure._tree import FLAT_FROM, Tree
 
 __all__ = ["TreeState"]
+
+MANY_DISTANCES = 1 << 24
 
 
 class TreeState:
@@ -161,13 +163,19 @@ class TreeState:
 
     # --- what searches --------------------------------------------------------------------------------------
 
-    def _kind(self, *values):
-        """Choose what searches, by the points' devices and whether they or other values are traced."""
+    def _kind(self, *values, distances: int = 0):
+        """Choose what searches, by the points' devices and whether they or other values are traced.
+
+        In many dimensions SciPy's tree looks at every point, which one matrix product does ten times as fast:
+        that pays where the `distances` between points and queries are so many that compiling does not count.
+        """
         if self._layout is not None:
             return Mesh
         if any_traced(self._data, self._boxsize, *values):
             return Traced
-        return Host if _engines.engine_name(self._data) == "scipy" else Device
+        if _engines.engine_name(self._data) != "scipy":
+            return Device
+        return Device if self._m >= FLAT_FROM and distances >= MANY_DISTANCES else Host
 
     def _searcher(self, *values, kind=None):
         """Return what searches this tree, with these values or as another tree is searched."""
