@@ -57,7 +57,7 @@ def main():
             for name in options.only or CHECKS:
                 run(CHECKS[name], report, number, EXAMPLES[name], end)
             jax.clear_caches()  # a configuration hardly comes twice
-    except TimeIsUp:
+    except KeyboardInterrupt:  # the time is up, or the user has seen enough
         print(f"seeds {options.seed} to {report.seed}")
     report.print()
     sys.exit(bool(report.differences))
