@@ -13,6 +13,8 @@ from ._array import Array, unwrap, wrap
 
 __all__ = ["Fusion", "fuse"]
 
+_ALIASES = "_aliases"  # a keyword argument that tells which arguments are one array
+
 
 class Fusion:
     """A function compiled by `fuse`: call it like the function.
@@ -34,11 +36,14 @@ class Fusion:
 
     def __call__(self, /, *args, **kwargs):
         """Run the compiled function, and change the arguments that it changes."""
-        given = _arrays_given(args, kwargs)
+        given, aliases = _arrays_given(args, kwargs), _aliases(args, kwargs)
+        if aliases:  # a string is static: other aliases are another program
+            kwargs[_ALIASES] = " ".join(f"{place}={first}" for place, first in aliases.items())
+            given = {place: group for place, group in given.items() if place not in aliases}
         before = [
             (array, array._shared) for arrays in given.values() for array in arrays if type(array) is Array
         ]
-        result, written = self._fusion(*map(unwrap, args), **{name: unwrap(x) for name, x in kwargs.items()})
+        result, written = self._fusion(*map(_outside, args), **{k: _outside(x) for k, x in kwargs.items()})
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
@@ -47,7 +52,7 @@ class Fusion:
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""
-        return self._fusion.explain(*map(unwrap, args), **{name: unwrap(x) for name, x in kwargs.items()})
+        return self._fusion.explain(*map(_outside, args), **{k: _outside(x) for k, x in kwargs.items()})
 
     def clear_cache(self) -> None:
         """Forget every compiled version."""
@@ -65,8 +70,10 @@ def _body(func):
 
     @functools.wraps(func)
     def body(*args, **kwargs):
-        args = [_inside(x) for x in args]
-        kwargs = {name: _inside(x) for name, x in kwargs.items()}
+        aliases = dict(pair.split("=") for pair in kwargs.pop(_ALIASES, "").split())
+        inside = {str(place): _inside(x) for place, x in [*enumerate(args), *kwargs.items()]}
+        inside |= {place: inside[first] for place, first in aliases.items()}
+        args, kwargs = [inside[str(i)] for i in range(len(args))], {name: inside[name] for name in kwargs}
         arrays = _arrays_given(args, kwargs)
         before = {place: [array._value for array in group] for place, group in arrays.items()}
         result = func(*args, **kwargs)
@@ -74,7 +81,7 @@ def _body(func):
             f"{place} {i}": array._value
             for place, group in arrays.items()
             for i, array in enumerate(group)
-            if array._value is not before[place][i]
+            if place not in aliases and array._value is not before[place][i]
         }
         return jax.tree.map(unwrap, result, is_leaf=_is_array), written
 
@@ -82,6 +89,11 @@ def _body(func):
     with contextlib.suppress(TypeError, ValueError):  # a builtin may have none
         body.__signature__ = inspect.signature(func)  # which static_argnames are positions follows from it
     return body
+
+
+def _outside(x):
+    """Return what jaxapi's fusion is given; arrays in containers stay what they are."""
+    return x._value if type(x) is Array else x
 
 
 def _inside(x):
@@ -104,6 +116,13 @@ def _arrays_given(args, kwargs) -> dict[str, list]:
     return found
 
 
+def _aliases(args, kwargs) -> dict[str, str]:
+    """Return the places of arrays that were passed before, and where that was."""
+    first: dict[int, str] = {}
+    arrays = [(str(place), x) for place, x in [*enumerate(args), *kwargs.items()] if type(x) is Array]
+    return {place: at for place, x in arrays if (at := first.setdefault(id(x), place)) != place}
+
+
 def _hand_over(written, given, name) -> None:
     """Change the caller's arguments."""
     arrays = [id(array) for group in given.values() for array in group]
@@ -118,8 +137,8 @@ def _hand_over(written, given, name) -> None:
         target = group[int(i)]
         if arrays.count(id(target)) > 1:
             raise ValueError(
-                f"fused function {name!r} changes its argument {argument}, which was passed twice: pass a "
-                "copy"
+                f"fused function {name!r} changes an array in its argument {argument} that was passed "
+                "twice: pass a copy"
             )
         if type(target) is Array:
             target._rewrite(lambda old, new, donate: new, value)
@@ -153,7 +172,7 @@ def fuse(func=None, /, kernel_name=None, **options):
     TypeError
         If an argument that is changed is a `jax.Array`, which cannot be; and whatever `jaxapi.fuse` raises.
     ValueError
-        If an array that is changed was passed twice.
+        If an array in a container is changed and was passed twice.
 
     References
     ----------

@@ -104,5 +104,6 @@ cupy.cuda = module("cupy.cuda", runtime=runtime, __path__=[])
 cupy.cuda.device = types.SimpleNamespace(get_compute_capability=lambda: "90")
 cupy._core = module("cupy._core", __path__=[])
 cupy._core.internal = module("cupy._core.internal", prod=lambda xs: int(np.prod(xs)))
+cupy._core._fusion_trace = module("cupy._core._fusion_trace", TraceImpl=object)  # its calls are counted
 cupy.testing = from_checkout("cupy.testing")
 sys.path.insert(0, str(CHECKOUT / "tests"))

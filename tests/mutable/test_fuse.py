@@ -60,9 +60,25 @@ def test_an_argument_that_cannot_change():
     with pytest.raises(TypeError, match="argument 0, which cannot be changed"):
         add(jnp.ones(2), 1.0)
     x = xp.ones(2)
-    with pytest.raises(ValueError, match="passed twice"):
-        add(x, x)
     np.testing.assert_array_equal(add(x, xp.ones(2)), [2, 2])
+    with pytest.raises(ValueError, match="passed twice"):
+        xp.fuse(lambda x, others: others[0].__iadd__(x))(x, [x])
+
+
+def test_one_array_passed_twice():
+    @xp.fuse
+    def f(x, y, z=None):
+        x += y
+        y[0] = 10
+        return x + (0 if z is None else z)
+
+    for function in (f, f.func):
+        x = xp.asarray([1.0, 2.0])
+        np.testing.assert_array_equal(function(x, x), [10, 4])
+        np.testing.assert_array_equal(x, [10, 4])
+        y = xp.ones(2)
+        np.testing.assert_array_equal(function(y, xp.ones(2), z=y), [4, 4])
+        np.testing.assert_array_equal(y, [2, 2])
 
 
 def test_what_is_not_changed_keeps_its_memory():
