@@ -11,6 +11,7 @@ from ._array import Array, unwrap, wrap
 
 __all__ = ["without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
+_AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
 
 
@@ -28,13 +29,16 @@ def wrap_function(function, name: str, module: str):
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         args = [x._value if type(x) is Array else unwrap(x) for x in args]
-        if kwargs:
-            out = kwargs.pop("out", None)
+        out = kwargs.pop("out", None)
+        try:
             result = function(*args, **{key: unwrap(x) for key, x in kwargs.items()})
-            if out is not None:
-                return _into(out, result)
-        else:
-            result = function(*args)
+        except ValueError as error:
+            axis = _AXIS.search(str(error))
+            if axis is None:
+                raise
+            raise np.exceptions.AxisError(axis.group()) from None  # as NumPy has it
+        if out is not None:
+            return _into(out, result)
         return wrap(result) if type(result) in _JAX_ARRAYS else wrap_result(result)
 
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name

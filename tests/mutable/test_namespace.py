@@ -67,6 +67,12 @@ def test_containers():
     np.testing.assert_allclose(xp.fft.fft(xp.ones(4)), [4, 0, 0, 0])
 
 
+def test_an_axis_out_of_bounds():
+    for axis in (2, -3):
+        with pytest.raises(np.exceptions.AxisError, match=f"axis {axis} is out of bounds"):
+            xp.sum(xp.ones((2, 2)), axis=axis)
+
+
 def test_out():
     x, out = xp.asarray([1.0, 2.0]), xp.zeros(2)
     assert xp.add(x, 1.0, out=out) is out
