@@ -2,10 +2,12 @@
 
     python benchmarks/bench_radius.py [--points 1000000] [--out FILE.json]
 
-Each figure is the median of whole public calls, results on the device. SciPy uses all cores where it can.
+Each figure is the median of whole public calls, results on the device; 'new data' with another radius, and so
+other numbers of results, at every call. SciPy uses all cores where it can.
 """
 
 import argparse
+import itertools
 import json
 import time
 
@@ -17,8 +19,8 @@ from timing import clock
 
 from jaxapi.spatial import KDTree
 
-LINE = "{:12} {:36} {:>10} {:>10} {:>11} {:>9}"
-FIELDS = "cloud", "work", "jaxapi_ms", "scipy_ms", "results"
+LINE = "{:12} {:36} {:>10} {:>10} {:>10} {:>11} {:>9}"
+FIELDS = "cloud", "work", "jaxapi_ms", "new_data_ms", "scipy_ms", "results"
 
 
 def once(call):
@@ -54,32 +56,32 @@ def rows(tree, oracle, queries, radii, device_queries, uniform):
     for wanted, r in radii.items():
         yield (
             f"counts, {wanted} neighbours",
-            lambda r=r: tree.query_ball_point(device_queries, r, return_length=True),
+            lambda f=1.0, r=r: tree.query_ball_point(device_queries, r * f, return_length=True),
             lambda r=r: oracle.query_ball_point(queries, r, return_length=True, workers=-1),
         )
         yield (
             f"CSR, {wanted} neighbours",
-            lambda r=r: tree.query_radius(device_queries, r),
+            lambda f=1.0, r=r: tree.query_radius(device_queries, r * f),
             lambda r=r: oracle.query_ball_point(queries, r, workers=-1),
         )
         limit = {4: 32, 50: 128}[wanted]
         yield (
             f"fixed size {limit}, {wanted} neighbours",
-            lambda r=r, limit=limit: tree.query_radius(device_queries, r, max_neighbors=limit),
+            lambda f=1.0, r=r, limit=limit: tree.query_radius(device_queries, r * f, max_neighbors=limit),
             None,
         )
     pairs_radius = radii[50] * (24 / 50) ** (1 / 3)
     yield (
         "all pairs",
-        lambda: tree.query_pairs(pairs_radius, output_type="ndarray"),
+        lambda f=1.0: tree.query_pairs(pairs_radius * f, output_type="ndarray"),
         lambda: oracle.query_pairs(pairs_radius, output_type="ndarray"),
     )
-    yield "radius graph", lambda: tree.radius_graph(pairs_radius), None
+    yield "radius graph", lambda f=1.0: tree.radius_graph(pairs_radius * f), None
     bins = np.linspace(0.0025, 0.05, 20)
     other = KDTree(device_queries)
     yield (
         "two-point counts, 20 radii to 0.05",
-        lambda: tree.count_neighbors(other, bins),
+        lambda f=1.0: tree.count_neighbors(other, bins * f),
         # In clusters SciPy takes minutes.
         (lambda: oracle.count_neighbors(cKDTree(queries), bins)) if uniform else None,
     )
@@ -113,7 +115,7 @@ def main():
     table = []
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {arguments.points} points and queries")
     print(
-        f"{'cloud':12} {'work':38} {'jaxapi ms':>10} {'SciPy ms':>10}  {'results':>11} {'ns each':>8}",
+        f"{'cloud':12} {'work':38} {'jaxapi ms':>10} {'new data':>10} {'SciPy ms':>10}  {'results':>11} {'ns each':>8}",
         flush=True,
     )
     for cloud, (points, queries) in clouds(arguments.points, rng).items():
@@ -125,14 +127,18 @@ def main():
                 result = ours()
                 size = results_of(result)
                 _, milliseconds = clock(ours, rounds=7, budget=20)
+                factors = (1 - 1e-3 * i for i in itertools.count(1))
+                _, fresh = clock(lambda ours=ours, fs=factors: ours(next(fs)), rounds=7, budget=20)
                 theirs = None if scipys is None or arguments.without_peers else once(scipys)
             except Exception as error:
                 print(f"{cloud:12} {name:38} {type(error).__name__}: {error}"[:200], flush=True)
                 continue
             each = f"{1e6 * milliseconds / max(size, 1):.3f}"
             peer = "-" if theirs is None else f"{theirs:.1f}"
-            print(LINE.format(cloud, name, f"{milliseconds:.2f}", peer, size, each), flush=True)
-            table.append(dict(zip(FIELDS, (cloud, name, milliseconds, theirs, size), strict=True)))
+            print(
+                LINE.format(cloud, name, f"{milliseconds:.2f}", f"{fresh:.2f}", peer, size, each), flush=True
+            )
+            table.append(dict(zip(FIELDS, (cloud, name, milliseconds, fresh, theirs, size), strict=True)))
         if not arguments.without_peers:
             milliseconds = cupy_radius(points, queries, radii[50])
             print(f"{cloud:12} CuPy, 1,000 of the queries, 50 neighbours: {milliseconds} ms", flush=True)
