@@ -114,10 +114,7 @@ def main():
     rng = np.random.default_rng(0)
     table = []
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {arguments.points} points and queries")
-    print(
-        f"{'cloud':12} {'work':38} {'jaxapi ms':>10} {'new data':>10} {'SciPy ms':>10}  {'results':>11} {'ns each':>8}",
-        flush=True,
-    )
+    print(LINE.format("cloud", "work", "jaxapi ms", "new data", "SciPy ms", "results", "ns each"), flush=True)
     for cloud, (points, queries) in clouds(arguments.points, rng).items():
         tree, oracle = KDTree(jnp.asarray(points)), cKDTree(points)
         radii = {wanted: radius_for(oracle, queries, wanted) for wanted in (4, 50)}
