@@ -54,8 +54,7 @@ def _write(value, keys, new, donate):
     donate = donate and not any_traced(new, *arrays)
     axis = _only_mask(keys, arrays)
     if axis is not None:
-        mask = arrays[0]
-        _check_mask(mask, value.shape, axis)
+        mask = _checked(arrays[0], value.shape, axis)
         each = _one_value_each(mask, new, value.ndim - axis - mask.ndim)
         return _write_mask[donate](value, mask, new, axis, each)
     indices, layout = _split(_without_masks(keys, value.shape), value)
@@ -148,22 +147,24 @@ def _only_mask(keys, arrays) -> int | None:
     return len(before) if all(k is Ellipsis or (type(k) is slice and k == FULL) for k in after) else None
 
 
-def _check_mask(mask, shape, axis) -> None:
+def _checked(mask, shape, axis):
+    """Return a mask that fits; as in NumPy, one without elements fits everywhere and selects nothing."""
     if mask.ndim > len(shape) - axis:
         raise IndexError(
             f"too many indices for array: array is {len(shape)}-dimensional, but {axis + mask.ndim} were "
             "indexed"
         )
     for i, (n, size) in enumerate(zip(mask.shape, shape[axis:], strict=False)):
-        if n != size:
+        if n not in (size, 0):
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + i}; size of axis is {size} "
                 f"but size of corresponding boolean axis is {n}"
             )
+    return np.zeros(shape[axis : axis + mask.ndim], bool) if 0 in mask.shape else mask
 
 
 def _read_mask(value, mask, axis):
-    _check_mask(mask, value.shape, axis)
+    mask = _checked(mask, value.shape, axis)
     if is_traced(mask) or is_traced(value):
         if is_traced(mask):
             raise IndexError(
@@ -246,7 +247,7 @@ def _without_masks(keys, shape):
         if not is_mask(k):
             parts.append(k)
             continue
-        _check_mask(k, shape, axis)
+        k = _checked(k, shape, axis)
         if is_traced(k):
             raise IndexError(
                 "a mask beside other indices selects as many elements as it has True, which a transformation "

@@ -59,6 +59,7 @@ MASKS = [
     (ROWS, slice(0, 2)),
     np.asarray(True),
     False,
+    np.zeros((4, 0), bool),
 ]
 KEYS = BASIC + ARRAYS + MASKS
 identify = str
