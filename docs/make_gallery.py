@@ -1,11 +1,10 @@
 """Run the examples and write a page for each: what it is, its picture, what it prints, the program."""
 
 import ast
-import contextlib
-import importlib.util
-import io
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
@@ -15,40 +14,46 @@ TITLES = {
     "icp": "Registration of two scans (ICP)",
     "dbscan": "Clusters of airports (DBSCAN)",
     "crossmatch": "Cross-match of two catalogues",
+    "cross_match": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",
     "radius_graph": "Forces of a crystal, by a radius graph",
     "knn_regression": "Regression that learns its metric",
     "cupy_port": "A CuPy program, line by line",
+    "cupy_in_place": "CuPy programs that update in place",
     "hillshade": "Fused hillshade",
     "cupy_to_pytorch": "CuPy to PyTorch without a copy",
 }
 
 
 def main(folder):
-    """Write the pages into `folder`; run an example again where it is newer than its picture."""
+    """Write the pages into `folder`; run an example again where it is newer than what it printed."""
     folder.mkdir(exist_ok=True)
     missing = {path.stem for path in EXAMPLES.glob("*.py")} ^ set(TITLES)
     if missing:
         raise ValueError(f"examples without a title, or titles without an example: {sorted(missing)}")
     for name in TITLES:
-        printed, picture = folder / f"{name}.txt", folder / f"{name}.png"
-        source = EXAMPLES / f"{name}.py"
-        if not picture.exists() or picture.stat().st_mtime < source.stat().st_mtime:
-            printed.write_text(run(name, source, picture), encoding="utf-8")
+        source, printed = EXAMPLES / f"{name}.py", folder / f"{name}.txt"
+        if not printed.exists() or printed.stat().st_mtime < source.stat().st_mtime:
+            printed.write_text(run(source, folder), encoding="utf-8")
         (folder / f"{name}.md").write_text(page(name, source, printed), encoding="utf-8")
     shutil.copy(folder / "point_normals.png", folder.parent / "pictures" / "normals.png")
     (folder / "index.md").write_text(index(), encoding="utf-8")
 
 
-def run(name, source, picture):
-    """Run an example's main with its picture's path, and return what it prints."""
-    print(f"running examples/{name}.py", file=sys.stderr, flush=True)
-    spec = importlib.util.spec_from_file_location(name, source)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        module.main(str(picture))
-    return said.getvalue().replace(str(picture), "picture.png")
+def draws(source):
+    """Tell whether an example takes the path of a picture."""
+    return "[picture.png]" in source.read_text(encoding="utf-8")
+
+
+def run(source, folder):
+    """Run an example, and return what it prints."""
+    print(f"running examples/{source.name}", file=sys.stderr, flush=True)
+    command = [sys.executable, source, *([f"{source.stem}.png"] if draws(source) else [])]
+    environment = os.environ | {"PYTHONPATH": str(EXAMPLES.parent)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{source.name} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def page(name, source, printed):
@@ -65,9 +70,9 @@ def page(name, source, printed):
             "",
             *joined(text),
             "",
-            f"```{{image}} {name}.png\n:alt: {TITLES[name]}\n```",
-            "",
-            f"`python examples/{name}.py picture.png` prints, on the machine that built this page:",
+            *([f"```{{image}} {name}.png", f":alt: {TITLES[name]}", "```", ""] if draws(source) else []),
+            f"`python examples/{name}.py{' picture.png' if draws(source) else ''}` prints, on the machine that",
+            "built this page:",
             "",
             f"```text\n{printed.read_text(encoding='utf-8').rstrip()}\n```",
             "",
@@ -90,6 +95,8 @@ def index():
     lines += ["```sh", 'pip install ".[demo]"', "```", "", "::::{grid} 1 2 3 3", ":gutter: 3", ""]
     for name, title in TITLES.items():
         lines += [f":::{{grid-item-card}} {title}", f":link: {name}", ":link-type: doc"]
-        lines += [f":img-top: {name}.png", ":class-img-top: thumbnail", ":::", ""]
+        if draws(EXAMPLES / f"{name}.py"):
+            lines += [f":img-top: {name}.png", ":class-img-top: thumbnail"]
+        lines += [":::", ""]
     lines += ["::::", "", "```{toctree}", ":hidden:", "", *TITLES, "```", ""]
     return "\n".join(lines)

@@ -3,14 +3,23 @@
 A membrane's wave equation, with a hole cut out by a mask, and k-means with masks: as they were written for
 CuPy, where the import read `import cupy as cp`. Run
 
-    python examples/cupy_in_place.py
+    python examples/cupy_in_place.py [picture.png]
 
 `main` runs both with NumPy, too (`cp` is any such namespace), and compares.
 """
 
+import sys
+
 import numpy as np
 
 import jaxapi.mutable as cp
+
+try:
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
 
 
 def wave(cp, size=64, steps=100):
@@ -46,7 +55,7 @@ def kmeans(cp, points, k, rounds=10):
     return centres, nearest
 
 
-def main():
+def main(picture=None):
     """Run both with jaxapi.mutable and with NumPy; return the largest differences."""
     random = np.random.default_rng(0)
     places = random.standard_normal((3, 2)) * 10
@@ -60,8 +69,21 @@ def main():
     expected, expected_nearest = kmeans(np, points, 3)
     centre_difference = float(np.abs(np.asarray(centres) - expected).max())
     print(f"k-means: centres differ by {centre_difference:.1e}")
+    if picture:
+        draw(np.asarray(drum), points, np.asarray(nearest), np.asarray(centres), picture)
     return wave_difference, centre_difference, int((np.asarray(nearest) != expected_nearest).sum())
 
 
+def draw(drum, points, nearest, centres, picture):
+    """Draw the membrane, and the clusters with their centres."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.imshow(drum, cmap="RdBu", vmin=-abs(drum).max(), vmax=abs(drum).max())
+    left.set_axis_off()
+    right.scatter(*points.T, c=nearest, s=8, cmap="viridis")
+    right.plot(*centres.T, "k+", markersize=14)
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])
