@@ -9,6 +9,7 @@ from make_conformance import CHAPTERS, names
 
 import jaxapi as xp
 import jaxapi.mutable
+from jaxapi.spatial import _results
 
 INTRODUCTION = """
 Reference
@@ -35,7 +36,8 @@ OURS = {
     "spatial": (
         "spatial: the KD-tree",
         "Neighbour searches. The guide is :doc:`../kdtree`.",
-        [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__],
+        [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__]
+        + [f"jaxapi.spatial._results.{name}" for name in _results.__all__],
     ),
     "mutable": (
         "mutable: arrays that can be assigned to",
@@ -89,6 +91,9 @@ def page(heading, introduction, found):
 
 def entry(full, value):
     """Return a name's entry: its docstring, or for a function of jax.numpy what it does in a sentence."""
+    if value in RESULTS:
+        members = ", ".join(name for name, kind in vars(value).items() if isinstance(kind, property))
+        return f".. autoclass:: {full}\n   :members: {members}\n"
     if inspect.isclass(value) and is_ours(value):
         return f".. autoclass:: {full}\n   :members:\n   :inherited-members:\n   :exclude-members: {HIDDEN}\n"
     if is_ours(value):
@@ -104,6 +109,7 @@ def entry(full, value):
     return f".. py:function:: {full}{parameters}\n\n   {text}\n"
 
 
+RESULTS = [getattr(_results, name) for name in _results.__all__]
 HIDDEN = "tree_flatten, tree_unflatten"
 
 

@@ -70,7 +70,7 @@ def page(name, source, printed):
             "",
             *joined(text),
             "",
-            *([f"```{{image}} {name}.png", f":alt: {TITLES[name]}", "```", ""] if draws(source) else []),
+            *(picture(name) if draws(source) else []),
             f"`python examples/{name}.py{' picture.png' if draws(source) else ''}` prints, on the machine that",
             "built this page:",
             "",
@@ -80,6 +80,10 @@ def page(name, source, printed):
             "",
         ]
     )
+
+
+def picture(name):
+    return [f"```{{image}} {name}.png", f":alt: {TITLES[name]}", "```", ""]
 
 
 def joined(paragraphs):

@@ -25,17 +25,12 @@ ERROR = 0.15  # standard deviation of a position along each axis, in seconds of 
 RADIUS = 1.0  # seconds of arc
 
 
-def directions(longitude, latitude):
-    """Return unit vectors (n, 3) of angles in radians, in float64: float32 ends at 0.01 seconds of arc."""
-    flat = np.cos(latitude)
-    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
-
-
 def surveys(stars, rng):
     """Return both catalogues, and for each star of the second its row in the first, or -1."""
     field = np.radians(1.5)
     latitude = np.pi / 2 - field * np.sqrt(rng.random(2 * stars))  # a cap around the pole
-    truth = directions(2 * np.pi * rng.random(2 * stars), latitude)
+    longitude = 2 * np.pi * rng.random(2 * stars)
+    truth = np.asarray(xp.spatial.unit_vectors(np.stack([latitude, longitude], axis=1)))  # float64
     first = truth[:stars] + rng.normal(0, ERROR * ARCSECOND, (stars, 3))
     seen = rng.permutation(stars)[: int(0.8 * stars)]
     rows = np.concatenate([seen, np.full(stars, -1)])
@@ -47,12 +42,12 @@ def surveys(stars, rng):
 
 def match(first, second):
     """Return, for each of `second`, the row of its mutual nearest in `first` or -1, and the angle."""
-    chord = 2 * np.sin(RADIUS * ARCSECOND / 2)
+    chord = float(xp.spatial.chord_length(RADIUS * ARCSECOND))
     one, other = xp.spatial.KDTree(first), xp.spatial.KDTree(second)
     distances, rows = one.query(second, distance_upper_bound=chord)  # row n: none within the radius
     _, back = other.query(first)
     mutual = (rows < one.n) & (back[rows] == xp.arange(other.n))
-    angles = 2 * xp.asin(distances / 2) / ARCSECOND
+    angles = xp.spatial.great_circle_distance(distances) / ARCSECOND
     return np.where(mutual, rows, -1), np.where(mutual, angles, np.inf)
 
 

@@ -124,7 +124,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
             Distances, nearest first, in the units of the data; inf where there is no neighbour. The last axis
             is dropped for ``k=1``. float64 if the data or `x` are, else float32.
         i : Array, the same shape, integer
-            Rows of `data`; n where there is no neighbour.
+            Rows of `data`; n where there is no neighbour. Mask by ``i < tree.n`` before you look rows up: JAX
+            clamps an index out of range to the last point.
 
         Raises
         ------

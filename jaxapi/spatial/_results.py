@@ -12,6 +12,15 @@ class Neighbors(NamedTuple):
     """Neighbours of q queries in compressed sparse row (CSR) form.
 
     Those of query ``i`` are ``indices[indptr[i]:indptr[i + 1]]``.
+
+    Attributes
+    ----------
+    indptr : Array, shape (q + 1,)
+        Where each query's neighbours begin and end.
+    indices : Array, shape (number of neighbours in all,)
+        Rows of the data.
+    distances : Array of the same shape, or None
+        Their distances.
     """
 
     indptr: Array  # (q + 1,)
@@ -30,11 +39,24 @@ class Neighbors(NamedTuple):
 
 
 class FixedNeighbors(NamedTuple):
-    """At most c neighbours of each query, nearest first, in arrays of fixed shape."""
+    """At most c neighbours of each query, nearest first, in arrays of fixed shape.
 
-    indices: Array  # (..., c) rows of the data, n where there is no neighbour
-    distances: Array | None  # (..., c), inf where there is no neighbour
-    counts: Array  # (...) the true numbers: above c, some were left out
+    Mask before you look up rows: ``found = near.indices < tree.n``. Where there is no neighbour
+    ``points[near.indices]`` is the last point, since JAX clamps an index out of range.
+
+    Attributes
+    ----------
+    indices : Array, shape (..., c)
+        Rows of the data; n where there is no neighbour.
+    distances : Array, shape (..., c), or None
+        Their distances; inf where there is no neighbour.
+    counts : Array, shape (...)
+        The true numbers of neighbours: above c, some were left out.
+    """
+
+    indices: Array  # (..., c)
+    distances: Array | None  # (..., c)
+    counts: Array  # (...)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -43,11 +65,24 @@ class FixedNeighbors(NamedTuple):
 
 
 class FixedPairs(NamedTuple):
-    """At most c pairs of near points, in arrays of fixed shape."""
+    """At most c pairs of near points, in arrays of fixed shape.
 
-    pairs: Array  # (c, 2) rows i < j of the data, n where there is no pair
-    distances: Array  # (c,), inf where there is no pair
-    count: Array  # type: ignore[assignment]  # () the true number: above c, some were left out
+    Mask before you look up rows: ``found = near.pairs[:, 0] < tree.n``. JAX clamps an index out of range to
+    the last point.
+
+    Attributes
+    ----------
+    pairs : Array, shape (c, 2)
+        Rows i < j of the data; n where there is no pair.
+    distances : Array, shape (c,)
+        Their distances; inf where there is no pair.
+    count : Array, shape ()
+        The true number of pairs: above c, some were left out.
+    """
+
+    pairs: Array  # (c, 2)
+    distances: Array  # (c,)
+    count: Array  # type: ignore[assignment]  # ()
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -59,13 +94,23 @@ class NeighborGraph(NamedTuple):
     """The edges between near points as a coordinate list (COO), grouped by receiver.
 
     The names are those of jraph's GraphsTuple; PyTorch Geometric's ``edge_index`` is
-    ``stack([senders, receivers])``.
+    ``stack([senders, receivers])``. Mask a graph of fixed size before you look up rows:
+    ``found = graph.senders < tree.n``. JAX clamps an index out of range to the last point.
+
+    Attributes
+    ----------
+    senders, receivers : Array, shape (e,)
+        Rows of the data, the receivers ascending; n where there is no edge.
+    distances : Array, shape (e,)
+        Their lengths; inf where there is no edge.
+    count : Array, shape ()
+        The true number of edges: above e, some were left out.
     """
 
-    senders: Array  # (e,) rows of the data, n where there is no edge
-    receivers: Array  # (e,) rows of the data, ascending, n where there is no edge
-    distances: Array  # (e,), inf where there is no edge
-    count: Array  # type: ignore[assignment]  # () the true number: above e, some were left out
+    senders: Array  # (e,)
+    receivers: Array  # (e,)
+    distances: Array  # (e,)
+    count: Array  # type: ignore[assignment]  # ()
 
     @property
     def did_buffer_overflow(self) -> Array:
