@@ -1,7 +1,7 @@
 """Match two catalogues on the sky over all devices: for each star of one, the nearest of the other within 1".
 
 The stars of the second catalogue are those of the first, moved by 0.1", with a tenth of them missing and
-as many others beside. Each device makes, holds and matches its part of both. Run
+as many others added. Each device makes, holds and matches its part of both. Run
 
     python examples/cross_match.py [stars on a device]
 
