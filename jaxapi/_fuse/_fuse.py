@@ -38,7 +38,7 @@ def fuse(
 ) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
 
 
-def fuse(  # type: ignore[misc]  # mypy does not see that the second form's name may be given as func
+def fuse(
     func: Any = None,
     /,
     kernel_name: str | None = None,

@@ -1,5 +1,7 @@
 """A user's program: mypy checks that it is well typed, and what the types are."""
 
+# mypy: warn-unused-ignores
+
 from typing import assert_type
 
 import jax
