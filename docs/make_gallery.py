@@ -14,7 +14,7 @@ TITLES = {
     "icp": "Registration of two scans (ICP)",
     "dbscan": "Clusters of airports (DBSCAN)",
     "crossmatch": "Cross-match of two catalogues",
-    "cross_match": "Cross-match over many devices",
+    "crossmatch_devices": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",
     "radius_graph": "Forces of a crystal, by a radius graph",
     "knn_regression": "Regression that learns its metric",

@@ -137,7 +137,7 @@ def test_says_what_to_install(name, monkeypatch):
         load(name)
 
 
-def test_cross_match(capsys):
-    right, wrong, none, missing = load("cross_match").main(250)
+def test_crossmatch_devices(capsys):
+    right, wrong, none, missing = load("crossmatch_devices").main(250)
     assert (right, wrong, none) == (2000 - missing, 0, missing)
     assert "2000 stars on 8 devices" in capsys.readouterr().out

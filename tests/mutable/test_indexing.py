@@ -36,7 +36,7 @@ BASIC = [
 ARRAYS = [
     [0, 2],
     [],
-    np.asarray([[0, -1], [3, 1]]),
+    np.asarray([[0, -1], [2, 1]]),
     ([0, 1], [2, 0]),
     ([0, 1], slice(None, None, -1), 1),
     (1, slice(None), [1, 0]),

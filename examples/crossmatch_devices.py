@@ -3,7 +3,7 @@
 The stars of the second catalogue are those of the first, moved by 0.1", with a tenth of them missing and
 as many others added. Each device makes, holds and matches its part of both. Run
 
-    python examples/cross_match.py [stars on a device]
+    python examples/crossmatch_devices.py [stars on a device]
 
 With GPUs it takes all of them, else eight simulated CPU devices. On several hosts, start it under Slurm,
 once on each (docs/distributed.md).
