@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 
 __all__ = ["FULL", "check_int", "expand", "is_array", "is_mask", "length_of", "parts_of"]
 
@@ -23,7 +24,7 @@ def _part(k):
     if isinstance(k, (bool, np.bool)):
         return np.asarray(k)
     if isinstance(k, (list, tuple)):
-        k = as_array(k) if k else np.zeros(0, np.int32)
+        k = _listed(k)
     if not hasattr(k, "dtype"):
         try:
             return operator.index(k)
@@ -34,6 +35,13 @@ def _part(k):
     if not jnp.issubdtype(k.dtype, jnp.integer):
         raise _no_index(f"an array of {k.dtype}")
     return int(k) if isinstance(k, np.integer) else k
+
+
+def _listed(k):
+    """Return a list's positions; plain numbers stay on the host, where they can be checked."""
+    if not k:
+        return np.zeros(0, np.int32)
+    return np.asarray(k) if leaf_types(k) <= PYTHON_NUMBERS else as_array(k)
 
 
 def _no_index(what: str) -> IndexError:
