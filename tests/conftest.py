@@ -15,8 +15,9 @@ jax.config.update("jax_num_cpu_devices", 8)
 if "JAX_EXPLICIT_X64_DTYPES" not in os.environ:
     jax.config.update("jax_explicit_x64_dtypes", "allow")
 
-# programs of other sessions and other processes, plugins that put our names into other libraries: none is for import
-collect_ignore = ["clients", "conformance", "fuzz", "mesh_process.py", "mutation.py", "scipy_suite.py", "typed"]
+# Programs of other sessions and processes, and plugins that put our names into other libraries.
+collect_ignore = ["clients", "conformance", "fuzz", "typed"]
+collect_ignore += ["mesh_process.py", "mutation.py", "scipy_suite.py"]
 
 _common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **_common)
