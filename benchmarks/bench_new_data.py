@@ -70,9 +70,7 @@ def works(n):
 
 def main():
     """Print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--out", help="write the figures to this JSON file, too")
     options = parser.parse_args()
