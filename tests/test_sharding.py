@@ -31,6 +31,8 @@ calls = {
     "inv": (xp.linalg.inv, matrices), "qr": (lambda x: xp.linalg.qr(x).R, matrices),
     "fft": (lambda x: xp.fft.fft(x, axis=1), x),
 }
+if jax.__version_info__ < (0, 12):
+    del calls["fft"]  # XLA gathers the whole array there, see docs/sharding.md
 for name, (function, argument) in calls.items():
     eager, compiled = function(argument), jax.jit(function).lower(argument).compile()
     here = function(xp.asarray(np.asarray(argument)))
