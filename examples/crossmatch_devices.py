@@ -1,16 +1,17 @@
 """Match two catalogues on the sky over all devices: for each star of one, the nearest of the other within 1".
 
 The stars of the second catalogue are those of the first, moved by 0.1", with a tenth of them missing and
-as many others added. Each device makes, holds and matches its part of both. Run
+as many others added. Each device makes and matches its part of both, and holds the part of the sky that
+the picture shows. Run
 
-    python examples/crossmatch_devices.py [stars on a device]
+    python examples/crossmatch_devices.py [picture.png] [--stars STARS]
 
 With GPUs it takes all of them, else eight simulated CPU devices. On several hosts, start it under Slurm,
-once on each (docs/distributed.md).
+once on each (docs/distributed.md), without a picture.
 """
 
+import argparse
 import os
-import sys
 import time
 
 import jax
@@ -57,23 +58,41 @@ def score(distances, rows, gone):
     return jnp.stack([right.sum(), (matched & ~right).sum(), (~matched).sum(), gone.sum()])
 
 
-def main(each=2000):
-    """Match the catalogues and print what was found."""
+def main(picture=None, stars=2000):
+    """Match catalogues of so many stars on a device, and print what was found."""
     mesh = jax.make_mesh((jax.device_count(),), ("stars",), axis_types=(AxisType.Auto,))
     sharding = NamedSharding(mesh, PartitionSpec("stars"))
     with jax.enable_x64(True):  # an arcsecond is 5e-6: float32 would see it in steps of 1/80
-        first, second, gone = catalogues(each * mesh.size, sharding)
+        first, second, gone = catalogues(stars * mesh.size, sharding)
         start = time.perf_counter()
         tree = KDTree(second)
         # A chord of the unit sphere, nearly the angle.
         distances, rows = tree.query(first, distance_upper_bound=2 * np.sin(RADIUS / 2))
-        right, wrong, none, missing = (int(each) for each in score(distances, rows, gone))
+        right, wrong, none, missing = (int(count) for count in score(distances, rows, gone))
     seconds = time.perf_counter() - start
     if jax.process_index() == 0:
         print(f"{tree.n} stars on {mesh.size} devices: {seconds:.1f} s, compilation included")
         print(f"matched with themselves {right}, with others {wrong}, with none {none}; {missing} are gone")
+    if picture:
+        draw(tree, picture)
     return right, wrong, none, missing
 
 
+def draw(tree, picture):
+    """Show which device holds which stars."""
+    from matplotlib.figure import Figure  # the hosts of a cluster can do without
+
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    axis = figure.subplots()
+    for shard in tree.data[tree.indices].addressable_shards:
+        x, y, z = np.asarray(shard.data).T
+        axis.plot(np.degrees(np.arctan2(y, x)), np.degrees(np.arcsin(z)), ".", markersize=1.5)
+    axis.set(title="the devices' parts of the sky", xlabel="longitude (degrees)", ylabel="latitude (degrees)")
+    figure.savefig(picture, dpi=110)
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("picture", nargs="?")
+    parser.add_argument("--stars", type=int, default=2000)
+    main(**vars(parser.parse_args()))

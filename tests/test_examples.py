@@ -138,6 +138,6 @@ def test_says_what_to_install(name, monkeypatch):
 
 
 def test_crossmatch_devices(capsys):
-    right, wrong, none, missing = load("crossmatch_devices").main(250)
+    right, wrong, none, missing = load("crossmatch_devices").main(stars=250)
     assert (right, wrong, none) == (2000 - missing, 0, missing)
     assert "2000 stars on 8 devices" in capsys.readouterr().out
