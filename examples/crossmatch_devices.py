@@ -80,7 +80,12 @@ def main(picture=None, stars=2000):
 
 def draw(tree, picture):
     """Show which device holds which stars."""
-    from matplotlib.figure import Figure  # the hosts of a cluster can do without
+    try:
+        from matplotlib.figure import Figure  # the hosts of a cluster can do without
+    except ModuleNotFoundError as error:
+        raise SystemExit(
+            f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+        ) from error
 
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axis = figure.subplots()
