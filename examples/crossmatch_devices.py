@@ -21,6 +21,13 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from jaxapi.spatial import KDTree
 
+try:
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
+    ) from error
+
 if int(os.environ.get("SLURM_NTASKS", 1)) > 1:
     jax.distributed.initialize()
 jax.config.update("jax_num_cpu_devices", 8)
@@ -80,13 +87,6 @@ def main(picture=None, stars=2000):
 
 def draw(tree, picture):
     """Show which device holds which stars."""
-    try:
-        from matplotlib.figure import Figure  # the hosts of a cluster can do without
-    except ModuleNotFoundError as error:
-        raise SystemExit(
-            f"{error.name} is missing: pip install '.[demo]' brings what the examples need"
-        ) from error
-
     figure = Figure(figsize=(7, 3.6), layout="constrained")
     axis = figure.subplots()
     for shard in tree.data[tree.indices].addressable_shards:
