@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from ._array_arguments import takes_array
+from ._extremes import with_nan
 from ._interop import as_array, as_operand, as_operands
 from ._promotion import promoted
 from ._typing import Array, ArrayLike
@@ -127,7 +128,8 @@ def _argmin(x, axis, keepdims):
 def _is_extreme(x, axis, reduce):
     """Say which elements are the extreme ones, or NaN: JAX searches flags where it cannot search `x`."""
     axes = tuple(range(x.ndim)) if axis is None else (axis % x.ndim,)
-    return (x == lax.expand_dims(reduce(x, axes), axes)) | (x != x)
+    extreme = with_nan(reduce(x, axes), x, axes)
+    return (x == lax.expand_dims(extreme, axes)) | (x != x)
 
 
 def _check_axis(axis: int | None, ndim: int) -> None:

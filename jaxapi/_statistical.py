@@ -9,6 +9,7 @@ import numpy as np
 
 from ._array_arguments import takes_array
 from ._dtype_rules import refuse_complex
+from ._extremes import with_nan
 from ._interop import as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
 from ._x64 import x64_for
@@ -165,7 +166,8 @@ def max(
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _max(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
-        return jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        extreme = jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        return with_nan(extreme, x, axis, keepdims, where)
 
 
 def min(
@@ -232,7 +234,8 @@ def min(
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _min(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
-        return jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        extreme = jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        return with_nan(extreme, x, axis, keepdims, where)
 
 
 def _initial_and_where(x, initial, where):

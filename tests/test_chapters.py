@@ -98,6 +98,16 @@ class TestExtremes:
         for x in ([1.0, np.nan, 7.0, np.nan, 0.0], [0.0, -0.0, 0.0], [-0.0, 0.0]):
             assert getattr(xp, name)(xp.asarray(np.asarray(x))).item() == getattr(np, name)(x)
 
+    @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+    def test_one_nan_among_thousands(self, name, x64):
+        """XLA's own reductions on the CPU lose it."""
+        for dtype in (np.float32, np.float64):
+            x = np.linspace(-5, 5, 120 * 110, dtype=dtype).reshape(120, 110)
+            x[37, 59] = np.nan
+            for axis in (None, 0, 1):
+                found = getattr(xp, name)(xp.asarray(x), axis=axis)
+                np.testing.assert_array_equal(np.asarray(found), getattr(np, name)(x, axis=axis))
+
     @pytest.mark.parametrize("name", ["max", "min"])
     def test_initial_and_where(self, name):
         x, where = np.array([[1.0, 9.0], [5.0, -7.0]]), np.array([[True, False], [True, False]])
