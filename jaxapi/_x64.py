@@ -22,6 +22,7 @@ __all__ = [
     "explicit_64_bits",
     "has_64_bits",
     "lacks_64_bits",
+    "x64_as",
     "x64_for",
     "x64_mode",
     "x64_on",
@@ -65,7 +66,7 @@ def explicit_64_bits() -> bool:
 @functools.cache
 def _can_make_float64() -> bool:
     """Try, with x64 off: a JAX without the setting has one behaviour."""
-    with warnings.catch_warnings(), jax.enable_x64(False):
+    with warnings.catch_warnings(), x64_as(False):
         warnings.simplefilter("ignore")
         return jax.eval_shape(lambda: jnp.zeros((), "float64")).dtype == np.float64
 
@@ -80,9 +81,14 @@ def lacks_64_bits(x) -> bool:
     return x.dtype in WIDE and not x64_mode()
 
 
+def x64_as(on: bool):
+    """Return a context in which x64 mode is on or off, whatever it is outside."""
+    return jax.enable_x64(on)
+
+
 def x64_on():
     """Return a context in which nothing loses its 64 bits."""
-    return jax.enable_x64(True)
+    return x64_as(True)
 
 
 def x64_for(*dtypes: np.dtype):
@@ -91,4 +97,4 @@ def x64_for(*dtypes: np.dtype):
     It may be opened in the middle of a compiled function, around operations that JAX lowers by their
     operands' dtypes alone (its `argmax`, which makes constants of its own, is none of these).
     """
-    return _AS_IT_IS if WIDE.isdisjoint(dtypes) else jax.enable_x64(True)
+    return _AS_IT_IS if WIDE.isdisjoint(dtypes) else x64_on()

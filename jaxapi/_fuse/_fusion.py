@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 import jax
 import numpy as np
 
-from .._x64 import has_64_bits, x64_mode
+from .._x64 import has_64_bits, x64_as, x64_mode, x64_on
 from ._arguments import IS_WIDE, Call, call_opened, prepare_call, signature_of
 from ._errors import translate
 from ._explain import Explanation, explain_traced
@@ -103,7 +103,7 @@ class Fusion(Generic[P, R]):
                     return self._call_anything(args, kwargs)
                 wide = wide or is_wide
             if wide and not x64_mode():
-                with jax.enable_x64(True):
+                with x64_on():
                     result = self._jit(*args, **kwargs)
             else:
                 result = self._jit(*args, **kwargs) if kwargs else self._jit(*args)
@@ -129,7 +129,7 @@ class Fusion(Generic[P, R]):
         return prepare_call(self.func, args, kwargs, self._static, self._donated)
 
     def _call_prepared(self, call):
-        with jax.enable_x64(call.x64):
+        with x64_as(call.x64):
             args, kwargs = call.arguments(self._fit(call))
             return self._jit(*args, **kwargs)
 
@@ -138,7 +138,7 @@ class Fusion(Generic[P, R]):
         lengths = padding.lengths(call)
         if not lengths:
             return self._call_prepared(call)
-        with jax.enable_x64(call.x64):
+        with x64_as(call.x64):
             trace = functools.partial(self._trace, call)
             rows, padded, result_rows = padding.plan(self.name, call, lengths, trace)
             leaves = padded_leaves(call.leaves, padded, rows)
@@ -244,7 +244,7 @@ class Fusion(Generic[P, R]):
         ('norm', 8004)
         """
         call = self._prepare(args, kwargs)
-        with jax.enable_x64(call.x64):
+        with x64_as(call.x64):
             return explain_traced(self.name, self._trace(call, self._fit(call)))
 
     def lower(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
@@ -267,7 +267,7 @@ class Fusion(Generic[P, R]):
         [4. 4. 4.]
         """
         call = self._prepare(args, kwargs)
-        with jax.enable_x64(call.x64):
+        with x64_as(call.x64):
             all_args, all_kwargs = call.arguments(self._fit(call))
             taken = [i for i, arg in enumerate(all_args) if not isinstance(arg, Static)]
             static = {name: arg for name, arg in all_kwargs.items() if isinstance(arg, Static)}

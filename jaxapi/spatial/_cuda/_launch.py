@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ..._tracing import eagerly
 from . import _compile
 
 __all__ = ["TARGET", "Kernel", "check", "launch"]
@@ -75,7 +76,7 @@ def check() -> None:
     """Raise where kernels cannot be compiled or launched here: NVRTC or XLA's target is missing."""
     _compile.nvrtc()
     call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
-    with jax.core.eval_context(), jax.default_device(jax.devices("cuda")[0]):
+    with eagerly(), jax.default_device(jax.devices("cuda")[0]):
         if int(jax.jit(lambda: call(**_description("probe", PROBE, 1, 1)))()) != 1:
             raise RuntimeError(f"XLA's {TARGET} runs no kernel")
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..._x64 import x64_mode
 from .._device import _radius
 from ._axes import Axes
 from ._build import Forest
@@ -54,7 +55,7 @@ def in_equal_parts(values, keep, missing, axes: Axes, *, room: int, part: int):
 
 def _overlaps(totals, part: int, receiver):
     """Return how many of each device's values the receiver gets, and from which on."""
-    wide = totals.astype(jnp.int64 if jax.config.jax_enable_x64 else jnp.int32)
+    wide = totals.astype(jnp.int64 if x64_mode() else jnp.int32)
     before = jnp.cumsum(wide) - wide - receiver.astype(wide.dtype) * part
     first = jnp.clip(-before, 0, wide)
     last = jnp.clip(part - before, 0, wide)

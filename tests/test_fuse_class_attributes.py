@@ -1,0 +1,102 @@
+"""What fused methods read of their class: changes there are seen, too."""
+
+import abc
+import functools
+import types
+
+import numpy as np
+import pytest
+from test_fuse import X, same
+
+from jaxapi import fuse
+
+
+class Simulation:
+    """Has every kind of class attribute."""
+
+    rate = 0.1
+    options = {"rate": 0.1}  # noqa: RUF012 (one that changes is the point)
+    table = np.float32([1.0, 2.0, 3.0])
+    shared = types.SimpleNamespace(dt=0.1)
+
+    @fuse
+    def of_class(self, x):
+        return x * self.rate
+
+    @fuse
+    def of_type(self, x):
+        return x * type(self).rate
+
+    @fuse
+    def of_options(self, x):
+        return x * self.options["rate"]
+
+    @fuse
+    def of_table(self, x):
+        return x * self.table
+
+    @fuse
+    def of_shared(self, x):
+        return x * self.shared.dt
+
+
+class TestClassAttributes:
+    @pytest.fixture(autouse=True)
+    def restore(self, monkeypatch):
+        self.set = functools.partial(monkeypatch.setattr, Simulation)
+
+    @pytest.mark.parametrize("read", ["of_class", "of_type"])
+    def test_numbers(self, read):
+        simulation = Simulation()
+        same(getattr(simulation, read)(X), X * np.float32(0.1))
+        for rate in (0.9, 1, 0.0):
+            self.set("rate", rate)
+            same(getattr(simulation, read)(X), X * np.float32(rate))
+        self.set("rate", -0.0)
+        assert np.signbit(getattr(simulation, read)(X + 1)).all()
+
+    def test_an_attribute_of_the_object_comes_first(self):
+        simulation = Simulation()
+        simulation.rate = 3.0
+        same(simulation.of_class(X), X * 3)
+        same(simulation.of_type(X), X * np.float32(0.1))
+        simulation.table = X[0]
+        same(simulation.of_table(X), X * X[0])
+
+    def test_in_a_base_class(self):
+        class Derived(Simulation, abc.ABC):
+            pass
+
+        same(Derived().of_class(X), X * np.float32(0.1))
+        self.set("rate", 0.9)
+        same(Derived().of_class(X), X * np.float32(0.9))
+
+    def test_containers_arrays_and_objects(self, monkeypatch):
+        simulation = Simulation()
+        same(simulation.of_options(X), X * np.float32(0.1))
+        monkeypatch.setitem(Simulation.options, "rate", 0.9)
+        same(simulation.of_options(X), X * np.float32(0.9))
+        same(simulation.of_table(X), X * Simulation.table)
+        self.set("table", 2 * Simulation.table)
+        same(simulation.of_table(X), X * Simulation.table)
+        same(simulation.of_shared(X), X * np.float32(0.1))
+        monkeypatch.setattr(Simulation.shared, "dt", 0.9)
+        same(simulation.of_shared(X), X * np.float32(0.9))
+
+    def test_with_slots(self):
+        class WithSlots:
+            __slots__ = ("scale",)
+            factor = 2.0
+
+            @fuse
+            def of(self, x):
+                return x * self.factor * self.scale
+
+        instance = WithSlots()
+        instance.scale = 3.0
+        same(instance.of(X), 6 * X)
+        WithSlots.factor = 4.0
+        same(instance.of(X), 12 * X)
+        WithSlots.table = X
+        with pytest.raises(TypeError, match=r"WithSlots\.table is an attribute of a class with __slots__"):
+            instance.of(X)
