@@ -31,9 +31,15 @@ PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(versi
 # compiled programs are kept for the other core, the next Python and the next run
 COMPILED = {
     "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).resolve().parent / ".nox" / "jax"),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
 }
-PARALLEL = ("-n", "2", "--dist", "worksteal")
+# each core takes whole files: what their tests compile and trace is alike
+PARALLEL = ("-n", "2", "--dist", "loadfile")
+# These compile large programs, whose results no optimization of XLA's should change: they do without, in half
+# the time. The other tests see what users see, to the last bit.
+LARGE = ("tests/spatial", "tests/test_docs.py", "tests/test_examples.py")
+UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
@@ -46,9 +52,10 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, command=("pytest",)):
-    """Run the tests on two cores."""
-    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=COMPILED, external=True)
+def pytest(session, *arguments, command=("pytest",), **environment):
+    """Run tests on two cores."""
+    environment |= COMPILED
+    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=environment, external=True)
 
 
 @nox.session(python=PYTHONS)
@@ -56,7 +63,13 @@ def tests(session):
     """Run the tests on every interpreter found."""
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
-    pytest(session, *(() if session.python == PYTHONS[-1] else ("-m", "not kernels")))
+    kernels = () if session.python == PYTHONS[-1] else ("-m", "not kernels")
+    if session.posargs:
+        pytest(session, *kernels)
+    else:
+        flags = f"{os.environ.get('XLA_FLAGS', '')} {UNOPTIMIZED}"
+        pytest(session, *kernels, *LARGE, XLA_FLAGS=flags)
+        pytest(session, *kernels, *(f"--ignore={path}" for path in LARGE))
 
 
 @nox.session(python=PYTHONS[-1])

@@ -44,7 +44,7 @@ def test_traced_counts_bring_the_other_tree_into_the_box():
 def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     """As here with a smaller limit: each engine call gets one piece, and results are whole."""
     points, x = RNG.random((50, 3)).astype(np.float32), RNG.random((20, 3)).astype(np.float32)
-    tree = _build.build(points, 50)
+    tree = jax.jit(_build.build)(points, 50)
     sizes, run = [], _nearest._engines.run
 
     def counted(engine, name, tree, x, *arrays, **options):
@@ -56,7 +56,10 @@ def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     bound = np.full(20, np.inf, np.float32)
     bound[11] = 0
     settings = {"k": 4, "p": 2.0, "dtype": np.dtype(np.float32), "index_dtype": np.dtype(np.int32)}
-    _, rows = _nearest.nearest(tree, jnp.asarray(x), jnp.asarray(bound), jnp.float32(0), None, **settings)
+    search = jax.jit(
+        lambda tree, x, bound: _nearest.nearest(tree, x, bound, jnp.float32(0), None, **settings)
+    )
+    _, rows = search(tree, x, bound)
     assert sizes == [7, 7, 6]
     expected = SciPyTree(points).query(x, k=4)[1]
     expected[11] = 50

@@ -91,14 +91,17 @@ def test_results_tell_queries_and_overflow(radius_engine):
         found = tree.query_radius(QUERIES, radius)
         numbers = np.repeat(np.arange(6), np.diff(found.indptr))
         np.testing.assert_array_equal(found.receivers, numbers)
-    counts = SciPyTree(POINTS).query_ball_point(QUERIES, 0.3, return_length=True)
-    for limit in (counts.max() - 1, counts.max()):
-        fixed = tree.query_radius(QUERIES, 0.3, max_neighbors=limit)
-        assert bool(fixed.did_buffer_overflow) == (limit < counts.max())
-    pairs = len(SciPyTree(POINTS).query_pairs(0.3))
-    for size in (pairs - 1, pairs):
-        assert bool(tree.query_pairs(0.3, max_pairs=size).did_buffer_overflow) == (size < pairs)
-        assert bool(tree.radius_graph(0.3, max_edges=2 * size).did_buffer_overflow) == (size < pairs)
+    # what just fits at one radius does not at the next distance
+    oracle = SciPyTree(POINTS)
+    limit = oracle.query_ball_point(QUERIES, 0.3, return_length=True).max()
+    for radius in (0.3, oracle.query(QUERIES, k=limit + 1)[0][:, -1].min() * (1 + 1e-12)):
+        fixed = tree.query_radius(QUERIES, radius, max_neighbors=limit)
+        assert bool(fixed.did_buffer_overflow) == (radius > 0.3)
+    apart = np.linalg.norm(POINTS[:, None] - POINTS, axis=-1)[np.triu_indices(40, 1)]
+    size = int((apart <= 0.3).sum())
+    for radius in (0.3, apart[apart > 0.3].min() * (1 + 1e-12)):
+        assert bool(tree.query_pairs(radius, max_pairs=size).did_buffer_overflow) == (radius > 0.3)
+        assert bool(tree.radius_graph(radius, max_edges=2 * size).did_buffer_overflow) == (radius > 0.3)
 
 
 def test_great_circles_cross_poles_and_the_date_line():
