@@ -1,5 +1,6 @@
 """The class: a `jax.Array` that can be replaced."""
 
+import math
 import sys
 import threading
 import types
@@ -12,7 +13,8 @@ import numpy as np
 
 from .._interop import as_array
 from .._tracing import is_traced
-from ._indexing import read, selection_of, write
+from ._elements import element
+from ._indexing import is_symbolic, read, selection_of, write
 from ._selection import Selection, put, take
 from ._views import View
 
@@ -20,6 +22,7 @@ __all__ = ["Array", "shared", "unwrap", "view", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 _NEW_LOCK = threading.Lock()
+_SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
 
 class Array:
@@ -112,54 +115,61 @@ class Array:
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._value.dtype
+        return self._owner._value.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._value.shape
+        return self._view.selection.shape if self._view else self._value.shape
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return self._value.ndim
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._value.size
+        return math.prod(self.shape) if self._view else self._value.size
 
     @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
-        return self._value.nbytes
+        return self.size * self.itemsize
 
     @property
     def itemsize(self) -> int:
         """The bytes of one element."""
-        return self._value.dtype.itemsize
+        return self.dtype.itemsize
 
     @property
     def device(self) -> Any:
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
-        return None if is_traced(self._value) else self._value.device
+        value = self._owner._value
+        return None if is_traced(value) else value.device
+
+    @property
+    def _owner(self) -> "Array":
+        """The array that holds the memory: itself, or what it is a view of."""
+        return self._view.owner if self._view else self
 
     @property
     def T(self) -> "Array":
         """The view with the axes in reverse order."""
-        return self._transposed(tuple(range(self.ndim))[::-1], self._value.T)
+        return self._transposed(tuple(range(self.ndim))[::-1])
 
     @property
     def mT(self) -> "Array":
         """The view with the last two axes exchanged."""
-        value = self._value.mT
+        if self.ndim < 2:
+            raise ValueError(f"mT takes at least two axes, got an array of {self.ndim}: use T or reshape")
         *rest, last, least = range(self.ndim)
-        return self._transposed((*rest, least, last), value)
+        return self._transposed((*rest, least, last))
 
-    def _transposed(self, axes: tuple[int, ...], value: jax.Array) -> "Array":
-        if not all(isinstance(n, int) for n in self.shape):
-            return wrap(value)
-        return view(*self._place(Selection.transposed(self.shape, axes)), value)
+    def _transposed(self, axes: tuple[int, ...]) -> "Array":
+        if is_symbolic(self.shape):
+            return wrap(jnp.transpose(self._value, axes))
+        return _part(*self._place(Selection.transposed(self.shape, axes)))
 
     # To other types
 
@@ -263,16 +273,13 @@ class Array:
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        value, key = self._value, _plain_key(key)
-        selection = selection_of(value, key)
-        if selection is None:
-            return wrap(read(value, key))
-        part = take(value, selection)
-        return view(*self._place(selection), part) if part.ndim and part.size else wrap(part)
+        key = _plain_key(key)
+        selection = selection_of(self.shape, key)
+        return wrap(read(self._value, key)) if selection is None else _part(*self._place(selection))
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         key = _plain_key(key)
-        selection = selection_of(self._value, key)
+        selection = selection_of(self.shape, key)
         if selection is None or 0 in selection.shape:
             self._rewrite(write, key, unwrap(value))
             return
@@ -296,7 +303,7 @@ class Array:
             value, holders = _take_out(self)
             new = value
             try:
-                donate = not self._shared and holders == _ALONE
+                donate = not self._shared and holders == _ALONE and _is_large(value)
                 new = program(value, *args, donate)
                 if is_traced(new) and not is_traced(value):
                     _refuse_leak()
@@ -353,12 +360,21 @@ def wrap(value: Any) -> Array:
     return array
 
 
-def view(owner: Array, selection: Selection, value: jax.Array) -> Array:
-    """Make the array that is a part of ``owner``; ``value`` was read there."""
+def view(owner: Array, selection: Selection, source: jax.Array, part: jax.Array) -> Array:
+    """Make the array that is a part of ``owner``; ``part`` was read when its value was ``source``."""
     array = _new(Array)
     array._shared = True
-    array._view = View(owner, selection, value)
+    array._view = View(owner, selection, source, part)
     return array
+
+
+def _part(owner: Array, selection: Selection) -> Array:
+    """Return a part of an array as a view; an element, and what is empty, as an array of its own."""
+    source = owner._value
+    if not selection.axes:
+        return wrap(element(source, selection))
+    part = take(source, selection)
+    return view(owner, selection, source, part) if part.size else wrap(part)
 
 
 def shared(source: Array | None, value: Any) -> Array:
@@ -390,6 +406,11 @@ def _slot(array, name):
 
 def _unpickled(host):
     return wrap(as_array(host))
+
+
+def _is_large(value) -> bool:
+    """Whether writing in place saves more than a second program to compile costs."""
+    return is_traced(value) or value.nbytes > _SMALL
 
 
 def _plain_key(key):

@@ -8,27 +8,27 @@ import numpy as np
 
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
-from ._kept import position
+from ._kept import gpu_of, position
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
-__all__ = ["read", "selection_of", "write"]
+__all__ = ["is_symbolic", "read", "selection_of", "write"]
 
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 
 
-def selection_of(value: jax.Array, key) -> Selection | None:
+def selection_of(shape: tuple, key) -> Selection | None:
     """Return what a key of ints, slices, None and Ellipsis selects; None for another key."""
     keys = parts_of(key)
-    if any(map(is_array, keys)) or _is_symbolic(value):
+    if any(map(is_array, keys)) or is_symbolic(shape):
         return None
-    return Selection.of(keys, value.shape)
+    return Selection.of(keys, shape)
 
 
 def read(value: jax.Array, key) -> jax.Array:
     """Return ``value[key]`` for a key with arrays."""
     keys = parts_of(key)
-    if _is_symbolic(value):
+    if is_symbolic(value.shape):
         return value[keys]
     arrays = [k for k in keys if is_array(k)]
     axis = _only_mask(keys, arrays)
@@ -40,7 +40,7 @@ def read(value: jax.Array, key) -> jax.Array:
 
 def write(value: jax.Array, key, new, donate: bool) -> jax.Array:
     """Return ``value`` after ``value[key] = new``; ``donate`` says that its memory may be used for that."""
-    selection = selection_of(value, key)
+    selection = selection_of(value.shape, key)
     if selection is not None:
         return put(value, selection, new, donate)
     with x64_for(value.dtype):
@@ -48,7 +48,7 @@ def write(value: jax.Array, key, new, donate: bool) -> jax.Array:
 
 
 def _write(value, keys, new, donate):
-    if _is_symbolic(value):
+    if is_symbolic(value.shape):
         return value.at[keys].set(new)
     arrays = [k for k in keys if is_array(k)]
     donate = donate and not any_traced(new, *arrays)
@@ -61,9 +61,9 @@ def _write(value, keys, new, donate):
     return _scatter[donate](value, indices, new, layout)
 
 
-def _is_symbolic(value) -> bool:
+def is_symbolic(shape: tuple) -> bool:
     """Whether a length is not known: JAX itself indexes the arrays of programs exported for all lengths."""
-    return is_traced(value) and not all(isinstance(n, int) for n in value.shape)
+    return not all(type(n) is int for n in shape)
 
 
 # Integer arrays
@@ -82,7 +82,7 @@ def _split(keys, value) -> tuple[list, tuple]:
         else:
             if type(k) is int:
                 i = check_int(k, axis, shape[axis])
-                k = position(i, value) if shape[axis] < 2**31 else np.int64(i)
+                k = position(i, gpu_of(value)) if shape[axis] < 2**31 else np.int64(i)
             else:
                 _check_indices(k, axis, shape[axis])
             indices.append(k)
@@ -174,12 +174,20 @@ def _read_mask(value, mask, axis):
         places = np.asarray(mask).nonzero()
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
     if value.nbytes + mask.nbytes <= _SMALL or (_is_at_hand(value) and _is_at_hand(mask)):
+        _fetch(value, mask)
         host = np.asarray(value)[(FULL,) * axis + (np.asarray(mask),)]
         with x64_for(host.dtype):
             selected = jnp.asarray(host)
         return jax.device_put(selected, value.sharding) if value.committed else selected
     places, count = _places(mask)
     return _take_places(value, places, int(count), axis, mask.ndim)
+
+
+def _fetch(*arrays) -> None:
+    """Let arrays come to the host at once, where each alone would be waited for."""
+    for x in arrays:
+        if not _is_at_hand(x):
+            x.copy_to_host_async()
 
 
 @jax.jit
@@ -210,7 +218,8 @@ def _one_value_each(mask, new, tail: int) -> bool:
     given = new.shape[-tail - 1]
     if is_traced(mask):
         return True
-    count = np.count_nonzero(mask) if _is_at_hand(mask) else int(_count(mask))
+    # the host's copy of a small mask serves the next use, too
+    count = np.count_nonzero(mask) if _is_at_hand(mask) or mask.size <= _SMALL else int(_count(mask))
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"

@@ -13,7 +13,7 @@ import numpy as np
 from .._tracing import is_traced
 from .._x64 import x64_mode
 
-__all__ = ["constant", "number", "position"]
+__all__ = ["constant", "gpu_of", "number", "position"]
 
 _kept: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
@@ -21,20 +21,21 @@ _BLOCK = 128  # positions sent at once when they come one after the other
 _latest = [-_BLOCK]
 
 
-def position(i: int, array: jax.Array):
-    """Return a position as an input of a program with ``array``."""
-    host = np.int32(i)
-    device = _gpu(array)
+def position(i: int, device: jax.Device | None):
+    """Return a position as an input of a program with an array on ``device``, which `gpu_of` tells."""
     if device is None:
-        return host
+        return np.int32(i)
     kept = _kept.get((i, device))
-    if kept is None and 0 < i - _latest[0] <= _BLOCK < 2**31 - i:
+    if kept is not None:
+        return kept
+    host = np.int32(i)
+    if 0 < i - _latest[0] <= _BLOCK < 2**31 - i:
         _latest[0] = i + _BLOCK - 1
         block = np.arange(i, i + _BLOCK, dtype=np.int32)
         for n, made in zip(block.tolist(), _apart(block), strict=True):
             _keep((n, device), made, device)
         kept = _kept.get((i, device))
-    elif kept is None:
+    else:
         _latest[0] = i
         kept = _keep((i, device), jnp.asarray(host), device)
     return host if kept is None else kept
@@ -42,7 +43,7 @@ def position(i: int, array: jax.Array):
 
 def constant(host: np.ndarray, array: jax.Array):
     """Return a number, as a NumPy array of shape (), as an input of a program with ``array``."""
-    device = _gpu(array)
+    device = gpu_of(array)
     if device is None:
         return host
     key = (host.tobytes(), host.dtype, device)
@@ -54,7 +55,7 @@ def constant(host: np.ndarray, array: jax.Array):
 
 def number(x, array: jax.Array):
     """Return a Python number, weakly typed as it is, as an operand beside ``array``."""
-    device = _gpu(array)
+    device = gpu_of(array)
     if device is None:
         return x
     key = (type(x), repr(x), x64_mode(), device)
@@ -74,12 +75,15 @@ def _keep(key, made: jax.Array, device):
     return made
 
 
-def _gpu(array):
+def gpu_of(array):
     """Return the GPU that holds an array; None if it is traced, elsewhere or on several."""
     if not _has_gpu() or is_traced(array):
         return None
-    device = array.device
-    return device if isinstance(device, jax.Device) and device.platform == "gpu" else None
+    devices = array.sharding.device_set
+    if len(devices) > 1:
+        return None
+    (device,) = devices
+    return device if device.platform == "gpu" else None
 
 
 @functools.cache

@@ -13,7 +13,6 @@ from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
 from ._kept import number
-from ._selection import compiled_pair
 
 __all__: list[str] = []
 
@@ -78,12 +77,12 @@ def _in_place(function):
             raise _numpys(error) from None
         return _as_before(result, value)
 
-    pair = compiled_pair(changed)
+    reusing = jax.jit(changed, donate_argnums=0)
 
     def program(value, other, donate):
-        if function is jaxapi.pow and isinstance(other, _NUMBERS):
-            return changed(value, other)
-        return pair[donate and not is_traced(other)](value, other)
+        if not donate or is_traced(other) or (function is jaxapi.pow and isinstance(other, _NUMBERS)):
+            return changed(value, other)  # by the program that x + y has, too
+        return reusing(value, other)
 
     def operator(self, other):
         other = _operand(other, self, function)

@@ -17,7 +17,7 @@ from .._dtype_rules import refuse_complex
 from .._interop import as_array
 from .._tracing import is_traced
 from .._x64 import x64_for
-from ._kept import constant, position
+from ._kept import constant, gpu_of, position
 from ._keys import check_int, expand
 
 __all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for"]
@@ -115,6 +115,7 @@ class _Layout(NamedTuple):
 def _program(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
     starts, spans, steps = [], [], []
+    device = gpu_of(value)
     for positions, size in zip(selection.ranges, value.shape, strict=True):
         if isinstance(positions, int):
             low, span, step = positions, 1, 1
@@ -125,7 +126,7 @@ def _program(selection: Selection, value):
             low, span = min(first, last), abs(last - first) + 1
             step = positions.step if span > 1 else 1
         if span < size:  # else it starts at 0
-            starts.append(position(low, value) if size < 2**31 else np.int64(low))
+            starts.append(position(low, device) if size < 2**31 else np.int64(low))
         spans.append(span)
         steps.append(step)
     return tuple(starts), _Layout(tuple(spans), tuple(steps), selection.axes)

@@ -5,7 +5,7 @@ import functools
 import jaxapi
 
 from ._array import Array, shared, wrap
-from ._wrap import without_examples
+from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack"]
 
@@ -28,7 +28,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
-    return shared(None, jaxapi.asarray(obj, dtype=dtype, device=device, copy=copy))
+    return shared(None, jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy))
 
 
 @_like(jaxapi.astype)

@@ -20,10 +20,10 @@ class View:
 
     _known: tuple[weakref.ref, jax.Array]
 
-    def __init__(self, owner, selection: Selection, value: jax.Array):
-        """Make the view of a part of ``owner``, no view itself; ``value`` was read there."""
+    def __init__(self, owner, selection: Selection, source: jax.Array, part: jax.Array):
+        """Make the view of a part of ``owner``, no view itself; ``part`` was read from its ``source``."""
         self.owner, self.selection = owner, selection
-        self.remember(value)
+        self._known = weakref.ref(source), part
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""

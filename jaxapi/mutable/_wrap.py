@@ -9,7 +9,7 @@ import numpy as np
 
 from ._array import Array, unwrap, wrap
 
-__all__ = ["without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
+__all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
@@ -30,6 +30,8 @@ def wrap_function(function, name: str, module: str):
     def wrapped(*args, **kwargs):
         args = [x._value if type(x) is Array else unwrap(x) for x in args]
         out = kwargs.pop("out", None)
+        if "device" in kwargs:
+            kwargs["device"] = elsewhere(kwargs["device"])
         try:
             result = function(*args, **{key: unwrap(x) for key, x in kwargs.items()})
         except ValueError as error:
@@ -44,6 +46,17 @@ def wrap_function(function, name: str, module: str):
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)
     return wrapped
+
+
+def elsewhere(device):
+    """Return a device; None for the only one, whose arrays would be compiled for apart if it was named."""
+    return None if device == _only_device() and jax.config.jax_default_device is None else device
+
+
+@functools.cache
+def _only_device():
+    devices = jax.devices()
+    return devices[0] if len(devices) == 1 else object()
 
 
 def without_examples(function) -> str:

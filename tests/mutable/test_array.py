@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
+from jaxapi.mutable import _array
 
 ARITHMETIC = "add sub mul truediv floordiv mod pow".split()  # noqa: SIM905
 BITWISE = "and_ or_ xor lshift rshift".split()  # noqa: SIM905
@@ -154,7 +155,7 @@ def test_a_function_changes_its_argument():
 
 @pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="needs the GIL")
 def test_writes_reuse_memory():
-    x, one = xp.zeros(10_000), xp.ones(10_000)
+    x, one = xp.zeros(100_000), xp.ones(100_000)
     x[0] = 1
     before = address(x)
     x[1] = 2
@@ -326,3 +327,15 @@ def test_methods_of_numpy():
     out = xp.zeros(2)
     assert x.sum(0, out=out) is out
     np.testing.assert_array_equal(out, [5, 6])
+
+
+def test_small_arrays_share_the_operators_programs(monkeypatch):
+    monkeypatch.setattr(_array, "_SMALL", 2**16)
+    x, y = xp.ones(37), xp.full(37, 2.0)
+    expected = np.asarray(x + y)
+    compiled = []
+    monkeypatch.setattr("logging.Logger.warning", lambda self, message, *args: compiled.append(message))
+    with jax.log_compiles():
+        x += y
+    assert not compiled
+    np.testing.assert_array_equal(x, expected)

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _kept
+from jaxapi.mutable import _indexing, _kept, _selection
 
 
 @pytest.fixture(autouse=True)
 def pretended_gpu(monkeypatch):
     device = jax.devices()[0]
-    monkeypatch.setattr(_kept, "_gpu", lambda array: None if isinstance(array, jax.core.Tracer) else device)
+    for module in (_kept, _indexing, _selection):
+        monkeypatch.setattr(module, "gpu_of", lambda x: None if isinstance(x, jax.core.Tracer) else device)
     monkeypatch.setattr(_kept, "_kept", {})
     monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
 

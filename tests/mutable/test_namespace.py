@@ -10,6 +10,7 @@ import scipy.spatial
 
 import jaxapi
 import jaxapi.mutable as xp
+from jaxapi.mutable import _wrap
 
 
 def test_names():
@@ -104,3 +105,21 @@ def test_kdtree():
     np.testing.assert_array_equal(again.query(queries)[1], scipys.query(queries)[1])
     jitted = jax.jit(lambda tree, x: tree.query(x)[1])(tree, xp.asarray(queries))
     np.testing.assert_array_equal(jitted, scipys.query(queries)[1])
+
+
+def test_the_only_device_is_not_named(monkeypatch):
+    """Arrays on a device that was named and those on it by default would be compiled for apart."""
+    device = jax.devices()[0]
+    monkeypatch.setattr(_wrap, "_only_device", lambda: device)
+    for x in (
+        xp.ones(3, device=device),
+        xp.asarray([1.0], device=device),
+        xp.asarray(np.ones(2), device=device),
+        xp.zeros_like(xp.ones(2), device=device),
+    ):
+        assert x.device == device
+        assert not x.__jax_array__().committed
+    with jax.default_device(device):
+        assert xp.ones(3, device=device).__jax_array__().committed
+    monkeypatch.setattr(_wrap, "_only_device", object)
+    assert xp.ones(3, device=device).__jax_array__().committed
