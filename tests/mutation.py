@@ -1,4 +1,4 @@
-"""Break the code at random places and see whether its tests fail: `nox -s mutation -- --mutants 150`.
+"""Break the code at random places and see whether its tests fail: `nox -s mutation -- --processes 8`.
 
 cosmic-ray says what can be broken and breaks it; its own runner has one test command for all modules, where
 this one runs the tests of the module that is broken. The score is the share of changes that tests see.
@@ -6,35 +6,73 @@ this one runs the tests of the module that is broken. The score is the share of 
 
 import argparse
 import ast
+import collections
+import contextlib
 import os
 import pathlib
+import queue
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import NamedTuple
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SPATIAL = ["properties", "against_scipy", "kdtree", "radius", "pairs", "counting", "build"]
-AREAS = {  # what is broken, and the tests that should see it
-    "spaced": (["_spaced"], ["test_logspace.py", "test_ranges.py"]),
-    "elementwise": (
+SPATIAL = "properties against_scipy kdtree choices radius pairs graphs counting build programs host_order"
+FUSE = "errors integers methods class_attributes state padding random sharded static"
+
+
+class Area(NamedTuple):
+    """What is broken, and the tests that should see it, the quick ones first."""
+
+    modules: list[str]
+    tests: list[str]
+    marked: str = "not kernels"
+
+
+AREAS = {
+    "spaced": Area(["_spaced"], ["test_logspace.py", "test_ranges.py"]),
+    "elementwise": Area(
         ["_elementwise"],
         ["test_elementwise.py", "test_complex_functions.py", "test_transforms.py"],
     ),
-    "chapters": (["_searching.py", "_statistical.py"], ["test_chapters.py", "test_transforms.py"]),
-    "linalg": (
+    "chapters": Area(
+        ["_searching.py", "_statistical.py", "_sorting.py", "_set.py", "_manipulation.py", "_creation"],
+        ["test_chapters.py", "test_creation.py", "test_array_arguments.py", "test_transforms.py"],
+    ),
+    "linalg": Area(
         ["linalg"],
         ["test_linalg.py", "test_products.py", "test_householder.py", "test_transforms.py"],
     ),
-    "spatial": (
+    "interop": Area(
+        ["_interop"],
+        [
+            "test_interop.py",
+            "test_creation.py",
+            "test_sharing.py",
+            "test_devices.py",
+            "test_array_arguments.py",
+        ],
+    ),
+    "fuse": Area(
+        ["_fuse"], ["test_fuse.py", *(f"test_fuse_{name}.py" for name in FUSE.split()), "test_explain.py"]
+    ),
+    "mutable": Area(["mutable"], ["mutable"]),
+    "spatial": Area(
         ["spatial/_structure", "spatial/_lax", "spatial/_host", "spatial/_device"],
-        [f"spatial/test_{name}.py" for name in SPATIAL],
+        [f"spatial/test_{name}.py" for name in SPATIAL.split()],
+    ),
+    "mesh": Area(["spatial/_mesh"], ["spatial/test_mesh.py"]),
+    "cuda": Area(
+        ["spatial/_cuda"],
+        [f"spatial/test_cuda_{name}.py" for name in ("nearest", "radius", "compile")],
+        marked="",
     ),
 }
 OPERATORS = (
@@ -71,7 +109,7 @@ def is_of_a_kind(name):
 
 
 def mutants(path):
-    """Yield (path, operator, occurrence, line) of everything that can be broken in a file."""
+    """Yield (path from the root, operator, occurrence, line) of everything that can be broken in a file."""
     source = path.read_text()
     skipped, tree = annotated_lines(source), get_ast(source)
     for name in operator_names():
@@ -80,77 +118,97 @@ def mutants(path):
             places = [place for node in ast_nodes(tree) for place in operator.mutation_positions(node)]
             for occurrence, ((line, _), _) in enumerate(places):
                 if line not in skipped:
-                    yield path, name, occurrence, line
+                    yield path.relative_to(ROOT), name, occurrence, line
 
 
-def tests_pass(copy, arguments, timeout):
+class Copies:
+    """Copies of the project, one for each process: a test runs in one that nobody else breaks meanwhile."""
+
+    def __init__(self, folder, number):
+        self.free = queue.SimpleQueue()
+        for i in range(number):
+            copy = pathlib.Path(folder, f"copy{i}")
+            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "_build"))
+            self.free.put(copy)
+
+    @contextlib.contextmanager
+    def one(self):
+        """Lend a copy."""
+        copy = self.free.get()
+        try:
+            yield copy
+        finally:
+            self.free.put(copy)
+
+
+def tests_pass(copy, tests, timeout, *options):
     """Run pytest in the copy."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not kernels",
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
     try:
-        return subprocess.run(command, cwd=copy, capture_output=True, timeout=timeout).returncode == 0
+        run = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         return False
+    return run.returncode == 0
+
+
+def survives(copies, mutant, tests, timeout):
+    """Break one place in a copy; return what it looks like there if no test sees it."""
+    path, name, occurrence, line = mutant
+    with copies.one() as copy:
+        place = copy / path
+        source = place.read_text()
+        broken = mutate_code(source, get_operator(name)(), occurrence)
+        place.write_text(broken)
+        try:
+            if not tests_pass(copy, [*tests, str(path)], timeout):
+                return None
+        finally:
+            place.write_text(source)
+    before, after = (text.splitlines()[line - 1].strip() for text in (source, broken))
+    return f"{path}:{line}: {before} -> {after}"
+
+
+def python_files(modules):
+    """Yield the files of modules and packages, from the project's root."""
+    for module in modules:
+        path = ROOT / "jaxapi" / module
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def main():
-    """Break, test and mend one place after another."""
+    """Break and test as many places at a time as there are processes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mutants", type=int, default=150)
+    parser.add_argument("--mutants", type=int, default=20, help="in each area")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=AREAS, action="append")
+    parser.add_argument("--only", choices=AREAS, action="append", help="an area; may be given several times")
+    parser.add_argument("--processes", type=int, default=1, help="how many tests run at a time")
+    parser.add_argument(
+        "--timeout", type=float, default=600, help="seconds after which tests count as failed"
+    )
     options = parser.parse_args()
     areas = options.only or list(AREAS)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder, "copy")
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-        scores = {}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.processes) as pool:
+        copies = Copies(folder, options.processes + 1)  # one is for the tests of the unbroken code
+        running = {}
         for area in areas:
-            modules, tests = AREAS[area]
-            roots = [copy / "jaxapi" / module for module in modules]
-            paths = [
-                path for root in roots for path in (sorted(root.rglob("*.py")) if root.is_dir() else [root])
-            ]
-            arguments = [f"tests/{name}" for name in tests]
-            start = time.monotonic()
-            if not tests_pass(copy, arguments, 3600):
-                sys.exit(f"the tests of {area} fail as they are")
-            timeout = 60 + 5 * (time.monotonic() - start)
-            found = [mutant for path in paths for mutant in mutants(path)]
-            chosen = random.Random(options.seed).sample(found, min(len(found), options.mutants // len(areas)))
-            caught = 0
-            for path, name, occurrence, line in chosen:
-                source = path.read_text()
-                path.write_text(mutate_code(source, get_operator(name)(), occurrence))
-                changed = path.read_text().splitlines()
-                survives = tests_pass(copy, [*arguments, str(path.relative_to(copy))], timeout)
-                path.write_text(source)
-                caught += not survives
-                if survives:
-                    new = changed[line - 1].strip() if line <= len(changed) else ""
-                    where = path.relative_to(copy)
-                    print(
-                        f"survives: {where}:{line}: {source.splitlines()[line - 1].strip()} -> {new}",
-                        flush=True,
-                    )
-            scores[area] = f"{caught} of {len(chosen)}"
-            print(f"{area}: {caught} of {len(chosen)} caught, of {len(found)} possible", flush=True)
-        print(
-            "caught:",
-            ", ".join(f"{area} {score}" for area, score in scores.items()),
-            f"(seed {options.seed})",
-        )
+            tests = [*(f"tests/{name}" for name in AREAS[area].tests), "-m", AREAS[area].marked]
+            with copies.one() as copy:  # this also fills the cache of compiled programs
+                if not tests_pass(copy, tests, None, "-n", str(options.processes)):
+                    sys.exit(f"the tests of {area} fail as they are: pytest {' '.join(tests)}")
+            places = [place for path in python_files(AREAS[area].modules) for place in mutants(path)]
+            chosen = random.Random(options.seed).sample(places, min(len(places), options.mutants))
+            for mutant in chosen:
+                running[pool.submit(survives, copies, mutant, tests, options.timeout)] = area
+        tried, caught = collections.Counter(), collections.Counter()
+        for done in as_completed(running):
+            area, survivor = running[done], done.result()
+            tried[area] += 1
+            caught[area] += survivor is None
+            if survivor:
+                print(f"survives: {survivor}", flush=True)
+            print(f"{area}: {caught[area]} of {tried[area]} caught", flush=True)
+        print("caught:", ", ".join(f"{area} {caught[area]} of {tried[area]}" for area in areas))
 
 
 if __name__ == "__main__":
