@@ -8,7 +8,7 @@ from jax.sharding import Mesh, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device._prefix import first_lines
+from jaxapi.spatial._structure._prefix import first_lines
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))

@@ -16,12 +16,12 @@ from jax import lax
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
 from .._structure._build import padded_size
+from .._structure._prefix import first_lines
 from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
 from . import _engines
 from ._arrays import NOT_FINITE
 from ._nearest import nearest
-from ._prefix import first_lines
 
 __all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "two_point"]
 

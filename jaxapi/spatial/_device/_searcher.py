@@ -12,11 +12,11 @@ from ..._x64 import x64_for
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
+from .._structure._prefix import first_lines
 from .._structure._tree import Tree
 from . import _engines, _radius
 from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, scalar_on
 from ._nearest import nearest
-from ._prefix import first_lines
 from ._structure import structure
 
 __all__ = ["Device"]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..._tracing import any_traced, eagerly
 from ..._x64 import x64_for
-from .._structure._build import padded_size
+from ._build import padded_size
 from ._prefix import first_lines
 
 __all__ = ["query_numbers"]
