@@ -1,7 +1,8 @@
 // The kernels' sources for a host compiler: the functions of warp.cuh and the few intrinsics they use.
 //
-// The 32 lanes of a warp are coroutines in lockstep: at each thing they do together a lane leaves its value
-// and makes way for the next. That all lanes do the same together is checked.
+// The threads of a block are coroutines: at each thing that a warp does together a lane leaves its value and
+// makes way for the next thread, and at a barrier until all have come. That all lanes of a warp do the same
+// together is checked, and that all threads come to a barrier.
 #pragma once
 #include <math.h>
 #include <setjmp.h>
@@ -19,19 +20,21 @@ using std::min;
 
 namespace host {
 
-constexpr int LANES = 32;
+constexpr int WARP = 32, MOST = 256;
 constexpr size_t STACK = 1 << 17;
 
 struct Lane {
   ucontext_t context;
   jmp_buf where;
   bool started, done;
+  int barriers;           // come to so far
   int calls;              // things done together so far
   const char* kind[2];    // the last two,
   long long value[2];     // and what this lane left there
 };
-static Lane lanes[LANES];
-static char stacks[LANES][STACK];
+static Lane lanes[MOST];
+static char stacks[MOST][STACK];
+static int threads;
 static ucontext_t outside;
 static bool diverged;
 static int current;
@@ -45,22 +48,21 @@ static Index threadIdx, blockIdx;
 
 namespace host {
 
-static unsigned first_thread;
 static void (*body)();
 
 static void leave() { setcontext(&outside); }
 
 static void enter(int lane) {
   current = lane;
-  threadIdx.x = first_thread + lane;
+  threadIdx.x = lane;
   if (lanes[lane].started) _longjmp(lanes[lane].where, 1);
   lanes[lane].started = true;
   setcontext(&lanes[lane].context);
 }
 
 static void next() {
-  for (int i = 1; i <= LANES; i++)
-    if (!lanes[(current + i) % LANES].done) enter((current + i) % LANES);
+  for (int i = 1; i <= threads; i++)
+    if (!lanes[(current + i) % threads].done) enter((current + i) % threads);
   leave();
 }
 
@@ -71,25 +73,41 @@ static void run_lane() {
 }
 
 // Leave a value where all lanes meet; afterwards theirs are in `values`.
-static void together(const char* kind, long long value, long long (&values)[LANES]) {
-  const int self = current, turn = lanes[self].calls++ % 2, calls = lanes[self].calls;
+static void together(const char* kind, long long value, long long (&values)[WARP]) {
+  const int self = current, first = self - self % WARP, turn = lanes[self].calls++ % 2, calls = lanes[self].calls;
   lanes[self].kind[turn] = kind;
   lanes[self].value[turn] = value;
   if (!_setjmp(lanes[self].where)) next();
-  for (int i = 0; i < LANES; i++) {
-    if (lanes[i].calls < calls || lanes[i].kind[turn] != kind) {
+  for (int i = 0; i < WARP; i++) {
+    const Lane& lane = lanes[first + i];
+    if (lane.calls < calls || lane.kind[turn] != kind) {
       diverged = true;
       leave();
     }
-    values[i] = lanes[i].value[turn];
+    values[i] = lane.value[turn];
   }
 }
 
-static void run_warp() {
-  for (int i = 0; i < LANES; i++) {
+// Wait until all threads of the block have come.
+static void barrier() {
+  const int self = current, mine = ++lanes[self].barriers;
+  while (true) {
+    bool all = true;
+    for (int i = 0; i < threads; i++) {
+      all &= lanes[i].barriers >= mine;
+      diverged |= lanes[i].done && lanes[i].barriers < mine;
+    }
+    if (diverged) leave();
+    if (all) return;
+    if (!_setjmp(lanes[self].where)) next();
+  }
+}
+
+static void run_block() {
+  for (int i = 0; i < threads; i++) {
     Lane& lane = lanes[i];
     lane.started = lane.done = false;
-    lane.calls = 0;
+    lane.calls = lane.barriers = 0;
     getcontext(&lane.context);
     lane.context.uc_stack.ss_sp = stacks[i];
     lane.context.uc_stack.ss_size = STACK;
@@ -115,19 +133,18 @@ template <class... Arguments> struct Call {
 template <class... Arguments> void (*Call<Arguments...>::kernel)(Arguments...);
 template <class... Arguments> void** Call<Arguments...>::arguments;
 
-// Run a kernel warp after warp; 0, or 1 where lanes did not do the same together.
+// Run a kernel block after block; 0, or 1 where lanes did not do the same together.
 template <class... Arguments>
-int run(void (*kernel)(Arguments...), void** arguments, long long blocks, int threads) {
+int run(void (*kernel)(Arguments...), void** arguments, long long blocks, int block_threads) {
+  threads = block_threads;
   Call<Arguments...>::kernel = kernel;
   Call<Arguments...>::arguments = arguments;
   body = Call<Arguments...>::make;
   diverged = false;
-  for (long long block = 0; block < blocks && !diverged; block++)
-    for (int thread = 0; thread < threads && !diverged; thread += LANES) {
-      blockIdx.x = block;
-      first_thread = thread;
-      run_warp();
-    }
+  for (long long block = 0; block < blocks && !diverged; block++) {
+    blockIdx.x = block;
+    run_block();
+  }
   return diverged;
 }
 
@@ -185,6 +202,23 @@ template <class T> T shuffle_up(T value, int by) {
 inline void warp_barrier() {
   long long values[32];
   host::together("warp_barrier", 0, values);
+}
+inline void block_barrier() { host::barrier(); }
+inline void begin_copy(void* shared, const void* from) { memcpy(shared, from, 16); }
+inline void await_copies() {}
+// The multipliers see 11 bits of each factor.
+inline void add_product(float (&sum)[4], float a, float a_below, float a_on, float a_below_on, float b, float b_on) {
+  const float own[6] = {a, a_below, a_on, a_below_on, b, b_on};
+  long long values[32];
+  host::together("add_product", reinterpret_cast<long long>(own), values);
+  const int row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+  const auto of = [&](int lane, int i) {
+    return host::cast<float>(host::cast<int>(reinterpret_cast<const float*>(values[lane])[i]) & ~0x1fff);
+  };
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 8; k++)
+      sum[i] += of(4 * row + k % 4, i / 2 + 2 * (k / 4)) * of(4 * (column + i % 2) + k % 4, 4 + k / 4);
+  host::together("multiplied", 0, values);
 }
 inline int warp_min(int value) {
   long long values[32];

@@ -14,7 +14,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from jaxapi.spatial import _cuda
-from jaxapi.spatial._cuda import _launch, _nearest
+from jaxapi.spatial._cuda import _every, _launch, _nearest
 from jaxapi.spatial._cuda._order import nodes_of, ordered
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._homes import home_leaf
@@ -190,6 +190,65 @@ def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
 def test_dimensions(m):
     points, queries = uniform(POINTS, m, 4), uniform(QUERIES, m, 5) * 2 - 0.5
     assert_as_scipy(points, queries, query(points, queries, k=4), k=4)
+
+
+@pytest.fixture
+def few_a_round(monkeypatch):
+    """Let every distance be looked at in rounds of few points, by small blocks."""
+    if jax.default_backend() != "gpu":
+        monkeypatch.setattr(_every, "architecture", lambda: "80")
+        monkeypatch.setattr(_every, "CANDIDATE_WARPS", 2)
+    monkeypatch.setattr(_every, "FIRST", 64)
+    monkeypatch.setattr(_every, "LARGEST", 256)
+    monkeypatch.setattr(_every, "BLOCKS", 3)
+
+
+@pytest.mark.usefixtures("few_a_round")
+@pytest.mark.parametrize(("m", "k", "dtype"), [(17, 8, np.float32), (70, 1, np.float32), (33, 40, np.float64)])
+def test_every_distance(m, k, dtype):
+    """By products, between points that lie far from the origin."""
+    points, queries = uniform(800, m, 30, dtype) + 3, uniform(QUERIES, m, 31, dtype) * 2 + 2.5
+    queries[7], queries[9] = np.nan, 1e25
+    found = query(points, queries, k=k)
+    assert np.isinf(found[0][7]).all()
+    assert (found[1][7] == 800).all()
+    there = np.delete(np.arange(QUERIES), [7, 9])
+    assert_as_scipy(points, queries[there], tuple(each[there] for each in found), k=k)
+
+
+@pytest.mark.usefixtures("few_a_round")
+@pytest.mark.parametrize("room", [4, 1024])
+def test_every_distance_with_ties(room, monkeypatch):
+    """Repeated points, of which some are not finite, with and without room for all candidates."""
+    monkeypatch.setattr(_every, "ROOM", room)
+    monkeypatch.setattr(_every, "MEMORY", 30 * max(room, 16 * 3))  # queries come in two pieces
+    points, queries = np.repeat(grid(100, 17, 32), 8, 0) // 3, grid(QUERIES, 17, 33) // 3
+    points[::9] = 1000
+    found = query(points, queries)
+    assert_exact(points, queries, found, 3)
+    bound = np.float32(3.5)
+    near, rows = query(points, queries, bound=bound)
+    np.testing.assert_array_equal(near, np.where(found[0] < bound, found[0], np.inf))
+    np.testing.assert_array_equal(rows, np.where(found[0] < bound, found[1], 800))
+
+
+@pytest.mark.usefixtures("few_a_round")
+def test_every_distance_between_clusters():
+    """Neighbours are a thousand times nearer than most points: products tell too little about them."""
+    rng = np.random.default_rng(34)
+    centres = rng.random((5, 20))
+    points = (centres[rng.integers(0, 5, 800)] + 1e-4 * rng.random((800, 20))).astype(np.float32)
+    queries = (centres[rng.integers(0, 5, QUERIES)] + 1e-4 * rng.random((QUERIES, 20))).astype(np.float32)
+    distances, rows = query(points, queries, k=5)
+    squares = ((queries[:, None].astype(float) - points[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(distances, np.sqrt(np.sort(squares, axis=1)[:, :5]), rtol=1e-5)
+    np.testing.assert_allclose(np.take_along_axis(squares, rows, 1), np.square(distances), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("m", "k", "p", "box"), [(17, 3, 1.0, None), (20, 3, 2.0, (1.0,) * 20)])
+def test_every_distance_where_products_do_not_serve(m, k, p, box):
+    points, queries = uniform(POINTS, m, 35), uniform(QUERIES, m, 36)
+    assert_as_scipy(points, queries, query(points, queries, k=k, p=p, box=box), k=k, p=p, box=box)
 
 
 @pytest.mark.usefixtures("kernel")

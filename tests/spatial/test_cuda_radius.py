@@ -91,6 +91,25 @@ def test_same_as_lax(relation, p, box, leaf_size):
     assert counts.max() > 1
 
 
+@pytest.mark.parametrize(("limit", "p", "box"), [(3, 2.0, None), (40, 2.0, BOX), (100, 1.0, BOX), (257, 2.0, None)])
+def test_lines_are_those_of_lax(limit, p, box):
+    """Sorted, filled up and counted; of more neighbours than there is room for any may be kept."""
+    tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)
+    queries = queries_of(tree, 70, 5.0, box)
+    queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
+    order = np.random.default_rng(0).permutation(70).astype(np.int32)
+    found, expected = both("fill_lines", tree, queries, order, box, limit=limit, p=p)
+    counts = np.asarray(found[2])
+    np.testing.assert_array_equal(counts, expected[2])
+    assert counts.max() > (limit if limit < 100 else 0)
+    whole = counts <= limit
+    np.testing.assert_array_equal(np.asarray(found[0])[whole], np.asarray(expected[0])[whole])
+    np.testing.assert_allclose(np.asarray(found[1])[whole], np.asarray(expected[1])[whole], rtol=1e-6)
+    pairs = np.stack([np.asarray(found[1]), np.asarray(found[0])], axis=2)[~whole]
+    assert (pairs[:, :, 1] < int(tree.n)).all()
+    assert (np.lexsort((pairs[:, :, 1], pairs[:, :, 0]), axis=1) == np.arange(limit)).all()
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 def test_bins_are_those_of_lax(dtype):
     """Sum weights within radii in any order, no two queries with equal sums in all."""

@@ -2,8 +2,8 @@
 
 from ._launch import check
 from ._nearest import nearest
-from ._radius import bin_counts, count, fill, ordered_queries
+from ._radius import bin_counts, count, fill, fill_lines, ordered_queries
 
-__all__ = ["NAME", "bin_counts", "check", "count", "fill", "nearest", "ordered_queries"]
+__all__ = ["NAME", "bin_counts", "check", "count", "fill", "fill_lines", "nearest", "ordered_queries"]
 
 NAME = "cuda"

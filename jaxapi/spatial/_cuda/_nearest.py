@@ -13,15 +13,18 @@ import numpy as np
 from jax import lax
 
 from ..._typing import Array
+from .. import _lax
 from .._structure._tree import Tree
+from . import _every
 from ._launch import Kernel, launch
-from ._order import Nodes, Ordered, lengths, nodes_of, ordered
+from ._order import Nodes, Ordered, lengths, nodes_of, ordered, unordered
 
 __all__ = ["nearest"]
 
 LANES = 32
 PACKET_WARPS, SINGLE_WARPS = 2, 4  # a block
 AT_ONCE = 1024  # neighbours that a warp's registers hold
+ORDERED_FROM = 1 << 15  # queries: fewer are searched sooner than ordered
 
 
 def nearest(
@@ -77,8 +80,12 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
     dtype = tree.points.dtype
     if count == 0:
         return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
+    if tree.is_flat:
+        if _every.serves(k, p, box):
+            return _every.nearest(tree, queries, bound, k=k, rooted=rooted)
+        return _lax.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     nodes = nodes_of(tree, box)
-    line = ordered(tree, nodes, queries)
+    line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
     kernel = partial(Kernel.of, m=m, dtype=dtype, p=p, periodic=box is not None)
     arguments = tree, nodes, line, queries, bound, eps, lengths(tree, box), kernel, rooted
     if by_packets(k, m, count):

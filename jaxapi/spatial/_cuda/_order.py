@@ -12,7 +12,7 @@ from ..._typing import Array
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 
-__all__ = ["Nodes", "Ordered", "nodes_of", "ordered"]
+__all__ = ["Nodes", "Ordered", "nodes_of", "ordered", "unordered"]
 
 THREADS = 128  # a block, where each thread works alone
 KEY_BITS = 31
@@ -64,6 +64,12 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     (keys,) = launch(kernel, -(-count // THREADS), THREADS, inputs, [output])
     keys, order = lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1)
     return Ordered(keys, order, bits * axes)
+
+
+def unordered(count: int) -> Ordered:
+    """Return queries as they come, without keys."""
+    order = lax.iota(jnp.int32, count)
+    return Ordered(order, order, 0)
 
 
 def extent(queries: Array) -> Array:

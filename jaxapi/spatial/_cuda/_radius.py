@@ -9,15 +9,17 @@ import numpy as np
 from jax import lax
 
 from ..._typing import Array
+from .. import _lax
 from .._structure._metric import into_box
 from .._structure._queries import Queries, node_sums, radius_bound
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 from ._order import lengths, nodes_of, ordered
 
-__all__ = ["bin_counts", "count", "fill", "ordered_queries"]
+__all__ = ["bin_counts", "count", "fill", "fill_lines", "ordered_queries"]
 
-WARPS = 2  # a block
+WARPS, SORTING_WARPS = 2, 4  # a block
+AT_ONCE = 256  # neighbours that a warp sorts in registers
 BINS = 4  # kernels are compiled for multiples of so many radii
 RELATIONS = {"any": 0, "other": 1, "later": 2}
 WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
@@ -68,6 +70,27 @@ def fill(
     inputs = start, stop, _sizes(tree, queries), rows, distances
     outputs = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in (rows, distances)]
     return tuple(_run(kernel, tree, queries, box, inputs, outputs, in_place=2))
+
+
+def fill_lines(tree: Tree, queries: Queries, order: Array, box: Array | None, *, limit: int, p: float):
+    """Write up to `limit` neighbours of each query into a line of its own, in the place of ``order``.
+
+    Returns rows and distances (Q, limit), ordered by (distance, row), ``n`` and ``inf`` in what is left, and
+    how many neighbours each has (Q,). Of more neighbours than `limit` it is any that are kept.
+    """
+    lines = queries.bound.shape[0]
+    if limit > AT_ONCE or not lines:
+        return _lax.fill_lines(tree, queries, order, box, limit=limit, p=p, count=count, fill=fill)
+    shapes = jax.ShapeDtypeStruct((lines, limit), jnp.int32), jax.ShapeDtypeStruct((lines, limit), queries.bound.dtype)
+    sizes = np.array([lines, tree.leaf_size, tree.levels, limit], np.int32)
+    counted = jax.ShapeDtypeStruct((lines,), jnp.int32)
+    kernel = _kernel(tree, "within", p, box, relation=RELATIONS["any"])
+    rows, distances, counts = _run(kernel, tree, queries, box, (order, sizes), [*shapes, counted])
+    held = 1 << max(limit - 1, 31).bit_length()  # so that few kernels serve all limits
+    kernel = Kernel.of("sorted", m=1, dtype=queries.bound.dtype, k=held, warps=SORTING_WARPS)
+    inputs = tree.n, counts, np.array([lines, limit], np.int32), rows, distances
+    blocks, threads = -(-lines // SORTING_WARPS), SORTING_WARPS * 32
+    return *launch(kernel, blocks, threads, inputs, shapes, in_place=2), counts
 
 
 def bin_counts(

@@ -32,24 +32,5 @@ fill(const real* points, const int* rows, const real* boxes, const real* scale, 
   around_sides(x, bound >= 0, slot < 0 ? ~slot : slot / leaf, boxes_around[warp]);
   Within search{tree, boxes_around[warp], x, bound, slot, warp_min(slot), 0};
   search.update();
-  Walk<IN_ORDER> walk(levels, lane, stacks[warp], search);
-  for (int next; (next = walk.next(search)) >= 0;) {
-    const long long first = (long long)next * leaf;
-    for (int i = 0; i < leaf; i += EIGHT) {
-      const bool all = i + 4 < leaf;
-      real distance[EIGHT];
-      tree.distances(x, first + i, all, distance);
-      real nearest = distance[0];
-      FOR(j, EIGHT) nearest = fmin(nearest, distance[j]);
-      if (!any_lane(nearest <= search.bound)) continue;
-      int row[EIGHT];
-      load_rows(rows, first + i, all, row);
-      FOR(j, EIGHT) if (search.hit(distance[j], first + i + j) && position < stop) {
-        found_rows[position] = row[j];
-        found[position] = root(distance[j]) * back;
-        position++;
-      }
-    }
-    if (position >= stop) search.bound = -1;  // a lane that is full needs no more
-  }
+  write_neighbours<true>(search, levels, stacks[warp], position, stop, back, found_rows, found);
 }

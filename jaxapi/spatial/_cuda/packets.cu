@@ -7,7 +7,6 @@
 #define BLOCKS (DOUBLE || M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
 #endif
 
-DEVICE constexpr int at_least(int count, int size) { return count <= size ? size : at_least(count, 2 * size); }
 constexpr int BATCH = K <= 8 ? 8 : 16;  // candidates that are merged at once
 constexpr int SIZE = at_least(K, BATCH);
 constexpr int ROOM = BATCH + EIGHT;  // for candidates that wait

@@ -61,3 +61,34 @@ struct Within {
            (RELATION == ANY || (RELATION == OTHER ? number != slot : number > slot));
   }
 };
+
+// Write this lane's neighbours from a position on, in the order of the slots, none at or past `stop`; return
+// where they end, or would end. With STOPS a lane that has no room for more may leave off.
+template <bool STOPS, class Place>
+DEVICE Place write_neighbours(Within& search, int levels, Stack& stack, Place position, Place stop, real back,
+                              int* found_rows, real* found) {
+  const Tree& tree = search.tree;
+  Walk<IN_ORDER> walk(levels, threadIdx.x % LANES, stack, search);
+  for (int next; (next = walk.next(search)) >= 0;) {
+    const long long first = (long long)next * tree.leaf;
+    for (int i = 0; i < tree.leaf; i += EIGHT) {
+      const bool all = i + 4 < tree.leaf;
+      real distance[EIGHT];
+      tree.distances(search.x, first + i, all, distance);
+      real nearest = distance[0];
+      FOR(j, EIGHT) nearest = fmin(nearest, distance[j]);
+      if (!any_lane(nearest <= search.bound)) continue;
+      int row[EIGHT];
+      load_rows(tree.rows, first + i, all, row);
+      FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {
+        if (position < stop) {
+          found_rows[position] = row[j];
+          found[position] = root(distance[j]) * back;
+        }
+        position++;
+      }
+    }
+    if (STOPS && position >= stop) search.bound = -1;
+  }
+  return position;
+}

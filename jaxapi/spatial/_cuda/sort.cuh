@@ -2,6 +2,8 @@
 #pragma once
 #include "tree.cuh"
 
+DEVICE constexpr int at_least(int count, int size) { return count <= size ? size : at_least(count, 2 * size); }
+
 DEVICE void exchange(real& d, int& row, real& e, int& other) {
   const bool swap = before(e, other, d, row);
   const real least = swap ? e : d, greatest = swap ? d : e;

@@ -6,7 +6,7 @@
 #pragma once
 #include "tree.cuh"
 
-constexpr int SPLITS = 5, LANES = 32;
+constexpr int SPLITS = 5;
 constexpr int DEPTHS = 6;  // groups above the leaves', in a tree of 2**31 slots
 
 // Measures in shared memory have 16 bits, those at the top: that is a little less, never more.

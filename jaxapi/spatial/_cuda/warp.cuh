@@ -1,6 +1,9 @@
-// What the 32 lanes of a warp do together. All else is plain C++, so that a host compiler takes the same
+// What the 32 lanes of a warp do together, and the warps of a block. All else is plain C++, so that a host compiler takes the same
 // sources once it is given these few functions (the tests have them, for 32 lanes in lockstep).
 #pragma once
+
+constexpr int LANES = 32;
+
 #ifdef __CUDACC__
 
 #define DEVICE __device__ __forceinline__
@@ -12,11 +15,29 @@ template <class T> DEVICE T shuffle(T value, int lane) { return __shfl_sync(~0u,
 template <class T> DEVICE T shuffle_xor(T value, int mask) { return __shfl_xor_sync(~0u, value, mask); }
 template <class T> DEVICE T shuffle_up(T value, int by) { return __shfl_up_sync(~0u, value, by); }
 DEVICE void warp_barrier() { __syncwarp(); }
+DEVICE void block_barrier() { __syncthreads(); }
 
 #if __CUDA_ARCH__ >= 800
 DEVICE int warp_min(int value) { return __reduce_min_sync(~0u, value); }
 DEVICE int warp_max(int value) { return __reduce_max_sync(~0u, value); }
 DEVICE int warp_sum(int value) { return __reduce_add_sync(~0u, value); }
+
+// Add the product of matrices (16, 8) and (8, 8), of which each lane holds a few elements: of row lane / 4 and
+// the row 8 below of one, of column lane / 4 of the other, and of both those at lane % 4 and 4 further on.
+// Of the sum it holds columns 2 * (lane % 4) and the next, of its two rows. Factors have TF32's 11 bits.
+DEVICE void add_product(float (&sum)[4], float a, float a_below, float a_on, float a_below_on, float b, float b_on) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(__float_as_uint(a)), "r"(__float_as_uint(a_below)), "r"(__float_as_uint(a_on)),
+                 "r"(__float_as_uint(a_below_on)), "r"(__float_as_uint(b)), "r"(__float_as_uint(b_on)));
+}
+
+// Copy 16 bytes to shared memory while other work goes on, and wait for all such copies of this lane.
+DEVICE void begin_copy(void* shared, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(from)
+               : "memory");
+}
+DEVICE void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #else
 DEVICE int warp_min(int value) {
   for (int by = 16; by; by /= 2) value = min(value, shuffle_xor(value, by));

@@ -1,12 +1,13 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and five functions, pure and traceable, on a tree and queries in the
+An engine is a package with a `NAME` and six functions, pure and traceable, on a tree and queries in the
 dtype of the distances:
 
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``count(tree, queries, box, *, p, relation)``,
 - ``fill(tree, queries, start, stop, box, *, size, p, relation)``,
+- ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run.
@@ -22,10 +23,10 @@ from jax import lax
 
 from ..._tracing import is_traced
 from .. import _lax
-from .._structure._tree import FLAT_FROM, Tree
+from .._structure._tree import FLAT_FROM
 from .._structure._varying import varying_alike
 
-__all__ = ["engine_name", "engine_of", "for_nearest", "gpu_engine", "run"]
+__all__ = ["engine_name", "engine_of", "gpu_engine", "run"]
 
 
 @functools.cache
@@ -69,11 +70,6 @@ def engine_name(data) -> str:
     if _platform(data) == "cpu" and len(data.sharding.device_set) == 1:
         return "scipy"
     return "brute" if data.shape[1] >= FLAT_FROM else engine_of(data).NAME
-
-
-def for_nearest(tree: Tree, engine):
-    """Return the engine for the nearest neighbours: of a flat tree the portable one's every distance."""
-    return _lax if tree.is_flat else engine
 
 
 def run(engine, name: str, *arrays, **options):

@@ -28,7 +28,7 @@ def nearest(
     size = max(LARGEST_PIECE // max(k, m), 1)
     found = [
         _engines.run(
-            _engines.for_nearest(tree, engine),
+            engine,
             "nearest",
             tree,
             x[start : start + size],

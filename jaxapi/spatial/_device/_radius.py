@@ -50,6 +50,10 @@ class Search(NamedTuple):
         options = {"p": self.p, "relation": relation, "size": size}
         return _engines.run(self.engine, "fill", tree, queries, start, stop, box, **options)
 
+    def fill_lines(self, tree, queries, order, box, limit):
+        """Write up to `limit` neighbours of each query into its line, and count all."""
+        return _engines.run(self.engine, "fill_lines", tree, queries, order, box, limit=limit, p=self.p)
+
     def bin_counts(self, tree, queries, radii, weights, box):
         """Sum the slots' weights within each radius of each query."""
         return _engines.run(self.engine, "bin_counts", tree, queries, radii, weights, box, p=self.p)
@@ -118,26 +122,24 @@ def _nearest_within(tree, x, radius, box, *, search, limit):
 
 
 def _nearest_within_piece(tree, x, radius, box, search, limit):
-    size = x.shape[0]
     tree = tree.astype(search.dtype)
-    queries, order, counts = _counted(tree, x, radius, box, search)
-    start = order * limit
-    rows, distances = search.fill(tree, queries, start, start + limit, box, "any", size * limit)
-    rows, distances = rows.reshape(size, limit), distances.reshape(size, limit)
-    distances, rows = lax.sort((distances, rows), dimension=1, num_keys=2)
+    queries, order = search.ordered_queries(tree, x, radius, box)
+    rows, distances, counts = search.fill_lines(tree, queries, order, box, limit)
     rows, more = rows.astype(search.index_dtype), counts > limit
 
-    def with_the_nearest(rows, distances):
+    def with_the_nearest(_, found):
         """Search for the nearest of those queries that have more neighbours than there is room for."""
         none = jnp.zeros_like(tree.scale)
         bound = jnp.where(more, jnp.full_like(none, jnp.inf), none)
         settings = {"p": search.p, "dtype": search.dtype, "index_dtype": search.index_dtype}
         closest, their_rows = nearest(tree, x, bound, none, box, k=limit, engine=search.engine, **settings)
-        return jnp.where(more[:, None], their_rows, rows), jnp.where(more[:, None], closest, distances)
+        theirs = their_rows, closest
+        return tuple(jnp.where(more[:, None], new, old) for new, old in zip(theirs, found, strict=True))
 
-    if limit < tree.points.shape[1]:
-        rows, distances = lax.cond(more.any(), with_the_nearest, lambda *same: same, rows, distances)
-    return rows, distances, counts.astype(search.index_dtype)
+    found = rows, distances
+    if limit < tree.points.shape[1]:  # a loop of one turn or none: unlike `lax.cond`, it copies nothing
+        found = lax.fori_loop(0, more.any().astype(jnp.int32), with_the_nearest, found)
+    return *found, counts.astype(search.index_dtype)
 
 
 def csr(tree: Tree, x: Array, radius: Array, box: np.ndarray | None, *, search: Search, sort: bool):

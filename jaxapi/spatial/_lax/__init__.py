@@ -2,8 +2,8 @@
 
 from .._structure._queries import ordered_queries
 from ._nearest import nearest
-from ._radius import bin_counts, count, fill
+from ._radius import bin_counts, count, fill, fill_lines
 
-__all__ = ["NAME", "bin_counts", "count", "fill", "nearest", "ordered_queries"]
+__all__ = ["NAME", "bin_counts", "count", "fill", "fill_lines", "nearest", "ordered_queries"]
 
 NAME = "lax"

@@ -15,7 +15,7 @@ from .._structure._tree import Tree
 from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["bin_counts", "count", "fill"]
+__all__ = ["bin_counts", "count", "fill", "fill_lines"]
 
 PACKET = 16  # queries that walk together
 
@@ -78,6 +78,25 @@ def fill(
         return walk(space, (position, *filled), choose, visit)[1:]
 
     return lax.fori_loop(0, packets.bound.shape[0], one, varying_like((rows, distances), tree))
+
+
+def fill_lines(
+    tree: Tree, queries: Queries, order: Array, box, *, limit: int, p: float, count=count, fill=fill
+) -> tuple[Array, Array, Array]:
+    """Write up to `limit` neighbours of each query into a line of its own, in the place of ``order``.
+
+    Returns rows and distances (Q, limit), ordered by (distance, row), ``n`` and ``inf`` in what is left, and
+    how many neighbours each has (Q,). Of more neighbours than `limit` it is any that are kept. By an engine's
+    `count` and `fill`.
+    """
+    start, size = order * limit, order.shape[0] * limit
+    counts = count(tree, queries, box, p=p, relation="any")
+    counts = jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
+    rows, distances = fill(tree, queries, start, start + limit, box, size=size, p=p, relation="any")
+    distances, rows = lax.sort(
+        (distances.reshape(-1, limit), rows.reshape(-1, limit)), dimension=1, num_keys=2
+    )
+    return rows, distances, counts
 
 
 def bin_counts(tree: Tree, queries: Queries, radii: Array, weights: Array, box, *, p: float) -> Array:
