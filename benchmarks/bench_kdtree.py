@@ -6,8 +6,9 @@
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
 included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
-figures include its build; top_k is one matrix product and `lax.top_k` for each piece. Without a GPU the
-sizes shrink a hundredfold.
+figures include its build; top_k is one matrix product and `lax.top_k` for each piece. `new` is the same with
+points or queries that no call has seen, and `moved` the time in which this device copies as many bytes as
+points, queries and results have, on a GPU. Without a GPU the sizes shrink a hundredfold.
 """
 
 import argparse
@@ -36,8 +37,8 @@ from jaxapi.spatial import KDTree
 
 GPU = jax.default_backend() == "gpu"
 MILLION = 1_000_000 if GPU else 10_000
-LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
-FIELDS = ("work", "engine", "jaxapi", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k")
+LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
+FIELDS = ("work", "engine", "jaxapi", "new", "moved", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k")
 
 
 def peer(call, sync=jax.block_until_ready):
@@ -46,6 +47,29 @@ def peer(call, sync=jax.block_until_ready):
         return clock(call, sync)[1]
     except Exception as error:  # whatever a peer raises belongs in its cell
         return type(error).__name__[:9]
+
+
+@functools.cache
+def copied_a_ms():
+    """Return how many bytes this GPU reads and writes in a ms of copying a gigabyte."""
+    x = jnp.zeros(1 << 28, np.float32)
+    return 2 * x.nbytes / clock(lambda: x + 1)[1]
+
+
+def bytes_of(*arrays):
+    return sum(each.nbytes for each in arrays)
+
+
+class Fresh:
+    """An array a little different at each turn, of a few made in advance."""
+
+    def __init__(self, x, turns=4):
+        self.copies = jax.block_until_ready([x * (1 - i / 1000) for i in range(1, turns + 1)])
+        self.turn = 0
+
+    def __call__(self):
+        self.turn += 1
+        return self.copies[self.turn % len(self.copies)]
 
 
 def uniform(n, m=3, seed=0, dtype=np.float32):
@@ -181,9 +205,9 @@ class Cloud:
     def peers(self):
         return Peers(self.points)
 
-    def build(self):
-        """Build the tree anew."""
-        return KDTree(self.points, **self.options).indices
+    def build(self, points=None):
+        """Build the tree anew, of its points or of others."""
+        return KDTree(self.points if points is None else points, **self.options).indices
 
 
 class Row(NamedTuple):
@@ -191,21 +215,22 @@ class Row(NamedTuple):
 
     work: str
     cloud: Cloud
-    call: Callable
+    varied: Cloud  # that new data take the place of
+    call: Callable  # with data in their place
     peers: Callable = dict
     curve: tuple = ()
 
 
 def build_row(name, cloud, peers=dict):
-    return Row(f"{name} build", cloud, cloud.build, peers)
+    return Row(f"{name} build", cloud, cloud, cloud.build, peers)
 
 
 def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
     """Return the row of `queries` (a cloud) in `cloud`; with build where they are the same."""
 
-    def call():
-        tree = KDTree(cloud.points) if queries is cloud else cloud.tree
-        return tree.query(queries.points, k=k, p=p, workers=-1)
+    def call(x):
+        tree = KDTree(x) if queries is cloud else cloud.tree
+        return tree.query(x, k=k, p=p, workers=-1)
 
     def others():
         cells = cloud.peers.query(queries.points, k, p, [name for name in peers if name != "jztree"])
@@ -213,7 +238,7 @@ def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
             cells |= cloud.peers.jztree(k, None if queries is cloud else queries.points)
         return cells
 
-    return Row(f"{work}, k={k}" + (f", p={p}" if p != 2 else ""), cloud, call, others, curve)
+    return Row(f"{work}, k={k}" + (f", p={p}" if p != 2 else ""), cloud, queries, call, others, curve)
 
 
 def table(quick):
@@ -259,13 +284,20 @@ def table(quick):
 
 def measure(row):
     """Return a row's cells, and print them."""
-    first, median = None, None
+    first, median, new, moved = None, None, None, None
     try:
-        first, median = clock(row.call)
+        x = row.varied.points
+        first, median = clock(lambda: row.call(x))
+        fresh = Fresh(x)
+        new = clock(lambda: row.call(fresh()))[1]
+        if GPU:
+            held = bytes_of(*{id(each): each for each in (row.cloud.points, x)}.values())
+            moved = round((held + bytes_of(*jax.tree.leaves(row.call(x)))) / copied_a_ms(), 3)
         engine = row.cloud.tree.engine
     except Exception as error:
         engine = f"{type(error).__name__}: {str(error)[:200]}"
-    cells = {"work": row.work, "engine": engine, "jaxapi": median, "first": first, **row.peers()}
+    cells = {"work": row.work, "engine": engine, "jaxapi": median, "new": new, "moved": moved, "first": first}
+    cells |= row.peers()
     print(
         LINE.format(*(str(cells[name]) if cells.get(name) is not None else "-" for name in FIELDS)),
         flush=True,
@@ -290,7 +322,7 @@ def add_memory(rows):
 def print_memory(work):
     """Run one row once and print the most device memory it held, in MB."""
     row = next(row for row in table(False) if row.work == work)
-    jax.block_until_ready(row.call())
+    jax.block_until_ready(row.call(row.varied.points))
     print(round(jax.devices()[0].memory_stats()["peak_bytes_in_use"] / 1e6))
 
 

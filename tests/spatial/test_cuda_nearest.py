@@ -204,7 +204,9 @@ def few_a_round(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_a_round")
-@pytest.mark.parametrize(("m", "k", "dtype"), [(17, 8, np.float32), (70, 1, np.float32), (33, 40, np.float64)])
+@pytest.mark.parametrize(
+    ("m", "k", "dtype"), [(17, 8, np.float32), (70, 1, np.float32), (33, 40, np.float64)]
+)
 def test_every_distance(m, k, dtype):
     """By products, between points that lie far from the origin."""
     points, queries = uniform(800, m, 30, dtype) + 3, uniform(QUERIES, m, 31, dtype) * 2 + 2.5

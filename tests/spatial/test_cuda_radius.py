@@ -91,7 +91,9 @@ def test_same_as_lax(relation, p, box, leaf_size):
     assert counts.max() > 1
 
 
-@pytest.mark.parametrize(("limit", "p", "box"), [(3, 2.0, None), (40, 2.0, BOX), (100, 1.0, BOX), (257, 2.0, None)])
+@pytest.mark.parametrize(
+    ("limit", "p", "box"), [(3, 2.0, None), (40, 2.0, BOX), (100, 1.0, BOX), (257, 2.0, None)]
+)
 def test_lines_are_those_of_lax(limit, p, box):
     """Sorted, filled up and counted; of more neighbours than there is room for any may be kept."""
     tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)

@@ -8,7 +8,7 @@ from jax.sharding import Mesh, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._structure._prefix import first_lines
+from jaxapi.spatial._structure._prefix import first_lines, lines_of_queries
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
@@ -160,6 +160,11 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
     np.testing.assert_array_equal(lines, np.arange(2100).reshape(700, 3))
     np.testing.assert_array_equal(short + short, 2 * np.arange(700))
     assert first_lines(0, short)[0].shape == (0,)
+    for _ in range(2):  # the second time they are sliced, small as they are
+        again, same = lines_of_queries(600, short, lines)
+        np.testing.assert_array_equal(again, np.arange(600))
+        np.testing.assert_array_equal(same, np.arange(1800).reshape(600, 3))
+    assert again.unsafe_buffer_pointer() != place
 
 
 def test_other_numbers_of_results_compile_nothing(radius_engine):

@@ -1,8 +1,8 @@
 """Nearest neighbours by every distance, for a flat tree, whose boxes say nothing.
 
-A product of matrices estimates all distances in few bits (`candidates.cu`). Points that may be among a query's
-nearest are measured exactly (`closest.cu`), which tells how near further ones must be: so the points are gone
-through in rounds, few in the first ones. They are dealt so that each round sees a sample of all.
+A product of matrices estimates all distances in few bits (`candidates.cu`). Points that may be among a
+query's nearest are measured exactly (`closest.cu`), which tells how near further ones must be: so the points
+are gone through in rounds, few in the first ones. They are dealt so that each round sees a sample of all.
 """
 
 import jax
@@ -55,7 +55,8 @@ def _dealt(tree: Tree):
     there = points[0] < jnp.inf
     groups, used = _groups(there)
     unit = scale_of(points.T, there)
-    middle = jnp.where(there, points, jnp.inf).min(axis=1) / 2 + jnp.where(there, points, -jnp.inf).max(axis=1) / 2
+    least, greatest = (jnp.where(there, points, far) for far in (jnp.inf, -jnp.inf))
+    middle = least.min(axis=1) / 2 + greatest.max(axis=1) / 2
     middle = jnp.where(jnp.isfinite(middle), middle, jnp.zeros_like(middle))
     total = jnp.maximum(there.sum(dtype=jnp.int32), 1).astype(dtype)
     mean = jnp.where(there, (points - middle[:, None]) * unit, 0).sum(axis=1) / total
@@ -107,8 +108,10 @@ def _nearest(tree, cloud, queries, bound, k, rooted):
     find = Kernel.of("candidates", m=m, dtype=jnp.float32, warps=CANDIDATE_WARPS)
     look = Kernel.of("closest", m=m, dtype=dtype, k=k, warps=CLOSEST_WARPS)
     struct = jax.ShapeDtypeStruct
-    thresholds, nearest = struct((count,), jnp.float32), (struct((count, k), dtype), struct((count, k), jnp.int32))
-    fixed = _lines(tree.points.T), tree.rows, tree.n, tree.scale, _lines(queries), bound, groups, squares, unit
+    thresholds = struct((count,), jnp.float32)
+    nearest = struct((count, k), dtype), struct((count, k), jnp.int32)
+    points, rows, n, scale = _lines(tree.points.T), tree.rows, tree.n, tree.scale
+    fixed = points, rows, n, scale, _lines(queries), bound, groups, squares, unit
 
     def looked(i, candidates, found):
         stage = jnp.stack([i == 0, i == len(edges) - 2]).astype(jnp.int32)

@@ -81,7 +81,7 @@ def fill_lines(tree: Tree, queries: Queries, order: Array, box: Array | None, *,
     lines = queries.bound.shape[0]
     if limit > AT_ONCE or not lines:
         return _lax.fill_lines(tree, queries, order, box, limit=limit, p=p, count=count, fill=fill)
-    shapes = jax.ShapeDtypeStruct((lines, limit), jnp.int32), jax.ShapeDtypeStruct((lines, limit), queries.bound.dtype)
+    shapes = [jax.ShapeDtypeStruct((lines, limit), dtype) for dtype in (jnp.int32, queries.bound.dtype)]
     sizes = np.array([lines, tree.leaf_size, tree.levels, limit], np.int32)
     counted = jax.ShapeDtypeStruct((lines,), jnp.int32)
     kernel = _kernel(tree, "within", p, box, relation=RELATIONS["any"])

@@ -12,7 +12,7 @@ from ..._x64 import x64_for
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
-from .._structure._prefix import first_lines
+from .._structure._prefix import first_lines, lines_of_queries
 from .._structure._tree import Tree
 from . import _engines, _radius
 from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, scalar_on
@@ -56,7 +56,8 @@ class Device:
             )
             if isinstance(finite, jax.Array):
                 finite.copy_to_host_async()  # only now: asking takes long enough to delay the search
-            distances, rows = (each.reshape(shape) for each in first_lines(q, *found))
+            found = lines_of_queries(q, *found)
+            distances, rows = (each if each.shape == shape else each.reshape(shape) for each in found)
         if not finite:
             raise ValueError(NOT_FINITE)
         return distances, rows
@@ -80,7 +81,7 @@ class Device:
             found = _nearest_within(
                 self.tree, x, r, settings.box(), search=self._search(settings), limit=limit
             )
-            rows, distances, counts = first_lines(q, *found)
+            rows, distances, counts = lines_of_queries(q, *found)
             if not finite:
                 raise ValueError(NOT_FINITE)
             shape = (*batch, limit)
@@ -92,7 +93,7 @@ class Device:
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             x, r, finite = self._padded(x, r, settings)
             counts = _radius.counts_within(self.tree, x, r, settings.box(), search=self._search(settings))
-            (counts,) = first_lines(q, counts)
+            (counts,) = lines_of_queries(q, counts)
             if not finite:
                 raise ValueError(NOT_FINITE)
             return counts.reshape(batch)

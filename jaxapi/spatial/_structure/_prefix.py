@@ -3,18 +3,24 @@
 `jax.lax.slice` is compiled anew for each length, which costs 10 to 20 ms and some memory for each number of
 neighbours that a search can find. DLPack describes an array by a pointer and a shape, so that a shorter shape
 over the same memory is an array without computation. The memory behind the lines left out stays held.
+
+That takes the host longer than a slice that is compiled: where few bytes are asked for a second time in the
+same shape, `lines_of_queries` compiles it after all.
 """
 
 import ctypes
+import functools
+import itertools
 
 import jax
 import numpy as np
 
 from ..._x64 import x64_for
 
-__all__ = ["first_lines"]
+__all__ = ["first_lines", "lines_of_queries"]
 
 _PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
+_SMALL = 1 << 22  # bytes that are sliced sooner than described
 
 
 class _Tensor(ctypes.Structure):
@@ -58,6 +64,28 @@ class _Shorter:
 def first_lines(count: int, *arrays):
     """Return the first `count` lines of every array, concrete ones on one device."""
     return tuple(_first_lines(each, count) for each in arrays)
+
+
+def lines_of_queries(count: int, *arrays):
+    """Do the same where `count` is that of a call's queries, which comes again in many programs."""
+    if all(count == each.shape[0] for each in arrays):
+        return arrays
+    shapes = ((each.shape, each.dtype) for each in arrays)
+    if sum(each.nbytes for each in arrays) <= _SMALL and next(_times_asked(count, *shapes)):
+        with x64_for(*(each.dtype for each in arrays)):
+            return _sliced(*arrays, count=count)
+    return first_lines(count, *arrays)
+
+
+@functools.lru_cache(maxsize=256)
+def _times_asked(*shapes):
+    """Return a counter of its own for these shapes, while they are asked for of late."""
+    return itertools.count()
+
+
+@functools.partial(jax.jit, static_argnames="count")
+def _sliced(*arrays, count: int):
+    return tuple(each[:count] for each in arrays)
 
 
 def _first_lines(array, count: int):
