@@ -42,7 +42,14 @@ KERNELS = [
     (Kernel.of("singles", m=3, dtype=F32, k=100, floor=0, warps=4), "80"),
     (Kernel.of("count", m=3, dtype=F32, relation=0, warps=2), "100"),
     (Kernel.of("fill", m=3, dtype=F32, relation=2, wide=1, warps=2), "80"),
+    (Kernel.of("within", m=3, dtype=F32, relation=0, warps=2), "75"),
+    (Kernel.of("sorted", m=1, dtype=F32, k=256, warps=4), "90"),
     (Kernel.of("bins", m=3, dtype=F32, relation=0, weight="int", bins=20, warps=2), "90"),
+    (Kernel.of("rough", m=64, dtype=F64), "80"),
+    (Kernel.of("candidates", m=17, dtype=F32, warps=8), "80"),
+    (Kernel.of("candidates", m=200, dtype=F32, warps=8), "90"),
+    (Kernel.of("candidates", m=64, dtype=F32, warps=8), "100"),
+    (Kernel.of("closest", m=64, dtype=F32, k=8, warps=4), "90"),
 ]
 
 
