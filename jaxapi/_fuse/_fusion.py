@@ -112,7 +112,7 @@ class Fusion(Generic[P, R]):
             return self._call_anything(args, kwargs)
         except _NeedsX64:
             self._seen = _NUMBERS
-            return self(*args, **kwargs)
+            return Fusion.__call__(self, *args, **kwargs)
 
     def _all_fit(self, args, kwargs):
         low, high = self._fitting
@@ -212,6 +212,10 @@ class Fusion(Generic[P, R]):
 
     def _call_func(self, *args, **kwargs):
         refuse_lost_assignments(self.name, self.func, self._lost_assignments, args, kwargs)
+        return self._call_translating(args, kwargs)
+
+    def _call_translating(self, args, kwargs):
+        """Call the function; what it raises over tracers is said in its author's terms."""
         try:
             return self.func(*args, **kwargs)
         except Exception as error:
@@ -316,7 +320,7 @@ class Fusion(Generic[P, R]):
             "donate_argnums": tuple(self._donated.positions),
             "donate_argnames": tuple(self._donated.names),
         }
-        return functools.partial(Fusion, **options), (self.func, self.name)
+        return functools.partial(type(self), **options), (self.func, self.name)
 
     def __repr__(self) -> str:
         return f"<Fusion {self.name!r}>"

@@ -18,7 +18,7 @@ from ._indexing import is_symbolic, read, selection_of, write
 from ._selection import Selection, put, take
 from ._views import View
 
-__all__ = ["Array", "shared", "unwrap", "view", "wrap"]
+__all__ = ["Array", "part_of", "shared", "unwrap", "view", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 _NEW_LOCK = threading.Lock()
@@ -169,7 +169,7 @@ class Array:
     def _transposed(self, axes: tuple[int, ...]) -> "Array":
         if is_symbolic(self.shape):
             return wrap(jnp.transpose(self._value, axes))
-        return _part(*self._place(Selection.transposed(self.shape, axes)))
+        return part_of(*self._place(Selection.transposed(self.shape, axes)))
 
     # To other types
 
@@ -275,7 +275,7 @@ class Array:
     def __getitem__(self, key: Any, /) -> "Array":
         key = _plain_key(key)
         selection = selection_of(self.shape, key)
-        return wrap(read(self._value, key)) if selection is None else _part(*self._place(selection))
+        return wrap(read(self._value, key)) if selection is None else part_of(*self._place(selection))
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         key = _plain_key(key)
@@ -368,7 +368,7 @@ def view(owner: Array, selection: Selection, source: jax.Array, part: jax.Array)
     return array
 
 
-def _part(owner: Array, selection: Selection) -> Array:
+def part_of(owner: Array, selection: Selection) -> Array:
     """Return a part of an array as a view; an element, and what is empty, as an array of its own."""
     source = owner._value
     if not selection.axes:

@@ -1,23 +1,23 @@
 """`fuse` for functions that change their arguments."""
 
-import contextlib
-import functools
-import inspect
-
 import jax
 import numpy as np
 
-import jaxapi
-
-from ._array import Array, unwrap, wrap
+from .._fuse._fusion import Fusion as _Fusion
+from .._fuse._objects import belongs_to_method
+from .._fuse._static import Static
+from ._array import Array, part_of, unwrap, wrap
 
 __all__ = ["Fusion", "fuse"]
 
-_ALIASES = "_aliases"  # a keyword argument that tells which arguments are one array
+_VIEWS = "_views"  # a keyword argument that tells which arguments are parts of one array
 
 
-class Fusion:
+class Fusion(_Fusion):
     """A function compiled by `fuse`: call it like the function.
+
+    As what `jaxapi.fuse` makes, with ``explain``, ``lower`` and ``clear_cache``, methods and pickle; what is
+    compiled returns the result and the new values of the arguments that the function changes.
 
     Attributes
     ----------
@@ -27,123 +27,137 @@ class Fusion:
         The name of the compiled module.
     """
 
-    def __init__(self, func, kernel_name=None, **options):
-        functools.update_wrapper(self, func)
-        self.func = func
-        self._options = (kernel_name, options)
-        self._fusion = jaxapi.fuse(_body(func), kernel_name, **options)
-        self.name = self._fusion.name
-
     def __call__(self, /, *args, **kwargs):
         """Run the compiled function, and change the arguments that it changes."""
-        given, aliases = _arrays_given(args, kwargs), _aliases(args, kwargs)
-        if aliases:  # a string is static: other aliases are another program
-            kwargs[_ALIASES] = " ".join(f"{place}={first}" for place, first in aliases.items())
-            given = {place: group for place, group in given.items() if place not in aliases}
-        before = [
-            (array, array._shared) for arrays in given.values() for array in arrays if type(array) is Array
-        ]
-        result, written = self._fusion(*map(_outside, args), **{k: _outside(x) for k, x in kwargs.items()})
+        args, kwargs, arrays = _outside(self.func, args, kwargs)
+        before = [(x, x._shared) for group in arrays.values() for x in group if type(x) is Array]
+        result, written = super().__call__(*args, **kwargs)
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
-            _hand_over(written, given, self.name)
+            _hand_over(written, arrays, self.name)
         return jax.tree.map(wrap, result)
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""
-        return self._fusion.explain(*map(_outside, args), **{k: _outside(x) for k, x in kwargs.items()})
+        args, kwargs, _ = _outside(self.func, args, kwargs)
+        return super().explain(*args, **kwargs)
 
-    def clear_cache(self) -> None:
-        """Forget every compiled version."""
-        self._fusion.clear_cache()
+    def lower(self, /, *args, **kwargs):
+        """Lower the function for these arguments, as ``jax.jit(f).lower`` does.
 
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+        The compiled form takes and returns values and changes nothing: it returns the pair of the result and
+        a dict of the new values of the arguments that the function changes.
+        """
+        args, kwargs, _ = _outside(self.func, args, kwargs)
+        return super().lower(*args, **kwargs)
 
-    def __repr__(self) -> str:
-        return f"<Fusion {self.name!r}>"
-
-
-def _body(func):
-    """Return what jaxapi compiles: from values to the result's values and those of changed arguments."""
-
-    @functools.wraps(func)
-    def body(*args, **kwargs):
-        aliases = dict(pair.split("=") for pair in kwargs.pop(_ALIASES, "").split())
-        inside = {str(place): _inside(x) for place, x in [*enumerate(args), *kwargs.items()]}
-        inside |= {place: inside[first] for place, first in aliases.items()}
-        args, kwargs = [inside[str(i)] for i in range(len(args))], {name: inside[name] for name in kwargs}
-        arrays = _arrays_given(args, kwargs)
-        before = {place: [array._value for array in group] for place, group in arrays.items()}
-        result = func(*args, **kwargs)
-        written = {
-            f"{place} {i}": array._value
-            for place, group in arrays.items()
-            for i, array in enumerate(group)
-            if place not in aliases and array._value is not before[place][i]
-        }
-        return jax.tree.map(unwrap, result, is_leaf=_is_array), written
-
-    del body.__wrapped__
-    with contextlib.suppress(TypeError, ValueError):  # a builtin may have none
-        body.__signature__ = inspect.signature(func)  # which static_argnames are positions follows from it
-    return body
+    def _call_func(self, *args, **kwargs):
+        args, kwargs, arrays = _inside(self.func, args, kwargs)
+        before = [(f"{place} {i}", x, x._value) for place, xs in arrays.items() for i, x in enumerate(xs)]
+        result = jax.tree.map(unwrap, self._call_translating(args, kwargs), is_leaf=_is_array)
+        written = {place: x._value for place, x, old in before if x._value is not old}
+        for _, x, old in before:
+            x._value = old  # else a method is refused whose object has changed
+        return result, written
 
 
-def _outside(x):
-    """Return what jaxapi's fusion is given; arrays in containers stay what they are."""
-    return x._value if type(x) is Array else x
+def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
+    """Return the arguments as jaxapi's fusion takes them, and the arrays that the function may change.
+
+    Arrays that are parts of one array are passed as that one, at the first of their places.
+    """
+    arguments = _by_place(args, kwargs)
+    arrays = _arrays_in(func, arguments)
+    places: dict[int, list[str]] = {}
+    for place, x in arguments.items():
+        if type(x) is Array:
+            places.setdefault(id(x._owner), []).append(place)
+    views = []
+    for first, *others in places.values():
+        if not others:
+            continue
+        owner = arguments[first]._owner
+        for place in (first, *others):
+            x = arguments[place]
+            views.append((place, first, x._view.selection if x._view else None))
+            arguments[place] = None
+            del arrays[place]
+        arguments[first], arrays[first] = owner, [owner]
+    arguments = {place: x._value if type(x) is Array else x for place, x in arguments.items()}
+    args, kwargs = _in_order(arguments, len(args))
+    if views:
+        kwargs[_VIEWS] = Static(tuple(views))  # other overlaps are another program
+    return args, kwargs, arrays
 
 
-def _inside(x):
-    """Return what the function sees of an argument: arrays can be assigned to, numbers stay numbers."""
-    return wrap(x) if isinstance(x, jax.Array) and not x.weak_type else x
+def _inside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
+    """Return what the function sees of its arguments, and the arrays in them: `_outside`'s other end."""
+    views = kwargs.pop(_VIEWS, ())
+    # arrays can be assigned to, numbers stay numbers
+    arguments = {
+        place: wrap(x) if isinstance(x, jax.Array) and not x.weak_type else x
+        for place, x in _by_place(args, kwargs).items()
+    }
+    owners = {first: arguments[first] for _, first, _ in views}
+    for place, first, selection in views:
+        owner = owners[first]
+        arguments[place] = owner if selection is None else part_of(owner, selection)
+    apart = {place: x for place, x in arguments.items() if place not in {view[0] for view in views}}
+    return *_in_order(arguments, len(args)), _arrays_in(func, {**apart, **owners})
+
+
+def _by_place(args, kwargs) -> dict:
+    return {str(place): x for place, x in [*enumerate(args), *kwargs.items()]}
+
+
+def _in_order(arguments, count) -> tuple[tuple, dict]:
+    args = tuple(arguments[str(i)] for i in range(count))
+    return args, {name: x for i, (name, x) in enumerate(arguments.items()) if i >= count}
+
+
+def _arrays_in(func, arguments) -> dict[str, list]:
+    """Return the arrays among the arguments, in their containers and in a method's object, by place."""
+    found = {}
+    for place, x in arguments.items():
+        if type(x) is Array or isinstance(x, np.ndarray):
+            found[place] = [x]
+        elif isinstance(x, (tuple, list, dict)):
+            found[place] = _arrays(x)
+        elif place == "0" and belongs_to_method(func, x):
+            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in vars(x).items()}
+    return found
+
+
+def _arrays(tree) -> list:
+    return [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_array) if _is_array(leaf)]
 
 
 def _is_array(x) -> bool:
     return type(x) is Array
 
 
-def _arrays_given(args, kwargs) -> dict[str, list]:
-    """Return the arrays among the arguments, and in their containers, by the argument's place."""
-    found = {}
-    for place, x in [*enumerate(args), *kwargs.items()]:
-        if type(x) is Array or isinstance(x, np.ndarray):
-            found[str(place)] = [x]
-        elif isinstance(x, (tuple, list, dict)):
-            found[str(place)] = [leaf for leaf in jax.tree.leaves(x, is_leaf=_is_array) if _is_array(leaf)]
-    return found
-
-
-def _aliases(args, kwargs) -> dict[str, str]:
-    """Return the places of arrays that were passed before, and where that was."""
-    first: dict[int, str] = {}
-    arrays = [(str(place), x) for place, x in [*enumerate(args), *kwargs.items()] if type(x) is Array]
-    return {place: at for place, x in arrays if (at := first.setdefault(id(x), place)) != place}
-
-
-def _hand_over(written, given, name) -> None:
+def _hand_over(written, arrays, name) -> None:
     """Change the caller's arguments."""
-    arrays = [id(array) for group in given.values() for array in group]
+    owners = [id(x._owner if type(x) is Array else x) for group in arrays.values() for x in group]
     for place, value in written.items():
         argument, i = place.rsplit(" ", 1)
-        group = given.get(argument)
+        group = arrays.get(argument)
         if not group:
             raise TypeError(
                 f"fused function {name!r} changes its argument {argument}, which cannot be changed: pass a "
                 "jaxapi.mutable.Array"
             )
         target = group[int(i)]
-        if arrays.count(id(target)) > 1:
+        if type(target) is not Array:
+            np.copyto(target, value)
+            continue
+        if owners.count(id(target._owner)) > 1:
             raise ValueError(
                 f"fused function {name!r} changes an array in its argument {argument} that was passed "
                 "twice: pass a copy"
             )
-        if type(target) is Array:
-            target._rewrite(lambda old, new, donate: new, value)
-        else:
-            np.copyto(target, value)
+        target._rewrite(lambda old, new, donate: new, value)
 
 
 def fuse(func=None, /, kernel_name=None, **options):
@@ -164,8 +178,8 @@ def fuse(func=None, /, kernel_name=None, **options):
     Returns
     -------
     Fusion
-        Called like ``func``; has ``func``, ``name``, ``explain(*args)`` and ``clear_cache()``. A function
-        that returns nothing returns None.
+        Called like ``func``; has ``func``, ``name``, ``explain(*args)``, ``lower(*args)`` and
+        ``clear_cache()``. A function that returns nothing returns None.
 
     Raises
     ------

@@ -1,5 +1,7 @@
 """`fuse`: what the function does to its arguments is done to the caller's."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,3 +134,86 @@ def test_static_arguments_by_position_and_by_name():
     f = xp.fuse(lambda x, axis: xp.sum(x, axis=axis), static_argnames="axis")
     np.testing.assert_array_equal(f(xp.ones((2, 3)), 0), [2, 2, 2])
     np.testing.assert_array_equal(f(xp.ones((2, 3)), axis=1), [3, 3])
+
+
+def test_overlapping_views():
+    @xp.fuse
+    def f(a, b, whole=None):
+        a += 1
+        b *= 2
+        if whole is not None:
+            whole[0] = a[-1]
+        return b
+
+    for slices in [(slice(1, None), slice(None, -1)), (slice(3), slice(3, None)), (slice(None), slice(0, 2))]:
+        host = np.arange(6, dtype=np.float32)
+        x, eager = xp.asarray(host), xp.asarray(host)
+        for _ in range(2):
+            expected = f.func(*(host[s] for s in slices), host)
+            np.testing.assert_array_equal(f.func(*(eager[s] for s in slices), whole=eager), expected)
+            np.testing.assert_array_equal(f(*(x[s] for s in slices), whole=x), expected)
+            np.testing.assert_array_equal(x, host)
+            np.testing.assert_array_equal(f(*(x[s] for s in slices)), f.func(*(host[s] for s in slices)))
+            np.testing.assert_array_equal(x, host)
+            eager[...] = host
+    with pytest.raises(ValueError, match="passed twice"):
+        xp.fuse(lambda x, others: others[0].__iadd__(x))(x[:2], [x[1:3]])
+
+
+class Heat:
+    def __init__(self):
+        self.field = xp.zeros(5)
+        self.parts = [xp.ones(5)]
+
+    @xp.fuse(static_argnames="steps")
+    def run(self, source, steps):
+        for _ in range(steps):
+            self.field[1:-1] = (self.field[2:] + self.field[:-2]) / 2 + source[1:-1]
+        self.parts[0] += 1
+
+
+def test_a_methods_object_changes():
+    heat, expected = Heat(), Heat()
+    expected.parts = [np.ones(5, np.float32)]
+    expected.field = np.zeros(5, np.float32)
+    for model in (heat, pickle.loads(pickle.dumps(heat))):
+        model.run(xp.ones(5), steps=3)
+        np.testing.assert_array_equal(model.parts[0], [2, 2, 2, 2, 2])
+        expected.field[:] = 0
+        Heat.run.func(expected, np.ones(5, np.float32), 3)
+        np.testing.assert_allclose(model.field, expected.field)
+
+
+def test_lower_explain_and_pickle():
+    heat = Heat()
+    assert "module @jit_run" in heat.run.lower(xp.ones(5), steps=2).as_text()
+    assert heat.run.explain(xp.ones(5), steps=1).name == "run"
+    again = pickle.loads(pickle.dumps(heat.run))
+    again(xp.ones(5), steps=1)
+    np.testing.assert_array_equal(again.__self__.field, [0, 1, 1, 1, 0])
+    np.testing.assert_array_equal(heat.field, np.zeros(5))
+    assert pickle.loads(pickle.dumps(Heat.run)) is Heat.run
+    fused = pickle.loads(pickle.dumps(xp.fuse(add_to_first)))
+    x = xp.zeros(2)
+    fused(x)
+    np.testing.assert_array_equal(x, [1, 0])
+    result, changed = xp.fuse(add_to_first).lower(x).compile()(jnp.ones(2))
+    assert result is None
+    np.testing.assert_array_equal(changed["0 0"], [2, 1])
+
+
+def add_to_first(x):
+    x[0] += 1
+
+
+def test_wide_numbers_beside_narrow(x64):
+    """A float64 array that comes to a function traced for float32."""
+
+    @xp.fuse
+    def f(x, a):
+        x += a
+
+    for dtype in (np.float32, np.float64):
+        x = xp.zeros(2, dtype=dtype)
+        f(x, 0.1)
+        np.testing.assert_array_equal(x, np.full(2, 0.1, dtype))
