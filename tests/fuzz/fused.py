@@ -11,9 +11,11 @@ from .values import array
 
 __all__ = ["check"]
 
-VALUES = 50
-UNARY = ["abs", "negative", "square", "sin", "exp", "sqrt", "tanh", "floor"]
+VALUES = 200  # sets of values of a configuration
+WHOLE = ["abs", "negative", "square"]
+UNARY = [*WHOLE, "sin", "exp", "sqrt", "tanh", "floor"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "hypot"]
+WHOLE_BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 REDUCTIONS = [None, "sum", "max", "mean"]
 NUMBERS = [2, -1, 3, 0.5, -1.5]
 
@@ -39,23 +41,36 @@ def expression(namespace, steps, reduction):
 
 def check(report, draw):
     """Compare one fused expression with NumPy's values, for several arrays and Python numbers."""
-    binary = [f"{name} {operand}" for name in BINARY for operand in ("array", "literal", "argument")]
-    step = st.tuples(st.sampled_from([*UNARY, *binary, "where"]), st.integers(0, 5), st.sampled_from(NUMBERS))
-    steps, reduction = draw(st.lists(step, min_size=1, max_size=6)), draw(st.sampled_from(REDUCTIONS))
-    dtype, x64 = draw(st.sampled_from(["float32", "float64"])), draw(st.booleans())
+    dtype, x64 = draw(st.sampled_from(["float32", "float64", "int32", "int64"])), draw(st.booleans())
+    whole = dtype.startswith("int")
+    unary, binary, numbers = (WHOLE, WHOLE_BINARY, [2, -1, 3]) if whole else (UNARY, BINARY, NUMBERS)
+    binary = [f"{name} {operand}" for name in binary for operand in ("array", "literal", "argument")]
+    step = st.tuples(st.sampled_from([*unary, *binary, "where"]), st.integers(0, 5), st.sampled_from(numbers))
+    steps = draw(st.lists(step, min_size=1, max_size=6))
+    reduction = draw(st.sampled_from([None, "max"] if whole else REDUCTIONS))
     shapes = draw(st.sampled_from([((7,), (7,)), ((3, 4), (4,)), ((2, 1), (1, 5))]))
+    static = draw(st.sampled_from(["", "", "by name", "by number", "by keyword"]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    configuration = f"{steps} {reduction} {dtype} {shapes}, x64 {'on' if x64 else 'off'}"
+    configuration = f"{steps} {reduction} {dtype} {shapes}, static {static}, x64 {'on' if x64 else 'off'}"
+    options = (
+        {}
+        if not static
+        else {"static_argnums": 2}
+        if static == "by number"
+        else {"static_argnames": "number"}
+    )
+    differences = []
     with jax.enable_x64(x64):
-        fused = xp.fuse(expression(xp, steps, reduction))
+        fused = xp.fuse(expression(xp, steps, reduction), **options)
+        run = (lambda x, y, number: fused(x, y, number=number)) if static == "by keyword" else fused
         for _ in range(VALUES):
             x, y = (array(rng, shape, dtype, kind="finite", low=-3, high=3) for shape in shapes)
-            report.add("fuse", configuration, compare(fused, steps, reduction, x, y, rng.choice(NUMBERS)))
+            differences.append(compare(run, steps, reduction, x, y, numbers[rng.integers(len(numbers))]))
+    report.add("fuse", configuration, VALUES, filter(None, differences))
 
 
 def compare(fused, steps, reduction, x, y, number):
     """Return None, or how the result differs from NumPy's in the next wider dtype's distance of rounding."""
-    number = int(number) if number == int(number) else float(number)
     with np.errstate(all="ignore"):
         expected = np.asarray(expression(np, steps, reduction)(x, y, number))
         exact = expression(np, steps, reduction)(x.astype("longdouble"), y.astype("longdouble"), number)
@@ -63,8 +78,8 @@ def compare(fused, steps, reduction, x, y, number):
         found = np.asarray(fused(x, y, number))
     except Exception as error:
         return type(error).__name__, str(error)[:200]
-    if found.dtype != expected.dtype:
-        return "dtype", f"{found.dtype} for {expected.dtype}"
+    if found.dtype != expected.dtype or expected.dtype.kind != "f":
+        return differs(found, expected)
     with np.errstate(all="ignore"):
         lost = np.abs(expected - exact)  # what NumPy itself lost by rounding shows how ill-conditioned it is
         unsure = ~np.isfinite(expected) | (lost > 1e-3 * np.abs(exact))

@@ -6,13 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from jaxapi.spatial import KDTree, chord_length, great_circle_distance, unit_vectors
+
 from .clouds import clear_radius
-from .report import differs
+from .report import NoOracle, differs
 
 __all__ = ["METHODS"]
 
 EAGER = ("natural", "lax", "cuda")
-ALL = (*EAGER, "jit", "vmap")
+WHOLE = (*EAGER, "jit")
 
 
 class Method(NamedTuple):
@@ -24,20 +26,24 @@ class Method(NamedTuple):
 
 
 def radius(case, apart):
-    """Return a radius that rounding cannot confuse, or None."""
-    return clear_radius(case.rng, apart, case.exact and case.p in (1, 2, np.inf))
+    """Return a radius that rounding cannot confuse."""
+    found = clear_radius(case.rng, apart, case.exact and case.p in (1, 2, np.inf))
+    if found is None:
+        raise NoOracle
+    return found
 
 
 def nearest(case, k, bounded):
-    """Neighbours in the order of (distance, row); where distances round, any order within rounding."""
+    """The nearest of each query."""
     bound = radius(case, case.apart) if bounded else np.inf
-    if bound is None:
-        return None
+    given = {"distance_upper_bound": bound} if bounded else {}
+    found, rows = case.search("query", case.queries, traced=given, k=k, p=case.p)
+    return neighbours(case, found, rows, np.where(case.apart < bound, case.apart, np.inf), k)
+
+
+def neighbours(case, found, rows, apart, k):
+    """Compare with the order of (distance, row); where distances round, any order within rounding."""
     n = len(case.points)
-    found, rows = case.search(
-        "query", case.queries, k=k, p=case.p, **({"distance_upper_bound": bound} if bounded else {})
-    )
-    apart = np.where(case.apart < bound, case.apart, np.inf)
     order = np.argsort(apart, axis=-1, kind="stable")[:, :k]
     expected = np.full((len(apart), k), np.inf)
     expected[:, : min(k, n)] = np.take_along_axis(apart, order, -1)
@@ -45,12 +51,83 @@ def nearest(case, k, bounded):
     wanted[:, : min(k, n)] = np.where(np.isfinite(expected[:, : min(k, n)]), order, n)
     found, rows = found.reshape(expected.shape), rows.reshape(expected.shape)
     if case.exact and case.p in (1, 2, np.inf):
-        return differs(rows, wanted) or differs(found, expected, rtol=1e-6)
+        return same(rows, wanted) or near(found, expected, 1e-6)
     return (
-        differs(found, expected, rtol=case.eps, atol=case.eps)
-        or differs(rows == n, wanted == n)
-        or differs(at(case.apart, rows), expected, rtol=case.eps, atol=case.eps)
+        near(found, expected, case.eps)
+        or same(rows == n, wanted == n)
+        or near(at(apart, rows), expected, case.eps)
         or unique(rows, n)
+    )
+
+
+def same(found, expected):
+    """Compare whole numbers."""
+    return differs(np.asarray(found, int), np.asarray(expected, int))
+
+
+def near(found, expected, eps):
+    """Compare distances, whose dtype is the data's."""
+    return differs(np.asarray(found, float), np.asarray(expected, float), rtol=eps, atol=eps)
+
+
+def others(case):
+    """Return the distances within the points, inf to themselves."""
+    return np.where(np.eye(len(case.points), dtype=bool), np.inf, case.within)
+
+
+def nearest_others(case, k, bounded):
+    """The nearest other points of each point."""
+    bound = radius(case, case.within) if bounded else np.inf
+    given = {"distance_upper_bound": bound} if bounded else {}
+    found, rows = case.search("kneighbors", traced=given, k=k, p=case.p)
+    return neighbours(case, found, rows, np.where(others(case) < bound, others(case), np.inf), k)
+
+
+def nearest_graph(case, k, loop):
+    """The edges to the nearest, one line of them for each receiver."""
+    n = len(case.points)
+    found = case.search("knn_graph", k=k, p=case.p, loop=loop)
+    rows = found.senders.reshape(n, k)
+    receivers = np.where(rows < n, np.arange(n)[:, None], n)
+    return (
+        same(found.receivers.reshape(n, k), receivers)
+        or same(found.count, (rows < n).sum())
+        or neighbours(case, found.distances, rows, case.within if loop else others(case), k)
+    )
+
+
+def vectors(case, several):
+    """Vectors to any rows, by the nearest image, 0 where there is no row."""
+    q, n = len(case.queries), len(case.points)
+    rows = case.rng.integers(0, n + 1, (q, 5) if several else q)
+    found = case.search("displacements", case.queries, rows)
+    at_rows = np.pad(case.points, ((0, 1), (0, 0)))[rows]
+    apart = at_rows - (case.queries[:, None] if rows.ndim == 2 else case.queries)
+    if case.box is not None:
+        apart = apart - case.box * np.round(apart / case.box)
+    half = np.abs(np.abs(apart) - (case.box or np.inf) / 2) < 1e-3  # either image is the nearest
+    hidden = half | (rows == n)[..., None]
+    return near(np.where(half, 0, found), np.where(hidden, 0, apart), case.eps)
+
+
+def sphere(case):
+    """Great-circle distances to the nearest others, by the haversine formula."""
+    latlon = np.stack([case.rng.uniform(-np.pi / 2, np.pi / 2, 40), case.rng.uniform(-4, 4, 40)], axis=-1)
+    latlon = latlon.astype(case.dtype)
+    tree = KDTree(unit_vectors(latlon))
+    found, rows = map(np.asarray, tree.kneighbors(3))
+    angles = great_circle_distance(found)
+    a, b = latlon.astype(float)[:, None], latlon.astype(float)[None]
+    squares = np.sin((a - b)[..., 0] / 2) ** 2
+    squares += np.cos(a[..., 0]) * np.cos(b[..., 0]) * np.sin((a - b)[..., 1] / 2) ** 2
+    every = 2 * np.arcsin(np.sqrt(np.minimum(squares, 1)))
+    eps = 1e-5 if case.dtype == "float32" else 1e-11
+    expected = np.sort(every + np.diag(np.full(40, np.inf)), axis=-1)[:, :3]
+    chords = chord_length(np.asarray(angles))
+    return (
+        near(angles, expected, eps)
+        or near(np.take_along_axis(every, rows, -1), expected, eps)
+        or near(chords, found, eps)
     )
 
 
@@ -68,41 +145,38 @@ def unique(rows, n):
 def within_csr(case, sort):
     """All neighbours within a radius, in CSR form."""
     r = radius(case, case.apart)
-    if r is None:
-        return None
-    near = case.search("query_radius", case.queries, np.full(len(case.queries), r), p=case.p, sort=sort)
+    radii = np.full(len(case.queries), r)
+    found = case.tree().query_radius(case.queries.astype(case.dtype), radii, p=case.p, sort=sort)
     close = case.apart <= r
-    receivers = np.repeat(np.arange(len(close)), np.diff(near.indptr))
-    found = np.zeros(close.shape, int)
-    np.add.at(found, (receivers, near.indices), 1)
-    return differs(found, close.astype(int)) or differs(
-        near.distances, case.apart[receivers, near.indices], rtol=case.eps, atol=case.eps
+    receivers = np.repeat(np.arange(len(close)), np.diff(found.indptr))
+    times = np.zeros(close.shape, int)
+    np.add.at(times, (receivers, found.indices), 1)
+    return (
+        same(times, close)
+        or near(found.distances, case.apart[receivers, np.asarray(found.indices)], case.eps)
+        or same(found.receivers, receivers)
     )
 
 
 def within_fixed(case, limit):
     """So many nearest neighbours within a radius, and how many there are."""
     r = radius(case, case.apart)
-    if r is None:
-        return None
     radii = r if case.mode == "vmap" else np.full(len(case.queries), r)
-    near = case.search("query_radius", case.queries, radii, p=case.p, max_neighbors=limit)
+    found = case.search("query_radius", case.queries, radii, p=case.p, max_neighbors=limit)
     close = np.where(case.apart <= r, case.apart, np.inf)
     expected = np.full((len(close), limit), np.inf)
     expected[:, : close.shape[1]] = np.sort(close, axis=-1)[:, :limit]
     return (
-        differs(near.counts, np.isfinite(close).sum(-1))
-        or differs(near.distances, expected, rtol=case.eps, atol=case.eps)
-        or differs(at(close, near.indices), expected, rtol=case.eps, atol=case.eps)
-        or unique(near.indices, close.shape[1])
+        same(found.counts, np.isfinite(close).sum(-1))
+        or near(found.distances, expected, case.eps)
+        or near(at(close, found.indices), expected, case.eps)
+        or unique(found.indices, close.shape[1])
     )
 
 
 def ball_point(case, length):
     """SciPy's lists, or their lengths."""
     r = radius(case, case.apart)
-    if r is None:
-        return None
     options = {"p": case.p, "return_length": length, "return_sorted": True}
     found = case.tree().query_ball_point(case.queries.astype(case.dtype), r, **options)
     expected = case.scipy().query_ball_point(case.queries, r, **options)
@@ -117,8 +191,6 @@ def equal(found, expected):
 def ball_tree(case):
     """SciPy's lists of another tree's rows."""
     r = radius(case, case.apart)
-    if r is None:
-        return None
     found = case.tree(case.queries).query_ball_tree(case.tree(), r, p=case.p)
     expected = case.scipy(case.queries).query_ball_tree(case.scipy(), r, p=case.p)
     return equal([sorted(rows) for rows in found], [sorted(rows) for rows in expected])
@@ -127,8 +199,6 @@ def ball_tree(case):
 def pairs(case, output_type):
     """SciPy's pairs."""
     r = radius(case, case.within)
-    if r is None:
-        return None
     found = case.tree().query_pairs(r, p=case.p, output_type=output_type)
     expected = case.scipy().query_pairs(r, p=case.p)
     found = np.asarray(sorted(found) if output_type == "set" else found).reshape(-1, 2).tolist()
@@ -136,64 +206,95 @@ def pairs(case, output_type):
 
 
 def pairs_fixed(case):
-    """The number of pairs, and of those that have room."""
-    r = radius(case, case.within)
-    if r is None:
-        return None
-    found = case.search("query_pairs", r=r, p=case.p, max_pairs=50)
-    count = np.triu(case.within <= r, 1).sum()
-    return equal(
-        (int(found.count), int((found.pairs[:, 0] < len(case.points)).sum())), (count, min(count, 50))
+    """The number of pairs, and as many pairs as have room, each once."""
+    r, room, n = radius(case, case.within), 48, len(case.points)
+    found = case.search("query_pairs", traced={"r": r}, p=case.p, max_pairs=room)
+    close = np.triu(case.within <= r, 1)
+    kept = found.pairs[found.pairs[:, 0] < n]
+    return (
+        same(found.count, close.sum())
+        or same(len(set(map(tuple, kept.tolist()))), min(close.sum(), room))
+        or same(close[tuple(kept.T)].all(), True)
+        or near(found.distances[: len(kept)], case.within[tuple(kept.T)], case.eps)
     )
 
 
 def graph(case, loop):
     """Every edge once, in both directions."""
     r = radius(case, case.within)
-    if r is None:
-        return None
     found = case.tree().radius_graph(r, p=case.p, loop=loop)
     close = case.within <= r
     if not loop:
         np.fill_diagonal(close, False)
     edges = np.zeros(close.shape, int)
     np.add.at(edges, (np.asarray(found.senders), np.asarray(found.receivers)), 1)
-    return differs(edges, close.astype(int))
+    return same(edges, close)
+
+
+def graph_fixed(case, loop):
+    """The edges that have room: those of the first receivers, whole but for the last of these."""
+    r, room, n = radius(case, case.within), 60, len(case.points)
+    found = case.search("radius_graph", traced={"r": r}, p=case.p, loop=loop, max_edges=room)
+    close = case.within <= r
+    if not loop:
+        np.fill_diagonal(close, False)
+    kept = found.senders < n
+    wanted = np.nonzero(close)[0][:room]  # the receivers
+    senders, receivers = found.senders[kept], found.receivers[kept]
+    edges = np.zeros(close.shape, int)
+    np.add.at(edges, (senders, receivers), 1)
+    return (
+        same(found.count, close.sum())
+        or same(receivers, wanted)
+        or same(edges > close, np.zeros(close.shape))
+        or near(found.distances[kept], case.within[senders, receivers], case.eps)
+    )
 
 
 def counts(case, weighted, cumulative):
     """Two-point counts, of weights too."""
-    radii = np.unique([r for r in (radius(case, case.apart) for _ in range(3)) if r is not None])
-    if not len(radii):
-        return None
+    radii = np.unique([radius(case, case.apart) for _ in range(3)])
     weights = case.rng.integers(1, 9, len(case.queries)), case.rng.integers(1, 9, len(case.points))
     weights = tuple(w.astype(float) for w in weights) if weighted else None
     options = {"p": case.p, "weights": weights, "cumulative": cumulative}
     found = case.tree(case.queries).count_neighbors(case.tree(), radii, **options)
     expected = case.scipy(case.queries).count_neighbors(case.scipy(), radii, **options)
-    return differs(np.asarray(found, float), np.asarray(expected, float), rtol=1e-5)
+    return near(found, expected, 1e-5)
 
 
-def sparse(case):
+def sparse(case, output_type):
     """SciPy's sparse matrix of distances."""
     r = radius(case, case.apart)
-    if r is None:
-        return None
-    options = {"p": case.p, "output_type": "coo_matrix"}
-    found = case.tree(case.queries).sparse_distance_matrix(case.tree(), r, **options).toarray()
-    expected = case.scipy(case.queries).sparse_distance_matrix(case.scipy(), r, **options).toarray()
-    return differs(found.astype(float), expected, rtol=case.eps, atol=case.eps)
+    found = case.tree(case.queries).sparse_distance_matrix(case.tree(), r, p=case.p, output_type=output_type)
+    expected = case.scipy(case.queries).sparse_distance_matrix(case.scipy(), r, p=case.p)
+    return (found.format != output_type[:3] and ("format", found.format)) or near(
+        found.toarray(), expected.toarray(), case.eps
+    )
 
 
+LOOP, COUNT = {"loop": st.booleans()}, st.sampled_from([1, 2, 5, 20])
 METHODS = {
-    "query": Method(nearest, ALL, {"k": st.sampled_from([1, 2, 5, 20]), "bounded": st.booleans()}),
+    "query": Method(nearest, (*WHOLE, "vmap", "mesh"), {"k": COUNT, "bounded": st.booleans()}),
+    "kneighbors": Method(nearest_others, WHOLE, {"k": COUNT, "bounded": st.booleans()}),
+    "knn_graph": Method(nearest_graph, WHOLE, {"k": COUNT, **LOOP}),
+    "displacements": Method(vectors, WHOLE, {"several": st.booleans()}),
+    "great_circle_distance": Method(sphere, EAGER, {}),
     "query_radius": Method(within_csr, EAGER, {"sort": st.booleans()}),
-    "query_radius, max_neighbors": Method(within_fixed, ALL, {"limit": st.sampled_from([1, 4, 40])}),
+    "query_radius, max_neighbors": Method(
+        within_fixed, (*WHOLE, "vmap", "mesh"), {"limit": st.sampled_from([1, 4, 40])}
+    ),
     "query_ball_point": Method(ball_point, EAGER, {"length": st.booleans()}),
     "query_ball_tree": Method(ball_tree, EAGER, {}),
     "query_pairs": Method(pairs, EAGER, {"output_type": st.sampled_from(["set", "ndarray"])}),
-    "query_pairs, max_pairs": Method(pairs_fixed, EAGER, {}),
-    "radius_graph": Method(graph, EAGER, {"loop": st.booleans()}),
-    "count_neighbors": Method(counts, EAGER, {"weighted": st.booleans(), "cumulative": st.booleans()}),
-    "sparse_distance_matrix": Method(sparse, EAGER, {}),
+    "query_pairs, max_pairs": Method(pairs_fixed, (*WHOLE, "mesh"), {}),
+    "radius_graph": Method(graph, EAGER, LOOP),
+    "radius_graph, max_edges": Method(graph_fixed, WHOLE, LOOP),
+    "count_neighbors": Method(
+        counts, (*EAGER, "mesh"), {"weighted": st.booleans(), "cumulative": st.booleans()}
+    ),
+    "sparse_distance_matrix": Method(
+        sparse,
+        EAGER,
+        {"output_type": st.sampled_from(["coo_matrix", "csr_array", "csr_matrix", "dok_array"])},
+    ),
 }

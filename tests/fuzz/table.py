@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from .values import array
 
-__all__ = ["SPECS", "Spec"]
+__all__ = ["CONCRETE", "SPECS", "Spec"]
 
 SHAPES = [(), (1,), (7,), (3, 4), (2, 1, 5), (0,), (2, 0)]
 BOOL, SIGNED, UNSIGNED = (
@@ -21,98 +21,187 @@ FLOATS, COMPLEX = ["float32", "float64"], ["complex64", "complex128"]
 INTEGERS = SIGNED + UNSIGNED
 REAL = INTEGERS + FLOATS
 NUMERIC = REAL + COMPLEX
+MIXED = ["int8 int32", "int64 uint8", "uint32 int64", "float32 float64", "float64 float32", "int16 int64"]
+TRACED, STATIC, CONCRETE = ("eager", "jit", "vmap"), ("eager", "jit"), ("eager",)
 
 
 class Spec(NamedTuple):
     """How one function is tried."""
 
     dtypes: list
-    arrays: Callable  # (rng, dtype, shape) -> arrays
+    arrays: Callable  # (rng, dtype, count, shape) -> the arguments, each `count` values of it
     shapes: list = SHAPES
     options: MappingProxyType = MappingProxyType({})  # of strategies
-    traced: bool = True  # whether jit and vmap take it
+    modes: tuple = TRACED
     ulps: float = 16  # of the largest value among inputs' and results' that rounding can reach
-    batched: bool = True
+    call: Callable | None = None  # (namespace, *arrays, **options), where it is not the function itself
+    typed: bool = False  # whether it takes the dtype, too
 
 
 def same(count, **kind):
     """Make so many arrays of one shape; complex ones finite: their special cases are the standard's."""
 
-    def arrays(rng, dtype, shape):
-        finite = {"kind": "finite", "low": -20, "high": 20} if dtype in COMPLEX else {}
-        return [array(rng, shape, dtype, **(finite | kind)) for _ in range(count)]
+    def arrays(rng, dtype, sets, shape):
+        finite = FINITE if dtype in COMPLEX else {}
+        return [array(rng, (sets, *shape), dtype, **(finite | kind)) for _ in range(count)]
 
     return arrays
 
 
-def shifts(rng, dtype, shape):
+def mixed(rng, dtype, sets, shape):
+    return [array(rng, (sets, *shape), each) for each in dtype.split()]
+
+
+def beside_a_number(rng, dtype, sets, shape):
+    exact = np.dtype(dtype).kind in "iu"
+    (x,) = same(1, **FINITE)(rng, dtype, sets, shape)
+    return [x, rng.choice([2, 3, 1] if exact else [2.5, -1.0, 1e-3], sets).tolist()]
+
+
+def shifts(rng, dtype, sets, shape):
+    shape = sets, *shape
     return [
         array(rng, shape, dtype),
         array(rng, shape, dtype, kind="finite", low=0, high=np.iinfo(dtype).bits - 1),
     ]
 
 
-def divided(rng, dtype, shape):
-    x, y = array(rng, shape, dtype), array(rng, shape, dtype)
+def divided(rng, dtype, sets, shape):
+    x, y = same(2)(rng, dtype, sets, shape)
     return [x, np.where(y == 0, 1, y).astype(dtype) if y.dtype.kind in "iu" else y]
 
 
-def sorted_and_values(rng, dtype, shape):
-    return [np.sort(array(rng, (9,), dtype, kind="few")), array(rng, shape, dtype, kind="few")]
+def sorted_and_values(rng, dtype, sets, shape):
+    return [np.sort(array(rng, (sets, 9), dtype, kind="few")), array(rng, (sets, *shape), dtype, kind="few")]
 
 
-def indexed(rng, dtype, shape):
-    return [*same(1)(rng, dtype, shape), rng.integers(0, shape[-1], (4,)).astype("int32")]
+def indexed(rng, dtype, sets, shape):
+    return [*same(1)(rng, dtype, sets, shape), rng.integers(0, shape[-1], (sets, 4)).astype("int32")]
 
 
-def indexed_along(rng, dtype, shape):
-    return [*same(1)(rng, dtype, shape), rng.integers(0, shape[-1], shape).astype("int32")]
+def indexed_along(rng, dtype, sets, shape):
+    return [*same(1)(rng, dtype, sets, shape), rng.integers(0, shape[-1], (sets, *shape)).astype("int32")]
 
 
-def repeated(rng, dtype, shape):
-    return [*same(1)(rng, dtype, shape), rng.integers(0, 4, shape[-1]).astype("int32")]
+def repeated(rng, dtype, sets, shape):
+    return [*same(1)(rng, dtype, sets, shape), rng.integers(0, 4, (sets, shape[-1])).astype("int32")]
 
 
-def bounds(rng, dtype, shape):
-    low, high = np.sort(same(2, kind="finite")(rng, dtype, shape), axis=0)
-    return [array(rng, shape, dtype), low, high]
+def bounds(rng, dtype, sets, shape):
+    low, high = np.sort(same(2, kind="finite")(rng, dtype, sets, shape), axis=0)
+    return [*same(1)(rng, dtype, sets, shape), low, high]
 
 
-def chosen(rng, dtype, shape):
-    return [array(rng, shape, "bool"), *same(2)(rng, dtype, shape)]
+def chosen(rng, dtype, sets, shape):
+    return [array(rng, (sets, *shape), "bool"), *same(2)(rng, dtype, sets, shape)]
 
 
-def square(rng, dtype, shape):
+def square(rng, dtype, sets, shape):
     """Make well-conditioned matrices."""
     n = shape[-1]
-    return [(array(rng, shape, dtype, kind="finite", low=-1, high=1) + 3 * n * np.eye(n)).astype(dtype)]
+    return [(array(rng, (sets, *shape), dtype, **UNIT) + 3 * n * np.eye(n)).astype(dtype)]
 
 
-def positive_definite(rng, dtype, shape):
-    (a,) = square(rng, dtype, shape)
+def spread_out(rng, dtype, sets, shape):
+    """Make matrices whose eigenvalues lie apart."""
+    n = shape[-1]
+    return [(array(rng, (sets, *shape), dtype, **UNIT) + np.diag(4 * n * np.arange(1, n + 1))).astype(dtype)]
+
+
+def positive_definite(rng, dtype, sets, shape):
+    (a,) = square(rng, dtype, sets, shape)
     return [(a @ a.swapaxes(-1, -2) / shape[-1]).astype(dtype)]
 
 
-def linear_system(rng, dtype, shape):
-    return [*square(rng, dtype, shape), array(rng, shape, dtype, kind="finite", low=-1, high=1)]
+def linear_system(rng, dtype, sets, shape):
+    return [*square(rng, dtype, sets, shape), array(rng, (sets, *shape), dtype, **UNIT)]
 
 
-def ends(rng, dtype, shape):
-    low, high = rng.uniform(-5, 5, 2).astype(dtype)
-    return [float(low), float(high)]
+def low_rank(rng, dtype, sets, shape):
+    """Make products of thin factors, of whole numbers."""
+    a, b = (rng.integers(-3, 4, (sets, *each)) for each in ((4, 2), (2, 5)))
+    return [(a @ b).astype(dtype)]
 
 
+def ends(rng, dtype, sets, shape):
+    return rng.uniform(-5, 5, (2, sets)).astype(dtype).astype(float).tolist()
+
+
+def whole_ends(rng, dtype, sets, shape):
+    return [
+        rng.integers(-9, 3, sets).tolist(),
+        rng.integers(0, 9, sets).tolist(),
+        rng.integers(1, 4, sets).tolist(),
+    ]
+
+
+def numbers(low, high):
+    return lambda rng, dtype, sets, shape: [rng.integers(low, high, sets).tolist()]
+
+
+UNIT = {"kind": "finite", "low": -1, "high": 1}
 AXIS = {"axis": st.sampled_from([0, -1])}
 FILLED = [shape for shape in SHAPES if shape and 0 not in shape]
+MATRICES = [(3, 4), (2, 1, 5)]
 SQUARES = [(1, 1), (3, 3), (2, 4, 4)]
 REDUCED = {"axis": st.sampled_from([None, 0, -1]), "keepdims": st.booleans()}
 FINITE = {"kind": "finite", "low": -20, "high": 20}
+LENGTH = {"n": st.sampled_from([None, 4, 9])}
+NORM = {"norm": st.sampled_from(["backward", "ortho", "forward"])}
 
 
 def each(names, *spec, **options):
     return {name: Spec(*spec, **options) for name in names.split()}
 
 
+def listed(name):
+    """Call a function of a sequence of arrays."""
+    return lambda xp, *arrays, **options: getattr(xp, name)(arrays, **options)
+
+
+def rebuilt(name, product):
+    """Multiply the factors of a decomposition, which itself is not unique."""
+    return lambda xp, x: product(xp, *getattr(xp.linalg, name)(x))
+
+
+def converted(xp, x, dtype):
+    """Convert to a dtype by its name."""
+    return xp.astype(x, getattr(xp, dtype))
+
+
+def filled(xp, value, dtype):
+    """Fill a shape with a number."""
+    return xp.full((2, 3), value, dtype=dtype)
+
+
+def frequencies(name):
+    """Return the frequencies in float32: NumPy's are float64, ours of the default dtype."""
+    return lambda xp, n: xp.astype(getattr(xp.fft, name)(n), xp.float32)
+
+
+def in_order(xp, x):
+    """Return the eigenvalues, which come in any order, by size; here all are real."""
+    return xp.sort(xp.real(xp.linalg.eigvals(x)))
+
+
+def from_symmetric(xp, values, vectors):
+    """Return the symmetric matrix of eigenvalues and orthogonal eigenvectors."""
+    return xp.matmul(xp.multiply(vectors, xp.expand_dims(values, axis=-2)), xp.matrix_transpose(vectors))
+
+
+def from_general(xp, values, vectors):
+    """Return the real matrix of eigenvalues and eigenvectors."""
+    scaled = xp.multiply(vectors, xp.expand_dims(values, axis=-2))
+    return xp.real(xp.matmul(scaled, xp.linalg.inv(vectors)))
+
+
+def from_singular(xp, u, s, vh):
+    """Return the matrix of its singular value decomposition, `u` being square."""
+    k = s.shape[-1]
+    return xp.matmul(xp.multiply(u[..., :k], xp.expand_dims(s, axis=-2)), vh[..., :k, :])
+
+
+# a comma ends the function's name
 SPECS = {
     # element-wise
     **each("abs negative positive square isfinite isinf isnan round", NUMERIC, same(1)),
@@ -124,6 +213,10 @@ SPECS = {
     **each("logical_not", BOOL, same(1)),
     **each("bitwise_invert", BOOL + INTEGERS, same(1)),
     **each("add subtract multiply", NUMERIC, same(2)),
+    **each("add,mixed multiply,mixed maximum,mixed less,mixed equal,mixed", MIXED, mixed),
+    **each("divide,mixed", MIXED[3:5], mixed),
+    **each("add,number multiply,number subtract,number", REAL, beside_a_number, modes=STATIC),
+    **each("divide,number pow,number", FLOATS, beside_a_number, modes=STATIC, ulps=64),
     **each("equal not_equal", NUMERIC, same(2, kind="few")),
     **each("divide", FLOATS + COMPLEX, same(2)),
     **each("less less_equal greater greater_equal maximum minimum", REAL, same(2)),
@@ -152,10 +245,38 @@ SPECS = {
     **each("flip", NUMERIC, same(1), FILLED, {"axis": st.sampled_from([None, 0, -1])}),
     **each("roll", NUMERIC, same(1), FILLED, {**AXIS, "shift": st.sampled_from([-3, 0, 2])}),
     **each("expand_dims", NUMERIC, same(1), FILLED, AXIS),
-    **each("repeat", NUMERIC, repeated, FILLED, {"axis": st.just(-1)}, traced=False),
+    **each("repeat", NUMERIC, repeated, FILLED, {"axis": st.just(-1)}, modes=CONCRETE),
+    **each("concat", NUMERIC, same(2), FILLED, AXIS, call=listed("concat")),
+    **each("stack", NUMERIC, same(2), FILLED, AXIS, call=listed("stack")),
+    **each("concat,mixed", MIXED, mixed, FILLED, {"axis": st.sampled_from([0, None])}, call=listed("concat")),
+    **each("unstack", NUMERIC, same(1), FILLED, AXIS),
+    **each("moveaxis", NUMERIC, same(1), MATRICES, {"source": st.just(0), "destination": st.just(-1)}),
+    **each("permute_dims", NUMERIC, same(1), [(2, 1, 5)], {"axes": st.sampled_from([(2, 0, 1), (-1, 1, 0)])}),
+    **each(
+        "reshape", NUMERIC, same(1), [(3, 4), (12,)], {"shape": st.sampled_from([(-1,), (4, 3), (2, 1, 6)])}
+    ),
+    **each("squeeze", NUMERIC, same(1), [(2, 1, 5)], {"axis": st.sampled_from([1, -2, None])}),
+    **each(
+        "broadcast_to",
+        NUMERIC,
+        same(1),
+        [(1,), (3, 1), (4,)],
+        {"shape": st.sampled_from([(3, 4), (2, 3, 4)])},
+    ),
+    **each("broadcast_arrays meshgrid", NUMERIC, same(2), [(1,), (7,)]),
+    **each("tile", NUMERIC, same(1), FILLED, call=lambda xp, x: xp.tile(x, (2, 1))),
+    **each(
+        "astype",
+        NUMERIC,
+        same(1, **FINITE),
+        options={"dtype": st.sampled_from(["int64", "float64", "float32", "bool"])},
+        call=converted,
+    ),
     # values and places
-    **each("unique_values unique_counts unique_inverse unique_all", REAL, same(1, kind="few"), traced=False),
-    **each("nonzero", REAL, same(1, kind="few"), FILLED, traced=False),
+    **each(
+        "unique_values unique_counts unique_inverse unique_all", REAL, same(1, kind="few"), modes=CONCRETE
+    ),
+    **each("nonzero", REAL, same(1, kind="few"), FILLED, modes=CONCRETE),
     **each("searchsorted", REAL, sorted_and_values, options={"side": st.sampled_from(["left", "right"])}),
     **each("isin", INTEGERS + FLOATS, same(2, kind="few")),
     **each("where", NUMERIC, chosen),
@@ -174,6 +295,50 @@ SPECS = {
         {"axes": st.sampled_from([0, 1, 2])},
         ulps=256,
     ),
+    **each("linalg.matmul linalg.vecdot", FLOATS, same(2, **FINITE), SQUARES, ulps=256),
+    **each("linalg.cross", INTEGERS + FLOATS, same(2, **FINITE), [(3,), (2, 3)], ulps=64),
+    **each("linalg.diagonal", NUMERIC, same(1), [*SQUARES, (3, 4)], {"offset": st.sampled_from([-1, 0, 1])}),
+    **each(
+        "linalg.matrix_power",
+        FLOATS,
+        same(1, **UNIT),
+        SQUARES,
+        {"n": st.sampled_from([0, 1, 2, 3])},
+        ulps=256,
+        call=lambda xp, x, n: xp.linalg.matrix_power(x, n),
+    ),
+    **each("linalg.matrix_rank", FLOATS, low_rank, [()]),
+    **each(
+        "linalg.vector_norm",
+        FLOATS + COMPLEX,
+        same(1, **FINITE),
+        FILLED,
+        {**REDUCED, "ord": st.sampled_from([0, 1, 2, 3, np.inf, -np.inf])},
+        ulps=256,
+    ),
+    **each(
+        "linalg.qr",
+        FLOATS + COMPLEX,
+        same(1, **FINITE),
+        SQUARES + MATRICES,
+        ulps=512,
+        call=rebuilt("qr", lambda xp, q, r: xp.matmul(q, r)),
+    ),
+    **each(
+        "linalg.svd",
+        FLOATS + COMPLEX,
+        same(1, **FINITE),
+        SQUARES + MATRICES,
+        ulps=512,
+        call=rebuilt("svd", from_singular),
+    ),
+    **each(
+        "linalg.eigh", FLOATS, positive_definite, SQUARES, ulps=4000, call=rebuilt("eigh", from_symmetric)
+    ),
+    **each(
+        "linalg.eig", FLOATS, spread_out, SQUARES, modes=STATIC, ulps=4000, call=rebuilt("eig", from_general)
+    ),
+    **each("linalg.eigvals", FLOATS, spread_out, SQUARES, modes=STATIC, ulps=4000, call=in_order),
     **each("linalg.outer", FLOATS, same(2, **FINITE), [(1,), (7,)]),
     **each("linalg.trace", FLOATS, same(1, **FINITE), SQUARES, ulps=64),
     **each(
@@ -184,8 +349,64 @@ SPECS = {
     **each("linalg.solve", FLOATS, linear_system, SQUARES, ulps=2000),
     **each("fft.fft fft.ifft", COMPLEX, same(1, **FINITE), FILLED, ulps=512),
     **each("fft.rfft fft.ihfft", FLOATS, same(1, **FINITE), FILLED, ulps=512),
-    **each("fft.fftshift", FLOATS + COMPLEX, same(1, **FINITE), FILLED),
-    # numbers at even distances, from Python numbers
-    **each("linspace", FLOATS, ends, options={"num": st.sampled_from([0, 1, 2, 50])}, traced=False, ulps=0),
-    **each("logspace", FLOATS, ends, options={"num": st.sampled_from([1, 2, 50])}, traced=False, ulps=64),
+    **each("fft.fft,n fft.ifft,n", COMPLEX, same(1, **FINITE), FILLED, {**LENGTH, **NORM, **AXIS}, ulps=512),
+    **each(
+        "fft.irfft fft.hfft",
+        COMPLEX,
+        same(1, **FINITE),
+        FILLED,
+        {"n": st.sampled_from([8, 9]), **NORM},
+        ulps=512,
+    ),
+    **each("fft.fftn fft.ifftn", COMPLEX, same(1, **FINITE), FILLED, NORM, ulps=512),
+    **each("fft.rfftn", FLOATS, same(1, **FINITE), FILLED, NORM, ulps=512),
+    **each("fft.irfftn", COMPLEX, same(1, **FINITE), [(2, 5), (3, 1, 4)], NORM, ulps=512),
+    **each("fft.fftshift fft.ifftshift", FLOATS + COMPLEX, same(1, **FINITE), FILLED),
+    **each(
+        "fft.fftfreq", ["float32"], numbers(1, 40), [()], modes=CONCRETE, ulps=2, call=frequencies("fftfreq")
+    ),
+    **each(
+        "fft.rfftfreq",
+        ["float32"],
+        numbers(1, 40),
+        [()],
+        modes=CONCRETE,
+        ulps=2,
+        call=frequencies("rfftfreq"),
+    ),
+    # arrays from Python numbers
+    **each(
+        "linspace",
+        FLOATS,
+        ends,
+        [()],
+        {"num": st.sampled_from([0, 1, 2, 50])},
+        modes=CONCRETE,
+        ulps=2,
+        typed=True,
+    ),
+    **each(
+        "logspace",
+        FLOATS,
+        ends,
+        [()],
+        {"num": st.sampled_from([1, 2, 50])},
+        modes=CONCRETE,
+        ulps=64,
+        typed=True,
+    ),
+    **each("arange", ["int32", "int64", *FLOATS], whole_ends, [()], modes=CONCRETE, typed=True),
+    **each(
+        "eye",
+        NUMERIC,
+        lambda *_: [[3, 1, 4]],
+        [()],
+        {"k": st.sampled_from([-1, 0, 2])},
+        modes=CONCRETE,
+        typed=True,
+    ),
+    **each("full", NUMERIC, numbers(0, 100), [()], modes=CONCRETE, call=filled, typed=True),
+    **each("zeros ones", BOOL + NUMERIC, lambda *_: [[0, 1, 5]], [()], modes=CONCRETE, typed=True),
+    **each("zeros_like ones_like", BOOL + NUMERIC, same(1)),
+    **each("full_like", NUMERIC, same(1), options={"fill_value": st.sampled_from([0, 7])}),
 }

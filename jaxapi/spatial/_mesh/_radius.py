@@ -95,7 +95,9 @@ def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, 
     tree = forest.tree
     counts = counts_within(forest, x, radius, lengths, axes, p=p, index_dtype=index_dtype)
     reach = radius_bound(tree, radius, p)
-    below = jnp.where(reach >= 0, jnp.nextafter(reach, jnp.full_like(reach, jnp.inf)), 0)
+    above = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
+    tiny = jnp.finfo(x.dtype).tiny  # the number after 0 is subnormal, and XLA takes it for 0
+    below = jnp.where(reach >= 0, jnp.maximum(above, tiny), 0)
     zero = jnp.zeros((), x.dtype)
     powers, rows = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
     there = rows < n
