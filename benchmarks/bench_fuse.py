@@ -3,7 +3,8 @@
     python benchmarks/bench_fuse.py [--elements 268435456]
 
 Runs what the machine can: with CuPy and a GPU the tables have CuPy's columns. A figure is the median of
-several rounds of many calls to one synchronisation.
+several rounds of many calls to one synchronisation. "New data" are other arrays at each call; new sizes are
+the 100 lengths.
 """
 
 import argparse
@@ -18,7 +19,7 @@ os.environ.setdefault("CUPY_CACHE_DIR", tempfile.mkdtemp())  # compile CuPy's ke
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import median_us
+from timing import median_us, new_data_us
 
 import jaxapi as xp
 
@@ -84,12 +85,12 @@ def bandwidth(elements):
         print(f"{'device copy, CuPy':32s} {8 * elements / seconds / 1e12:.3f}")
         copy_speed = max(copy_speed, 8 * elements / seconds)
         del source, target
-    print(f"{'':32s} {'fuse':>14s} {'jax.jit':>14s} {'cupy.fuse':>14s} {'CuPy':>14s}")
+    print(f"{'':32s} {'fuse':>14s} {'new data':>14s} {'jax.jit':>14s} {'cupy.fuse':>14s} {'CuPy':>14s}")
     for name, make, args, size in cases:
-        cells = []
-        for function in (xp.fuse(make(xp)), jax.jit(make(jnp))):
-            seconds = 1e-6 * median_us(lambda f=function, a=args: f(*a))
-            cells.append(seconds)
+        fused, compiled = xp.fuse(make(xp)), jax.jit(make(jnp))
+        cells = [1e-6 * median_us(lambda f=fused, a=args: f(*a))]
+        cells.append(1e-6 * new_data_us(fused, lambda a=args: [copy(each) for each in a], calls=4))
+        cells.append(1e-6 * median_us(lambda f=compiled, a=args: f(*a)))
         if cp is not None:
             theirs = [cp.from_dlpack(a) if a.dtype != bool else cp.asarray(np.asarray(a)) for a in args]
             kernel = cp.fuse(kernel_name="bench")(make(cp))
@@ -138,11 +139,19 @@ def host_time():
         ours, theirs = (1e6 * statistics.median(found) for found in rounds)
         print(f"{name:36s} {ours:7.2f} {theirs:7.2f} {ours - theirs:+6.2f}")
 
+    def new_arrays(title):
+        def make():
+            return jax.device_put([np.ones(16, x.dtype) for _ in range(3)])
+
+        ours, theirs = (new_data_us(f, make, calls=200) for f in (xp.fuse(function), jax.jit(function)))
+        print(f"{title + ': new arrays at each call':36s} {ours:7.2f} {theirs:7.2f} {ours - theirs:+6.2f}")
+
     for x64 in (False, True):
         with jax.enable_x64(x64):
             x = jnp.ones(16)
             title = f"x64 {'on' if x64 else 'off'}, {x.dtype}"
             compare(f"{title}: arrays", x, x, x)
+            new_arrays(title)
             compare(f"{title}: a Python float", x, x, 2.0)
             compare(f"{title}: a Python int", x, x, 3)
             compare(f"{title}: keywords", x, x, a=2.0)

@@ -1,7 +1,8 @@
 """KDTree on the CPU: concrete arrays beside SciPy, arrays under jit beside jaxkd (where it is installed).
 
 Run: ``python benchmarks/bench_kdtree_cpu.py``. Each figure stands beside its peer's of the same run; the two
-take turns, and the least of several rounds counts, in CPU time for one thread and in wall time for all.
+take turns, and the least of several rounds counts, in CPU time for one thread and in wall time for all. The
+rows "new" have other points and queries at each call, "new sizes" other numbers of both, the build included.
 """
 
 import importlib.util
@@ -36,6 +37,19 @@ def row(table, work, ours, peer, name):
     """Print and keep one line."""
     table.append({"work": work, "jaxapi": ours, "peer": peer, "name": name, "ratio": ours / peer})
     print(f"{work:46s} {ours:10.3f} {peer:10.3f} {name:8s} {ours / peer:6.2f}", flush=True)
+
+
+def new_data(table, rng):
+    """Measure build and search of points that no call has seen."""
+    for words, sizes in (("new data", [N] * 8), ("new sizes", [N + 1_000 * i for i in range(8)])):
+        for k in (1, 8):
+            inputs = [rng.random((2, n, 3)).astype(np.float32) for n in sizes]
+            ours, peer = (
+                (tree(points).query(x, k=k) for points, x in inputs)
+                for tree in (xp.spatial.KDTree, scipy.spatial.KDTree)
+            )
+            times = least([lambda: next(ours), lambda: next(peer)], 7)  # noqa: B023
+            row(table, f"{words}, build and q={N} k={k} ms", *times, "scipy")
 
 
 def beside_scipy(table, rng):
@@ -117,6 +131,7 @@ def main():
     print(f"{'':46s} {'jaxapi':>10s} {'peer':>10s} {'':8s} {'ratio':>6s}")
     table, rng = [], np.random.default_rng(0)
     with jax.default_device(jax.devices("cpu")[0]):
+        new_data(table, rng)
         beside_scipy(table, rng)
         radius_beside_scipy(table, rng)
         beside_jaxkd(table, rng)

@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import median_us
+from timing import median_us, new_data_us
 
 import jaxapi as xp
 
@@ -133,6 +133,24 @@ def times():
             call = partial(function, *args, **kwargs)
             line += f"{median_us(call, calls=5 if '7' in label else 100):12.1f}"
         print(line, flush=True)
+        if name != "arange" and "7" not in label:
+            for words, make in new_arguments(args).items():
+                line = f"  {'  ' + words:34}"
+                for library in libraries.values():
+                    function = partial(getattr(library, name), **kwargs)
+                    few = {"calls": 1, "rounds": 3} if "num" in words else {"calls": 50}
+                    line += f"{new_data_us(function, make, **few):12.1f}"
+                print(line, flush=True)
+
+
+def new_arguments(args):
+    """Return what makes other ends at each call, and what another number of values."""
+    start, stop, num = args
+    rng, nums = np.random.default_rng(0), iter(range(num + 1, 10**9))
+    return {
+        "other ends at each call": lambda: (start, stop - float(rng.random()), num),
+        "another num at each call": lambda: (start, stop, next(nums)),
+    }
 
 
 def main():

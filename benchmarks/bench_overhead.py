@@ -1,9 +1,13 @@
 """What jaxapi's own functions cost: host time of a call, bandwidth on a GPU, errors of float32 products.
 
 Host time is that of an eager call on 16 elements, beside the same computation under one plain `jax.jit`
-and beside jax.numpy. Run with JAX_ENABLE_X64=1 for 64-bit mode.
+and beside jax.numpy; "new data" has other arrays at each call, of the same shape (another shape compiles,
+here as in `jax.jit`). Run with JAX_ENABLE_X64=1 for 64-bit mode.
+
+    python benchmarks/bench_overhead.py [--only moveaxis concat] [--rounds 60]
 """
 
+import argparse
 import time
 
 import jax
@@ -13,7 +17,7 @@ from timing import median_us
 
 import jaxapi as xp
 
-ROUNDS, CALLS = 60, 100
+CALLS = 100
 
 UNARY = (
     "abs ceil conj floor imag isfinite isinf isnan logical_not negative positive real reciprocal round sign"
@@ -106,39 +110,54 @@ def row(name, *arrays, module=None, args=(), label=None, plain_arrays=None):
     plain_arrays = arrays if plain_arrays is None else plain_arrays
     return (
         label or name,
-        lambda: ours(*arrays, *args),
-        lambda: plain(*plain_arrays, *args),
-        lambda: theirs(*arrays, *args),
+        lambda: lambda: ours(*arrays, *args),
+        lambda: lambda: plain(*plain_arrays, *args),
+        lambda: lambda: theirs(*arrays, *args),
+        lambda: over_others(ours, arrays, args),
     )
 
 
-def host_times(*functions):
-    """Return the microseconds of a call of each, measured in turn; NaN for one that raises."""
-    times = np.full((ROUNDS, len(functions)), np.nan)
-    for column, function in enumerate(functions):
+def over_others(function, arrays, args):
+    """Return a call on arrays not seen before, which has as many of them as a round has calls."""
+    hosts = [jax.tree.map(np.asarray, arrays) for _ in range(CALLS + CALLS // 10)]
+    with jax.enable_x64(True):
+        fresh = iter(jax.block_until_ready(jax.device_put(hosts)))
+    return lambda: function(*next(fresh), *args)
+
+
+def host_times(rounds, *makes):
+    """Return the microseconds of the calls made for each round, taken in turn; NaN for what raises."""
+    times = np.full((rounds, len(makes)), np.nan)
+    for column, make in enumerate(makes):
         try:
-            jax.block_until_ready(function())
+            jax.block_until_ready(make()())
             times[:, column] = 0
         except Exception:
             continue
     for measured in times:
         for column in np.flatnonzero(measured == 0):
+            call = makes[column]()
             for _ in range(CALLS // 10):  # the function measured before, a slow one even, leaves cold caches
-                functions[column]()
+                call()
             start = time.perf_counter()
             for _ in range(CALLS):
-                out = functions[column]()
+                out = call()
             measured[column] = (time.perf_counter() - start) / CALLS * 1e6
             jax.block_until_ready(out)
     return np.min(times, axis=0)  # noise only adds
 
 
-def overheads():
-    print(f"\nhost time of one eager call, us (least of {ROUNDS} rounds of {CALLS} calls)")
-    print(f"{'function':<52}{'jaxapi':>8}{'jit':>8}{'ratio':>7}{'jax.numpy':>11}")
-    for name, *functions in calls():
-        ours, plain, theirs = host_times(*functions)
-        print(f"{name:<52}{ours:8.1f}{plain:8.1f}{ours / plain:7.2f}{theirs:11.1f}", flush=True)
+def overheads(rounds, only):
+    print(f"\nhost time of one eager call, us (least of {rounds} rounds of {CALLS} calls)")
+    print(f"{'function':<52}{'jaxapi':>8}{'jit':>8}{'ratio':>7}{'jax.numpy':>11}{'new data':>10}")
+    ratios = []
+    for name, *makes in calls():
+        if only and name.partition(",")[0] not in only:
+            continue
+        ours, plain, theirs, new = host_times(rounds, *makes)
+        ratios.append(ours / plain)
+        print(f"{name:<52}{ours:8.1f}{plain:8.1f}{ours / plain:7.2f}{theirs:11.1f}{new:10.1f}", flush=True)
+    print(f"{np.sum(np.array(ratios) <= 1.15)} of {len(ratios)} at most 1.15, median {np.median(ratios):.2f}")
 
 
 def seconds(function, *arrays):
@@ -248,8 +267,14 @@ def rebuild_eigh(module, x):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="*", default=(), help="the host time of these functions alone")
+    parser.add_argument("--rounds", type=int, default=60)
+    options = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.devices()[0].device_kind}, x64 {jax.config.jax_enable_x64}")
-    overheads()
+    overheads(options.rounds, options.only)
+    if options.only:
+        return
     bandwidths(2**28 if jax.devices()[0].platform == "gpu" else 2**22)
     product_errors()
     orthogonality_errors()

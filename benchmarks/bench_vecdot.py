@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import median_us
+from timing import median_us, new_data_us
 
 import jaxapi as xp
 
@@ -40,7 +40,7 @@ def bandwidth():
     for name, args, axis, size in cases:
         line = f"  {name:22}"
         calls = {
-            "jaxapi": lambda args=args, axis=axis: xp.vecdot(*args, axis=axis),
+            "jaxapi": lambda *new, args=args, axis=axis: xp.vecdot(*(new or args), axis=axis),
             "jnp": lambda args=args, axis=axis: jnp.vecdot(*args, axis=axis),
         }
         if axis == -1:
@@ -48,6 +48,8 @@ def bandwidth():
         for label, call in calls.items():
             micro = median_us(call, calls=number)
             line += f" {label} {micro:8.0f} us {size / micro * 1e6 / speed:5.2f} of copy |"
+        new = new_data_us(calls["jaxapi"], lambda args=args: [copy(a) for a in args], calls=4)
+        line += f" new data {new:8.0f} us |"
         memory = jax.jit(lambda a, b, axis=axis: xp.vecdot(a, b, axis=axis)).lower(*args).compile()
         line += f" temporary bytes {memory.memory_analysis().temp_size_in_bytes}"
         print(line, flush=True)
@@ -88,6 +90,26 @@ def precision():
         print(line, flush=True)
 
 
+def with_new(function, hosts, kwargs):
+    """Return the microseconds of calls on arrays, then on shapes, that were not seen before."""
+    rng, lengths = np.random.default_rng(0), iter(range(17, 10**6))
+
+    def values():
+        return jax.device_put([rng.random(a.shape, np.float32) for a in hosts])
+
+    def shapes():
+        n = next(lengths)
+        return jax.device_put([rng.random((n,) * a.ndim, np.float32) for a in hosts])
+
+    def call(*arrays):
+        return function(*arrays, **kwargs)
+
+    return {
+        "new data": new_data_us(call, values, calls=100),
+        "new sizes": new_data_us(call, shapes, calls=1, rounds=3),
+    }
+
+
 def eager():
     """Microseconds of one eager call on 16 elements."""
     x = jnp.ones(16)
@@ -106,6 +128,7 @@ def eager():
         line = f"  {name:18} {median_us(lambda f=ours, a=args, k=kwargs: f(*a, **k)):8.1f}"
         line += f" jax.numpy {median_us(lambda f=theirs, a=args, k=kwargs: f(*a, **k)):8.1f}"
         line += f" NumPy {median_us(lambda f=numpys, a=host, k=kwargs: f(*a, **k)):6.1f}"
+        line += "".join(f" {word} {micro:8.1f}" for word, micro in with_new(ours, host, kwargs).items())
         if cupy and hasattr(cupy, name):
             device = [cupy.asarray(a) for a in host]
             theirs = getattr(cupy, name)

@@ -5,7 +5,7 @@ import time
 
 import jax
 
-__all__ = ["clock", "median_us"]
+__all__ = ["clock", "median_us", "new_data_us"]
 
 
 def median_us(call, *, rounds=7, calls=None, wait=jax.block_until_ready):
@@ -27,6 +27,27 @@ def median_us(call, *, rounds=7, calls=None, wait=jax.block_until_ready):
         wait(result)
         times.append((time.perf_counter() - start) / calls)
         del result
+    return 1e6 * statistics.median(times)
+
+
+def new_data_us(call, make, *, rounds=7, calls=20, wait=jax.block_until_ready):
+    """Return the median time of one call in microseconds, each on what `make` returns: data not seen before.
+
+    Data are made before the clock starts; many calls to one wait, as in `median_us`. Where `make` returns
+    another size each time, the times are those of first calls, compilation included.
+    """
+    for _ in range(2):
+        wait(call(*make()))
+    times = []
+    for _ in range(rounds):
+        inputs = [make() for _ in range(calls)]
+        wait(inputs)
+        start = time.perf_counter()
+        for arguments in inputs:
+            result = call(*arguments)
+        wait(result)
+        times.append((time.perf_counter() - start) / calls)
+        del result, inputs
     return 1e6 * statistics.median(times)
 
 

@@ -48,6 +48,8 @@ def takes_array(
             return call(x)
         elif len(args) == 1 and are_arrays:
             return call(x, _argument(args[0], are_arrays[0]))
+        elif len(args) == 2 and type(args[0]) is type(args[1]) is int:
+            return call(x, *args)
         if len(args) > len(are_arrays):
             return call(x, *args, **kwargs)  # which raises
         return call(x, *map(_argument, args, are_arrays), **kwargs)

@@ -12,68 +12,10 @@ import sys
 import time
 from multiprocessing.connection import wait
 
+from .report import Report
+
 DEVICES = "--xla_force_host_platform_device_count=4"  # the CPU plays so many, for the mesh
-CHECKS = {"functions": 60, "fused": 20, "indexing": 30, "trees": 6, "mesh": 1}  # configurations of a round
-MEMORY = 3 << 30  # bytes of a process at which it forgets its programs
-
-
-class TimeIsUp(KeyboardInterrupt):
-    """Ends a round; hypothesis looks into every other exception."""
-
-
-def run(check, report, number, examples, end):
-    """Try the configurations that a seed draws, until the time is up."""
-    from hypothesis import HealthCheck, Phase, given, seed, settings
-    from hypothesis import strategies as st
-
-    @seed(number)
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.data())
-    def configurations(data):
-        if time.monotonic() >= end:
-            raise TimeIsUp
-        check(report, data.draw)
-
-    configurations()
-
-
-def work(pipe, numbers, names, end):
-    """Take turns until the time is up; send a report of each round."""
-    import jax
-
-    from . import functions, fused, indexing, trees
-    from .report import Report
-
-    checks = {"functions": functions.check, "fused": fused.check, "indexing": indexing.check}
-    checks |= {"trees": trees.check, "mesh": trees.check_mesh}
-    try:
-        for number in numbers:
-            for name in names:
-                report = Report(seed=number)
-                try:
-                    run(checks[name], report, number, CHECKS[name], end)
-                finally:
-                    pipe.send(report)
-            if memory() > MEMORY:
-                jax.clear_caches()
-    except KeyboardInterrupt:  # the time is up, or the user has seen enough
-        pass
-    pipe.close()
-
-
-def memory():
-    """Return the bytes of this process that are in memory, 0 where Linux does not tell."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
+CHECKS = ["functions", "fused", "indexing", "trees", "mesh"]
 
 
 def main():
@@ -91,12 +33,14 @@ def main():
     options = parser.parse_args()
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {DEVICES}"
     end = time.monotonic() + 60 * options.minutes
+    from .rounds import work  # after the flags are set, which JAX reads
+
     context = multiprocessing.get_context("spawn")
     pipes, workers = [], []
     for first in range(options.processes):
         numbers = itertools.count(options.seed + first, options.processes)
         ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=work, args=(theirs, numbers, options.only or list(CHECKS), end))
+        worker = context.Process(target=work, args=(theirs, numbers, options.only or CHECKS, end))
         worker.start()
         theirs.close()
         pipes.append(ours)
@@ -113,8 +57,6 @@ def main():
 
 def collect(pipes):
     """Merge the reports that come through the pipes until all are closed."""
-    from .report import Report
-
     total = Report()
     while pipes:
         try:
