@@ -128,9 +128,10 @@ def test_bins_are_those_of_lax(dtype):
 def test_counts_nodes_inside_of_the_radius_without_a_visit():
     """Slots that a node has lost are counted where the node is counted as a whole."""
     tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
-    queries = own_queries(tree, jnp.float32(14.0), p=2.0)
-    found, expected = both("count", tree, queries, None, p=2.0, relation="any")
-    np.testing.assert_array_equal(found, expected)
+    for radius in (40.0, 14.0):  # all points; some nodes
+        queries = own_queries(tree, jnp.float32(radius), p=2.0)
+        found, expected = both("count", tree, queries, None, p=2.0, relation="any")
+        np.testing.assert_array_equal(found, expected)
     emptied = tree._replace(points=tree.points.at[:, 32:].set(1e6))
     visited, _ = both("count", emptied, queries, None, p=2.0, relation="any")
     assert int(jnp.sum(visited)) > int(jnp.sum(expected)) // 2

@@ -15,8 +15,8 @@ using Stack = unsigned short[DEPTHS * LANES];
 enum Order { NEAREST_FIRST, IN_ORDER };
 
 // The visitor has
-//   int open(int node, int height)  each lane: a measure of its node, so many levels above the leaves;
-//                                   NOTHING to leave it out
+//   int open(int node, int height)  once for each node: a measure of the lane's, so many levels above the
+//                                   leaves; NOTHING to leave it out
 //   int reach()                     the greatest measure of nodes to be visited now
 //   bool needs(int node)            all lanes: look closer
 template <Order order> struct Walk {
@@ -29,8 +29,7 @@ template <Order order> struct Walk {
       : levels(levels), lane(lane), stack(stack), depth(0) {
     base = first_group();
     height = levels - (levels - 1) % SPLITS - 1;
-    waiting = visitor.open(base + lane % base, height);
-    if (lane >= base) waiting = NOTHING;
+    waiting = lane < base ? visitor.open(base + lane, height) : NOTHING;  // which may count what it leaves out
   }
 
   DEVICE int first_group() const { return 2 << (levels - 1) % SPLITS; }
