@@ -157,6 +157,15 @@ class TestWithin:
         np.testing.assert_array_equal(found.indices, np.where(there, rows, tree.n))
         np.testing.assert_allclose(found.distances, np.where(there, distances, np.inf), rtol=1e-6)
 
+    def test_radius_0(self, near):
+        """Its bound, the number after 0, is subnormal, which XLA takes for 0."""
+        tree, queries, _ = near
+        found = tree.query_radius(queries - np.float32(0.5), np.float32(0), max_neighbors=3)
+        _, rows = nearest(np.asarray(tree.data), np.asarray(queries) - np.float32(0.5), 1)
+        assert (found.counts > 0).any()
+        first = np.where(np.asarray(found.counts) > 0, rows[:, 0], tree.n)
+        np.testing.assert_array_equal(found.indices[:, 0], first)
+
     def test_radii_of_each_query(self, near):
         tree, queries, scipy_tree = near
         radii = np.linspace(-1, 3, len(queries)).astype(np.float32)
