@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
-from jaxapi._interop import as_array
+from jaxapi._interop import _host_memory, as_array
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -82,6 +82,26 @@ def test_any_nested_list(numbers):
 @pytest.mark.parametrize("dtype", [">i2", ">i8", ">f4", ">f8", ">c16"])
 def test_big_endian(dtype, x64):
     assert_same(as_array(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
+
+
+def test_another_shape_compiles_nothing(caplog):
+    with jax.log_compiles():
+        for n in (11, 13, 17):
+            assert xp.asarray(np.ones(n)).shape == (n,)
+            assert xp.asarray([1.0] * n).shape == (n,)
+        jax.jit(lambda: xp.zeros(19))()
+    programs = [record for record in caplog.messages if "XLA compilation" in record]
+    assert len(programs) == 1, programs  # the last line's, which shows that they are counted
+
+
+def test_shapes_met_often():
+    """Which take another way, compiled."""
+    for number in range(_host_memory._OFTEN + 3):
+        host = np.full(13, number)
+        found = xp.asarray(host)
+        host[:] = -1
+        assert found.tolist() == [number] * 13
+        assert found.dtype == host.dtype
 
 
 def test_later_writes_are_not_seen():

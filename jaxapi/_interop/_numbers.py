@@ -58,7 +58,7 @@ def scalar_like(x, array):
     if dtype in WIDE and not x64_mode():
         host = np.asarray(x, dtype)
         with x64_on():
-            return jnp.array(host)
+            return jnp.asarray(host)
     if type(x) is int:
         return np.asarray(x, dtype) if dtype.kind in "iu" else float(x)
     return x

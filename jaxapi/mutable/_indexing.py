@@ -177,7 +177,7 @@ def _read_mask(value, mask, axis):
         _fetch(value, mask)
         host = np.asarray(value)[(FULL,) * axis + (np.asarray(mask),)]
         with x64_for(host.dtype):
-            selected = jnp.array(host)  # jnp.asarray compiles for each shape
+            selected = jax.device_put(host)  # jnp.asarray compiles for each shape
         return jax.device_put(selected, value.sharding) if value.committed else selected
     places, count = _places(mask)
     return _take_places(value, places, int(count), axis, mask.ndim)

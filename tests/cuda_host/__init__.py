@@ -39,7 +39,16 @@ def library(kernel):
     text = f'#include "{HEADER}"\n#include "{folder / name}.cu"\n'
     text += 'extern "C" int run(void** arguments, long long blocks, int threads)'
     text += f" {{ return host::run({name}, arguments, blocks, threads); }}\n"
-    options = ["-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-U_FORTIFY_SOURCE", "-w", "-fPIC", "-shared"]
+    options = [
+        "-std=c++17",
+        "-O1",
+        "-ffp-contract=off",
+        "-fno-strict-aliasing",
+        "-U_FORTIFY_SOURCE",
+        "-w",
+        "-fPIC",
+        "-shared",
+    ]
     options += [f"-I{folder}", *(f"-D{key}={value}" for key, value in kernel.macros)]
     parts = repr([text, options, compiler(), HEADER.read_bytes(), _compile.sources()])
     built = Path(tempfile.gettempdir()) / f"jaxapi-{hashlib.sha256(parts.encode()).hexdigest()[:32]}.so"

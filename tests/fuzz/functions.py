@@ -81,8 +81,9 @@ def results(call, sets, mode):
     if mode == "vmap":
         arrays = [xp.asarray(np.stack(column)) for column in zip(*sets, strict=True)]
         return list(zip(*map(np.asarray, jax.tree.leaves(jax.jit(jax.vmap(call))(*arrays))), strict=True))
-    if mode == "jit":  # which narrows NumPy's arrays with x64 off
-        call = jax.jit(call)
+    if mode == "jit":  # which narrows NumPy's arrays and Python's numbers with x64 off
+        numbers = [i for i, a in enumerate(sets[0]) if not isinstance(a, np.ndarray)]
+        call = jax.jit(call, static_argnums=numbers)
         sets = [[xp.asarray(a) if isinstance(a, np.ndarray) else a for a in values] for values in sets]
     return [jax.tree.leaves(call(*values)) for values in sets]
 

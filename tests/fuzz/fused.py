@@ -13,7 +13,7 @@ __all__ = ["check"]
 
 VALUES = 200  # sets of values of a configuration
 WHOLE = ["abs", "negative", "square"]
-UNARY = [*WHOLE, "sin", "exp", "sqrt", "tanh", "floor"]
+UNARY = [*WHOLE, "sin", "exp", "sqrt", "tanh"]
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "hypot"]
 WHOLE_BINARY = ["add", "subtract", "multiply", "maximum", "minimum"]
 REDUCTIONS = [None, "sum", "max", "mean"]
@@ -30,7 +30,9 @@ def expression(namespace, steps, reduction):
             if name in UNARY:
                 results.append(getattr(namespace, name)(last))
             elif name == "where":
-                results.append(namespace.where(last > literal, last, other))
+                results.append(
+                    namespace.where(x > literal, last, other)
+                )  # whose sides rounding does not change
             else:
                 operand = {"literal": literal, "argument": number}.get(name.partition(" ")[2], other)
                 results.append(getattr(namespace, name.partition(" ")[0])(last, operand))

@@ -24,7 +24,10 @@ def test_same_as_scipy(radius_kernel, p, boxsize):
     assert tree.count_neighbors(other, RADII, p=p).tolist() == [0, *expected]
     apart = oracle.count_neighbors(others, RADII[1:], p=p, cumulative=False)
     assert tree.count_neighbors(other, RADII, p=p, cumulative=False).tolist() == [0, *apart]
-    assert tree.count_neighbors(other, [3.0, 4.0], p=p).tolist() == [2000, 2000]  # nodes in one bin as a whole
+    assert tree.count_neighbors(other, [3.0, 4.0], p=p).tolist() == [
+        2000,
+        2000,
+    ]  # nodes in one bin as a whole
     for weights in ((W, V), (None, V))[: 1 if radius_kernel == "cuda" else 2]:
         expected = oracle.count_neighbors(others, RADII[1:], p=p, weights=weights)
         found = tree.count_neighbors(other, RADII, p=p, weights=weights)

@@ -39,8 +39,8 @@ def as_dtype(x, dtype):
 def placed_like(data, *arrays):
     """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
     with eagerly(), x64_for(*[each.dtype for each in arrays]):
-        # jnp.array copies, jax.device_put takes longer to begin, jnp.asarray compiles for each shape.
-        placed = tuple(jnp.array(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
+        # jnp.asarray copies, jax.device_put takes longer to begin.
+        placed = tuple(jnp.asarray(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
         same = all(each.sharding == data.sharding for each in placed)
         return placed if same else jax.device_put(placed, data.sharding)
 
