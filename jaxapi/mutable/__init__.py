@@ -10,11 +10,11 @@ from ._array import Array
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
 from ._methods import add_methods as _add_methods
-from ._sharing import asarray, astype, from_dlpack
+from ._sharing import asarray, astype, from_dlpack, reshape
 from ._wrap import wrap_namespace as _wrap_namespace
 
-__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "linalg", "spatial"]
-__all__ += ["value_and_grad"]
+__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "linalg", "reshape"]
+__all__ += ["spatial", "value_and_grad"]
 
 _wrapped = [name for name in _plain.__all__ if name not in __all__]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)

@@ -18,7 +18,7 @@ from ._indexing import is_symbolic, read, selection_of, write
 from ._selection import Selection, put, take
 from ._views import View
 
-__all__ = ["Array", "part_of", "shared", "unwrap", "view", "wrap"]
+__all__ = ["Array", "part_of", "reshaped", "shared", "unwrap", "view", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 _NEW_LOCK = threading.Lock()
@@ -29,9 +29,9 @@ class Array:
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
-    ``x`` for everyone who holds ``x``, as in NumPy. ``x[1:]``, ``x[0]`` of a matrix, ``x.T`` and ``x.mT`` are
-    views: what is written to them is written to ``x``. Unlike NumPy's, the results of functions, such as
-    ``reshape(x, shape)``, are copies ([1]_).
+    ``x`` for everyone who holds ``x``, as in NumPy. ``x[1:]``, ``x[0]`` of a matrix, ``x.T``, ``x.mT`` and
+    ``reshape(x, shape)`` are views where NumPy's are: what is written to them is written to ``x``. Unlike
+    NumPy's, the results of other functions, such as ``permute_dims(x, axes)``, are copies ([1]_).
 
     Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``.
 
@@ -120,7 +120,7 @@ class Array:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._view.selection.shape if self._view else self._value.shape
+        return self._view.shape if self._view else self._value.shape
 
     @property
     def ndim(self) -> int:
@@ -151,7 +151,10 @@ class Array:
     @property
     def _owner(self) -> "Array":
         """The array that holds the memory: itself, or what it is a view of."""
-        return self._view.owner if self._view else self
+        array = self
+        while array._view:
+            array = array._view.owner
+        return array
 
     @property
     def T(self) -> "Array":
@@ -290,7 +293,7 @@ class Array:
 
     def _place(self, selection: Selection) -> "tuple[Array, Selection]":
         """Return a selection of this array as one of the array that owns the memory."""
-        if self._view:
+        if self._view and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.selection)
         return self, selection
 
@@ -318,11 +321,8 @@ class Array:
     def _rewrite_view(self, program, *args) -> None:
         """Do the same to a view, and to the array that it is a part of."""
         view: Any = self._view
-        owner = view.owner
-        with owner._lock:
-            new = program(self._value, *args, False)
-            owner._rewrite(put, view.selection, new)
-            view.remember(new)
+        with self._owner._lock:
+            view.write(program(self._value, *args, False))
 
     if TYPE_CHECKING:  # made in _operators.py and _methods.py
 
@@ -375,6 +375,27 @@ def part_of(owner: Array, selection: Selection) -> Array:
         return wrap(element(source, selection))
     part = take(source, selection)
     return view(owner, selection, source, part) if part.size else wrap(part)
+
+
+def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | None:
+    """Return the view in another shape, whose value is ``part``; None where NumPy would have to copy."""
+    try:
+        _layout(array).reshape(shape, copy=False)
+    except ValueError:
+        return None
+    view = _new(Array)
+    view._shared = True
+    every = Selection.transposed(array.shape, tuple(range(array.ndim)))
+    view._view = View(array, every, array._value, part, shape)
+    return view
+
+
+def _layout(array: Array) -> np.ndarray:
+    """Return an array with the strides that NumPy's would have; its elements are nowhere and not read."""
+    if array._view:
+        return array._view.layout(_layout(array._view.owner))
+    strides = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
+    return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), array.shape, strides)
 
 
 def shared(source: Array | None, value: Any) -> Array:

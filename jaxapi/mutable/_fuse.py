@@ -71,7 +71,7 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
-        if type(x) is Array:
+        if type(x) is Array and (x._view is None or x._view.is_simple):
             places.setdefault(id(x._owner), []).append(place)
     views = []
     for first, *others in places.values():

@@ -15,7 +15,7 @@ def add_methods(namespace: dict) -> None:
     reshape = namespace["reshape"]
 
     def _reshape(self, *shape, **kwargs):
-        """Return a copy in another shape: `reshape`."""
+        """Return the array in another shape, a view where it can be one: `reshape`."""
         return reshape(self, shape[0] if len(shape) == 1 else shape, **kwargs)
 
     def _astype(self, dtype, *, copy=True):

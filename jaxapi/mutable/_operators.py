@@ -13,6 +13,7 @@ from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
 from ._kept import number
+from ._wrap import numpys_error
 
 __all__: list[str] = []
 
@@ -55,7 +56,7 @@ def _binary(function):
         try:
             return wrap(function(value, other))
         except TypeError as error:
-            raise _numpys(error) from None
+            raise numpys_error(error) from None
 
     return operator
 
@@ -74,7 +75,7 @@ def _in_place(function):
         try:
             result = function(value, other)
         except TypeError as error:
-            raise _numpys(error) from None
+            raise numpys_error(error) from None
         return _as_before(result, value)
 
     reusing = jax.jit(changed, donate_argnums=0)
@@ -115,14 +116,6 @@ def _as_before(result, value):
 def _kind(dtype) -> int:
     kinds = (np.bool, np.integer, np.floating, np.complexfloating)
     return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
-
-
-def _numpys(error: TypeError) -> Exception:
-    """Return NumPy's ValueError where shapes do not broadcast; JAX raises a TypeError."""
-    text = str(error)
-    if "incompatible shapes for broadcasting" not in text:
-        return error
-    return ValueError("operands could not be broadcast together: " + text.splitlines()[0])
 
 
 for _name, _function in {

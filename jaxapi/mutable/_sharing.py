@@ -4,10 +4,11 @@ import functools
 
 import jaxapi
 
-from ._array import Array, shared, wrap
+from ._array import Array, reshaped, shared, wrap
+from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
-__all__ = ["asarray", "astype", "from_dlpack"]
+__all__ = ["asarray", "astype", "from_dlpack", "reshape"]
 
 
 def _like(function):
@@ -44,6 +45,17 @@ def from_dlpack(x, /, *, device=None, copy=None):
     if type(x) is Array:
         return asarray(x, device=device, copy=copy)
     return shared(None, jaxapi.from_dlpack(x, device=device, copy=copy))
+
+
+@_like(jaxapi.reshape)
+def reshape(x, /, shape, *args, copy=None, **options):
+    part = jaxapi.reshape(x._value if type(x) is Array else x, shape, *args, **options)
+    if type(x) is not Array or copy or args or options or is_symbolic(x.shape) or not part.size:
+        return wrap(part)
+    view = reshaped(x, part.shape, part)
+    if view is None and copy is False:
+        raise ValueError(f"shape {x.shape} of this view becomes {part.shape} by a copy alone: leave out copy")
+    return wrap(part) if view is None else view
 
 
 def _again(array, value, copy):

@@ -1,4 +1,4 @@
-"""Views: arrays that are a part of another array, as ``x[1:]`` and ``x.T`` are in NumPy.
+"""Views: arrays that are a part of another array, as ``x[1:]``, ``x.T`` and ``reshape(x, -1)`` are in NumPy.
 
 A view knows whose part it is, and keeps what it read until the owner's value is another one.
 """
@@ -6,9 +6,11 @@ A view knows whose part it is, and keeps what it read until the owner's value is
 import weakref
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from .._tracing import is_traced
-from ._selection import Selection, take
+from ._selection import Selection, put, take
 
 __all__ = ["View"]
 
@@ -16,14 +18,29 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "owner", "selection")
+    __slots__ = ("_known", "owner", "reshaped", "selection")
 
     _known: tuple[weakref.ref, jax.Array]
 
-    def __init__(self, owner, selection: Selection, source: jax.Array, part: jax.Array):
-        """Make the view of a part of ``owner``, no view itself; ``part`` was read from its ``source``."""
-        self.owner, self.selection = owner, selection
+    def __init__(
+        self, owner, selection: Selection, source: jax.Array, part: jax.Array, reshaped: tuple | None = None
+    ):
+        """Make the view of a part of ``owner``, in another shape if ``reshaped``.
+
+        ``part`` was read when the owner's value was ``source``. The owner is no view itself, unless reshaped.
+        """
+        self.owner, self.selection, self.reshaped = owner, selection, reshaped
         self._known = weakref.ref(source), part
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the view, known unread."""
+        return self.selection.shape if self.reshaped is None else self.reshaped
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether the selection says all, as nothing is reshaped."""
+        return self.reshaped is None and self.owner._view is None
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
@@ -32,9 +49,30 @@ class View:
         if seen() is source:
             return value
         value = take(source, self.selection)
+        if self.reshaped is not None:
+            value = jnp.reshape(value, self.reshaped)
         if is_traced(source) or not is_traced(value):  # else it would outlive its trace
             self._known = weakref.ref(source), value
         return value
+
+    def write(self, new: jax.Array) -> None:
+        """Put another part in its place."""
+        part = new if self.reshaped is None else jnp.reshape(new, self.selection.shape)
+        self.owner._rewrite(put, self.selection, part)
+        self.remember(new)
+
+    def layout(self, owners: np.ndarray) -> np.ndarray:
+        """Return the strides that NumPy's array would have, from those of the owner."""
+        keys = tuple(
+            i if isinstance(i, int) else slice(i.start, i.stop if i.stop >= 0 else None, i.step)
+            for i in self.selection.ranges
+        )
+        part = owners[keys]
+        kept = [axis for axis in self.selection.axes if axis is not None]
+        order = sorted(kept)
+        part = part.transpose([order.index(axis) for axis in kept])
+        part = part[tuple(None if axis is None else slice(None) for axis in self.selection.axes)]
+        return part if self.reshaped is None else part.reshape(self.reshaped, copy=False)
 
     def remember(self, value: jax.Array) -> None:
         """Keep what the part is now."""

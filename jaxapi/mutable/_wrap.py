@@ -9,7 +9,7 @@ import numpy as np
 
 from ._array import Array, unwrap, wrap
 
-__all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
+__all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
@@ -34,11 +34,8 @@ def wrap_function(function, name: str, module: str):
             kwargs["device"] = elsewhere(kwargs["device"])
         try:
             result = function(*args, **{key: unwrap(x) for key, x in kwargs.items()})
-        except ValueError as error:
-            axis = _AXIS.search(str(error))
-            if axis is None:
-                raise
-            raise np.exceptions.AxisError(axis.group()) from None  # as NumPy has it
+        except (TypeError, ValueError) as error:
+            raise numpys_error(error) from None
         if out is not None:
             return _into(out, result)
         return wrap(result) if type(result) in _JAX_ARRAYS else wrap_result(result)
@@ -57,6 +54,15 @@ def elsewhere(device):
 def _only_device():
     devices = jax.devices()
     return devices[0] if len(devices) == 1 else object()
+
+
+def numpys_error(error: Exception) -> Exception:
+    """Return NumPy's exception for an axis out of bounds and for shapes that do not broadcast."""
+    text = str(error)
+    if "ncompatible shapes for broadcasting" in text:
+        return ValueError("shapes could not be broadcast together: " + text.splitlines()[0])
+    axis = _AXIS.search(text)
+    return error if axis is None else np.exceptions.AxisError(axis.group())
 
 
 def without_examples(function) -> str:

@@ -74,6 +74,18 @@ def test_an_axis_out_of_bounds():
             xp.sum(xp.ones((2, 2)), axis=axis)
 
 
+def test_shapes_that_do_not_broadcast():
+    x, y = xp.ones(2), xp.ones(3)
+    for call in (
+        lambda: x + y,
+        lambda: xp.add(x, y),
+        lambda: xp.broadcast_arrays(x, y),
+        lambda: xp.where(x > 0, x, y),
+    ):
+        with pytest.raises(ValueError, match=r"could not be broadcast together: .*\(2,\), .*\(3,\)"):
+            call()
+
+
 def test_out():
     x, out = xp.asarray([1.0, 2.0]), xp.zeros(2)
     assert xp.add(x, 1.0, out=out) is out

@@ -45,12 +45,28 @@ def shifts(x):
     return x
 
 
+def reshapes(x):
+    lines = x.reshape(2, 6)
+    lines[1, 2:] = 40
+    left, right = x.T.reshape(2, 2, 3)  # splits an axis: a view of other strides
+    left[0] += 1
+    right *= 3
+    x.T.reshape(12)[:] = 99  # a copy
+    x[:, 1:].reshape(9)[:] = 99  # a copy
+    x[1:].reshape(-1)[3] = -1
+    x[0] = 7
+    inner = x[1:, None, ::2].reshape(2, 2, 1)
+    inner.T[...] = 8
+    inner.reshape(2, 2).T[0] -= 3
+    return lines, left, right, inner, x.reshape(3, 4), x[2, 3:].reshape(())
+
+
 def assert_same(found, expected):
     found = jax.tree.map(np.asarray, found, is_leaf=lambda x: type(x) is xp.Array)
     jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
-@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts])
+@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts, reshapes])
 def test_views(program):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
     x = xp.asarray(host)
@@ -58,7 +74,7 @@ def test_views(program):
     assert_same((found, x), (expected, host))
 
 
-@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts])
+@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts, reshapes])
 def test_views_under_jit(program):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -84,7 +100,7 @@ def test_a_view_sees_later_writes():
 
 def test_what_is_no_view():
     x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
-    others = [x[[0, 1]], x[x > 0], x[0, 0], xp.reshape(x, (4,)), xp.matrix_transpose(x)]
+    others = [x[[0, 1]], x[x > 0], x[0, 0], xp.reshape(x.T, (4,)), xp.matrix_transpose(x)]
     for y in (*others, xp.asarray(x[0], copy=True)):
         y += 1
     np.testing.assert_array_equal(x, [[1, 2], [3, 4]])
@@ -112,3 +128,16 @@ def test_deep_views():
         y = y[::-1]
     y[0] = 3
     assert float(x[2]) == 3
+
+
+def test_reshape_and_copy():
+    x = xp.arange(6)
+    xp.reshape(x, (2, 3), copy=True)[...] = 9
+    np.testing.assert_array_equal(x, np.arange(6))
+    xp.reshape(x, (2, 3), copy=False)[1] = 9
+    np.testing.assert_array_equal(x, [0, 1, 2, 9, 9, 9])
+    with pytest.raises(ValueError, match="by a copy alone"):
+        xp.reshape(x.reshape(2, 3).T, (6,), copy=False)
+    assert xp.reshape(xp.zeros((0, 3)), (3, 0)).shape == (3, 0)
+    with pytest.raises(TypeError):
+        xp.reshape(x, (4, 2))
