@@ -1,8 +1,9 @@
 """What jaxapi's own functions cost: host time of a call, bandwidth on a GPU, errors of float32 products.
 
 Host time is that of an eager call on 16 elements, beside the same computation under one plain `jax.jit`
-and beside jax.numpy; "new data" has other arrays at each call, of the same shape (another shape compiles,
-here as in `jax.jit`). Run with JAX_ENABLE_X64=1 for 64-bit mode.
+and beside jax.numpy. Where jaxapi repairs jax.numpy's values (complex atan and atanh) it computes more.
+"New data" has other arrays at each call, of the same shape; another shape compiles, here as in `jax.jit`.
+Run with JAX_ENABLE_X64=1 for 64-bit mode.
 
     python benchmarks/bench_overhead.py [--only moveaxis concat] [--rounds 60]
 """

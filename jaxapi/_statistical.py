@@ -10,7 +10,7 @@ import numpy as np
 from ._array_arguments import takes_array
 from ._dtype_rules import refuse_complex
 from ._extremes import with_nan
-from ._interop import as_array, as_operand, scalar_like
+from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
 from ._x64 import x64_for
 
@@ -157,7 +157,8 @@ def max(
     """
     if type(axis) is list:
         axis = tuple(axis)
-    x = as_array(x)
+    if type(x) not in ARRAY_TYPES:
+        x = as_array(x)
     if initial is None and where is None:
         return _max(x, axis, keepdims)
     return _max(x, axis, keepdims, *_initial_and_where(x, initial, where))
@@ -225,7 +226,8 @@ def min(
     """
     if type(axis) is list:
         axis = tuple(axis)
-    x = as_array(x)
+    if type(x) not in ARRAY_TYPES:
+        x = as_array(x)
     if initial is None and where is None:
         return _min(x, axis, keepdims)
     return _min(x, axis, keepdims, *_initial_and_where(x, initial, where))
