@@ -8,17 +8,18 @@ import argparse
 import ast
 import collections
 import contextlib
+import multiprocessing
 import os
 import pathlib
 import queue
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
+import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
@@ -141,14 +142,28 @@ class Copies:
             self.free.put(copy)
 
 
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["jax.numpy", "scipy.spatial", "scipy.sparse", "pytest"])  # half of a short run
+
+
+def run_pytest(folder, arguments):
+    """Run in a process of its own, in a copy of the project."""
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments]))
+
+
 def tests_pass(copy, tests, timeout, *options):
     """Run pytest in the copy."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
-    try:
-        run = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return False
-    return run.returncode == 0
+    process = FORKS.Process(target=run_pytest, args=(copy, [*options, *tests]))
+    process.start()
+    process.join(timeout)
+    process.kill()
+    process.join()
+    return process.exitcode == 0
 
 
 def survives(copies, mutant, tests, timeout):
