@@ -50,7 +50,7 @@ class Report:
         """Print the numbers of groups, or of every function and method, then every kind of difference."""
         groups = collections.defaultdict(lambda: [0, 0])
         for name, count in self.configurations.items():
-            group = groups[name if by_name else name.partition(" ")[0]]
+            group = groups[name if by_name else name.partition(".")[0]]
             group[0] += count
             group[1] += self.comparisons[name]
         for group, (configurations, comparisons) in sorted(groups.items()):
