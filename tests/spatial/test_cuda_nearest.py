@@ -247,6 +247,32 @@ def test_every_distance_between_clusters():
     np.testing.assert_allclose(np.take_along_axis(squares, rows, 1), np.square(distances), rtol=1e-5)
 
 
+@pytest.mark.usefixtures("few_a_round")
+def test_every_distance_where_few_rows_count():
+    """Rounds end within a tile, or have nothing to look at."""
+    points, queries = grid(800, 17, 38), grid(QUERIES, 17, 39)
+    search_all = jax.jit(partial(search, k=3, p=2.0))
+    for n in (0, 2, 330):
+        tree = jitted_build(points, np.int32(n), leaf_size=4)
+        found = search_all(tree, queries, np.float32(np.inf), np.float32(0), None)
+        distances, rows = (np.asarray(x) for x in found)
+        assert (rows[:, n:] == n).all()
+        assert np.isinf(distances[:, n:]).all()
+        assert_exact(points[:n], queries, (distances[:, :n], rows[:, :n]), min(n, 3))
+
+
+@pytest.mark.usefixtures("few_a_round")
+def test_every_distance_between_points_nearly_as_far():
+    """Distances differ by less than a product tells apart: who is left out is a neighbour lost."""
+    rng = np.random.default_rng(37)
+    away = rng.standard_normal((800, 17))
+    away *= (1 + 1e-6 * rng.permutation(800))[:, None] / np.linalg.norm(away, axis=1)[:, None]
+    points, queries = away.astype(np.float32), np.zeros((QUERIES, 17), np.float32)
+    distances, _ = query(points, queries, k=8)
+    exact = np.sort(np.linalg.norm(points.astype(float), axis=1))[:8]
+    np.testing.assert_allclose(distances, np.broadcast_to(exact, (QUERIES, 8)), rtol=5e-7)
+
+
 @pytest.mark.parametrize(("m", "k", "p", "box"), [(17, 3, 1.0, None), (20, 3, 2.0, (1.0,) * 20)])
 def test_every_distance_where_products_do_not_serve(m, k, p, box):
     points, queries = uniform(POINTS, m, 35), uniform(QUERIES, m, 36)

@@ -109,6 +109,7 @@ def test_lines_are_those_of_lax(limit, p, box):
     np.testing.assert_allclose(np.asarray(found[1])[whole], np.asarray(expected[1])[whole], rtol=1e-6)
     pairs = np.stack([np.asarray(found[1]), np.asarray(found[0])], axis=2)[~whole]
     assert (pairs[:, :, 1] < int(tree.n)).all()
+    assert pairs[:, :, 0].max(initial=0) <= 5
     assert (np.lexsort((pairs[:, :, 1], pairs[:, :, 0]), axis=1) == np.arange(limit)).all()
 
 
