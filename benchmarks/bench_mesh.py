@@ -1,11 +1,13 @@
 """KDTree over a mesh of all GPUs, beside one GPU with as many points each, and jztree where it is installed.
 
-    python benchmarks/bench_mesh.py [--points 1e6 1e7] [--only every ...] [--json FILE]
+    python benchmarks/bench_mesh.py [--points 1e6 1e7] [--only every ...] [--k 8 16] [--json FILE]
+    python benchmarks/bench_mesh.py --process 0 --of 2 &  python benchmarks/bench_mesh.py --process 1 --of 2
 
 Each figure is the median time of whole public calls in ms, build included where the row says so, checks
 and synchronisation included, on float32 points in three dimensions. Without GPUs eight simulated CPU devices
-run few points, which shows that everything works and nothing else. `--only memory` measures the peak of
-device memory: of this process, so that it is a run of its own.
+run few points, which shows that everything works and nothing else. With `--process` each process has one
+GPU, and figures of one GPU alone are left out. `--only memory` measures the peak of device memory: of this
+process, so that it is a run of its own. `--only largest` builds and searches once, in the trees' order.
 """
 
 import argparse
@@ -22,22 +24,45 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from jaxapi.spatial import KDTree
 
-jax.config.update("jax_num_cpu_devices", 8)
-
-BUDGET = 1.0  # seconds for one figure
-MESH = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(AxisType.Auto,))
-SPREAD = NamedSharding(MESH, PartitionSpec("d"))
-SIZE = MESH.size
+ALL = ["every", "clusters", "fractal", "others", "counts"]
+RUNS = 9
 RESULTS = []
 
 
+def arguments():
+    """Return what is asked for, and start this process among others if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=float, nargs="*")
+    parser.add_argument("--only", nargs="*", default=ALL)
+    parser.add_argument("--k", type=int, nargs="*", default=[8])
+    parser.add_argument("--one-device", action="store_true", help="measure the memory of one device")
+    parser.add_argument("--process", type=int)
+    parser.add_argument("--of", type=int, default=1)
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    if given.process is None:
+        jax.config.update("jax_num_cpu_devices", 8)
+    else:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize("127.0.0.1:12753", given.of, given.process, local_device_ids=given.process)
+    return given
+
+
+GIVEN = arguments()
+MESH = jax.make_mesh((len(jax.devices()),), ("d",), axis_types=(AxisType.Auto,))
+SPREAD = NamedSharding(MESH, PartitionSpec("d"))
+SIZE = MESH.size
+ALONE = GIVEN.of == 1
+FIRST = not GIVEN.process  # the process that prints
+
+
 def clock(call):
-    """Return (first call in s, median of the others in ms)."""
+    """Return (first call in s, median of the others in ms): as many in all processes."""
     start = time.perf_counter()
     jax.block_until_ready(call())
     first = time.perf_counter() - start
-    times, began = [], time.perf_counter()
-    while len(times) < 15 and (len(times) < 3 or time.perf_counter() - began < BUDGET):
+    times = []
+    for _ in range(RUNS):
         start = time.perf_counter()
         jax.block_until_ready(call())
         times.append(1e3 * (time.perf_counter() - start))
@@ -51,6 +76,8 @@ def report(work, points, who, call):
     except Exception as error:
         first, median = None, f"{type(error).__name__}: {str(error)[:120]}"
     RESULTS.append({"work": work, "points": points, "who": who, "first_s": first, "ms": median})
+    if not FIRST:
+        return
     print(f"{work:44} {points:>11,} a GPU  {who:30} {median} (first {first} s)", flush=True)
 
 
@@ -71,13 +98,27 @@ def clusters(rows, sharding, seed=0):
     return jax.jit(make, out_shardings=sharding)(jax.random.key(seed))
 
 
+def fractal(rows, sharding, seed=0):
+    """Return points of Sierpinski's tetrahedron, which has two dimensions: big holes and dense corners."""
+    corners = np.float32([[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]])
+
+    def make(key):
+        def level(x, key):
+            return (x + jax.numpy.asarray(corners)[jax.random.randint(key, (rows,), 0, 4)]) / 2, None
+
+        start, *keys = jax.random.split(key, 23)
+        return jax.lax.scan(level, jax.random.uniform(start, (rows, 3)), jax.numpy.stack(keys))[0]
+
+    return jax.jit(make, out_shardings=sharding)(jax.random.key(seed))
+
+
 def every(points, k, cloud, name):
     """Every point's neighbours among all, build included."""
     work = f"build, every point's k={k}, {name}"
-    one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    x = cloud(points, one)
-    report(work, points, "one device with n points", lambda: KDTree(x).query(x, k))
-    del x
+    if ALONE:
+        x = cloud(points, jax.sharding.SingleDeviceSharding(jax.devices()[0]))
+        report(work, points, "one device with n points", lambda: KDTree(x).query(x, k))
+        del x
     x = cloud(points * SIZE, SPREAD)
 
     def search(order):
@@ -92,9 +133,10 @@ def every(points, k, cloud, name):
 def others(points):
     """A tenth as many other queries, from everywhere and from one corner; the tree is there."""
     count = max(points // 10, 8)
-    one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    tree, x = KDTree(uniform(points, one)), uniform(count, one, 1)
-    report("other queries, k=8", points, "one device with n points", lambda: tree.query(x, 8))
+    if ALONE:
+        one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        tree, x = KDTree(uniform(points, one)), uniform(count, one, 1)
+        report("other queries, k=8", points, "one device with n points", lambda: tree.query(x, 8))
     tree, x = KDTree(uniform(points * SIZE, SPREAD)), uniform(count * SIZE, SPREAD, 1)
     report("other queries, k=8", points, f"{SIZE} devices", lambda: tree.query(x, 8))
     x = x / 16
@@ -104,10 +146,11 @@ def others(points):
 def counts(points):
     """How many points lie in balls of 50 points."""
     radius = float((50 / (points * 4 / 3 * np.pi)) ** (1 / 3))
-    one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
-    tree, x = KDTree(uniform(points, one)), uniform(points, one, 1)
     count = lambda radius: tree.query_ball_point(x, radius, return_length=True)  # noqa: E731
-    report("counts, 50 neighbours", points, "one device with n points", lambda: count(radius))
+    if ALONE:
+        one = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        tree, x = KDTree(uniform(points, one)), uniform(points, one, 1)
+        report("counts, 50 neighbours", points, "one device with n points", lambda: count(radius))
     tree, x = KDTree(uniform(points * SIZE, SPREAD)), uniform(points * SIZE, SPREAD, 1)
     radius /= SIZE ** (1 / 3)
     report("counts, 50 neighbours", points, f"{SIZE} devices", lambda: count(radius))
@@ -126,46 +169,63 @@ def jztree(points, k):
         report(work, points, who, lambda o=order, r=result: run(part, k, output_order=o, result=r))
 
 
+def largest(points):
+    """As many points as there is room for: one build and search, and another one that is timed."""
+    x = uniform(points * SIZE, SPREAD)
+    for _ in range(2):
+        start = time.perf_counter()
+        tree = KDTree(x)
+        jax.block_until_ready(tree._structure())
+        built = time.perf_counter()
+        jax.block_until_ready(tree.query(tree.data, 8, order="tree"))
+        end = time.perf_counter()
+        del tree
+    if FIRST:
+        print(f"{points * SIZE:,} points: built in {built - start:.3f} s, searched in {end - built:.3f} s")
+        print(f"peak of memory, {points:,} points a device: {peak():,} bytes", flush=True)
+    RESULTS.append({"work": "largest", "points": points, "s": [built - start, end - built], "bytes": peak()})
+
+
 def memory(points, spread):
     """The peak of device memory of one build and search of every point."""
     x = uniform(points * (SIZE if spread else 1), SPREAD if spread else None)
     tree = KDTree(x)
     jax.block_until_ready(tree.query(tree.data, 8, order="tree" if spread else "input"))
-    peak = max((device.memory_stats() or {}).get("peak_bytes_in_use", 0) for device in jax.devices())
-    RESULTS.append({"work": "memory", "points": points, "who": spread, "bytes": peak})
-    print(f"peak of memory, {points:,} points a device, {'mesh' if spread else 'one device'}: {peak:,} bytes")
+    RESULTS.append({"work": "memory", "points": points, "who": spread, "bytes": peak()})
+    print(
+        f"peak of memory, {points:,} points a device, {'mesh' if spread else 'one device'}: {peak():,} bytes"
+    )
+
+
+def peak():
+    """Return the most bytes in use on a device of this process so far."""
+    return max((device.memory_stats() or {}).get("peak_bytes_in_use", 0) for device in jax.local_devices())
 
 
 def main():
     """Run what is asked for."""
     gpu = jax.default_backend() == "gpu"
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--points", type=float, nargs="*", default=[1e6, 1e7] if gpu else [64])
-    parser.add_argument("--only", nargs="*", default=["every", "clusters", "others", "counts"])
-    parser.add_argument("--k", type=int, nargs="*", default=[8])
-    parser.add_argument("--one-device", action="store_true", help="measure the memory of one device")
-    parser.add_argument("--json")
-    given = parser.parse_args()
-    print(f"jax {jax.__version__}, {SIZE} x {jax.devices()[0].device_kind}")
-    for points in map(int, given.points):
-        for k in given.k:
-            if "every" in given.only:
-                every(points, k, uniform, "uniform")
-            if "clusters" in given.only:
-                every(points, k, clusters, "clusters")
-            if "jztree" in given.only:
+    if FIRST:
+        processes = f", {GIVEN.of} processes" if GIVEN.of > 1 else ""
+        print(f"jax {jax.__version__}, {SIZE} x {jax.devices()[0].device_kind}{processes}")
+    clouds = {"every": uniform, "clusters": clusters, "fractal": fractal}
+    for points in map(int, GIVEN.points or ([1e6, 1e7] if gpu else [64])):
+        for k in GIVEN.k:
+            for name, cloud in clouds.items():
+                if name in GIVEN.only:
+                    every(points, k, cloud, cloud.__name__)
+            if "jztree" in GIVEN.only:
                 try:
                     jztree(points, k)
                 except Exception as error:
                     print(f"jztree: {type(error).__name__}: {str(error)[:200]}")
-        if "others" in given.only:
-            others(points)
-        if "counts" in given.only:
-            counts(points)
-        if "memory" in given.only:
-            memory(points, not given.one_device)
-        if given.json:
-            with open(given.json, "w") as file:
+        for name, work in {"others": others, "counts": counts, "largest": largest}.items():
+            if name in GIVEN.only:
+                work(points)
+        if "memory" in GIVEN.only:
+            memory(points, not GIVEN.one_device)
+        if GIVEN.json and FIRST:
+            with open(GIVEN.json, "w") as file:
                 json.dump(RESULTS, file, indent=1)
 
 

@@ -3,16 +3,18 @@
     python benchmarks/mesh_model.py
 
 Every point's k=8 among all, build included, 3-D float32, uniform. The constants are fitted to bench_mesh.py
-on two H200s of one host. Nothing here is a measurement.
+on two H200s of one host, at 1M to 50M points a GPU. Nothing here is a measurement.
 """
 
 from math import log2
 
-ONE = 0.7e-3, 1.61e-9  # one GPU: seconds, and seconds a point
-SPLIT = 1.6e-3, 0.45e-9  # a split of the devices in two; all points once for each group of devices
-ROUNDS = 1.2e-3, 0.36e-9  # the rounds: to begin and end them, and to look at every point
+ONE = 0.8e-3, 1.6e-9  # one GPU: seconds, and seconds a point
+SPLIT = 0.9e-3, 0.1e-9  # the first split of the devices in two: two sorts less than the further ones
+AGAIN = 0.9e-3, 0.15e-9  # a further split; two GPUs have none, so this is the sum of its sorts and gathers
+BOX = 0.005e-9  # the box of a group of devices: each looks at all its points once
+ROUNDS = 1e-3, 0.2e-9  # the rounds: to begin and end them, and to look at every point
 FAR = 3.2e-9  # a query that visits another device
-BACK = 0.22e-9  # a result put back into the order of the data, beside its way
+BACK = 0.6e-3, 0.03e-9  # results put back into the order of the data, beside their way
 LINK = 184e9  # bytes a second that each GPU sends within a host of eight, measured
 BETWEEN = 40e9  # between hosts, assumed
 
@@ -33,11 +35,12 @@ def sent(size: float, devices: int) -> float:
 def times(points: float, devices: int) -> tuple[float, float, float]:
     """Return the seconds on one GPU with `points`, on `devices` with as many each, and in input order."""
     one = ONE[0] + ONE[1] * points
-    split = SPLIT[0] * log2(devices) + SPLIT[1] * points * (devices - 1)
+    further = log2(devices) - 1
+    split = SPLIT[0] + AGAIN[0] * further + (SPLIT[1] + AGAIN[1] * further + BOX * (devices - 1)) * points
     far = far_share(points, devices) * points
     visits = ROUNDS[0] + ROUNDS[1] * points + FAR * far + sent(80 * far, devices)
     own = one + split + sent(16 * points, devices) + visits
-    return one, own, own + sent(64 * points, devices) + BACK * points
+    return one, own, own + sent(64 * points, devices) + BACK[0] + BACK[1] * points
 
 
 def main():

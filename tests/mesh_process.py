@@ -34,20 +34,45 @@ def local(x):
     return np.asarray(x.addressable_data(0))
 
 
-expected = SciPyTree(points).query(queries, 4)
+scipy_tree = SciPyTree(points)
+expected = scipy_tree.query(queries, 4)
 tree = KDTree(spread(points))
 assert f"devices={count}" in repr(tree)
 for found, right in zip(tree.query(spread(queries), 4), expected, strict=True):
     np.testing.assert_allclose(local(found), right[mine], rtol=1e-5)
-for found, right in zip(tree.query(queries[:7], 4), expected, strict=True):  # the same in every process
-    np.testing.assert_allclose(np.asarray(found), right[:7], rtol=1e-5)
+
+# A radius for each query: the whole array in every process, or a part in each.
+radii = np.full(len(points), 0.3, np.float32)
+counts = tree.query_ball_point(spread(queries), radii, return_length=True)
+np.testing.assert_array_equal(
+    local(counts), scipy_tree.query_ball_point(queries, 0.3, return_length=True)[mine]
+)
+found = tree.query_radius(spread(queries), spread(radii))
+lists = scipy_tree.query_ball_point(queries, 0.3)
+offsets = np.asarray(found.indptr)  # on every device
+np.testing.assert_array_equal(np.diff(offsets), [len(each) for each in lists])
+rows = np.concatenate([sorted(each) for each in lists])
+part = len(local(found.indices))
+assert part == -(-len(rows) // count)
+here = local(found.indices)[: len(rows) - number * part]
+lines = np.repeat(np.arange(len(lists)), np.diff(offsets))[number * part :][: len(here)]
+assert all(row in lists[line] for line, row in zip(lines, here, strict=True))
+assert len(set(zip(lines.tolist(), here.tolist(), strict=True))) == len(here)
+
+pairs = scipy_tree.query_pairs(0.3)
+graph = tree.radius_graph(0.3)
+assert int(graph.count) == 2 * len(pairs)
+ends = zip(local(graph.senders).tolist(), local(graph.receivers).tolist(), strict=True)
+assert set(ends) <= pairs | {(j, i) for i, j in pairs} | {(tree.n, tree.n)}
+other = KDTree(spread(queries))
+assert int(tree.count_neighbors(other, 0.3)) == scipy_tree.count_neighbors(SciPyTree(queries), 0.3)
 
 wrong = points.copy()
 wrong[1] = np.nan  # of the first process; all of them raise
 with pytest.raises(ValueError, match="data must be finite"):
     KDTree(spread(wrong))
 with pytest.raises(ValueError, match="'x' must be finite"):
-    tree.query(spread(wrong), 4)
+    tree.query_ball_point(spread(wrong), radii, return_length=True)
 with pytest.raises(TypeError, match="on a mesh"):
     pickle.dumps(tree)
 with pytest.raises(TypeError, match="on a mesh"):

@@ -221,8 +221,10 @@ def periodic_lengths(boxsize: tuple[float, ...] | Array | None) -> tuple[float, 
     return lengths if any(lengths) else None
 
 
-def radii_of(r, batch: tuple[int, ...], dtype):
-    """Return a radius for each query, in the dtype of the distances."""
+def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
+    """Return a radius for each query, in the dtype of the distances; of arrays on a mesh, as they are."""
+    if on_mesh and isinstance(r, jax.Array) and r.shape == batch and jnp.issubdtype(r.dtype, jnp.floating):
+        return r
     r = _number_array(r, "r")
     if r.shape == batch:
         return _rounded(r, dtype)

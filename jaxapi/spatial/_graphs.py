@@ -69,13 +69,14 @@ class GraphSearches(TreeState):
         ([0.0, 0.0, 3.0], [1, 0, 0])
         """
         k = _arguments.capacity(k, "k")
-        columns = _arguments.neighbour_columns(range(1, k + 2))
+        columns = _arguments.neighbour_columns(k + 1)
         settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         workers = _arguments.worker_count(workers)
-        self._refuse_on_mesh("kneighbors", "use query(tree.data, k + 1), and leave each point's own row out")
-        search = self._searcher(bound).nearest
-        found = search(self._data, (self._n,), columns, bound, 0.0, settings, workers)
+        searcher = self._searcher(bound)
+        if isinstance(searcher, Mesh):
+            return searcher.others(columns, bound, settings)
+        found = searcher.nearest(self._data, (self._n,), columns, bound, 0.0, settings, workers)
         if any_traced(*found):
             return _without_own(*found)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
@@ -121,14 +122,19 @@ class GraphSearches(TreeState):
         ([1, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0])
         """
         k = _arguments.capacity(k, "k")
-        self._refuse_on_mesh("knn_graph", "use query(tree.data, k + 1), and leave each point's own row out")
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
+        searcher = self._searcher()
         if loop:
             columns = _arguments.neighbour_columns(range(1, k + 1))
-            settings = self._settings(_arguments.norm_order(p), self._data.dtype)
-            search = self._searcher().nearest
-            distances, rows = search(self._data, (self._n,), columns, math.inf, 0.0, settings, 1)
+            if isinstance(searcher, Mesh):
+                distances, rows = searcher.nearest_of_all(columns, math.inf, 0.0, settings, "input")
+            else:
+                arguments = self._data, (self._n,), columns, math.inf, 0.0, settings, 1
+                distances, rows = searcher.nearest(*arguments)
         else:
             distances, rows = self.kneighbors(k, p)
+        if isinstance(searcher, Mesh):
+            return NeighborGraph(*searcher.edges_of(distances, rows, settings))
         if any_traced(distances):
             return NeighborGraph(*_edges(distances, rows))
         with eagerly(), x64_for(distances.dtype, rows.dtype):
@@ -158,7 +164,8 @@ class GraphSearches(TreeState):
         NeighborGraph
             ``senders``, ``receivers`` (ascending), ``distances`` and ``count``. With `max_edges` they are
             filled up with n and inf, and where ``count`` is above `max_edges`, the last receivers' edges are
-            left out (2**31 - 1 stands for more, too).
+            left out (2**31 - 1 stands for more, too). On several devices they may be a few lines longer, as
+            all have equal parts.
 
         Raises
         ------
@@ -237,7 +244,9 @@ class GraphSearches(TreeState):
         _arguments.check_vectors(x, self._m)
         rows = _arguments.row_numbers(indices, x.shape[:-1])
         settings = self._settings(2.0, result_dtype(self._data, x))
-        self._refuse_on_mesh("displacements", "take the points by rows, jnp.take(tree.data, rows, axis=0)")
+        searcher = self._searcher()
+        if isinstance(searcher, Mesh):
+            return searcher.displacements(x, rows, settings)
         arrays = self._data, x, rows
         if any_traced(*arrays, self._boxsize):
             box = None if settings.lengths is None else as_dtype(settings.lengths, settings.dtype)

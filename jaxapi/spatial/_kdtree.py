@@ -39,7 +39,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         No effect: jax arrays do not change, anything else is copied.
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
-        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. Concrete, not traced.
+        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced.
     n : int, optional
         How many of the rows count, the first ones; by default all.
     sharding : jax.sharding.NamedSharding, optional

@@ -101,7 +101,7 @@ class PairSearches(TreeState):
         FixedPairs
             With `max_pairs`: ``pairs`` (max_pairs, 2) filled up with n, ``distances`` filled up with inf, and
             ``count``, the true number (2**31 - 1 stands for more, too). Where it is above `max_pairs`, which
-            pairs are left out is left open.
+            pairs are left out is left open. On several devices a few lines longer, as all have equal parts.
 
         Raises
         ------

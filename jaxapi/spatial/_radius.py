@@ -218,6 +218,6 @@ class RadiusSearches(TreeState):
         _arguments.check_vectors(x, self._m)
         batch, dtype = x.shape[:-1], result_dtype(self._data, x)
         settings = self._settings(_arguments.norm_order(p), dtype)
-        r = _arguments.radii_of(r, batch, dtype)
+        r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
         return x.reshape((q, self._m)), r.reshape(q), batch, settings

@@ -75,8 +75,6 @@ class TreeState:
         self._n = points.shape[0] if self._layout is None else self._layout.n
         self._leafsize = _arguments.leaf_size(leafsize)
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
-        if self._layout is not None and is_traced(self._boxsize):
-            raise TypeError("boxsize must be concrete, not traced, where the points are on a mesh of devices")
         self._scipy_options = (bool(compact_nodes), bool(balanced_tree))
         self._scipy_tree = None
         if is_traced(points):
@@ -201,7 +199,7 @@ class TreeState:
         if not any_traced(lengths, self._lengths) and lengths == self._lengths:
             return self
         if self._layout is not None:
-            with contextlib.nullcontext() if is_traced(self._data) else eagerly():
+            with contextlib.nullcontext() if any_traced(self._data, lengths) else eagerly():
                 inside = into_box(self._data, as_dtype(lengths, self._data.dtype))
                 return type(self)(inside, self._leafsize, n=self._n, **arguments_of(self._layout, inside))
         if kind is Traced:

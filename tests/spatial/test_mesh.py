@@ -1,112 +1,89 @@
 """A KDTree over points on several devices gives the answers of one device.
 
-The CPU plays eight devices (`tests/conftest.py`); where there are several GPUs, these are taken. A program
-for several devices takes seconds to compile, so each is compiled for one shape and serves many clouds.
+A program for several devices takes seconds to compile, so each is compiled for one shape and serves many
+clouds.
 """
 
 import pickle
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
+from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._mesh import _rounds
-from jaxapi.spatial._mesh._axes import Axes
-from jaxapi.spatial._mesh._partition import partition, shares
 
-EACH = 24  # points on a device
-K = 30  # more than a device has
-SPREAD = PartitionSpec("d")
-
-
-def mesh_of(count, kind=AxisType.Auto):
-    """Return a mesh of so many devices, of all GPUs where these are fewer."""
-    devices = [device for device in jax.devices() if device.platform == "gpu"]
-    devices = devices if len(devices) > 1 else jax.devices("cpu")
-    count = min(count, len(devices))
-    return jax.make_mesh((count,), ("d",), axis_types=(kind,), devices=devices[:count])
-
-
-def spread(mesh, *arrays):
-    """Put arrays on a mesh, sharded along axis 0."""
-    placed = jax.device_put(arrays, NamedSharding(mesh, SPREAD))
-    return placed[0] if len(arrays) == 1 else placed
-
-
-def nearest(points, queries, k):
-    """Return distances and rows of the nearest, of equally distant points the lowest rows first."""
-    points, queries = points.astype(np.float64), queries.astype(np.float64)
-    squares = np.square(queries[:, None] - points).sum(axis=2)
-    rows = np.lexsort((np.broadcast_to(np.arange(len(points)), squares.shape), squares))[:, :k]
-    return np.sqrt(np.take_along_axis(squares, rows, axis=1)), rows
-
-
-def agree(found, expected):
-    """Compare distances and rows with those of `nearest`."""
-    distances, rows = map(np.asarray, found)
-    np.testing.assert_array_equal(rows, expected[1])
-    np.testing.assert_allclose(distances, expected[0], rtol=1e-5)
-
-
-def clouds(n):
-    """Return points and queries that lie in all kinds of ways."""
-    rng = np.random.default_rng(18)
-    uniform, others = rng.random((2, n, 3), np.float32)
-    centres = rng.random((4, 3), np.float32)[rng.integers(0, 4, n)]
-    grid = rng.permutation(np.stack(np.meshgrid(*[np.arange(8)] * 3), -1).reshape(-1, 3))[:n].astype(
-        np.float32
-    )
-    return {
-        "uniform": (uniform, others),
-        "sorted": (uniform[np.argsort(uniform[:, 0])], others),
-        "clusters": (centres + 2**-6 * uniform, others),
-        "equal points": (np.ones_like(uniform), np.round(others)),
-        "grid, with ties": (grid, rng.permutation(grid)),
-        "half equal": (np.where(uniform[:, :1] < 0.5, np.float32(0.5), uniform), others),
-        "queries in a corner": (uniform, others / 16),
-        "queries at one point": (uniform, np.broadcast_to(others[:1], others.shape)),
-        "far queries": (np.round(uniform * 16), np.round(others * 400 - 200)),
-    }
-
-
+EACH = 8  # rows of a device
+K = 11  # more than a device has
 NAMES = list(clouds(1))
+BOX = [8, 8, 0]
+
+
+def cloud(name):
+    """Return a mesh of four devices, points that do not divide evenly among them, and queries that do."""
+    mesh = mesh_of(4)
+    points, queries = clouds(mesh.size * EACH)[name]
+    return mesh, points[:-2], queries
 
 
 class TestNearest:
     @pytest.mark.parametrize("name", NAMES)
     def test_other_points(self, name):
-        mesh = mesh_of(8)
-        points, queries = clouds(mesh.size * EACH)[name]
-        tree = KDTree(spread(mesh, points))
+        mesh, points, queries = cloud(name)
+        tree = KDTree(points, sharding=NamedSharding(mesh, SPREAD))
         found = tree.query(spread(mesh, queries), K)
         agree(found, nearest(points, queries, K))
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
 
     @pytest.mark.parametrize("name", NAMES)
     def test_every_point(self, name):
-        mesh = mesh_of(8)
-        points, _ = clouds(mesh.size * EACH)[name]
-        tree = KDTree(spread(mesh, points))
-        expected = nearest(points, points, K)
+        """A line too many is nobody's, whatever it holds."""
+        mesh, points, _ = cloud(name)
+        n = len(points)
+        tree = KDTree(spread(mesh, np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)), n=n)
+        assert tree.n == n
+        distances, rows = nearest(points, points, K)
+        expected = np.pad(distances, ((0, 2), (0, 0)), constant_values=np.inf), np.pad(rows, ((0, 2), (0, 0)))
+        expected[1][n:] = n
         found = tree.query(tree.data, K)
         agree(found, expected)
-        rows = np.asarray(tree.indices)
-        assert sorted(rows) == list(range(len(points)))
-        agree(tree.query(tree.data, K, order="tree"), [each[rows] for each in expected])
+        own = np.asarray(tree.indices)
+        there = own < n
+        assert sorted(own[there]) == list(range(n))
+        in_order = [np.asarray(each)[there] for each in tree.query(tree.data, K, order="tree")]
+        agree(in_order, (distances[own[there]], rows[own[there]]))
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
 
-    def test_not_a_multiple_of_the_devices(self):
-        """NumPy points are padded; NumPy queries, and one device's, have results where they came from."""
-        mesh = mesh_of(3)
-        points, queries = clouds(70)["grid, with ties"]
+    @pytest.mark.parametrize("name", ["equal points", "grid, with ties"])
+    def test_the_others(self, name):
+        """Of equal points each has the others as neighbours, and not itself."""
+        mesh, points, _ = cloud(name)
+        n = len(points)
+        tree = KDTree(points, sharding=NamedSharding(mesh, SPREAD))
+        expected = [line[line != row][: K - 1] for row, line in enumerate(nearest(points, points, n)[1])]
+        distances, rows = tree.kneighbors(K - 1)
+        np.testing.assert_array_equal(np.asarray(rows)[:n], expected)
+        right = np.linalg.norm(points[:, None] - points[np.stack(expected)], axis=2)
+        np.testing.assert_allclose(np.asarray(distances)[:n], right, rtol=1e-6)
+        graph = tree.knn_graph(K - 1)
+        assert int(graph.count) == n * (K - 1)
+        lines = np.asarray(graph.senders).reshape(-1, K - 1)
+        np.testing.assert_array_equal(lines[:n], expected)
+        assert (lines[n:] == n).all()
+        np.testing.assert_array_equal(np.asarray(graph.receivers)[: n * (K - 1)], np.arange(n).repeat(K - 1))
+        with_itself = tree.knn_graph(K, loop=True)
+        np.testing.assert_array_equal(
+            np.asarray(with_itself.senders).reshape(-1, K), tree.query(tree.data, K)[1]
+        )
+
+    def test_queries_that_are_not_spread(self):
+        """NumPy's have results on every device, those of one device there."""
+        mesh, points, queries = cloud("grid, with ties")
         expected = nearest(points, queries, 4)
         tree = KDTree(points, sharding=NamedSharding(mesh, SPREAD))
-        assert tree.n == 70
-        assert len(tree.data) == -(-70 // mesh.size) * mesh.size
         found = tree.query(queries, 4)
         agree(found, expected)
         assert all(each.sharding.is_fully_replicated for each in found)
@@ -114,48 +91,44 @@ class TestNearest:
         found = tree.query(one, 4)
         agree(found, expected)
         assert all(each.sharding == one.sharding for each in found)
-        padded = np.concatenate([points, np.full((2, 3), np.nan, np.float32)])
-        agree(KDTree(spread(mesh, padded), n=70).query(queries, 4), expected)
 
-    def test_later_rounds_of_few(self, monkeypatch):
-        """Of many queries a device answers all in the first round, and a part of them in later ones."""
+    def test_rounds_of_few(self, monkeypatch):
+        """When few of many queries are left to go on, a device answers a part of them a round."""
         monkeypatch.setattr(_rounds, "FEW", 16)
         mesh = mesh_of(3)
         points, queries = clouds(mesh.size * 20)["uniform"]
         tree = KDTree(spread(mesh, points))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
-
-    def test_periodic_box_bound_and_columns(self):
-        mesh = mesh_of(2)
-        points, queries = clouds(2 * EACH)["uniform"]
-        tree = KDTree(spread(mesh, points), boxsize=[1, 1, 0])
-        distances, rows = tree.query(spread(mesh, queries - 1), [1, 4], distance_upper_bound=0.25)
-        expected = SciPyTree(points, boxsize=[1, 1, 0]).query(queries - 1, [1, 4], distance_upper_bound=0.25)
-        np.testing.assert_array_equal(rows, expected[1])
-        np.testing.assert_allclose(distances, expected[0], rtol=1e-5)
+        agree(tree.query(tree.data, 7), nearest(points, points, 7))
 
 
 @pytest.fixture(scope="module")
 def near():
-    """Return a tree on a mesh, queries on it and SciPy's tree."""
+    """Return a tree in a periodic box, queries and a radius for each on the mesh, and SciPy's tree."""
     mesh = mesh_of(2)
-    points, queries = clouds(2 * EACH)["grid, with ties"]
-    return KDTree(spread(mesh, points)), spread(mesh, queries + np.float32(0.5)), SciPyTree(points)
+    points, queries = clouds(mesh.size * 24)["grid, with ties"]
+    radii = np.full(len(queries), 2, np.float32)
+    tree = KDTree(spread(mesh, points), boxsize=BOX)
+    return tree, *spread(mesh, queries + np.float32(0.5), radii), SciPyTree(points, boxsize=BOX)
 
 
 class TestWithin:
     def test_counts_and_the_nearest(self, near):
-        tree, queries, scipy_tree = near
-        radius = np.float32(2)
-        expected = scipy_tree.query_ball_point(np.asarray(queries), radius, return_length=True)
+        tree, queries, radii, scipy_tree = near
+        host = np.asarray(queries)
+        expected = scipy_tree.query_ball_point(host, 2.0, return_length=True)
         assert (expected > 3).any()
-        np.testing.assert_array_equal(tree.query_ball_point(queries, radius, return_length=True), expected)
-        found = tree.query_radius(queries, radius, max_neighbors=3)
+        np.testing.assert_array_equal(tree.query_ball_point(queries, radii, return_length=True), expected)
+        found = tree.query_radius(queries, 2.0, max_neighbors=3)
         np.testing.assert_array_equal(found.counts, expected)
-        distances, rows = nearest(np.asarray(tree.data), np.asarray(queries), 3)
-        there = distances <= radius
-        np.testing.assert_array_equal(found.indices, np.where(there, rows, tree.n))
-        np.testing.assert_allclose(found.distances, np.where(there, distances, np.inf), rtol=1e-6)
+        distances, _ = scipy_tree.query(host, 3, distance_upper_bound=2.0001)
+        np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
+        vectors = tree.displacements(queries, found.indices)
+        assert vectors.sharding.is_equivalent_to(queries.sharding, 3)
+        there = np.isfinite(distances)
+        lengths = np.linalg.norm(np.asarray(vectors), axis=2)
+        np.testing.assert_allclose(lengths[there], distances[there], rtol=1e-6)
+        assert (lengths[~there] == 0).all()
 
     def test_radius_0(self, near):
         """Its bound, the number after 0, is subnormal, which XLA takes for 0."""
@@ -167,7 +140,7 @@ class TestWithin:
         np.testing.assert_array_equal(found.indices[:, 0], first)
 
     def test_radii_of_each_query(self, near):
-        tree, queries, scipy_tree = near
+        tree, queries, _, scipy_tree = near
         radii = np.linspace(-1, 3, len(queries)).astype(np.float32)
         expected = scipy_tree.query_ball_point(np.asarray(queries), np.maximum(radii, 0), return_length=True)
         found = tree.query_ball_point(queries, radii, return_length=True)
@@ -175,19 +148,21 @@ class TestWithin:
 
     def test_all_neighbours(self, near):
         """What is spread comes in equal parts, filled up; what is not comes as it is."""
-        tree, queries, scipy_tree = near
-        expected = [sorted(rows) for rows in scipy_tree.query_ball_point(np.asarray(queries), 2.0)]
-        for found in tree.query_radius(queries, 2.0), tree.query_radius(np.asarray(queries), 2.0):
+        tree, queries, radii, scipy_tree = near
+        points, host = np.asarray(tree.data), np.asarray(queries)
+        expected = [sorted(rows) for rows in scipy_tree.query_ball_point(host, 2.0)]
+        for found in tree.query_radius(queries, radii), tree.query_radius(host, 2.0):
             offsets, rows = np.asarray(found.indptr), np.asarray(found.indices)
             lists = [sorted(part.tolist()) for part in np.split(rows, offsets[1:])]
             assert lists[:-1] == expected
             assert set(lists[-1]) <= {tree.n}
-            ends = np.repeat(np.asarray(queries), np.diff(offsets), axis=0)
-            right = np.linalg.norm(ends - np.asarray(tree.data)[rows[: offsets[-1]]], axis=1)
+            along = np.repeat(host, np.diff(offsets), axis=0) - points[rows[: offsets[-1]]]
+            along[:, :2] -= 8 * np.round(along[:, :2] / 8)
+            right = np.linalg.norm(along, axis=1)
             np.testing.assert_allclose(np.asarray(found.distances)[: offsets[-1]], right, rtol=1e-6)
 
     def test_edges_and_pairs(self, near):
-        tree, _, scipy_tree = near
+        tree, _, _, scipy_tree = near
         pairs = scipy_tree.query_pairs(2.0)
         graph = tree.radius_graph(2.0)
         senders, receivers = np.asarray(graph.senders), np.asarray(graph.receivers)
@@ -202,72 +177,32 @@ class TestWithin:
         assert set(map(tuple, rows[: len(pairs)].tolist())) == pairs
         assert (rows[len(pairs) :] == tree.n).all()
         assert np.isinf(np.asarray(found.distances)[len(pairs) :]).all()
-        with pytest.raises(ValueError, match="multiple of the"):
-            tree.query_pairs(2.0, max_pairs=2 * len(pairs) + 1)
+
+    def test_room_that_is_not_a_multiple_of_the_devices(self, near):
+        """The arrays are one line longer, which holds no pair."""
+        tree, _, _, scipy_tree = near
+        pairs = scipy_tree.query_pairs(2.0)
+        room = len(pairs) // 2 * 2 - 3
+        found = tree.query_pairs(2.0, max_pairs=room)
+        assert int(found.count) == len(pairs)
+        rows = np.asarray(found.pairs)
+        assert rows.shape == (room + 1, 2)
+        kept = set(map(tuple, rows[:room].tolist()))
+        assert len(kept) == room
+        assert kept < pairs
+        assert (rows[room:] == tree.n).all()
 
     def test_pairs_of_two_trees(self, near):
-        tree, queries, scipy_tree = near
-        radii = np.float32([1, 2, 4])
+        tree, queries, _, scipy_tree = near
+        radii = np.float32([1, 2, 3])
         host = np.asarray(queries)
-        expected = SciPyTree(host).count_neighbors(scipy_tree, radii)
-        for other in KDTree(queries), KDTree(host):
-            np.testing.assert_array_equal(tree.count_neighbors(other, radii), expected)
+        other = SciPyTree(np.where([True, True, False], host % 8, host), boxsize=BOX)
+        expected = scipy_tree.count_neighbors(other, radii)
+        np.testing.assert_array_equal(tree.count_neighbors(KDTree(queries), radii), expected)
         weights = np.linspace(0, 1, tree.n), np.linspace(2, 1, len(host))
-        expected = scipy_tree.count_neighbors(SciPyTree(host), radii, weights=weights)
-        found = tree.count_neighbors(KDTree(queries), radii, weights=weights)
+        expected = scipy_tree.count_neighbors(other, radii, weights=weights)
+        found = tree.count_neighbors(KDTree(host), radii, weights=weights)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-class TestTransformations:
-    def test_explicit_axes_in_jit(self):
-        mesh = mesh_of(2, AxisType.Explicit)
-        points, queries = clouds(2 * EACH)["uniform"]
-        expected = nearest(points, queries, 3)
-        points, queries = spread(mesh, points, queries)
-        tree, found = jax.jit(lambda points, queries: (tree := KDTree(points), tree.query(queries, 3)))(
-            points, queries
-        )
-        agree(found, expected)
-        agree(tree.query(queries, 3), expected)  # a tree that jit returned
-        agree(jax.jit(lambda tree, queries: tree.query(queries, 3))(tree, queries), expected)
-        with jax.set_mesh(mesh):
-            agree(tree.query(queries, 3), expected)
-
-    def test_grad_with_auto_axes(self):
-        mesh = mesh_of(2)
-        points, queries = clouds(2 * EACH)["uniform"]
-        rows = nearest(points, queries, 3)[1]
-        sharding = NamedSharding(mesh, SPREAD)
-
-        def total(points, queries):
-            return KDTree(points, sharding=sharding).query(queries, 3)[0].sum()
-
-        def expected(points, queries):
-            return jnp.sqrt(jnp.square(points[rows] - queries[:, None]).sum(axis=2)).sum()
-
-        slopes = jax.jit(jax.grad(total, argnums=(0, 1)))(*spread(mesh, points, queries))
-        for found, right in zip(slopes, jax.grad(expected, argnums=(0, 1))(points, queries), strict=True):
-            np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5)
-
-    def test_auto_axes_must_be_named(self):
-        points = spread(mesh_of(2), np.ones((4, 2), np.float32))
-        with pytest.raises(ValueError, match="pass sharding="):
-            jax.jit(lambda points: KDTree(points).query(points)[0])(points)
-
-    def test_inside_of_shard_map(self):
-        mesh = mesh_of(2)
-        points, queries = clouds(2 * EACH)["uniform"]
-        expected = nearest(points, queries, 3)
-
-        def search(points, queries):
-            tree = KDTree(points, axis_name="d")
-            return tree, tree.query(queries, 3)
-
-        run = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD))
-        points, queries = spread(mesh, points, queries)
-        tree, found = run(points, queries)
-        agree(found, expected)
-        agree(tree.query(queries, 3), expected)
 
 
 @pytest.fixture(scope="module")
@@ -291,14 +226,14 @@ class TestErrors:
             with pytest.raises(TypeError, match="on a mesh"):
                 search()
 
-    def test_values_that_are_not_finite(self, tree):
+    def test_values_that_are_not_finite(self, tree, near):
         points = np.asarray(tree.data).copy()
         points[5, 1] = np.nan
         points = jax.device_put(points, tree.data.sharding)
         with pytest.raises(ValueError, match="data must be finite"):
             KDTree(points)
         with pytest.raises(ValueError, match="'x' must be finite"):
-            tree.query(points, 4)
+            tree.query_ball_point(points, near[2], return_length=True)
 
     def test_how_points_lie(self):
         mesh = mesh_of(2)
@@ -312,12 +247,14 @@ class TestErrors:
         with pytest.raises(TypeError, match="NamedSharding"):
             KDTree(points, sharding="d")
 
-    def test_traced_box(self, tree):
-        def search(length):
-            return KDTree(tree.data, boxsize=length, sharding=tree.data.sharding).query(tree.data)[0]
+    def test_pairs_inside_of_jit(self, tree):
+        with pytest.raises(TypeError, match="use query_radius with max_neighbors"):
+            jax.jit(lambda r: tree.radius_graph(r, max_edges=8))(1.0)
 
-        with pytest.raises(TypeError, match="boxsize must be concrete"):
-            jax.jit(search)(8.0)
+    def test_too_many_neighbours(self, tree, near, monkeypatch):
+        monkeypatch.setattr("jaxapi.spatial._mesh._searcher.LARGEST", 1 << 14)
+        with pytest.raises(ValueError, match="use query_radius with max_neighbors"):
+            tree.query_radius(near[1], near[2])
 
     def test_order(self, tree):
         with pytest.raises(ValueError, match=r"pass tree\.data"):
@@ -326,33 +263,5 @@ class TestErrors:
             tree.query(tree.data, order="leaf")
 
     def test_repr(self, tree):
-        assert repr(tree) == f"KDTree(n=48, m=3, dtype=float32, engine='{tree.engine}', devices=2)"
-
-
-def test_partition_is_exact():
-    """Every group of devices gets the first points of its half, in the order of coordinate and row."""
-    mesh = mesh_of(5)
-    devices, s, n = mesh.size, 9, 9 * mesh.size - 2
-    rng = np.random.default_rng(3)
-    points = rng.integers(-2, 3, (devices * s, 2)).astype(np.float32) * [1, 2]
-    share = shares(n, devices)
-    assert sum(share) == n
-    assert max(share) - min(share) <= 1
-    expected = np.full(devices * s, devices)
-
-    def split(rows, first, count):
-        if count == 1:
-            expected[rows] = first
-            return
-        axis = np.argmax(np.ptp(points[rows], axis=0))
-        rows = rows[np.lexsort((rows, points[rows, axis]))]
-        half = sum(share[first : first + count // 2])
-        split(rows[:half], first, count // 2)
-        split(rows[half:], first + count // 2, count - count // 2)
-
-    split(np.arange(n), 0, devices)
-    run = jax.shard_map(
-        lambda x: partition(x, n, Axes(("d",), devices)), mesh=mesh, in_specs=SPREAD, out_specs=SPREAD
-    )
-    found = jax.jit(run)(spread(mesh, points.astype(np.float32)))
-    np.testing.assert_array_equal(found, expected)
+        facts = f"n=48, m=3, dtype=float32, engine='{tree.engine}', devices=2, boxsize=(8.0, 8.0, 0.0)"
+        assert repr(tree) == f"KDTree({facts})"

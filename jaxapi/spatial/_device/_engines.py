@@ -24,7 +24,7 @@ from jax import lax
 from ..._tracing import is_traced
 from .. import _lax
 from .._structure._tree import FLAT_FROM
-from .._structure._varying import varying_alike
+from .._structure._varying import varying_alike, varying_like
 
 __all__ = ["engine_name", "engine_of", "gpu_engine", "run"]
 
@@ -80,6 +80,8 @@ def run(engine, name: str, *arrays, **options):
         return getattr(engine, name)(*arrays, **options)
     if gpu_engine() is None:
         return portable(*arrays)
-    return lax.platform_dependent(
-        *arrays, cuda=partial(getattr(gpu_engine(), name), **options), default=portable
-    )
+
+    def cuda(*arrays):
+        return varying_like(getattr(gpu_engine(), name)(*arrays, **options), arrays)
+
+    return lax.platform_dependent(*arrays, cuda=cuda, default=portable)

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import jax
 from jax import lax
 
+from ._words import packed, unpacked
+
 __all__ = ["Axes"]
 
 
@@ -30,13 +32,19 @@ class Axes(NamedTuple):
         """Return the greatest over the devices."""
         return lax.pmax(x, self.names)
 
-    def gather(self, x):
-        """Return the values of all devices, stacked."""
-        return lax.all_gather(x, self.names)
+    def gather(self, tree):
+        """Return the arrays of all devices, stacked; several of them travel as one message."""
+        leaves = jax.tree.leaves(tree)
+        if len(leaves) == 1:
+            return jax.tree.map(lambda a: lax.all_gather(a, self.names), tree)
+        return unpacked(lax.all_gather(packed(tree, 0), self.names), tree, 0)
 
-    def swap(self, x):
-        """Send line ``j`` of each device to device ``j``: (size, ...) by sender."""
-        return lax.all_to_all(x, self.names, 0, 0, tiled=True)
+    def swap(self, tree):
+        """Send line ``j`` of the arrays (size, lines, ...) to device ``j``: the same by sender."""
+        leaves = jax.tree.leaves(tree)
+        if len(leaves) == 1:
+            return jax.tree.map(lambda a: lax.all_to_all(a, self.names, 0, 0, tiled=True), tree)
+        return unpacked(lax.all_to_all(packed(tree, 2), self.names, 0, 0, tiled=True), tree, 2)
 
     def from_device(self, tree, device):
         """Return the arrays of one device on all of them."""

@@ -10,22 +10,11 @@ from jax import lax
 
 from ._axes import Axes
 
-__all__ = ["Routes", "exchange", "routes"]
+__all__ = ["by_destination", "exchange", "numbers_sent"]
 
 ROOM = 1.25  # size of a block beside an even share
-
-
-class Routes:
-    """Which rows go where: those of `order`, of which each device gets as many as `counts` says."""
-
-    def __init__(self, order, counts):
-        self.order = order  # (q,) rows by destination
-        self.counts = counts  # (devices, devices) from row to column, known to all
-
-    def starts(self, axes: Axes):
-        """Return where in `order` the rows for each device begin."""
-        own = self.counts[axes.index()]
-        return jnp.cumsum(own) - own
+LONGEST = 1 << 21  # lines of a block, so that the blocks take little memory beside what they carry
+SHORT = 1 << 18  # lines of all blocks together, up to which a block has room for all: to ask takes longer
 
 
 def by_destination(destination, devices: int):
@@ -35,44 +24,48 @@ def by_destination(destination, devices: int):
     return lax.sort((destination.astype(narrow), rows), num_keys=1, is_stable=True)[1]
 
 
-def routes(destination, axes: Axes) -> Routes:
-    """Return the routes of rows to the devices in `destination` (q,); `axes.size` for those that stay."""
-    devices = jnp.arange(axes.size, dtype=destination.dtype)
-    own = (destination[:, None] == devices).sum(axis=0, dtype=jnp.int32)
-    return Routes(by_destination(destination, axes.size), axes.gather(own))
+def numbers_sent(destination, axes: Axes):
+    """Return how many rows go from each device to each other (devices, devices), known to all.
+
+    The rows of this device go to those in `destination` (q,); `axes.size` for those that stay.
+    """
+    devices = lax.iota(destination.dtype, axes.size)
+    return axes.gather((devices[:, None] == destination).sum(axis=1, dtype=jnp.int32))
 
 
-def exchange(values, order, starts, counts, axes: Axes, *, room: int):
+def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, into=None, fill=0):
     """Send ``counts[i, j]`` lines of the `values` from device ``i`` to ``j``; return (room, ...) lines.
 
-    The lines for ``j`` are those that `order` names from ``starts[j]`` on (None: their own order). What
-    arrives is in the order of the senders; past it the lines are zero.
+    The lines for ``j`` are those that `order` names from ``starts[j]`` on: by default one device's behind
+    another's. Without an `order` they lie there. What arrives is in the order of the senders, line ``i`` on
+    line ``into[i]`` if there is `into`. All other lines are `fill`, one number for all or one for each array.
     """
     here = axes.index()
     lines = jax.tree.leaves(values)[0].shape[0]
     received = counts[:, here]
-    ends = jnp.cumsum(received)
-    place = lax.iota(jnp.int32, room)
-    sender = jnp.minimum((place[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
-    offset = place - (ends - received)[sender]  # among the lines of that sender
-    block = max(1, int(-(-room // axes.size) * ROOM))
+    begins = jnp.cumsum(received) - received
+    starts = jnp.cumsum(counts[here]) - counts[here] if starts is None else starts
+    short = room * axes.size <= SHORT
+    block = max(1, room if short else min(int(-(-room // axes.size) * ROOM), LONGEST))
 
     def step(i, arrived):
-        first = i * block
-        taken = jnp.clip(starts[:, None] + first + lax.iota(jnp.int32, block), 0, max(lines - 1, 0))
-        if order is not None:
-            taken = order[taken]
-        within = (offset >= first) & (offset < jnp.minimum(first + block, received[sender]))
-        source = jnp.where(within, sender * block + offset - first, 0)
+        offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
+        taken = jnp.clip(starts[:, None] + offset, 0, max(lines - 1, 0))
+        taken = taken if order is None else order[taken]
+        blocks = axes.swap(jax.tree.map(lambda a: a[taken], values))
+        nowhere = room + lax.iota(jnp.int32, axes.size * block).reshape(axes.size, block)
+        place = begins[:, None] + offset
+        place = place if into is None else into.at[place].get(mode="clip")
+        place = jnp.where(offset < received[:, None], place, nowhere)
+        return jax.tree.map(
+            lambda a, new: a.at[place].set(new, mode="drop", unique_indices=True), arrived, blocks
+        )
 
-        def one(old, value):
-            blocks = axes.swap(value[taken])
-            flat = blocks.reshape(axes.size * block, *value.shape[1:])
-            shape = (room,) + (1,) * (value.ndim - 1)
-            return jnp.where(within.reshape(shape), flat[source], old)
-
-        return jax.tree.map(one, arrived, values)
-
-    nothing = jax.tree.map(lambda a: jnp.zeros((room, *a.shape[1:]), a.dtype), values)
-    steps = -(-counts.max() // block)
-    return lax.fori_loop(jnp.int32(0), steps, step, axes.varying(nothing))
+    fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
+    leaves, structure = jax.tree.flatten(values)
+    empty = [jnp.full((room, *a.shape[1:]), each, a.dtype) for a, each in zip(leaves, fills, strict=True)]
+    nothing = jax.tree.unflatten(structure, empty)
+    arrived = step(0, axes.varying(nothing))
+    if short:
+        return arrived
+    return lax.fori_loop(jnp.int32(1), -(-counts.max() // block), step, arrived)

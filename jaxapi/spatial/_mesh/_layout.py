@@ -11,7 +11,7 @@ from ..._tracing import is_traced
 from .._arguments import row_count
 from ._axes import Axes
 
-__all__ = ["Layout", "arguments_of", "layout_now", "place_points"]
+__all__ = ["Layout", "arguments_of", "layout_now", "names_of_rows", "place_points"]
 
 
 class Layout(NamedTuple):
@@ -116,18 +116,20 @@ def _layout(sharding) -> Layout | None:
     """Return the layout of rows with this sharding, None where they are not sharded."""
     if not isinstance(sharding, NamedSharding):
         return None
-    spec = tuple(sharding.spec)
-    if any(each is not None for each in spec[1:]):
+    if any(each is not None for each in tuple(sharding.spec)[1:]):
         raise ValueError(
             f"points may be sharded along axis 0 alone, got {sharding.spec}: all coordinates of a point "
             "belong on one device"
         )
-    names = spec[0] if spec else None
-    if not names:
-        return None
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = names_of_rows(sharding)
     size = math.prod(sharding.mesh.shape[name] for name in names)
     return Layout(sharding.mesh, Axes(names, size), 0) if size > 1 else None
+
+
+def names_of_rows(sharding) -> tuple[str, ...]:
+    """Return the names of the mesh axes that rows are sharded over, none where they are not."""
+    names = (tuple(sharding.spec) or (None,))[0] or ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _hides_its_sharding(data) -> bool:

@@ -2,16 +2,15 @@
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .._device._nearest import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
 from ._axes import Axes
-from ._build import Forest, own_points
+from ._build import Forest, own_points, with_rows_of_all
 from ._exchange import exchange
+from ._lists import filled, lowest
 from ._partition import shares
 from ._rounds import Search, visit_devices
 
@@ -42,15 +41,19 @@ def nearest_below(forest: Forest, x, limit, eps, lengths, axes: Axes, *, n, k, p
     search = partial(
         _search_tree, scale=forest.tree.scale, eps=eps, lengths=lengths, k=min(k, most), n=n, p=p
     )
-    merge = partial(_merge, n=n)
-    shape = x.shape[0], k
-    state = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows.dtype), limit
+    missing = jnp.inf, n
+    merge = partial(_merge, missing=missing)
     if own:
-        answer = search(forest.tree, forest.rows, x, _reach(state), finite)
-        state = _first(state, answer)
+        forest = with_rows_of_all(forest, n)
+        reach = jnp.where(limit > 0, limit, -1)
+        found = filled(search(forest.tree, forest.rows, x, reach, finite), missing, k)
+    else:
+        shape = x.shape[0], k
+        found = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows.dtype)
     kind = Search(_reach, _skip, _reach, search, merge)
-    state = visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, at_home=own)
-    return state[:2]
+    powers, rows, _ = visit_devices(forest, x, (*found, limit), kind, axes, p=p, lengths=lengths, at_home=own)
+    below = powers < limit[:, None]
+    return jnp.where(below, powers, jnp.inf), jnp.where(below, rows, n)
 
 
 def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p):
@@ -59,20 +62,11 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p):
     return nearest(forest, x, bound, eps, lengths, axes, n=n, k=k, p=p, own=True)
 
 
-def in_input_order(forest: Forest, values, missing, axes: Axes):
+def in_input_order(forest: Forest, values, missing: tuple, axes: Axes):
     """Return `values` (most, ...), a line for each point of this device's tree, by its rows of the data."""
     s = forest.order.shape[0]
-    received = forest.counts[:, axes.index()]
-    starts = jnp.cumsum(received) - received
-    arrived = exchange(values, None, starts, forest.counts.T, axes, room=s)
     # They arrive in the order in which the points left.
-    there = lax.iota(jnp.int32, s) < forest.counts[axes.index()].sum(dtype=jnp.int32)
-
-    def one(value, fill):
-        value = jnp.where(there.reshape(s, *(1,) * (value.ndim - 1)), value, fill)
-        return jnp.zeros_like(value).at[forest.order].set(value, unique_indices=True)
-
-    return jax.tree.map(one, arrived, missing)
+    return exchange(values, None, forest.counts.T, axes, room=s, into=forest.order, fill=missing)
 
 
 def _reach(state):
@@ -89,7 +83,7 @@ def _skip(state, least):
 def _search_tree(tree, rows, x, reach, there, *, scale, eps, lengths, k, n, p):
     """Return power distances and rows (q, k) of one tree's nearest points."""
     # The bound is exclusive, and rounded on its way into a power distance again. A little more does no harm:
-    # what it lets in is left out when the answers are merged.
+    # what it lets in comes behind all that lies below the limit, and is left out at the end.
     info = jnp.finfo(x.dtype)
     least = float(4 * info.tiny) ** (1 / p if p <= 4 else 1)
     bound = jnp.maximum(root(jnp.maximum(reach, 0), p) * (1 + 16 * float(info.eps)), least) / scale
@@ -97,28 +91,12 @@ def _search_tree(tree, rows, x, reach, there, *, scale, eps, lengths, k, n, p):
     powers, found = nearest_of_tree(
         tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=False
     )
-    missing = found >= tree.n
-    found = jnp.where(missing, n, rows.at[found].get(mode="clip"))
-    return jnp.where(missing, jnp.inf, powers), found.astype(rows.dtype)
+    if rows is not None:
+        found = jnp.where(found < tree.n, rows.at[found].get(mode="clip"), n).astype(rows.dtype)
+    return powers, found
 
 
-def _first(state, answer):
-    """Return the state after the first answer, whose order it keeps."""
-    k = answer[0].shape[1]
-    below = answer[0] < state[2][:, None]
-    powers, rows = (
-        jnp.concatenate([jnp.where(below, new, old[:, :k]), old[:, k:]], axis=1)
-        for new, old in zip(answer, state[:2], strict=True)
-    )
-    return powers, rows, state[2]
-
-
-def _merge(state, answer, n):
+def _merge(state, answer, missing):
     """Keep the nearest of both, of equally distant ones the lowest rows."""
     powers, rows, limit = state
-    k = powers.shape[1]
-    below = answer[0] < limit[:, None]
-    new = jnp.where(below, answer[0], jnp.inf), jnp.where(below, answer[1], n)
-    both = [jnp.concatenate(sides, axis=1) for sides in zip((powers, rows), new, strict=True)]
-    powers, rows = (each[:, :k] for each in lax.sort(tuple(both), dimension=1, num_keys=2))
-    return powers, rows, limit
+    return *lowest((powers, rows), answer, missing), limit

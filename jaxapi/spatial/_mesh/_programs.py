@@ -9,21 +9,22 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec
 
 from .._device._arrays import as_dtype
 from .._device._searcher import picked
-from .._settings import Columns, SearchSettings
+from .._settings import Columns, SearchSettings, index_dtype
 from . import _nearest, _radius, _ragged
 from ._build import Forest, build, widened
 from ._layout import Layout
 
 __all__ = [
+    "all_finite",
     "all_within",
     "build_forest",
     "count",
+    "edges",
     "in_equal_parts",
     "in_input_order",
     "largest",
@@ -35,23 +36,35 @@ __all__ = [
     "related",
     "rows_of_trees",
     "two_point",
+    "without_own",
 ]
 
 SAME = PartitionSpec()
 
 
-@partial(jax.jit, static_argnames=("layout", "rows_dtype"))
-def build_forest(points, *, layout: Layout, rows_dtype):
-    """Return the forest over the points (rows, m), and whether all that count are finite."""
+@partial(jax.jit, static_argnames=("layout", "spread"))
+def all_finite(points, *, layout: Layout, spread: bool):
+    """Tell whether all points, or queries, that count are finite."""
 
     def local(points):
-        axes, s = layout.axes, points.shape[0]
-        row = axes.index() * s + lax.iota(rows_dtype, s)
-        wrong = (row < layout.n) & ~jnp.isfinite(points).all(axis=1)
-        forest = build(points, layout.n, axes, rows_dtype)
-        return jax.tree.map(lambda a: a[None], forest), axes.sum(wrong.sum(dtype=jnp.int32)) == 0
+        wrong = ~jnp.isfinite(points).all(axis=1)
+        if not spread:
+            return ~wrong.any()
+        there = _own_rows(jnp.zeros(wrong.shape, index_dtype(layout.n)), layout)[:, 0] < layout.n
+        return layout.axes.max((there & wrong).any().astype(jnp.int32)) == 0
 
-    return layout.run(local, (layout.rows,), (layout.rows, SAME), points)
+    return layout.run(local, (layout.rows if spread else SAME,), SAME, points)
+
+
+@partial(jax.jit, static_argnames=("layout", "rows_dtype"))
+def build_forest(points, *, layout: Layout, rows_dtype):
+    """Return the forest over the points (rows, m)."""
+
+    def local(points):
+        forest = build(points, layout.n, layout.axes, rows_dtype)
+        return jax.tree.map(lambda a: a[None], forest)
+
+    return layout.run(local, (layout.rows,), layout.rows, points)
 
 
 @partial(jax.jit, static_argnames="layout")
@@ -61,16 +74,16 @@ def rows_of_trees(rows, *, layout: Layout):
 
 
 @partial(jax.jit, static_argnames=("layout", "columns", "settings", "spread"))
-def nearest_columns(forest, x, bound, eps, *, layout: Layout, columns: Columns, settings, spread):
-    """Return distances and rows (..., *columns.shape) for queries (..., m), and whether these are finite."""
+def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Columns, settings, spread):
+    """Return distances and rows (..., *columns.shape) for queries (..., m)."""
 
-    def search(forest, x, bound, eps):
+    def search(forest, x, bound, eps, box):
         found = _nearest.nearest(
             forest,
             x,
             bound,
             eps,
-            _box(settings),
+            box,
             layout.axes,
             n=layout.n,
             k=_most(columns, layout),
@@ -79,23 +92,21 @@ def nearest_columns(forest, x, bound, eps, *, layout: Layout, columns: Columns, 
         return _chosen(*found, columns, layout, settings)
 
     inner = columns.shape, columns.shape
-    return _for_queries(search, forest, (x,), (bound, eps), inner, layout, settings, spread)
+    return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
 
 
 @partial(jax.jit, static_argnames=("layout", "columns", "settings"))
-def nearest_of_all(forest, bound, eps, *, layout: Layout, columns: Columns, settings: SearchSettings):
+def nearest_of_all(forest, bound, eps, box, *, layout: Layout, columns: Columns, settings: SearchSettings):
     """Return distances and rows of the neighbours of all points, in the order of the trees."""
 
-    def local(forest, bound, eps):
+    def local(forest, bound, eps, box):
         forest = _local(forest, settings)
         k = _most(columns, layout)
-        found = _nearest.nearest_of_own(
-            forest, bound, eps, _box(settings), layout.axes, n=layout.n, k=k, p=settings.p
-        )
+        found = _nearest.nearest_of_own(forest, bound, eps, box, layout.axes, n=layout.n, k=k, p=settings.p)
         found = _chosen(*found, columns, layout, settings)
         return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
 
-    return layout.run(local, (layout.rows, SAME, SAME), layout.rows, forest, bound, eps)
+    return layout.run(local, (layout.rows, SAME, SAME, SAME), layout.rows, forest, bound, eps, box)
 
 
 @partial(jax.jit, static_argnames="layout")
@@ -111,26 +122,26 @@ def in_input_order(forest, distances, rows, *, layout: Layout):
 
 
 @partial(jax.jit, static_argnames=("layout", "settings", "spread"))
-def count(forest, x, radius, *, layout: Layout, settings: SearchSettings, spread):
+def count(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, spread):
     """Return how many points lie within the radii (...) of the queries (..., m)."""
 
-    def search(forest, x, radius):
+    def search(forest, x, radius, box):
         static = {"p": settings.p, "index_dtype": settings.index_dtype}
-        return (_radius.counts_within(forest, x, radius, _box(settings), layout.axes, **static),)
+        return (_radius.counts_within(forest, x, radius, box, layout.axes, **static),)
 
-    return _for_queries(search, forest, (x, radius), (), ((),), layout, settings, spread)
+    return _for_queries(search, forest, (x, radius), (box,), ((),), layout, settings, spread)
 
 
 @partial(jax.jit, static_argnames=("layout", "settings", "limit", "spread"))
-def nearest_within(forest, x, radius, *, layout: Layout, settings: SearchSettings, limit: int, spread):
+def nearest_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, limit: int, spread):
     """Return rows and distances (..., limit) of the nearest within the radii (...), and true counts."""
 
-    def search(forest, x, radius):
+    def search(forest, x, radius, box):
         return _radius.nearest_within(
             forest,
             x,
             radius,
-            _box(settings),
+            box,
             layout.axes,
             n=layout.n,
             limit=limit,
@@ -139,41 +150,39 @@ def nearest_within(forest, x, radius, *, layout: Layout, settings: SearchSetting
         )
 
     inner = (limit,), (limit,), ()
-    return _for_queries(search, forest, (x, radius), (), inner, layout, settings, spread)
+    return _for_queries(search, forest, (x, radius), (box,), inner, layout, settings, spread)
 
 
 @partial(jax.jit, static_argnames=("layout", "settings", "spread"))
-def two_point(forest, x, x_weights, weights, radii, *, layout: Layout, settings: SearchSettings, spread):
+def two_point(forest, x, x_weights, weights, radii, box, *, layout: Layout, settings: SearchSettings, spread):
     """Return the sums (R,) of ``x_weights[i] * weights[j]`` over the pairs within each of the radii.
 
     The `weights` lie as the rows of the data do, the `x_weights` as the queries.
     """
     axes = layout.axes
 
-    def local(forest, x, x_weights, weights, radii):
+    def local(forest, x, x_weights, weights, radii, box):
         if not spread:
             x, x_weights = _shares((x, x_weights), axes)
-        sums = _radius.sums_within(
-            _local(forest, settings), x, radii, weights, _box(settings), axes, p=settings.p
-        )
+        sums = _radius.sums_within(_local(forest, settings), x, radii, weights, box, axes, p=settings.p)
         return axes.sum((sums * x_weights[:, None]).sum(axis=0, dtype=sums.dtype))
 
     place = layout.rows if spread else SAME
-    specs = layout.rows, place, place, layout.rows, SAME
+    specs = layout.rows, place, place, layout.rows, SAME, SAME
     x, radii = as_dtype(x, settings.dtype), as_dtype(radii, settings.dtype)
-    return layout.run(local, specs, SAME, forest, x, x_weights, weights, radii)
+    return layout.run(local, specs, SAME, forest, x, x_weights, weights, radii, box)
 
 
 @partial(jax.jit, static_argnames=("layout", "settings", "most", "spread"))
-def all_within(forest, x, radius, *, layout: Layout, settings: SearchSettings, most: int, spread):
+def all_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, most: int, spread):
     """Return rows and distances (..., most) of all points within the radii (...), where no query has more."""
 
-    def search(forest, x, radius):
+    def search(forest, x, radius, box):
         kind = _radius.search_of(settings.p, settings.dtype)
         static = {"n": layout.n, "most": most, "kind": kind}
-        return _ragged.all_within(forest, x, radius, _box(settings), layout.axes, **static)
+        return _ragged.all_within(forest, x, radius, box, layout.axes, **static)
 
-    return _for_queries(search, forest, (x, radius), (), ((most,),) * 2, layout, settings, spread)
+    return _for_queries(search, forest, (x, radius), (box,), ((most,),) * 2, layout, settings, spread)
 
 
 @partial(jax.jit, static_argnames=("layout", "relation"))
@@ -195,9 +204,9 @@ def related(rows, *, layout: Layout, relation: str | None):
     return layout.run(local, (layout.rows,), (layout.rows, SAME), rows)
 
 
-@partial(jax.jit, static_argnames=("layout", "room", "part"))
-def in_equal_parts(rows, distances, keep, *, layout: Layout, room: int, part: int):
-    """Return receivers, senders and distances of the neighbours to keep, `part` on each device."""
+@partial(jax.jit, static_argnames=("layout", "room", "size"))
+def in_equal_parts(rows, distances, keep, *, layout: Layout, room: int, size: int):
+    """Return receivers, senders and distances of the first `size` neighbours to keep, in equal parts."""
 
     def local(rows, distances, keep):
         missing = (
@@ -207,10 +216,36 @@ def in_equal_parts(rows, distances, keep, *, layout: Layout, room: int, part: in
         )
         own = jnp.broadcast_to(_own_rows(rows, layout), rows.shape)
         return _ragged.in_equal_parts(
-            (own, rows, distances), keep, missing, layout.axes, room=room, part=part
+            (own, rows, distances), keep, missing, layout.axes, room=room, size=size
         )
 
     return layout.run(local, (layout.rows,) * 3, (layout.rows,) * 3, rows, distances, keep)
+
+
+@partial(jax.jit, static_argnames="layout")
+def without_own(distances, rows, *, layout: Layout):
+    """Return all columns (s, k + 1) but that of each row itself, or the last where it is not there."""
+
+    def local(distances, rows):
+        own = (rows == _own_rows(rows, layout)).astype(jnp.int32)
+        passed = lax.cummax(own, axis=1)[:, :-1] > 0
+        return tuple(jnp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
+
+    return layout.run(local, (layout.rows,) * 2, layout.rows, distances, rows)
+
+
+@partial(jax.jit, static_argnames="layout")
+def edges(distances, rows, *, layout: Layout):
+    """Return senders, receivers and distances (s * k,) of the neighbours (s, k), and how many there are."""
+
+    def local(distances, rows):
+        there = rows < layout.n
+        receivers = jnp.where(there, _own_rows(rows, layout), rows)
+        count = layout.axes.sum(there.sum(dtype=rows.dtype))
+        return rows.reshape(-1), receivers.reshape(-1), distances.reshape(-1), count
+
+    out = layout.rows, layout.rows, layout.rows, SAME
+    return layout.run(local, (layout.rows,) * 2, out, distances, rows)
 
 
 @partial(jax.jit, static_argnames="layout")
@@ -231,12 +266,12 @@ def largest(counts, *, layout: Layout, spread: bool):
     return layout.run(lambda counts: layout.axes.max(counts.max()), (place,), SAME, counts)
 
 
-@partial(jax.jit, static_argnames="layout")
-def offsets(counts, *, layout: Layout):
+@partial(jax.jit, static_argnames=("layout", "dtype"))
+def offsets(counts, *, layout: Layout, dtype):
     """Return where the neighbours of each query begin and the last one's end, on every device."""
 
     def local(counts):
-        ends = jnp.cumsum(layout.axes.gather(counts).reshape(-1))
+        ends = jnp.cumsum(layout.axes.gather(counts).reshape(-1), dtype=dtype)
         return jnp.pad(ends, (1, 0))
 
     return layout.run(local, (layout.rows,), SAME, counts)
@@ -251,32 +286,28 @@ def _own_rows(rows, layout: Layout):
 def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, settings, spread):
     """Run ``search(forest, *arrays, *numbers)`` on each device's queries.
 
-    Return its results by query, and whether all queries are finite. `arrays` are the queries (..., m) and
-    what belongs to each (...); `inner` are the shapes of one query's results.
+    Return its results by query. `arrays` are the queries (..., m) and what belongs to each (...), or to all
+    (); `inner` are the shapes of one query's results.
     """
     axes = layout.axes
-    batch = arrays[0].shape[:-1]
-    counts = [a.ndim - len(batch) for a in arrays]  # axes of one query's own
 
     def local(forest, arrays, numbers):
-        batch = arrays[0].shape[:-1]
-        arrays = [a.reshape(-1, *a.shape[a.ndim - own :]) for a, own in zip(arrays, counts, strict=True)]
-        q = arrays[0].shape[0]
-        wrong = (~jnp.isfinite(arrays[0])).any()
-        if spread:
-            wrong = axes.max(wrong.astype(jnp.int32)) > 0
-        else:
+        x, *others = arrays
+        batch = x.shape[:-1]
+        x = x.reshape(-1, x.shape[-1])
+        q = x.shape[0]
+        arrays = [x, *(jnp.broadcast_to(a, batch).reshape(q) for a in others)]
+        if not spread:
             arrays = _shares(arrays, axes)
         found = search(_local(forest, settings), *arrays, *numbers)
         if not spread:
             found = [axes.gather(a).reshape(-1, *a.shape[1:])[:q] for a in found]
-        found = tuple(each.reshape(*batch, *shape) for each, shape in zip(found, inner, strict=True))
-        return *found, ~wrong
+        return tuple(each.reshape(*batch, *shape) for each, shape in zip(found, inner, strict=True))
 
     place = layout.rows if spread else SAME
     arrays = tuple(as_dtype(a, settings.dtype) for a in arrays)
-    out = (*(place for _ in inner), SAME)
-    return layout.run(local, (layout.rows, place, SAME), out, forest, arrays, numbers)
+    places = tuple(place if a.ndim else SAME for a in arrays)
+    return layout.run(local, (layout.rows, places, SAME), place, forest, arrays, numbers)
 
 
 def _shares(arrays, axes):
@@ -303,7 +334,3 @@ def _most(columns: Columns, layout: Layout) -> int:
 def _chosen(distances, rows, columns: Columns, layout: Layout, settings):
     """Return the columns asked for."""
     return picked(distances, rows.astype(settings.index_dtype), layout.n, columns.among(layout.n))
-
-
-def _box(settings: SearchSettings):
-    return None if settings.lengths is None else as_dtype(np.asarray(settings.lengths), settings.dtype)

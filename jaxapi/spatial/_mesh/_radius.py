@@ -35,9 +35,7 @@ def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, p):
 
     `weights` (s,) belong to this device's rows of the data.
     """
-    sent = forest.counts[axes.index()]
-    starts = jnp.cumsum(sent) - sent
-    weights = exchange(weights, forest.order, starts, forest.counts, axes, room=forest.rows.shape[0])
+    weights = exchange(weights, forest.order, forest.counts, axes, room=forest.rows.shape[0])
     kind = search_of(p, x.dtype)
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..._x64 import x64_mode
@@ -11,6 +12,7 @@ from .._device import _radius
 from ._axes import Axes
 from ._build import Forest
 from ._exchange import exchange
+from ._lists import lowest
 from ._radius import around
 
 __all__ = ["all_within", "in_equal_parts"]
@@ -25,8 +27,7 @@ def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, 
         return distances, jnp.where(jnp.isfinite(distances), rows.at[found].get(mode="clip"), n)
 
     def merge(state, answer):
-        both = [jnp.concatenate(sides, axis=1) for sides in zip(state[0], answer, strict=True)]
-        return tuple(each[:, :most] for each in lax.sort(tuple(both), dimension=1, num_keys=2)), *state[1:]
+        return lowest(state[0], answer, (jnp.inf, n)), *state[1:]
 
     shape = x.shape[0], most
     nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows.dtype)
@@ -34,11 +35,11 @@ def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, 
     return rows, distances
 
 
-def in_equal_parts(values, keep, missing, axes: Axes, *, room: int, part: int):
-    """Return the values (q, c) to `keep` (q, c) of all devices one after the other, `part` on each.
+def in_equal_parts(values, keep, missing, axes: Axes, *, room: int, size: int):
+    """Return the first `size` of the values (q, c) to `keep` (q, c) of all devices, in equal parts.
 
-    `room` is the most that one device has. `missing` fills the last parts up; what does not fit them is left
-    out.
+    They come one device's after the other's. `room` is the most that one device has. Where there are fewer,
+    or `size` is not a multiple of the number of devices, the last lines are `missing`.
     """
     keep = keep.reshape(-1)
     place = jnp.where(keep, jnp.cumsum(keep, dtype=jnp.int32) - 1, room)
@@ -46,17 +47,16 @@ def in_equal_parts(values, keep, missing, axes: Axes, *, room: int, part: int):
         lambda a: jnp.zeros(room, a.dtype).at[place].set(a.reshape(-1), mode="drop"), values
     )
     totals = axes.gather(keep.sum(dtype=jnp.int32))
-    counts, starts = jax.vmap(partial(_overlaps, totals, part))(lax.iota(jnp.int32, axes.size))
-    here = axes.index()
-    parts = exchange(packed, None, starts[:, here], counts.T, axes, room=part)
-    there = lax.iota(jnp.int32, part) < counts[here].sum(dtype=jnp.int32)
-    return jax.tree.map(lambda a, fill: jnp.where(there, a, fill), parts, missing)
+    part = -(-size // axes.size)
+    counts, starts = jax.vmap(partial(_overlaps, totals, part, size))(lax.iota(jnp.int32, axes.size))
+    return exchange(packed, None, counts.T, axes, room=part, starts=starts[:, axes.index()], fill=missing)
 
 
-def _overlaps(totals, part: int, receiver):
+def _overlaps(totals, part: int, size: int, receiver):
     """Return how many of each device's values the receiver gets, and from which on."""
-    wide = totals.astype(jnp.int64 if x64_mode() else jnp.int32)
-    before = jnp.cumsum(wide) - wide - receiver.astype(wide.dtype) * part
-    first = jnp.clip(-before, 0, wide)
-    last = jnp.clip(part - before, 0, wide)
-    return (last - first).astype(jnp.int32), first.astype(jnp.int32)
+    wide = totals.astype(np.int64 if x64_mode() else np.int32)
+    first = receiver.astype(wide.dtype) * part
+    before = jnp.cumsum(wide) - wide - first
+    start = jnp.clip(-before, 0, wide)
+    stop = jnp.clip(jnp.minimum(part, size - first) - before, 0, wide)
+    return jnp.maximum(stop - start, 0).astype(jnp.int32), start.astype(jnp.int32)

@@ -4,8 +4,8 @@ A query visits the devices whose boxes lie within its reach, the nearest first, 
 back may shorten the reach. A round ends when every query that was sent has its answer back where it came
 from, and the rounds end when no query on any device has a device left to visit.
 
-A device answers a fixed number of queries a round, the others wait: at first as many as it has itself, then,
-as few have to go on, a part of these. Where one device would have to answer more than
+A device answers a fixed number of queries a round, the others wait: as many as it has itself where many are
+on their way, and a part of these when few have to go on. Where one device would have to answer more than
 `HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
 """
 
@@ -21,13 +21,15 @@ from ..._typing import Array
 from .._structure._metric import axis_gap, box_slack, power_distance
 from ._axes import Axes
 from ._build import Forest
-from ._exchange import exchange, routes
+from ._exchange import by_destination, exchange, numbers_sent
 
 __all__ = ["Search", "visit_devices"]
 
 HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
-PART, PART_AT_HOME = 4, 16  # of more, one in so many in the later rounds; at home few visit anyone
+PART = 16  # of more, one in so many where that takes at most `TURNS` rounds
+TURNS = 4
+SPARE = 32  # room for one in so many more than a device has, so that chance makes none wait
 WORD = 32  # devices that one word of `Trip.visited` tells of
 
 
@@ -54,8 +56,8 @@ class Trip(NamedTuple):
     state: object
     visited: Array  # (q, words) bits of the devices that a query has seen
     target: Array  # (q,) the device to visit next; the number of devices for none
+    counts: Array  # (devices, devices) how many queries of each device have each target
     round: Array
-    left: Array  # how many queries of all devices have a target
 
 
 def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, at_home=False):
@@ -79,37 +81,52 @@ def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, le
         new = state, visited, next_target(points, state, visited)
         old = now.state, now.visited, now.target
         state, visited, target = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop"), old, new)
-        return Trip(state, visited, target, now.round + 1, _left(target, axes))
+        return Trip(state, visited, target, numbers_sent(target, axes), now.round + 1)
 
-    def send(now: Trip, route, capacity):
-        return arrive(now, *_send_queries(forest, x, now, search, axes, route, capacity))
+    def send(now: Trip, capacity):
+        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity))
 
-    def copy(now: Trip, hot):
-        here = now.target == hot
+    def copy(now: Trip, hot, capacity):
+        """Search a copy of the tree of the device `hot`, for `capacity` queries at a time."""
         tree, rows = axes.from_device((forest.tree, forest.rows), hot)
-        answer = search.search(tree, rows, x, search.send(now.state), here)
-        return arrive(now, jnp.where(here, lax.iota(jnp.int32, q), q), answer)
+        counts, order = now.counts, by_destination(now.target, axes.size)
+        own = counts[axes.index()]
+        first = (jnp.cumsum(own) - own)[hot]
 
-    def one_round(now: Trip, capacity: int) -> Trip:
-        route = routes(now.target, axes)
+        def piece(i, now: Trip) -> Trip:
+            place = i * capacity + lax.iota(jnp.int32, capacity)
+            there = place < own[hot]
+            chosen = jnp.where(there, order.at[first + place].get(mode="clip"), q)
+            sent = jax.tree.map(lambda a: a.at[chosen].get(mode="clip"), (x, search.send(now.state)))
+            return arrive(now, chosen, search.search(tree, rows, *sent, there))
+
+        return lax.fori_loop(jnp.int32(0), -(-counts[:, hot].max() // capacity), piece, now)
+
+    def one_round(now: Trip, capacity) -> Trip:
         if axes.size <= HOT:
-            return send(now, route, capacity)
-        load = axes.max(route.counts.sum(axis=0, dtype=jnp.int32))
+            return send(now, capacity)
+        load = now.counts.sum(axis=0, dtype=jnp.int32)
         hot = jnp.argmax(load).astype(jnp.int32)
-        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot), lambda: send(now, route, capacity))
+        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot, capacity), lambda: send(now, capacity))
+
+    def rounds(now: Trip, one, capacity, enough) -> Trip:
+        return lax.while_loop(lambda now: _most(now.counts) > enough, partial(one, capacity=capacity), now)
 
     state, visited = axes.varying((state, visited))
     target = next_target(x, state, visited)
-    start = Trip(state, visited, target, jnp.int32(0), _left(target, axes))
-    later = q
-    if q > FEW:  # another program for the later rounds pays
-        start = start if at_home else one_round(start, q)
-        later = q // (PART_AT_HOME if at_home else PART)
-    return lax.while_loop(lambda now: now.left > 0, partial(one_round, capacity=later), start).state
+    trip = Trip(state, visited, target, numbers_sent(target, axes), jnp.int32(0))
+    if q <= FEW:
+        return rounds(trip, one_round, q, 0).state
+    part = q // PART
+    if at_home:  # few visit anyone, and large rounds would take the memory of as many results again
+        return rounds(trip, one_round, part, 0).state
+    trip = rounds(trip, one_round, q + q // SPARE, TURNS * part)
+    return rounds(trip, send, part, 0).state
 
 
-def _left(target, axes: Axes):
-    return axes.sum((target < axes.size).sum(dtype=jnp.int32))
+def _most(counts):
+    """Return the most queries that one device has to send or to answer."""
+    return jnp.maximum(counts.sum(axis=0).max(), counts.sum(axis=1).max())
 
 
 def _with_bit(visited, device):
@@ -141,24 +158,27 @@ def _nearest_device(forest: Forest, x, state, visited, *, search: Search, axes: 
     return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
 
 
-def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, route, capacity: int):
+def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int):
     """Send at most `capacity` queries to their targets; return which, and the answers in their order."""
     q = x.shape[0]
     here = axes.index()
-    granted = _granted(route.counts, now.round, capacity)
-    starts = route.starts(axes)
-    points, arrays = exchange((x, search.send(now.state)), route.order, starts, granted, axes, room=capacity)
-    received = granted[:, here]
+    order = by_destination(now.target, axes.size)
+    own = now.counts[here]
+    starts = jnp.cumsum(own) - own
+    granted = _granted(now.counts, now.round, capacity)
+    sent = x, search.send(now.state)
+    points, arrays = exchange(sent, order, granted, axes, room=capacity, starts=starts)
     place = lax.iota(jnp.int32, capacity)
-    answer = search.search(forest.tree, forest.rows, points, arrays, place < received.sum(dtype=jnp.int32))
-    answer = exchange(answer, None, jnp.cumsum(received) - received, granted.T, axes, room=capacity)
+    there = place < granted[:, here].sum(dtype=jnp.int32)
+    answer = search.search(forest.tree, forest.rows, points, arrays, there)
+    answer = exchange(answer, None, granted.T, axes, room=capacity)
 
     # The answers come in the order of the devices, those of one in the order of the route.
     sent = granted[here]
     ends = jnp.cumsum(sent)
     device = jnp.minimum((place[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
     rank = place - (ends - sent)[device]
-    chosen = route.order.at[starts[device] + rank].get(mode="clip")
+    chosen = order.at[starts[device] + rank].get(mode="clip")
     return jnp.where(place < ends[-1], chosen, q), answer
 
 

@@ -1,6 +1,7 @@
 """The searches of a tree over points on a mesh, concrete or traced."""
 
 import contextlib
+import math
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,12 @@ from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
 from .._structure._build import padded_size
 from . import _programs
-from ._layout import Layout
-from ._slopes import with_slopes
+from ._layout import Layout, names_of_rows
+from ._slopes import vectors_to, with_slopes
 
 __all__ = ["Mesh"]
+
+LARGEST = np.iinfo(np.int32).max
 
 
 class Mesh:
@@ -30,74 +33,105 @@ class Mesh:
 
     def __init__(self, data, forest, layout: Layout):
         self.data, self.layout = data, layout
-        self.forest = jax.lax.stop_gradient(forest)
+        self.forest = _without_slopes(forest)
 
     @staticmethod
     def prepare(data, layout: Layout):
         """Build the trees of all devices; also tell whether all points that count are finite."""
         rows_dtype = index_dtype(layout.n)
         with _context((data,), data.dtype, rows_dtype):
-            points = jax.lax.stop_gradient(data)
-            forest, finite = _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype)
-            return forest, is_traced(data) or finite
+            points = _without_slopes(data)
+            # The devices build while the answer about the values comes back.
+            finite = is_traced(data) or _programs.all_finite(points, layout=layout, spread=True)
+            return _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype), finite
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows, both of shape batch + columns.shape."""
-        static = {"layout": self.layout, "columns": columns, "settings": settings}
+        static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, x, bound, eps):
-            x, spread, home = self._placed(x)
-            numbers = tuple(as_dtype(each, settings.dtype) for each in (bound, eps))
-            inputs = jax.lax.stop_gradient((x, *numbers))
-            distances, rows, finite = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
-            self._check(finite, x)
-            distances = self._with_slopes(distances, x, None, rows, settings, spread)
+            x, spread, home = self._placed(settings, x)
+            box = _box(settings)
+            inputs = _without_slopes((x, *_scalars(settings.dtype, bound, eps), box))
+            finite = self._finite(x, spread)
+            distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
+            _check(finite)
+            distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
             return _home((distances, rows), home, batch + columns.shape)
 
     def nearest_of_all(self, columns: Columns, bound, eps, settings: SearchSettings, order: str):
         """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
-        static = {"layout": self.layout, "columns": columns, "settings": settings}
+        static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, bound, eps):
-            numbers = tuple(as_dtype(each, settings.dtype) for each in (bound, eps))
-            found = _programs.nearest_of_all(self.forest, *jax.lax.stop_gradient(numbers), **static)
+            box = _box(settings)
+            numbers = _without_slopes((*_scalars(settings.dtype, bound, eps), box))
+            found = _programs.nearest_of_all(self.forest, *numbers, **static)
             if order == "input":
                 found = _programs.in_input_order(self.forest, *found, layout=self.layout)
-            own = None if order == "input" else self.indices
-            return self._with_slopes(found[0], self.data, own, found[1], settings, True), found[1]
+            own = self.indices if order == "tree" and any_traced(self.data, box) else None
+            return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
+
+    def others(self, columns: Columns, bound, settings: SearchSettings):
+        """Return distances and rows of every point's neighbours, without itself and one column less."""
+        found = self.nearest_of_all(columns, bound, 0.0, settings, "input")
+        with self._context(settings, *found):
+            return _programs.without_own(*found, layout=self.layout)
+
+    def edges_of(self, distances, rows, settings: SearchSettings):
+        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        with self._context(settings, distances, rows):
+            return _programs.edges(distances, rows, layout=self.layout)
+
+    def displacements(self, x, rows, settings: SearchSettings):
+        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
+        q, shape = math.prod(x.shape[:-1]), (*rows.shape, x.shape[-1])
+        with self._context(settings, x, rows):
+            x, rows, spread, home = self._placed(settings, x.reshape(q, -1), rows.reshape(q, -1))
+            x = as_dtype(x, settings.dtype)
+            static = {"layout": self.layout, "spread": spread}
+            found = vectors_to(self.data, x, rows, _box(settings), **static)
+            return _home((found,), home, shape)[0]
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""
         with self._context(settings, x, r):
-            x, r, spread, home = self._placed(x, r)
-            inputs = jax.lax.stop_gradient((x, as_dtype(r, settings.dtype)))
-            rows, distances, counts, finite = _programs.nearest_within(
-                self.forest, *inputs, layout=self.layout, settings=settings, limit=limit, spread=spread
-            )
-            self._check(finite, x)
-            distances = self._with_slopes(distances, x, None, rows, settings, spread)
+            x, r, spread, home = self._placed(settings, x, r)
+            box = _box(settings)
+            inputs = _without_slopes((x, as_dtype(r, settings.dtype), box))
+            static = {"layout": self.layout, "settings": _static(settings), "limit": limit}
+            finite = self._finite(x, spread)
+            rows, distances, counts = _programs.nearest_within(self.forest, *inputs, spread=spread, **static)
+            _check(finite)
+            distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
             rows, distances = _home((rows, distances), home, (*batch, limit))
             return FixedNeighbors(rows, distances, *_home((counts,), home, batch))
 
     def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
         """Return how many neighbours each query has."""
         with self._context(settings, x, r):
-            x, r, spread, home = self._placed(x, r)
-            inputs = jax.lax.stop_gradient((x, as_dtype(r, settings.dtype)))
-            counts, finite = _programs.count(
-                self.forest, *inputs, layout=self.layout, settings=settings, spread=spread
-            )
-            self._check(finite, x)
+            x, r, spread, home = self._placed(settings, x, r)
+            inputs = _without_slopes((x, as_dtype(r, settings.dtype), _box(settings)))
+            static = {"layout": self.layout, "settings": _static(settings)}
+            finite = self._finite(x, spread)
+            (counts,) = _programs.count(self.forest, *inputs, spread=spread, **static)
+            _check(finite)
             return _home((counts,), home, batch)[0]
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form, of spread queries in equal parts, filled up with n and inf."""
         with self._context(settings):
-            x, r, spread, home = self._placed(x, r)
-            counts, rows, distances, finite = self._all_within(x, r, settings, spread)
-            self._check(finite, x)
+            x, r, spread, home = self._placed(settings, x, r)
+            _check(self._finite(x, spread))
+            counts, rows, distances = self._all_within(x, r, settings, spread)
             if spread:
                 keep, totals = _programs.related(rows, layout=self.layout, relation=None)
-                _, rows, distances = self._in_equal_parts(rows, distances, keep, np.asarray(totals))
-                return Neighbors(_programs.offsets(counts, layout=self.layout), rows, distances)
+                totals = np.asarray(totals)
+                total = int(totals.sum(dtype=np.int64))
+                _, rows, distances = self._in_equal_parts(rows, distances, keep, totals, total)
+                dtype = np.result_type(settings.index_dtype, index_dtype(total))
+                with x64_for(dtype):
+                    return Neighbors(
+                        _programs.offsets(counts, layout=self.layout, dtype=dtype), rows, distances
+                    )
             counts, rows, distances = map(np.asarray, (counts, rows, distances))
             keep = rows < self.layout.n
             ends = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
@@ -106,68 +140,70 @@ class Mesh:
             return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), home))
 
     def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
-        """Return receivers, senders, distances (size,) and the true number of edges."""
-        devices = self.layout.axes.size
-        if size % devices:
-            raise ValueError(f"the number of results must be a multiple of the {devices} devices, got {size}")
-        return self.counted_edges(r, settings, relation, size // devices)
+        """Return receivers, senders and distances of `size` edges, and how many there are.
 
-    def counted_edges(self, r, settings: SearchSettings, relation: str, part: int | None = None):
-        """Return receivers, senders, distances, a `part` on each device, and how many there are."""
+        The arrays are longer, if need be, so that all devices have equal parts.
+        """
+        return self.counted_edges(r, settings, relation, size)
+
+    def counted_edges(self, r, settings: SearchSettings, relation: str, size: int | None = None):
+        """Return receivers, senders and distances of all edges, or `size` of them, and how many there are."""
         reject_traced(
-            any_traced(self.data, r), "a search for pairs on a mesh", "use query_radius with max_neighbors"
+            any_traced(self.data, r, settings.lengths),
+            "a search for pairs on a mesh",
+            "use query_radius with max_neighbors",
         )
         with self._context(settings):
             radii = _programs.radii_of_points(as_dtype(r, settings.dtype), self.data, layout=self.layout)
-            _, rows, distances, _ = self._all_within(self.data, radii, settings, True)
+            _, rows, distances = self._all_within(self.data, radii, settings, True)
             keep, totals = _programs.related(rows, layout=self.layout, relation=relation)
             totals = np.asarray(totals)
-            found = self._in_equal_parts(rows, distances, keep, totals, part)
-            count = settings.index_dtype.type(
-                min(totals.sum(dtype=np.int64), np.iinfo(settings.index_dtype).max)
-            )
+            total = int(totals.sum(dtype=np.int64))
+            found = self._in_equal_parts(rows, distances, keep, totals, total if size is None else size)
+            count = settings.index_dtype.type(min(total, np.iinfo(settings.index_dtype).max))
             return *found, jax.device_put(count, self.layout.everywhere)
 
     def _all_within(self, x, r, settings: SearchSettings, spread: bool):
-        """Return counts, rows and distances of all neighbours by query, and whether these are finite."""
-        static = {"layout": self.layout, "settings": settings, "spread": spread}
-        inputs = x, as_dtype(r, settings.dtype)
-        counts, finite = _programs.count(self.forest, *inputs, **static)
+        """Return counts, rows and distances of all neighbours by query."""
+        static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
+        inputs = x, as_dtype(r, settings.dtype), _box(settings)
+        (counts,) = _programs.count(self.forest, *inputs, **static)
         most = padded_size(int(_programs.largest(counts, layout=self.layout, spread=spread)))
-        rows, distances, _ = _programs.all_within(self.forest, *inputs, most=most, **static)
-        return counts, rows, distances, finite
+        own = -(-len(x) // self.layout.axes.size)  # queries of a device
+        if own * most > LARGEST:
+            raise ValueError(
+                f"{own} queries on a device, of which one has {most} neighbours or nearly so many, take more "
+                "room than there is: search for fewer at once, or use query_radius with max_neighbors"
+            )
+        rows, distances = _programs.all_within(self.forest, *inputs, most=most, **static)
+        return counts, rows, distances
 
-    def _in_equal_parts(self, rows, distances, keep, totals, part: int | None = None):
-        """Return receivers, senders and distances, as long as all devices' parts need, or `part`."""
-        part = max(1, -(-int(totals.sum(dtype=np.int64)) // self.layout.axes.size)) if part is None else part
+    def _in_equal_parts(self, rows, distances, keep, totals, size: int):
+        """Return receivers, senders and distances of `size` neighbours to keep."""
         room = padded_size(int(totals.max()))
-        return _programs.in_equal_parts(rows, distances, keep, layout=self.layout, room=room, part=part)
+        return _programs.in_equal_parts(
+            rows, distances, keep, layout=self.layout, room=room, size=max(1, size)
+        )
 
     def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
-        traced = any_traced(self.data, other.data, radii, own, others)
+        values = self.data, other.data, radii, own, others, settings.lengths
+        traced = any_traced(*values)
         sums = _sums_dtype(own, others, traced)
         if not radii.size:
             return np.zeros(0, sums)
-        with _context((self.data, other.data, radii, own, others), settings.dtype, sums):
+        with _context(values, settings.dtype, sums):
             if isinstance(other, Mesh):
                 points = len(other.data)
                 x, x_weights, spread = other.data, _of_rows(others, points, other.layout.n, sums), True
             else:
                 x, spread = other.data, False
                 x_weights = _of_rows(others, len(x), len(x), sums)
-            x, x_weights, spread, _ = self._placed(x, x_weights)
+            x, x_weights, spread, _ = self._placed(settings, x, x_weights)
             weights = _of_rows(own, len(self.data), self.layout.n, sums)
-            counts = _programs.two_point(
-                self.forest,
-                x,
-                x_weights,
-                weights,
-                radii,
-                layout=self.layout,
-                settings=settings,
-                spread=spread,
-            )
+            static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
+            inputs = x, x_weights, weights, radii, _box(settings)
+            counts = _programs.two_point(self.forest, *inputs, **static)
         if traced:
             return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
         counts = np.asarray(counts)
@@ -194,39 +230,79 @@ class Mesh:
         """The rows of the data in the order of the trees; n where a tree has no point for a row."""
         return _programs.rows_of_trees(self.forest.rows, layout=self.layout)
 
-    def _with_slopes(self, distances, x, own, rows, settings: SearchSettings, spread: bool):
-        """Return the distances with their derivatives, where there may be a transformation."""
-        if not any_traced(self.data, x):
-            return distances
-        lengths = None if settings.lengths is None else as_dtype(settings.lengths, settings.dtype)
-        x = as_dtype(x, settings.dtype)
-        return with_slopes(distances, self.data, x, own, rows, lengths, settings.p, self.layout, spread)
+    def _finite(self, x, spread: bool):
+        """Tell whether queries are finite, which arrives while the devices search; true of traced ones."""
+        if any_traced(self.data, x):
+            return True
+        finite = _programs.all_finite(x, layout=self.layout._replace(n=len(x)), spread=spread)
+        finite.copy_to_host_async()
+        return finite
 
-    def _check(self, finite, x):
-        if not any_traced(self.data, x, finite) and not finite:
-            raise ValueError(NOT_FINITE)
+    def _with_slopes(self, distances, x, own, rows, box, settings: SearchSettings, spread: bool):
+        """Return the distances with their derivatives, where there may be a transformation."""
+        if not any_traced(self.data, x, box):
+            return distances
+        x = as_dtype(x, settings.dtype)
+        return with_slopes(distances, self.data, x, own, rows, box, settings.p, self.layout, spread)
 
     def _context(self, settings: SearchSettings, *values):
-        if is_traced(settings.lengths):
-            raise TypeError("boxsize must be concrete for a tree on a mesh, not traced: pass Python numbers")
-        return _context((self.data, *values), settings.dtype, settings.index_dtype)
+        return _context((self.data, settings.lengths, *values), settings.dtype, settings.index_dtype)
 
-    def _placed(self, x, r=None):
-        """Return queries and radii as the mesh takes them, whether they are spread, and where results go."""
-        both = (x,) if r is None else (x, r)
+    def _placed(self, settings: SearchSettings, x, other=None):
+        """Return queries as the mesh takes them, whether they are spread, and where results go.
+
+        So is what belongs to each of them, or one number for all.
+        """
+        both: tuple = (x,) if other is None else (x, other)
         if self.layout.mesh is None:
             return *both, True, None
-        if any_traced(self.data, x):
+        if any_traced(self.data, settings.lengths, *both):
             spread = _spread_when_traced(x, self.layout)
             place = self.layout.sharding if spread else self.layout.everywhere
             return *(_resharded(each, place) for each in both), spread, None
         devices = x.sharding.device_set if isinstance(x, jax.Array) else ()
         spread = len(devices) > 1 and x.sharding.is_equivalent_to(self.layout.sharding, x.ndim)
         if len(devices) < 2:  # of the host, or one device: every process has it
-            both = map(np.asarray, both)
+            both = tuple(map(np.asarray, both))
         home = x.sharding if devices and not spread else None
-        placed = jax.device_put(tuple(both), self.layout.sharding if spread else self.layout.everywhere)
+        both = tuple(map(_one_for_all, both))
+        places = (self.layout.sharding if spread and each.ndim else self.layout.everywhere for each in both)
+        placed = (jax.device_put(each, place) for each, place in zip(both, places, strict=True))
         return *placed, spread, home
+
+
+def _without_slopes(values):
+    """Return values that no derivative flows through; concrete ones have none, and stay as they are."""
+    return jax.tree.map(lambda a: jax.lax.stop_gradient(a) if is_traced(a) else a, values)
+
+
+def _one_for_all(x):
+    """Return a number that was broadcast as this number, which is less to move."""
+    return x[0] if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,) else x
+
+
+def _static(settings: SearchSettings) -> SearchSettings:
+    """Return the settings without the periodic box, which is an argument of the programs."""
+    return settings._replace(lengths=None)
+
+
+def _box(settings: SearchSettings):
+    """Return the lengths of the periodic box, None without one."""
+    lengths = settings.lengths
+    if lengths is None or is_traced(lengths):
+        return lengths if lengths is None else as_dtype(lengths, settings.dtype)
+    return np.asarray(lengths, settings.dtype)
+
+
+def _scalars(dtype, *values):
+    """Return numbers as programs take them: of the host, which are quickly brought to many devices."""
+    return tuple(as_dtype(each, dtype) if is_traced(each) else np.asarray(each, dtype) for each in values)
+
+
+def _check(finite):
+    """Refuse queries that are not finite, in all processes alike."""
+    if not finite:
+        raise ValueError(NOT_FINITE)
 
 
 def _spread_when_traced(x, layout: Layout) -> bool:
@@ -238,14 +314,14 @@ def _spread_when_traced(x, layout: Layout) -> bool:
         return False
     sharding = jax.typeof(x).sharding
     if AxisType.Explicit in sharding.mesh.axis_types:
-        return tuple(sharding.spec)[:1] == tuple(layout.rows) or sharding.spec[0] == layout.axes.names[0:1]
+        return names_of_rows(sharding) == layout.axes.names
     return x.shape[0] % layout.axes.size == 0
 
 
 def _resharded(x, place: NamedSharding):
     """Return an array with Explicit axes as it is to lie; of others `shard_map` takes care."""
     if is_traced(x) and AxisType.Explicit in jax.typeof(x).sharding.mesh.axis_types:
-        return jax.sharding.reshard(x, place)
+        return jax.sharding.reshard(x, place if x.ndim else place.update(spec=jax.sharding.PartitionSpec()))
     return x
 
 

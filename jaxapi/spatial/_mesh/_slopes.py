@@ -7,11 +7,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec
 
-from .._device._slopes import distances_to
+from .._device._slopes import displacements_to, distances_to
 from ._axes import Axes
 from ._layout import Layout
 
-__all__ = ["with_slopes"]
+__all__ = ["vectors_to", "with_slopes"]
+
+SAME = PartitionSpec()
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
@@ -25,32 +27,47 @@ def with_slopes(distances, points, x, own, rows, lengths, p: float, layout: Layo
 
 @with_slopes.defjvp
 def _with_slopes_jvp(p, layout, spread, primals, tangents):
-    distances, points, x, *others = primals
+    distances, points, x, own, rows, lengths = primals
 
-    def recompute(points, x):
-        return _distances(points, x, *others, p=p, layout=layout, spread=spread)
+    def recompute(points, x, lengths):
+        return _distances(points, x, own, rows, lengths, p=p, layout=layout, spread=spread)
 
-    _, slopes = jax.jvp(recompute, (points, x), tangents[1:3])
+    _, slopes = jax.jvp(recompute, (points, x, lengths), (*tangents[1:3], tangents[5]))
     return distances, slopes
 
 
 @partial(jax.jit, static_argnames=("p", "layout", "spread"))
 def _distances(points, x, own, rows, lengths, *, p, layout: Layout, spread: bool):
     """Return the distances from each query to its rows."""
-    same = PartitionSpec()
-    place = layout.rows if spread else same
 
     def local(points, x, own, rows, lengths):
         if own is not None:
             x = _fetch(x, own, layout.axes)
-        each = rows.reshape(x.shape[0], -1)  # (q, k)
-        neighbours = _fetch(points, each, layout.axes).reshape(-1, x.shape[-1])
-        numbers = jnp.arange(each.size, dtype=each.dtype).reshape(each.shape)
-        numbers = jnp.where(each < layout.n, numbers, each.size)
+        neighbours, numbers = _neighbours(points, rows.reshape(len(x), -1), layout)
         return distances_to(neighbours, x, numbers, lengths, p).reshape(rows.shape)
 
-    specs = layout.rows, place, place, place, same
+    place = layout.rows if spread else SAME
+    specs = layout.rows, place, place, place, SAME
     return layout.run(local, specs, place, points, x, own, rows, lengths)
+
+
+@partial(jax.jit, static_argnames=("layout", "spread"))
+def vectors_to(points, x, rows, lengths, *, layout: Layout, spread: bool):
+    """Return the vectors (q, k, m) from each query to its rows (q, k), as `displacements_to`."""
+
+    def local(points, x, rows, lengths):
+        neighbours, numbers = _neighbours(points, rows, layout)
+        return displacements_to(neighbours, x, numbers, lengths, dtype=x.dtype)
+
+    place = layout.rows if spread else SAME
+    return layout.run(local, (layout.rows, place, place, SAME), place, points, x, rows, lengths)
+
+
+def _neighbours(points, rows, layout: Layout):
+    """Return the points (q * k, m) of the rows (q, k), and where each is among them, q * k for none."""
+    numbers = jnp.arange(rows.size, dtype=rows.dtype).reshape(rows.shape)
+    numbers = jnp.where(rows < layout.n, numbers, rows.size)
+    return _fetch(points, rows, layout.axes).reshape(-1, points.shape[-1]), numbers
 
 
 def _fetch(points, rows, axes: Axes):

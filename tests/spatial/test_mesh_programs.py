@@ -1,0 +1,190 @@
+"""A KDTree over several devices inside of jit, grad and shard_map; on any mesh; how points are dealt out."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
+from scipy.spatial import KDTree as SciPyTree
+
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._mesh import _programs
+from jaxapi.spatial._mesh._axes import Axes
+from jaxapi.spatial._mesh._layout import Layout
+from jaxapi.spatial._mesh._partition import partition, shares
+from jaxapi.spatial._settings import Columns, SearchSettings
+
+EACH = 24  # points of a device
+
+
+class TestTransformations:
+    def test_explicit_axes_in_jit(self):
+        mesh = mesh_of(2, AxisType.Explicit)
+        points, queries = clouds(2 * EACH)["uniform"]
+        expected = nearest(points, queries, 3)
+        points, queries = spread(mesh, points, queries)
+        tree, found = jax.jit(lambda points, queries: (tree := KDTree(points), tree.query(queries, 3)))(
+            points, queries
+        )
+        agree(found, expected)
+        with jax.set_mesh(mesh):  # a tree that jit returned
+            agree(tree.query(queries, 3), expected)
+
+    def test_explicit_axes_of_queries_that_are_not_spread(self):
+        mesh = mesh_of(2, AxisType.Explicit)
+        points, queries = clouds(2 * EACH)["uniform"]
+        expected = SciPyTree(points).query_ball_point(queries, 0.5, return_length=True)
+        tree = KDTree(spread(mesh, points))
+        same = jax.device_put(queries, NamedSharding(mesh, PartitionSpec()))
+        count = jax.jit(lambda tree, x: tree.query_ball_point(x, 0.5, return_length=True))
+        np.testing.assert_array_equal(count(tree, same), expected)
+
+    def test_grad_with_auto_axes_in_a_traced_box(self):
+        mesh = mesh_of(2)
+        points, queries = clouds(2 * EACH)["uniform"]
+        sharding = NamedSharding(mesh, SPREAD)
+        scipy_tree = SciPyTree(points, boxsize=[1, 1, 0])
+        columns = scipy_tree.query(queries, [1, 4], distance_upper_bound=0.3)[1]
+        assert (columns == len(points)).any()
+        assert (columns < len(points)).any()
+
+        def total(points, queries, length):
+            tree = KDTree(points, boxsize=jnp.stack([length, length, 0 * length]), sharding=sharding)
+            distances, rows = tree.query(queries, [1, 4], distance_upper_bound=0.3)
+            return jnp.where(rows < tree.n, distances, 0).sum(), rows
+
+        def expected(points, queries, length):
+            along = queries[:, None] - points[np.minimum(columns, len(points) - 1)]
+            periodic = along[..., :2] - length * jnp.round(along[..., :2] / length)
+            along = jnp.concatenate([periodic, along[..., 2:]], axis=2)
+            return jnp.where(columns < len(points), jnp.sqrt(jnp.square(along).sum(axis=2)), 0).sum()
+
+        run = jax.jit(jax.grad(total, argnums=(0, 1, 2), has_aux=True))
+        slopes, rows = run(*spread(mesh, points, queries), np.float32(1))
+        np.testing.assert_array_equal(rows, columns)
+        right = jax.grad(expected, argnums=(0, 1, 2))(points, queries, np.float32(1))
+        for found, each in zip(slopes, right, strict=True):
+            np.testing.assert_allclose(found, each, rtol=1e-4, atol=1e-5)
+
+    def test_auto_axes_must_be_named(self):
+        points = spread(mesh_of(2), np.ones((4, 2), np.float32))
+        with pytest.raises(ValueError, match="pass sharding="):
+            jax.jit(lambda points: KDTree(points).query(points)[0])(points)
+
+    def test_inside_of_shard_map(self):
+        mesh = mesh_of(2)
+        points, queries = clouds(2 * EACH)["uniform"]
+        expected = nearest(points, queries, 3)
+        counts = SciPyTree(points).query_ball_point(queries, 0.5, return_length=True)
+
+        def search(points, queries):
+            tree = KDTree(points, axis_name="d")
+            return tree, tree.query(queries, 3)
+
+        run = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD))
+        points, queries = spread(mesh, points, queries)
+        tree, found = run(points, queries)
+        agree(found, expected)
+        np.testing.assert_array_equal(tree.query_ball_point(queries, 0.5, return_length=True), counts)
+
+    def test_several_axes(self):
+        """The devices count in the order of the axes in the sharding, not of those of the mesh."""
+        devices = mesh_of(4).devices
+        mesh = jax.make_mesh(
+            (devices.size // 2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2, devices=devices.ravel()
+        )
+        points, queries = clouds(devices.size * 8)["sorted"]
+        sharding = NamedSharding(mesh, PartitionSpec(("b", "a")))
+        tree = KDTree(jax.device_put(points, sharding))
+        found = tree.query_radius(jax.device_put(queries, sharding), 0.5, max_neighbors=4)
+        expected = SciPyTree(points).query_ball_point(queries, 0.5, return_length=True)
+        np.testing.assert_array_equal(found.counts, expected)
+        distances, rows = nearest(points, queries, 4)
+        np.testing.assert_array_equal(found.indices, np.where(distances <= 0.5, rows, len(points)))
+        assert found.indices.sharding.is_equivalent_to(sharding, 2)
+
+
+class TestRowsOf64Bits:
+    N = 2**31 + 100
+
+    def test_build(self):
+        """Nothing on the way to the trees has 32 bits where numbers of all points do not fit."""
+        mesh = mesh_of(2)
+        rows = -(-self.N // mesh.size) * mesh.size
+        layout = Layout(mesh, Axes(("d",), mesh.size), self.N)
+        with jax.enable_x64(True):
+            forest = jax.eval_shape(
+                lambda points: _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64)),
+                jax.ShapeDtypeStruct((rows, 3), np.float32),
+            )
+        assert forest.rows.dtype == np.int64
+        assert forest.rows.shape == (mesh.size, rows // mesh.size)
+
+    def test_nearest(self):
+        """Points whose rows are said to begin at 2**31 are found as those."""
+        mesh = mesh_of(2)
+        points, queries = clouds(2 * EACH)["grid, with ties"]
+        expected = nearest(points, queries, 3)
+        tree = KDTree(spread(mesh, points))
+        with jax.enable_x64(True):
+            later = [each.astype(np.int64) + 2**31 for each in (tree._tree.rows, tree._tree.least)]
+            forest = tree._tree._replace(rows=later[0], least=later[1])
+            distances, rows = _programs.nearest_columns(
+                forest,
+                spread(mesh, queries),
+                np.float32(np.inf),
+                np.float32(0),
+                None,
+                layout=tree._layout._replace(n=2**31 + len(points)),
+                columns=Columns(3, None),
+                settings=SearchSettings(2.0, None, np.dtype(np.float32), np.dtype(np.int64)),
+                spread=True,
+            )
+            agree((distances, rows - 2**31), expected)
+
+    def test_offsets(self):
+        """The sum of all numbers of neighbours may need 64 bits where rows do not."""
+        mesh = mesh_of(2)
+        layout = Layout(mesh, Axes(("d",), mesh.size), 4)
+        counts = np.full(4, 2**30, np.int32)
+        with jax.enable_x64(True):
+            found = _programs.offsets(spread(mesh, counts), layout=layout, dtype=np.dtype(np.int64))
+        np.testing.assert_array_equal(found, np.arange(5) * 2**30)
+
+
+@pytest.mark.parametrize(("kind", "rows_dtype"), [(np.float32, np.int32), (np.float64, np.int64)])
+def test_partition_is_exact(kind, rows_dtype):
+    """Every group of devices gets the first points of its half, in the order of coordinate and row."""
+    mesh = mesh_of(5)
+    devices, s, n = mesh.size, 9, 9 * mesh.size - 2
+    rng = np.random.default_rng(3)
+    points = rng.integers(-2, 3, (devices * s, 2)) * np.array([1, 2])
+    points = (points * (1 + np.finfo(kind).eps * rng.integers(0, 3, points.shape))).astype(kind)
+    points[1] = np.nan  # as if it were farther than all others
+    share = shares(n, devices)
+    assert sum(share) == n
+    assert max(share) - min(share) <= 1
+    expected = np.full(devices * s, devices)
+
+    def split(rows, first, count):
+        if count == 1:
+            expected[rows] = first
+            return
+        axis = np.argmax(np.nanmax(points[rows], axis=0) - np.nanmin(points[rows], axis=0))
+        rows = rows[np.lexsort((rows, points[rows, axis]))]
+        half = sum(share[first : first + count // 2])
+        split(rows[:half], first, count // 2)
+        split(rows[half:], first + count // 2, count - count // 2)
+
+    split(np.arange(n), 0, devices)
+    with jax.enable_x64(True):
+        run = jax.shard_map(
+            lambda x: partition(x, n, Axes(("d",), devices), np.dtype(rows_dtype)),
+            mesh=mesh,
+            in_specs=SPREAD,
+            out_specs=(SPREAD, PartitionSpec()),
+        )
+        found, box = jax.jit(run)(spread(mesh, points))
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(box, [np.nanmin(points[:n], axis=0), np.nanmax(points[:n], axis=0)])
