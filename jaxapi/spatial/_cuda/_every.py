@@ -44,7 +44,7 @@ def nearest(tree: Tree, queries: Array, bound: Array, *, k: int, rooted: bool) -
     extra = pieces * piece - count
     queries = jnp.pad(queries, ((0, extra), (0, 0))).reshape(pieces, piece, m)
     bounds = jnp.pad(jnp.broadcast_to(bound, count), (0, extra)).reshape(pieces, piece)
-    found = lax.map(lambda one: _nearest(tree, cloud, *one, k, rooted), (queries, bounds))
+    found = lax.map(lambda one: _nearest(tree, cloud, one[0], one[1], k, rooted), (queries, bounds))
     return tuple(each.reshape(-1, k)[:count] for each in found)
 
 
