@@ -379,13 +379,15 @@ def part_of(owner: Array, selection: Selection) -> Array:
 
 def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | None:
     """Return the view in another shape, whose value is ``part``; None where NumPy would have to copy."""
-    try:
-        _layout(array).reshape(shape, copy=False)
-    except ValueError:
-        return None
+    if array._view:
+        try:
+            _layout(array).reshape(shape, copy=False)
+        except ValueError:
+            return None
     view = _new(Array)
     view._shared = True
-    every = Selection.transposed(array.shape, tuple(range(array.ndim)))
+    lengths = array.shape
+    every = Selection.transposed(lengths, tuple(range(len(lengths))))
     view._view = View(array, every, array._value, part, shape)
     return view
 
