@@ -18,6 +18,8 @@ import numpy as np
 import scipy.spatial
 
 import jaxapi as xp
+from jaxapi.spatial._lax import nearest_of_few
+from jaxapi.spatial._structure import _build
 
 N, Q = 100_000, 65_536
 
@@ -125,6 +127,23 @@ def beside_jaxkd(table, rng):
     row(table, f"build under jit n={N} ms", *times, "jaxkd")
 
 
+def by_dimension(table, rng, n=30_000, q=500, k=8):
+    """Measure SciPy's tree and every distance in 8 to 128 dimensions: what the choice by m rests on.
+
+    Uniform points are the tree's worst case; points near a surface of three dimensions are an easy one.
+    """
+    for m in (8, 12, 16, 17, 32, 64, 128):
+        surface = rng.random((n + q, 3)) @ rng.standard_normal((3, m)) + 0.01 * rng.random((n + q, m))
+        for kind, cloud in (("uniform", rng.random((n + q, m))), ("near a surface", surface)):
+            points, x = np.split(cloud.astype(np.float32), [n])
+            peer = scipy.spatial.KDTree(points)
+            flat, queries = _build.flat(jnp.asarray(points), n), jnp.asarray(x)
+            none = jnp.float32(np.inf), jnp.float32(0), None
+            every = jax.jit(lambda x, flat=flat, none=none: nearest_of_few(flat, x, *none, k=k, p=2.0))
+            times = least([lambda: every(queries), lambda: peer.query(x, k=k)], 2)  # noqa: B023
+            row(table, f"every distance, m={m} n={n} q={q} {kind} ms", *times, "scipy")
+
+
 def main():
     """Print the table; with a file name, write it as JSON too."""
     print(f"jax {jax.__version__}, scipy {scipy.__version__}, {os.cpu_count()} cores, n={N}, m=3")
@@ -135,6 +154,7 @@ def main():
         beside_scipy(table, rng)
         radius_beside_scipy(table, rng)
         beside_jaxkd(table, rng)
+        by_dimension(table, rng)
     if len(sys.argv) > 1:
         with open(sys.argv[1], "w") as file:
             json.dump(table, file, indent=1)

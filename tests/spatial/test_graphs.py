@@ -81,8 +81,12 @@ def test_second_derivatives_at_distance_zero():
     """Of two points at a query, the squared distances bend by 2 each; those of `query` cannot tell."""
     with jax.enable_x64(True):
         tree, rows = KDTree(POINTS[:2]), jnp.asarray([0, 1])
-        bend = jax.hessian(lambda x: jnp.sum(tree.displacements(x, rows) ** 2))(jnp.asarray(POINTS[0]))
-    np.testing.assert_array_equal(bend, 4 * np.eye(3))
+        x = jnp.asarray(POINTS[0])
+        bend = jax.hessian(lambda x: jnp.sum(tree.displacements(x, rows) ** 2))(x)
+        np.testing.assert_array_equal(bend, 4 * np.eye(3))
+        of_query = jax.hessian(lambda x: tree.query(x, [1, 2])[0] ** 2)(x)
+        np.testing.assert_array_equal(of_query[0], np.zeros((3, 3)))
+        np.testing.assert_allclose(of_query[1], 2 * np.eye(3), atol=1e-12)
 
 
 def test_results_tell_queries_and_overflow(radius_engine):

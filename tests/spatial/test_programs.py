@@ -8,6 +8,7 @@ from jax.sharding import Mesh, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
+from jaxapi.spatial._device import _engines
 from jaxapi.spatial._structure._prefix import first_lines, lines_of_queries
 
 RNG = np.random.default_rng(8)
@@ -165,6 +166,27 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
         np.testing.assert_array_equal(again, np.arange(600))
         np.testing.assert_array_equal(same, np.arange(1800).reshape(600, 3))
     assert again.unsafe_buffer_pointer() != place
+
+
+def test_other_sizes_compile_nothing(monkeypatch):
+    """Points and queries of any number that is padded to a size seen before, from the host or a device."""
+    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+
+    def searches(points, x):
+        tree = KDTree(points, boxsize=2.0)
+        tree.query(x, k=2)
+        tree.query_radius(x, 0.2)
+        tree.count_neighbors(tree, [0.1, 0.3], weights=np.ones(len(points)))
+        return tree.indices
+
+    searches(POINTS, QUERIES)
+    with _no_compilation():
+        for n, q in ((40, 5), (59, 3)):
+            assert sorted(searches(POINTS[:n], QUERIES[:q]).tolist()) == [*range(n)]
+    parts = [(jnp.asarray(POINTS[:n]), jnp.asarray(QUERIES[:q])) for n, q in ((41, 4), (58, 2))]
+    searches(*parts[0])
+    with _no_compilation():
+        searches(*parts[1])
 
 
 def test_other_numbers_of_results_compile_nothing(radius_engine):

@@ -1,5 +1,6 @@
 """Arrays on their way to a device and back: dtypes, placement, padding."""
 
+import itertools
 from functools import lru_cache, partial
 
 import jax
@@ -8,12 +9,12 @@ import numpy as np
 
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
-from .._structure._build import padded_size
 
 __all__ = [
     "NOT_FINITE",
     "RECORD",
     "as_dtype",
+    "by_host",
     "inputs_for",
     "padded",
     "placed_like",
@@ -24,8 +25,8 @@ __all__ = [
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
 
-_SMALL = 1 << 16  # bytes
 _FEW = 64  # numbers
+_BY_HOST = 4  # calls for each shape
 
 
 def as_dtype(x, dtype):
@@ -39,8 +40,8 @@ def as_dtype(x, dtype):
 def placed_like(data, *arrays):
     """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
     with eagerly(), x64_for(*[each.dtype for each in arrays]):
-        # jnp.asarray copies, jax.device_put takes longer to begin.
-        placed = tuple(jnp.asarray(x) if x.nbytes < _SMALL else jax.device_put(x) for x in arrays)
+        # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
+        placed = jax.device_put(arrays)
         same = all(each.sharding == data.sharding for each in placed)
         return placed if same else jax.device_put(placed, data.sharding)
 
@@ -76,12 +77,29 @@ def scalar_on(value: float, dtype, sharding):
 # --- padding ----------------------------------------------------------------------------------
 
 
-def padded(x):
-    """Return `x` (q, m) with its last line repeated up to one of a few sizes, and whether all are finite.
+def padded(x, rows: int):
+    """Return `x` (q, m) with its last line repeated up to `rows` lines, and whether all are finite.
 
-    A call of its own, whose answer is back on the host before the search or the build ends.
+    The compiled copy is a call of its own, whose answer is on the host before the search or the build ends.
     """
-    return _padded(x, rows=padded_size(x.shape[0]))
+    if not by_host(x, "padded"):
+        return _padded(x, rows=rows)
+    x = np.asarray(x)
+    extra = (0, rows - len(x)), (0, 0)
+    return np.pad(x, extra, mode="edge" if len(x) else "constant"), np.isfinite(x).all()
+
+
+def by_host(x, work: str) -> bool:
+    """Tell whether the host is to do some work on `x` that would be compiled for this shape alone.
+
+    Compiling takes as long as hundreds of copies to the host and back, so it waits for shapes that come back.
+    """
+    return isinstance(x, np.ndarray) or next(_calls_of(work, x.shape, x.dtype)) < _BY_HOST
+
+
+@lru_cache(maxsize=1024)
+def _calls_of(work, shape, dtype):
+    return itertools.count()
 
 
 @partial(jax.jit, static_argnames="rows")

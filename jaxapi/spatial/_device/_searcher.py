@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..._tracing import eagerly
 from ..._x64 import x64_for
@@ -35,12 +36,7 @@ class Device:
         n, q = self.data.shape[0], x.shape[0]
         dtype, shape = settings.dtype, batch + columns.shape
         with eagerly(), x64_for(dtype, settings.index_dtype):
-            x = inputs_for(self.data, x, dtype)
-            if isinstance(x, np.ndarray):
-                finite = np.isfinite(x).all()
-                x = np.pad(x, ((0, padded_size(q) - q), (0, 0)))
-            else:
-                x, finite = padded(x)
+            x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
             found = search_columns(
                 self.tree,
                 x,
@@ -143,17 +139,11 @@ class Device:
         own = np.ones(self.data.shape[0], sums) if own is None else own
         others = np.ones(other.data.shape[0], sums) if others is None else others
         with eagerly(), x64_for(sums):
-            counts = _two_point(
-                other.tree,
-                self.data,
-                own,
-                others,
-                radii,
-                settings.box(),
-                search=self._search(settings),
-                rows=padded_size(self.data.shape[0]),
+            x, _ = padded(self.data, padded_size(self.data.shape[0]))
+            own, others = (np.pad(each, (0, padded_size(len(each)) - len(each))) for each in (own, others))
+            counts = np.asarray(
+                _two_point(other.tree, x, own, others, radii, settings.box(), search=self._search(settings))
             )
-            counts = np.asarray(counts)
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
 
     def _edges(self, r, settings: SearchSettings, relation: str):
@@ -172,13 +162,15 @@ class Device:
 
         Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
         """
-        x = inputs_for(self.data, x, settings.dtype)
-        if r.strides == (0,) and len(r):
-            r = r[:1]  # one radius for all: no need to move more
-        x, r = jax.device_put((x, r), self.data.sharding)
-        x, r, finite = _with_radii_padded(x, r, rows=padded_size(len(x)))
-        finite.copy_to_host_async()
-        return x, r, finite
+        q, rows = len(x), padded_size(len(x))
+        x, finite = padded(inputs_for(self.data, x, settings.dtype), rows)
+        if r.strides == (0,) and q:  # one radius for all: no need to move more
+            r = _one_radius(jax.device_put(r[:1], self.data.sharding), np.int32(q), rows=rows)
+        else:
+            r = np.pad(r, (0, rows - q), constant_values=-1)
+        if isinstance(finite, jax.Array):
+            finite.copy_to_host_async()
+        return *jax.device_put((x, r), self.data.sharding), finite
 
 
 @partial(jax.jit, static_argnames=("k", "columns", "p", "dtype", "index_dtype", "engine"))
@@ -212,18 +204,14 @@ _fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation
 
 
 @partial(jax.jit, static_argnames="rows")
-def _with_radii_padded(x, r, *, rows):
-    extra = (0, rows - x.shape[0])
-    r = jnp.broadcast_to(r, x.shape[0])
-    return jnp.pad(x, (extra, (0, 0))), jnp.pad(r, extra, constant_values=-1), jnp.isfinite(x).all()
+def _one_radius(r, q, *, rows):
+    """Return the radius (1,) for each of the first `q` queries, and one that nothing reaches for the rest."""
+    return jnp.where(lax.iota(jnp.int32, rows) < q, r, -jnp.ones_like(r))
 
 
-@partial(jax.jit, static_argnames=("search", "rows"))
-def _two_point(tree, x, x_weights, weights, radii, box, *, search, rows):
-    extra = rows - x.shape[0]
-    x = jnp.pad(x.astype(search.dtype), ((0, extra), (0, 0)), mode="edge")
-    x_weights = jnp.pad(x_weights, (0, extra))
-    return _radius.two_point(tree, x, x_weights, weights, radii, box, search=search)
+@partial(jax.jit, static_argnames="search")
+def _two_point(tree, x, x_weights, weights, radii, box, *, search):
+    return _radius.two_point(tree, x.astype(search.dtype), x_weights, weights, radii, box, search=search)
 
 
 def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:

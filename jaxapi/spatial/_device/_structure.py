@@ -7,10 +7,13 @@ from ..._tracing import eagerly, is_traced
 from ..._typing import Array
 from ..._x64 import x64_for
 from .._structure import _build
-from .._structure._tree import Tree
+from .._structure._build import padded_size
+from .._structure._tree import FLAT_FROM, Tree
 from ._arrays import padded
 
 __all__ = ["structure"]
+
+FEWEST_ON_GPU = 1 << 15
 
 
 def structure(data) -> tuple[Tree, Array | bool]:
@@ -19,10 +22,21 @@ def structure(data) -> tuple[Tree, Array | bool]:
     if is_traced(data):  # is compiled for its own size anyway
         return build(jax.lax.stop_gradient(data), n), True
     with eagerly(), x64_for(data.dtype):
-        points, finite = padded(data)
-        tree = build(points, n)
-        finite.copy_to_host_async()
+        points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
+        tree = build(jax.device_put(points, data.sharding), n)
+        if isinstance(finite, jax.Array):
+            finite.copy_to_host_async()
         return tree, finite
+
+
+def _fewest(data) -> int:
+    """Return the least size that points are padded to.
+
+    On a GPU one that XLA hands to a library's radix sort: fewer it sorts by kernels that it compiles anew for
+    each size, several times as long as everything else in the build.
+    """
+    (device,) = data.devices()
+    return FEWEST_ON_GPU if device.platform == "gpu" and data.shape[1] < FLAT_FROM else 0
 
 
 build = jax.jit(_build.build)

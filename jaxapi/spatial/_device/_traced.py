@@ -1,5 +1,7 @@
 """Searches inside of a transformation: abstract arrays, fixed shapes, derivatives."""
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -11,7 +13,7 @@ from .._settings import Columns, SearchSettings
 from .._structure._tree import Tree
 from . import _radius
 from ._arrays import as_dtype
-from ._nearest import nearest_in_pieces
+from ._few import nearest_of_traced
 from ._searcher import picked
 from ._slopes import with_slopes
 from ._structure import structure
@@ -28,8 +30,13 @@ class Traced:
     finds get theirs from `with_slopes`.
     """
 
-    def __init__(self, data, tree: Tree):
-        self.data, self.tree = data, lax.stop_gradient(tree)
+    def __init__(self, data, structure: Callable[[], Tree]):
+        self.data, self._structure = data, structure
+
+    @property
+    def tree(self) -> Tree:
+        """The structure over the points; over concrete ones it is built at first use."""
+        return lax.stop_gradient(self._structure())
 
     @staticmethod
     def prepare(data) -> tuple[Tree, Array | bool]:
@@ -41,8 +48,9 @@ class Traced:
         n, dtype = self.data.shape[0], settings.dtype
         x, bound, eps = (as_dtype(each, dtype) for each in (x, bound, eps))
         box = _box(settings)
-        found, rows = nearest_in_pieces(
-            self.tree,
+        found, rows = nearest_of_traced(
+            lax.stop_gradient(self.data),
+            lambda: self.tree,
             *lax.stop_gradient((x, bound, eps, box)),
             k=min(columns.k, n),
             p=settings.p,

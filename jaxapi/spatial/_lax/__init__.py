@@ -1,9 +1,18 @@
 """The portable engine, in pure `jax.lax`, for every platform and transformation."""
 
 from .._structure._queries import ordered_queries
-from ._nearest import nearest
+from ._nearest import nearest, nearest_of_few
 from ._radius import bin_counts, count, fill, fill_lines
 
-__all__ = ["NAME", "bin_counts", "count", "fill", "fill_lines", "nearest", "ordered_queries"]
+__all__ = [
+    "NAME",
+    "bin_counts",
+    "count",
+    "fill",
+    "fill_lines",
+    "nearest",
+    "nearest_of_few",
+    "ordered_queries",
+]
 
 NAME = "lax"

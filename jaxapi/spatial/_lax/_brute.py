@@ -1,10 +1,10 @@
-"""Nearest neighbours by every distance, for a flat tree, whose boxes say nothing."""
+"""Nearest neighbours by every distance: in many dimensions, where boxes say nothing, and of few points."""
 
 import jax.numpy as jnp
 from jax import lax
 
 from .._structure._metric import axis_distance, in_units, power_distance, scaled_power
-from .._structure._tree import Tree
+from .._structure._tree import FLAT_FROM, Tree
 from .._structure._varying import varying_like
 
 __all__ = ["nearest"]
@@ -27,7 +27,8 @@ def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: b
     x = jnp.pad(queries * tree.scale, ((0, blocks * b - q), (0, 0))).reshape(blocks, b, m)
     search = _Search(tree, k, p, None if box is None else box * tree.scale)
     limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), tree.scale, p), q)[:, None]
-    distances, rows = lax.map(search.by_product if p == 2 and box is None else search.directly, x)
+    by_product = p == 2 and box is None and m >= FLAT_FROM
+    distances, rows = lax.map(search.by_product if by_product else search.directly, x)
     distances, rows = distances.reshape(-1, k)[:q], rows.reshape(-1, k)[:q]
     there = distances < limit
     distances = jnp.where(there, in_units(distances, tree.scale, p, rooted), jnp.inf)
@@ -58,7 +59,7 @@ class _Search:
                 length = None if self.box is None else self.box[axis]
                 return axis_distance(x[:, axis][:, None], tile[axis][None, :], length)
 
-            return power_distance(along, self.m, self.p, unrolled=False)
+            return power_distance(along, self.m, self.p, unrolled=self.m < FLAT_FROM)
 
         return self._least(x, distances_to, self.k)
 

@@ -16,7 +16,7 @@ from .._structure._tree import Tree
 from . import _brute
 from ._walk import Space, in_packets, walk
 
-__all__ = ["nearest"]
+__all__ = ["nearest", "nearest_of_few"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
@@ -31,9 +31,19 @@ def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: b
     not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
     distances are scaled power distances, by which answers of several trees can be compared without rounding.
     """
-    finite = jnp.isfinite(queries).all(axis=1)[:, None]
     search = _brute.nearest if tree.is_flat else _nearest
-    distances, rows = search(tree, jnp.where(finite, queries, 0), bound, eps, box, k=k, p=p, rooted=rooted)
+    return _of_finite(search, tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def nearest_of_few(tree: Tree, queries, bound, eps, box, *, k: int, p: float):
+    """Do it by every distance, whatever the dimension; `tree` is one by `_build.flat`."""
+    return _of_finite(_brute.nearest, tree, queries, bound, eps, box, k=k, p=p, rooted=True)
+
+
+def _of_finite(search, tree, queries, bound, eps, box, **settings):
+    """Search for those queries that are finite."""
+    finite = jnp.isfinite(queries).all(axis=1)[:, None]
+    distances, rows = search(tree, jnp.where(finite, queries, 0), bound, eps, box, **settings)
     return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
 
 

@@ -14,7 +14,7 @@ from jax import lax
 from ..._typing import Array
 from ._tree import FLAT_FROM, Tree
 
-__all__ = ["build", "largest", "padded_size", "scale_of"]
+__all__ = ["build", "flat", "largest", "padded_size", "scale_of"]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
@@ -59,23 +59,24 @@ def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int
     user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
     `scale` is that of the points unless trees with other points are to share one; a flat tree has none.
     """
-    return _flat(points, n) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)
+    return flat(points, n) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)
 
 
-def _flat(points: Array, n: Array) -> Tree:
-    """Return the points in the order of their rows, in boxes that say nothing."""
+def flat(points: Array, n: Array, scale: Array | None = None) -> Tree:
+    """Return the points in the order of their rows, in boxes that say nothing; of scale 1 by default."""
     points = jnp.pad(points, ((0, -points.shape[0] % FLAT_LEAVES), (0, 0)))
     slots, m = points.shape
     n = jnp.asarray(n, jnp.int32)
     order = lax.iota(jnp.int32, slots)
     real = (order < n) & jnp.isfinite(points).all(axis=1)
     box = jnp.full((m, 2 * FLAT_LEAVES), jnp.inf, points.dtype)
+    scale = jnp.ones((), points.dtype) if scale is None else scale
     return Tree(
-        points=jnp.where(real[:, None], points, jnp.inf).T,
+        points=jnp.where(real[:, None], points * scale, jnp.inf).T,
         rows=jnp.where(real, order, n),
         lower=-box,
         upper=box,
-        scale=jnp.ones((), points.dtype),
+        scale=scale,
         n=n,
     )
 
@@ -98,7 +99,7 @@ def _split(points: Array, n: Array, scale: Array | None, leaf_size: int) -> Tree
         key = _sort_key(points.T if done == 0 else points[order].T, done)
         _, order = lax.sort((key, order), num_keys=1, is_stable=True)
         done += bits
-    columns = points[order].T  # (m, slots)
+    columns = lax.optimization_barrier(points[order].T)  # gathered once, not by each kernel that reads it
     lower, upper = _boxes(columns, 1 << levels)
     return Tree(columns, jnp.where(valid[order], order, n), lower, upper, scale, n)
 
@@ -179,13 +180,21 @@ def _pick(values: Array, dimension: Array) -> Array:
 
 
 def _boxes(columns: Array, leaves: int) -> tuple[Array, Array]:
-    """Return the boxes of all nodes, from the leaves up."""
+    """Return the boxes of all nodes: (m, 2 * leaves) twice.
+
+    Both sides are least values, of coordinates and of their negatives. The two levels above the leaves come
+    from the leaves; then each step finds, of all nodes above these, the least of the nodes three levels
+    below: right for three levels more. The steps are one kernel, which XLA compiles once.
+    """
     m, slots = columns.shape
     slot_values = columns.reshape(m, leaves, slots // leaves)
-    lower = [slot_values.min(axis=2)]
-    upper = [jnp.where(slot_values < jnp.inf, slot_values, -jnp.inf).max(axis=2)]
-    while lower[-1].shape[1] > 1:
-        lower.append(lower[-1].reshape(m, -1, 2).min(axis=2))
-        upper.append(upper[-1].reshape(m, -1, 2).max(axis=2))
-    unused = jnp.full((m, 1), jnp.inf, columns.dtype)
-    return jnp.concatenate([unused, *lower[::-1]], axis=1), jnp.concatenate([-unused, *upper[::-1]], axis=1)
+    greatest = jnp.where(slot_values < jnp.inf, slot_values, -jnp.inf).max(axis=2)
+    least = jnp.concatenate([slot_values.min(axis=2), -greatest])
+    low = jnp.concatenate([least.reshape(2 * m, -1, size).min(axis=2) for size in (4, 2, 1)], axis=1)
+
+    top = jnp.full((2 * m, leaves // 4), jnp.inf, columns.dtype)
+    for _ in range(-(-(leaves.bit_length() - 3) // 3)):
+        top = jnp.concatenate([top, low], axis=1).reshape(2 * m, -1, 8).min(axis=2)
+    unused = jnp.full((2 * m, 1), jnp.inf, columns.dtype)
+    nodes = jnp.concatenate([unused, top[:, 1:], low], axis=1)
+    return nodes[:m], -nodes[m:]
