@@ -3,8 +3,8 @@
     python benchmarks/bench_kdtree_memory.py [--calls 10000]
 
 Eagerly every size changes: points, queries, neighbours. Under jit values change, since a shape is a program.
-The resident memory of the process stands beside the number of calls; it is to stay where it is after the first
-thousand.
+The resident memory of the process stands beside the number of calls; after the first thousand it is to stay
+where it is.
 """
 
 import argparse

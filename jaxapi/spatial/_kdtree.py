@@ -137,7 +137,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         Notes
         -----
         Works under jit and vmap. Derivatives flow to `x` and to the data (through a tree built under the same
-        transformation or passed through it); at distance 0 they are 0. So is there the second derivative of
+        transformation or passed through it); at distance 0 they are 0, and so is the second derivative of
         ``d**2``, whose true value squares of `displacements` have. Under a transformation a query that is not
         finite has no neighbours.
 
