@@ -27,6 +27,7 @@ RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=Tru
 
 _FEW = 64  # numbers
 _BY_HOST = 4  # calls for each shape
+_LARGE = 1 << 25  # bytes, from which on the way to the host and back takes as long as compiling
 
 
 def as_dtype(x, dtype):
@@ -94,7 +95,9 @@ def by_host(x, work: str) -> bool:
 
     Compiling takes as long as hundreds of copies to the host and back, so it waits for shapes that come back.
     """
-    return isinstance(x, np.ndarray) or next(_calls_of(work, x.shape, x.dtype)) < _BY_HOST
+    if isinstance(x, np.ndarray):
+        return True
+    return x.nbytes < _LARGE and next(_calls_of(work, x.shape, x.dtype)) < _BY_HOST
 
 
 @lru_cache(maxsize=1024)
