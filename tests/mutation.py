@@ -69,7 +69,7 @@ AREAS = {
         ["spatial/_structure", "spatial/_lax", "spatial/_host", "spatial/_device"],
         [f"spatial/test_{name}.py" for name in SPATIAL.split()],
     ),
-    "mesh": Area(["spatial/_mesh"], ["spatial/test_mesh.py"]),
+    "mesh": Area(["spatial/_mesh"], ["spatial/test_mesh.py", "spatial/test_mesh_programs.py"]),
     "cuda": Area(
         ["spatial/_cuda"],
         [f"spatial/test_cuda_{name}.py" for name in ("nearest", "radius", "compile")],
