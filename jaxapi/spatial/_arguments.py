@@ -145,12 +145,19 @@ def neighbour_columns(k) -> Columns:
     return Columns(max(columns), None if np.ndim(k) == 0 else columns)
 
 
+def _real(value, name: str) -> float:
+    """Return a real number as a Python float; text is none, although `float` takes it."""
+    if isinstance(value, str | bytes | complex):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    return float(value)
+
+
 def _whole(number) -> int:
     """Return a whole number given as an integer or a float without fraction."""
     try:
         return operator.index(number)
     except TypeError:
-        value = float(number)
+        value = _real(number, "k")
         if value.is_integer():
             return int(value)
         raise ValueError(f"k must be an integer or a sequence of integers, got {number!r}") from None
@@ -163,7 +170,7 @@ def norm_order(p) -> float:
             "p shapes the compiled search, so it must be a Python number, not traced: mark it as static, "
             "as by jax.jit(..., static_argnames='p')"
         )
-    p = float(p)
+    p = _real(p, "p")
     if not p >= 1:
         raise ValueError(f"Only p-norms with 1<=p<=infinity permitted, got p={p}")
     return p
@@ -183,7 +190,7 @@ def limit(value, name: str):
         if value.ndim:
             raise ValueError(f"{name} must be a scalar, got shape {value.shape}")
         return value
-    value = float(value)
+    value = _real(value, name)
     if math.isnan(value):
         raise ValueError(f"{name} must not be nan")
     return value
@@ -205,7 +212,7 @@ def box_lengths(boxsize, m: int) -> tuple[float, ...] | Array | None:
         return None
     if any_traced(*jax.tree.leaves(boxsize)):
         return jnp.broadcast_to(jnp.asarray(boxsize), (m,))
-    lengths = np.broadcast_to(np.asarray(boxsize, dtype=np.float64), (m,))
+    lengths = np.broadcast_to(_number_array(boxsize, "boxsize").astype(np.float64), (m,))
     if np.isnan(lengths).any():
         raise ValueError(f"boxsize must not be nan, got {boxsize!r}; use 0 for an axis that is not periodic")
     return tuple(float(length) for length in lengths)

@@ -141,6 +141,11 @@ def test_arguments_that_are_no_real_numbers():
             tree.count_neighbors(tree, 0.1, weights=weights)
     with pytest.raises(TypeError, match="r must be a real number"):
         tree.count_neighbors(tree, "0.1")
+    for name, value in (("k", "2"), ("p", "2"), ("eps", "0"), ("distance_upper_bound", 1j)):
+        with pytest.raises(TypeError, match=f"^{name} must be a real number"):
+            tree.query(QUERIES, **{name: value})
+    with pytest.raises(TypeError, match="boxsize must be a real number"):
+        KDTree(POINTS, boxsize="2")
     assert int(jax.jit(lambda eps: tree.query_pairs(0.1, eps=eps, max_pairs=9).count)(0.5)) == len(
         other.query_pairs(0.1)
     )
