@@ -253,8 +253,8 @@ class GraphSearches(TreeState):
             box = None if settings.lengths is None else as_dtype(settings.lengths, settings.dtype)
             return displacements_to(*arrays, box, dtype=settings.dtype)
         with eagerly(), x64_for(settings.dtype, rows.dtype):
-            arrays = jax.device_put((self._data, *map(np.asarray, arrays[1:])), self._data.sharding)
-            return displacements_to(*arrays, settings.box(), dtype=settings.dtype)
+            ends = placed_like(self._data, *map(np.asarray, (x, rows)))
+            return displacements_to(self._data, *ends, settings.box(), dtype=settings.dtype)
 
 
 @jax.jit

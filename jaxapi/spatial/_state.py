@@ -154,7 +154,9 @@ class TreeState:
         if self._layout is not None:
             return self._searcher().indices
         rows = self._structure().rows
-        return rows[: self._n] if is_traced(rows) else first_lines(self._n, rows)[0]
+        if is_traced(rows) or len(rows.devices()) > 1:  # under jax.set_mesh they are on all its devices
+            return rows[: self._n]
+        return first_lines(self._n, rows)[0]
 
     @property
     def engine(self) -> str:

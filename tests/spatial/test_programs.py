@@ -75,6 +75,7 @@ def test_several_devices():
                 assert np.array_equal(tree.query(queries, k=4)[1], nearest)
             assert int(tree.query(x[0])[1]) == nearest[0, 0]
             assert len(tree.query_radius(x, 0.25).indices) == near.sum()
+            assert sorted(tree.indices.tolist()) == list(range(700))
             pairs = oracle.count_neighbors(oracle, [0.1, 0.2])
             assert np.array_equal(tree.count_neighbors(tree, [0.1, 0.2]), pairs)
             assert len(tree.query(x, k=4)[1].devices()) == 1

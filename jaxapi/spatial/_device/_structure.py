@@ -9,7 +9,7 @@ from ..._x64 import x64_for
 from .._structure import _build
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
-from ._arrays import padded
+from ._arrays import padded, placed_like
 
 __all__ = ["structure"]
 
@@ -23,7 +23,7 @@ def structure(data) -> tuple[Tree, Array | bool]:
         return build(jax.lax.stop_gradient(data), n), True
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
-        tree = build(jax.device_put(points, data.sharding), n)
+        tree = build(points if isinstance(points, jax.Array) else placed_like(data, points)[0], n)
         if isinstance(finite, jax.Array):
             finite.copy_to_host_async()
         return tree, finite
