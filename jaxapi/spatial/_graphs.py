@@ -17,6 +17,7 @@ from ._mesh._searcher import Mesh
 from ._results import NeighborGraph
 from ._settings import result_dtype
 from ._state import TreeState
+from ._structure._shapes import by_host
 
 __all__ = ["GraphSearches"]
 
@@ -76,11 +77,9 @@ class GraphSearches(TreeState):
         searcher = self._searcher(bound)
         if isinstance(searcher, Mesh):
             return searcher.others(columns, bound, settings)
-        found = searcher.nearest(self._data, (self._n,), columns, bound, 0.0, settings, workers)
-        if any_traced(*found):
-            return _without_own(*found)
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            return _without_own(*found)
+        return _computed(
+            _without_own, *searcher.nearest(self._data, (self._n,), columns, bound, 0.0, settings, workers)
+        )
 
     def knn_graph(self, k: int, *, p: float = 2.0, loop: bool = False) -> NeighborGraph:
         """Connect each point with its `k` nearest others: the edge list of a graph network.
@@ -135,10 +134,7 @@ class GraphSearches(TreeState):
             distances, rows = self.kneighbors(k, p)
         if isinstance(searcher, Mesh):
             return NeighborGraph(*searcher.edges_of(distances, rows, settings))
-        if any_traced(distances):
-            return NeighborGraph(*_edges(distances, rows))
-        with eagerly(), x64_for(distances.dtype, rows.dtype):
-            return NeighborGraph(*_edges(distances, rows))
+        return NeighborGraph(*_computed(_edges, distances, rows))
 
     def radius_graph(
         self, r: float, *, p: float = 2.0, loop: bool = False, max_edges: int | None = None
@@ -257,19 +253,30 @@ class GraphSearches(TreeState):
             return displacements_to(self._data, *ends, settings.box(), dtype=settings.dtype)
 
 
-@jax.jit
-def _without_own(distances, rows):
+def _computed(function, distances, rows):
+    """Call a function of the nearest neighbours: by NumPy where it would compile for this shape alone."""
+    if any_traced(distances, rows):
+        return _COMPILED[function](distances, rows)
+    if by_host(rows, function.__name__):
+        return placed_like(rows, *function(np.asarray(distances), np.asarray(rows), np))
+    with eagerly(), x64_for(distances.dtype, rows.dtype):
+        return _COMPILED[function](distances, rows)
+
+
+def _without_own(distances, rows, xp=jnp):
     """Return all columns (n, k + 1) but that of each line's own row, or the last where it is not there."""
-    own = rows == jax.lax.broadcasted_iota(rows.dtype, rows.shape, 0)
-    passed = jax.lax.cummax(own.astype(jnp.int32), axis=1)[:, :-1] > 0
-    return tuple(jnp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
+    own = rows == xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
+    passed = xp.cumulative_sum(own, axis=1)[:, :-1] > 0
+    return tuple(xp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
 
 
-@jax.jit
-def _edges(distances, rows):
+def _edges(distances, rows, xp=jnp):
     """Return senders, receivers and distances (n * k,), and how many edges there are."""
     n = rows.shape[0]
     there = rows < n
-    receivers = jnp.where(there, jax.lax.broadcasted_iota(rows.dtype, rows.shape, 0), rows)
-    count = jnp.sum(there, dtype=rows.dtype)
+    receivers = xp.where(there, xp.arange(n, dtype=rows.dtype)[:, None], rows)
+    count = xp.sum(there, dtype=rows.dtype)
     return rows.reshape(-1), receivers.reshape(-1), distances.reshape(-1), count
+
+
+_COMPILED = {function: jax.jit(function) for function in (_without_own, _edges)}

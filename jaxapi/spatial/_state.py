@@ -15,7 +15,7 @@ from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _arguments
 from ._device import _engines
-from ._device._arrays import as_dtype, by_host, placed_like
+from ._device._arrays import as_dtype, placed_like
 from ._device._empty import Empty
 from ._device._searcher import Device
 from ._device._structure import structure
@@ -27,6 +27,7 @@ from ._mesh._searcher import Mesh
 from ._settings import SearchSettings, index_dtype
 from ._structure._metric import into_box
 from ._structure._prefix import first_lines
+from ._structure._shapes import by_host
 from ._structure._tree import FLAT_FROM, Tree
 
 __all__ = ["TreeState"]

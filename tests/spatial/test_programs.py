@@ -181,8 +181,10 @@ def test_other_sizes_compile_nothing(monkeypatch):
     def searches(points, x):
         tree = KDTree(points, boxsize=2.0)
         tree.query(x, k=2)
-        tree.query_radius(x, 0.2)
         tree.count_neighbors(tree, [0.1, 0.3], weights=np.ones(len(points)))
+        near, graph = tree.query_radius(x, 0.2), tree.knn_graph(2)
+        assert np.array_equal(near.receivers, np.repeat(np.arange(len(x)), np.diff(near.indptr)))
+        assert np.array_equal(graph.receivers, np.repeat(np.arange(len(points)), 2))
         return tree.indices
 
     searches(POINTS, QUERIES)

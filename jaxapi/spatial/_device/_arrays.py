@@ -1,6 +1,5 @@
 """Arrays on their way to a device and back: dtypes, placement, padding."""
 
-import itertools
 from functools import lru_cache, partial
 
 import jax
@@ -9,12 +8,12 @@ import numpy as np
 
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
+from .._structure._shapes import by_host
 
 __all__ = [
     "NOT_FINITE",
     "RECORD",
     "as_dtype",
-    "by_host",
     "inputs_for",
     "padded",
     "placed_like",
@@ -26,8 +25,6 @@ NOT_FINITE = "'x' must be finite, check for nan or inf values"
 RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
 
 _FEW = 64  # numbers
-_BY_HOST = 4  # calls for each shape
-_LARGE = 1 << 25  # bytes, from which on the way to the host and back takes as long as compiling
 
 
 def as_dtype(x, dtype):
@@ -88,21 +85,6 @@ def padded(x, rows: int):
     x = np.asarray(x)
     extra = (0, rows - len(x)), (0, 0)
     return np.pad(x, extra, mode="edge" if len(x) else "constant"), np.isfinite(x).all()
-
-
-def by_host(x, work: str) -> bool:
-    """Tell whether the host is to do some work on `x` that would be compiled for this shape alone.
-
-    Compiling takes as long as hundreds of copies to the host and back, so it waits for shapes that come back.
-    """
-    if isinstance(x, np.ndarray):
-        return True
-    return x.nbytes < _LARGE and next(_calls_of(work, x.shape, x.dtype)) < _BY_HOST
-
-
-@lru_cache(maxsize=1024)
-def _calls_of(work, shape, dtype):
-    return itertools.count()
 
 
 @partial(jax.jit, static_argnames="rows")

@@ -4,11 +4,13 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..._tracing import any_traced, eagerly
 from ..._x64 import x64_for
 from ._build import padded_size
 from ._prefix import first_lines
+from ._shapes import by_host
 
 __all__ = ["query_numbers"]
 
@@ -19,6 +21,9 @@ def query_numbers(indptr, indices):
     if any_traced(indptr, indices):
         return _query_numbers(indptr, size=total, dtype=indices.dtype)
     with eagerly(), x64_for(indptr.dtype, indices.dtype):
+        if len(indices.devices()) == 1 and by_host(indptr, "query_numbers", indices.nbytes):
+            numbers = np.arange(indptr.shape[0] - 1, dtype=indices.dtype)
+            return jax.device_put(np.repeat(numbers, np.diff(np.asarray(indptr))), indices.sharding)
         return first_lines(total, _query_numbers(indptr, size=padded_size(total), dtype=indices.dtype))[0]
 
 

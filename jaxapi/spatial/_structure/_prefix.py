@@ -10,12 +10,12 @@ same shape, `lines_of_queries` compiles it after all.
 
 import ctypes
 import functools
-import itertools
 
 import jax
 import numpy as np
 
 from ..._x64 import x64_for
+from ._shapes import calls_before
 
 __all__ = ["first_lines", "lines_of_queries"]
 
@@ -71,16 +71,10 @@ def lines_of_queries(count: int, *arrays):
     if all(count == each.shape[0] for each in arrays):
         return arrays
     shapes = ((each.shape, each.dtype) for each in arrays)
-    if sum(each.nbytes for each in arrays) <= _SMALL and next(_times_asked(count, *shapes)):
+    if sum(each.nbytes for each in arrays) <= _SMALL and calls_before(count, *shapes):
         with x64_for(*(each.dtype for each in arrays)):
             return _sliced(*arrays, count=count)
     return first_lines(count, *arrays)
-
-
-@functools.lru_cache(maxsize=256)
-def _times_asked(*shapes):
-    """Return a counter of its own for these shapes, while they are asked for of late."""
-    return itertools.count()
 
 
 @functools.partial(jax.jit, static_argnames="count")
