@@ -132,12 +132,13 @@ class TestWithin:
 
     def test_radius_0(self, near):
         """Its bound, the number after 0, is subnormal, which XLA takes for 0."""
-        tree, queries, _ = near
-        found = tree.query_radius(queries - np.float32(0.5), np.float32(0), max_neighbors=3)
-        _, rows = nearest(np.asarray(tree.data), np.asarray(queries) - np.float32(0.5), 1)
-        assert (found.counts > 0).any()
-        first = np.where(np.asarray(found.counts) > 0, rows[:, 0], tree.n)
-        np.testing.assert_array_equal(found.indices[:, 0], first)
+        tree, queries, _, scipy_tree = near
+        queries = queries - np.float32(0.5)
+        found = tree.query_radius(queries, np.float32(0), max_neighbors=3)
+        expected = [sorted(rows) for rows in scipy_tree.query_ball_point(np.asarray(queries), 0.0)]
+        assert any(expected)
+        assert np.asarray(found.counts).tolist() == [*map(len, expected)]
+        assert np.asarray(found.indices).tolist() == [(rows + 3 * [tree.n])[:3] for rows in expected]
 
     def test_radii_of_each_query(self, near):
         tree, queries, _, scipy_tree = near
