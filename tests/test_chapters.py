@@ -429,3 +429,13 @@ class TestIhfft:
     def test_errors(self):
         with pytest.raises(ValueError, match="norm"):
             xp.fft.ihfft(xp.ones(3), norm="half")
+
+
+@pytest.mark.parametrize("function", [xp.argmax, xp.argmin])
+def test_an_axis_just_out_of_range(function):
+    x = xp.asarray([[3.0, 1.0], [2.0, 4.0]])
+    for axis in (-3, 2):
+        with pytest.raises(np.exceptions.AxisError):
+            function(x, axis=axis)
+    expected = getattr(np, function.__name__)(np.asarray(x), axis=-2)
+    np.testing.assert_array_equal(function(x, axis=-2), expected)
