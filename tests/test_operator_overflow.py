@@ -69,6 +69,7 @@ FAILED = {
 @pytest.fixture
 def suite(pytester):
     """Return a function that writes a test with this body into a package of the suite's name."""
+    pytester.makeini("[pytest]")  # not what a folder above the temporary one configures
     pytester.syspathinsert(FOLDER)
     package = pytester.mkpydir("array_api_tests")
     pytester.makepyfile(other=OTHER)
