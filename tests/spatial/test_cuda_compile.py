@@ -1,13 +1,14 @@
 """The CUDA engine's compilation, without a GPU: what NVRTC makes of the sources, and what is kept of it."""
 
 import math
+import types
 
 import jax
 import numpy as np
 import pytest
 
 from jaxapi.spatial import _cuda
-from jaxapi.spatial._cuda import _compile
+from jaxapi.spatial._cuda import _compile, _launch
 from jaxapi.spatial._cuda._launch import Kernel
 from jaxapi.spatial._device import _engines
 
@@ -136,3 +137,11 @@ def test_the_sources_are_in_the_package():
         "warp.cuh",
     } <= set(_compile.sources())
     assert _cuda.NAME == "cuda"
+
+
+def test_kernels_are_for_a_gpu_of_this_process(monkeypatch):
+    """`jax.devices` begins with those of the first process, on which the others run nothing."""
+    gpus = [types.SimpleNamespace(compute_capability=each) for each in ("8.0", "9.0")]
+    monkeypatch.setattr(jax, "devices", lambda backend: gpus)
+    monkeypatch.setattr(jax, "local_devices", lambda backend: gpus[1:])
+    assert _launch.architecture() == "90"

@@ -76,11 +76,16 @@ def check() -> None:
     """Raise where kernels cannot be compiled or launched here: NVRTC or XLA's target is missing."""
     _compile.nvrtc()
     call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
-    with eagerly(), jax.default_device(jax.devices("cuda")[0]):
+    with eagerly(), jax.default_device(_own_gpu()):
         if int(jax.jit(lambda: call(**_description("probe", PROBE, 1, 1)))()) != 1:
             raise RuntimeError(f"XLA's {TARGET} runs no kernel")
 
 
 def architecture() -> str:
     """Return the compute capability of the GPU without its point, such as '90'."""
-    return jax.devices("cuda")[0].compute_capability.replace(".", "")
+    return _own_gpu().compute_capability.replace(".", "")
+
+
+def _own_gpu() -> jax.Device:
+    """Return a GPU of this process: those of other processes run nothing for it."""
+    return jax.local_devices(backend="cuda")[0]
