@@ -13,6 +13,8 @@ import numpy as np
 
 from .._interop import as_array
 from .._tracing import is_traced
+from ._conversion import Conversion
+from ._declared import Declared
 from ._elements import element
 from ._indexing import is_symbolic, read, selection_of, write
 from ._selection import Selection, put, take
@@ -25,7 +27,7 @@ _NEW_LOCK = threading.Lock()
 _SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
 
-class Array:
+class Array(Conversion, Declared):
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
@@ -195,52 +197,6 @@ class Array:
         self._shared = True
         return self._value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Copy to a NumPy array; ``copy=False`` gives a read-only view of the value as it is now."""
-        if copy is False:
-            self._shared = True
-            return np.asarray(self._value, dtype=dtype, copy=False)
-        return np.array(self._value, dtype=dtype)
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[Any, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """Export the value as it is now; without a copy its memory is shared until the next write."""
-        if max_version is None or max_version < (1, 0):
-            # Such a consumer cannot be told that it must not write to memory that others read.
-            on_host = self.__dlpack_device__()[0] == 1
-            if on_host and copy is not False and self.dtype.kind in "biufc":
-                return np.array(self._value).__dlpack__()
-            max_version = None
-        self._shared = True
-        value: Any = self._value  # whose declared types lack the standard's arguments
-        return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-    def __dlpack_device__(self) -> tuple[Any, int]:
-        """Return DLPack's type and number of the device."""
-        value: Any = self._value
-        return value.__dlpack_device__()
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __int__(self) -> int:
-        return int(self._value)
-
-    def __float__(self) -> float:
-        return float(self._value)
-
-    def __complex__(self) -> complex:
-        return complex(self._value)
-
-    def __index__(self) -> int:
-        return self._value.__index__()
-
     def __len__(self) -> int:
         return len(self._value)
 
@@ -251,18 +207,6 @@ class Array:
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value)._value.any())
-
-    def __repr__(self) -> str:
-        text = repr(self._value)
-        if is_traced(self._value):
-            return f"jaxapi.mutable.Array({text})"
-        return "jaxapi.mutable." + text.replace("\n", "\n" + " " * len("jaxapi.mutable."))
-
-    def __str__(self) -> str:
-        return str(self._value)
-
-    def __format__(self, spec: str) -> str:
-        return format(self._value, spec)
 
     def __reduce__(self):
         return _unpickled, (np.asarray(self._value),)
@@ -323,29 +267,6 @@ class Array:
         view: Any = self._view
         with self._owner._lock:
             view.write(program(self._value, *args, False))
-
-    if TYPE_CHECKING:  # made in _operators.py and _methods.py
-
-        def _of_one(self) -> "Array": ...
-        def _of_two(self, other: Any, /) -> "Array": ...
-        def _compared(self, other: Any, /) -> "Array": ...
-        def _reduced(self, axis: Any = None, *, out: "Array | None" = None, **kwargs: Any) -> "Array": ...
-        def reshape(self, *shape: Any, copy: bool | None = None) -> "Array": ...
-        def astype(self, dtype: Any, *, copy: bool = True) -> "Array": ...
-        def copy(self) -> "Array": ...
-        def item(self, *index: int) -> Any: ...
-        def tolist(self) -> Any: ...
-
-        __abs__ = __invert__ = __neg__ = __pos__ = _of_one
-        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _of_two
-        __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _of_two
-        __floordiv__ = __rfloordiv__ = __ifloordiv__ = __mod__ = __rmod__ = __imod__ = _of_two
-        __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = __imatmul__ = _of_two
-        __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = __xor__ = __rxor__ = __ixor__ = _of_two
-        __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _of_two
-        __lt__ = __le__ = __gt__ = __ge__ = _compared
-        __eq__ = __ne__ = _compared  # type: ignore[assignment]
-        all = any = argmax = argmin = max = mean = min = prod = std = sum = var = _reduced
 
 
 _new = object.__new__

@@ -1,0 +1,35 @@
+"""What a type checker sees of the methods that _operators.py and _methods.py make."""
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Declared"]
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+    class Declared:
+        """Types alone: the class has these methods by assignment."""
+
+        def _of_one(self) -> "Array": ...
+        def _of_two(self, other: Any, /) -> "Array": ...
+        def _compared(self, other: Any, /) -> "Array": ...
+        def _reduced(self, axis: Any = None, *, out: "Array | None" = None, **kwargs: Any) -> "Array": ...
+        def reshape(self, *shape: Any, copy: bool | None = None) -> "Array": ...
+        def astype(self, dtype: Any, *, copy: bool = True) -> "Array": ...
+        def copy(self) -> "Array": ...
+        def item(self, *index: int) -> Any: ...
+        def tolist(self) -> Any: ...
+
+        __abs__ = __invert__ = __neg__ = __pos__ = _of_one
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = _of_two
+        __mul__ = __rmul__ = __imul__ = __truediv__ = __rtruediv__ = __itruediv__ = _of_two
+        __floordiv__ = __rfloordiv__ = __ifloordiv__ = __mod__ = __rmod__ = __imod__ = _of_two
+        __pow__ = __rpow__ = __ipow__ = __matmul__ = __rmatmul__ = __imatmul__ = _of_two
+        __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = __xor__ = __rxor__ = __ixor__ = _of_two
+        __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _of_two
+        __lt__ = __le__ = __gt__ = __ge__ = _compared
+        __eq__ = __ne__ = _compared  # type: ignore[assignment]
+        all = any = argmax = argmin = max = mean = min = prod = std = sum = var = _reduced
+
+else:
+    Declared = object
