@@ -1,8 +1,9 @@
 """Concrete or traced: what JAX's transformations put in place of arrays."""
 
 import jax
+from jax.extend.core import get_opaque_trace_state
 
-__all__ = ["any_traced", "eagerly", "is_traced", "is_tracer_class"]
+__all__ = ["any_traced", "eagerly", "in_a_trace", "is_traced", "is_tracer_class"]
 
 # The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
 _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
@@ -26,3 +27,12 @@ def any_traced(*values) -> bool:
 def eagerly():
     """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too."""
     return _eval_context()
+
+
+def in_a_trace() -> bool:
+    """Whether a JAX transformation is running the code that asks."""
+    return get_opaque_trace_state() != _OUTSIDE
+
+
+with eagerly():
+    _OUTSIDE = get_opaque_trace_state()

@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
-from .._tracing import is_traced
+from .._tracing import eagerly, in_a_trace, is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
 from ._indexing import is_symbolic, read, selection_of, write
-from ._selection import Selection, put, take
+from ._later import SMALL, Cell, Element, Written, can_wait
+from ._selection import Selection, host_values, put, take
 from ._views import View
 
-__all__ = ["Array", "part_of", "reshaped", "shared", "unwrap", "view", "wrap"]
+__all__ = ["Array", "part_of", "reshaped", "shared", "unwrap", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 _NEW_LOCK = threading.Lock()
-_SMALL = 2**16  # bytes that are copied as fast as they are written in place
+_NUMBERS = (int, float, complex, np.generic)
 
 
 class Array(Conversion, Declared):
@@ -81,12 +83,14 @@ class Array(Conversion, Declared):
     jaxapi.mutable.Array([-1.,  2.,  2., -1.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_lock", "_shared", "_value", "_view")
+    __slots__ = ("__weakref__", "_cell", "_later", "_lock", "_shared", "_value", "_view")
     __array_priority__ = 1000  # NumPy's arrays leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
-    _value: jax.Array  # empty in a view, and while another thread writes: see __getattr__
+    _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
+    _later: Element | Written | None  # what the value will be made of
+    _cell: Any  # a weak reference to the Cell of elements that were read of _value
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _lock: Any  # made at the first write
 
@@ -109,7 +113,12 @@ class Array(Conversion, Declared):
                 if self._view:
                     return self._view.value()
                 with self._lock:
+                    if self._later:
+                        self._value = self._later.value()
+                        self._later = None
                     return _slot(self, "_value")
+            if name == "_cell":
+                return None
             raise AttributeError(f"'Array' object has no attribute {name!r}")
 
     # Attributes
@@ -117,12 +126,12 @@ class Array(Conversion, Declared):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._owner._value.dtype
+        return self._owner._known.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._view.shape if self._view else self._value.shape
+        return self._view.shape if self._view else (self._later or self._value).shape
 
     @property
     def ndim(self) -> int:
@@ -132,7 +141,7 @@ class Array(Conversion, Declared):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape) if self._view else self._value.size
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -147,8 +156,13 @@ class Array(Conversion, Declared):
     @property
     def device(self) -> Any:
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
-        value = self._owner._value
-        return None if is_traced(value) else value.device
+        known = self._owner._known
+        return None if is_traced(known) else known.device
+
+    @property
+    def _known(self) -> Any:
+        """What knows dtype, shape and device of an array that is no view."""
+        return self._later or self._value
 
     @property
     def _owner(self) -> "Array":
@@ -194,7 +208,7 @@ class Array(Conversion, Declared):
 
     def __jax_array__(self) -> jax.Array:
         """Return the value as it is now, for the functions of jax.numpy."""
-        self._shared = True
+        self._hand_out()
         return self._value
 
     def __len__(self) -> int:
@@ -231,6 +245,8 @@ class Array(Conversion, Declared):
             self._rewrite(write, key, unwrap(value))
             return
         owner, selection = self._place(selection)
+        if not selection.axes and owner._write_later(selection.ranges, value):
+            return
         if type(value) is Array and value._view and value._view.is_current(owner, selection):
             return
         owner._rewrite(put, selection, unwrap(value))
@@ -240,6 +256,67 @@ class Array(Conversion, Declared):
         if self._view and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.selection)
         return self, selection
+
+    def _element(self, place: tuple[int, ...]) -> Element | None:
+        """Return an element to be read later, None if it must be read at once."""
+        later: Any = self._later
+        if type(later) is Written:
+            found = later.elements.get(place)
+            if found is None:
+                return Element(later.cell, place)
+            return found if type(found) is Element else None
+        if later and not place:
+            return later
+        value = self._value
+        if self._view or not can_wait(value):
+            return None
+        with _NEW_LOCK:
+            if self._shared:
+                return None
+            cell = self._cell and self._cell()
+            if cell is None or cell.value is not value:
+                cell = Cell(value)
+                self._cell = weakref.ref(cell)
+            return Element(cell, place)
+
+    def _write_later(self, place: tuple[int, ...], new: Any) -> bool:
+        """Take an element that is to be written; say no if it must be written at once."""
+        later: Any
+        element: Any
+        if type(new) is Array:
+            element = None if new.shape else new._element(())
+        else:
+            element = host_values(new, self.dtype) if isinstance(new, _NUMBERS) else None
+        if self._view or element is None or in_a_trace():
+            return False
+        with self._lock:
+            later = self._later
+            if type(later) is not Written:
+                self._value  # noqa: B018 (an element is read, to be one of an array of its own)
+                start = self._element(place)
+                later = start and Written(start.cell)
+            if not later or not later.takes(element):
+                return False
+            later.elements[place] = element
+            if self._later is None:
+                self._later = later
+                del self._value
+            elif later.is_full:
+                self._value  # noqa: B018 (which writes them)
+        return True
+
+    def _hand_out(self) -> None:
+        """Get ready for others who may delete the value or write to it: unread elements get a copy."""
+        self._keep_elements()
+        self._shared = True
+
+    def _keep_elements(self) -> None:
+        with _NEW_LOCK:
+            cell = self._cell and self._cell()
+            if cell and not is_traced(cell.value):
+                with eagerly():
+                    cell.value = jnp.copy(cell.value)
+            self._cell = None
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
@@ -277,25 +354,29 @@ def wrap(value: Any) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = False
-    array._view = None
+    array._view = array._later = None
     return array
 
 
-def view(owner: Array, selection: Selection, source: jax.Array, part: jax.Array) -> Array:
-    """Make the array that is a part of ``owner``; ``part`` was read when its value was ``source``."""
+def element_of(owner: Array, place: tuple[int, ...]) -> Array:
+    """Return an element, read when it is needed if that can wait."""
+    later = owner._element(place)
+    if later is None:
+        return wrap(element(owner._value, Selection(place, ())))
     array = _new(Array)
-    array._shared = True
-    array._view = View(owner, selection, source, part)
+    array._shared = False
+    array._view = None
+    array._later = later
     return array
 
 
 def part_of(owner: Array, selection: Selection) -> Array:
     """Return a part of an array as a view; an element, and what is empty, as an array of its own."""
-    source = owner._value
     if not selection.axes:
-        return wrap(element(source, selection))
-    part = take(source, selection)
-    return view(owner, selection, source, part) if part.size else wrap(part)
+        return element_of(owner, selection.ranges)
+    if 0 in selection.shape:
+        return wrap(take(owner._value, selection))
+    return _view_of(View(owner, selection))
 
 
 def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | None:
@@ -305,12 +386,17 @@ def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | N
             _layout(array).reshape(shape, copy=False)
         except ValueError:
             return None
-    view = _new(Array)
-    view._shared = True
     lengths = array.shape
-    every = Selection.transposed(lengths, tuple(range(len(lengths))))
-    view._view = View(array, every, array._value, part, shape)
-    return view
+    view = View(array, Selection.transposed(lengths, tuple(range(len(lengths)))), shape)
+    view.remember(part)
+    return _view_of(view)
+
+
+def _view_of(view: View) -> Array:
+    array = _new(Array)
+    array._shared = True
+    array._view, array._later = view, None
+    return array
 
 
 def _layout(array: Array) -> np.ndarray:
@@ -326,9 +412,9 @@ def shared(source: Array | None, value: Any) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = True
-    array._view = None
+    array._view = array._later = None
     if source is not None:
-        source._shared = True
+        source._hand_out()
     return array
 
 
@@ -354,7 +440,7 @@ def _unpickled(host):
 
 def _is_large(value) -> bool:
     """Whether writing in place saves more than a second program to compile costs."""
-    return is_traced(value) or value.nbytes > _SMALL
+    return is_traced(value) or value.nbytes > SMALL
 
 
 def _plain_key(key):
@@ -392,12 +478,12 @@ def _refuse_leak() -> None:
 
 
 def _flatten(array):
-    array._shared = True  # jax.device_put returns arrays that share memory unseen
+    array._hand_out()  # jax.device_put returns arrays that share memory unseen
     return (array._value,), None
 
 
 def _flatten_with_keys(array):
-    array._shared = True
+    array._hand_out()
     return ((jax.tree_util.GetAttrKey("value"), array._value),), None
 
 

@@ -1,11 +1,13 @@
 """The conversions of the class: to NumPy, DLPack, Python's numbers and text."""
 
-from typing import Any
+import operator
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from .._tracing import is_traced
+from ._later import Element
 
 __all__ = ["Conversion"]
 
@@ -16,12 +18,15 @@ class Conversion:
     __slots__ = ()
 
     _value: jax.Array
-    _shared: bool
+    _later: Any
+    if TYPE_CHECKING:
+
+        def _hand_out(self) -> None: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Copy to a NumPy array; ``copy=False`` gives a read-only view of the value as it is now."""
         if copy is False:
-            self._shared = True
+            self._hand_out()
             return np.asarray(self._value, dtype=dtype, copy=False)
         return np.array(self._value, dtype=dtype)
 
@@ -40,29 +45,38 @@ class Conversion:
             if on_host and copy is not False and self._value.dtype.kind in "biufc":
                 return np.array(self._value).__dlpack__()
             max_version = None
-        self._shared = True
+        self._hand_out()
         value: Any = self._value  # whose declared types lack the standard's arguments
-        return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        try:
+            return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        except ValueError as error:  # the standard's exception for what cannot be exported so
+            raise BufferError(str(error)) from None
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return DLPack's type and number of the device."""
         value: Any = self._value
         return value.__dlpack_device__()
 
+    def _number(self) -> Any:
+        """Return what Python's numbers are made of: an element's number without a program, where it can."""
+        later = self._later
+        return later.item() if type(later) is Element else self._value
+
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self._number())
 
     def __int__(self) -> int:
-        return int(self._value)
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._value)
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._value)
+        return complex(self._number())
 
     def __index__(self) -> int:
-        return self._value.__index__()
+        number = self._number()
+        return operator.index(self._value if type(number) is bool else number)
 
     def __repr__(self) -> str:
         text = repr(self._value)

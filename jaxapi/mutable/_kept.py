@@ -15,8 +15,10 @@ from .._x64 import x64_mode
 
 __all__ = ["constant", "gpu_of", "number", "position"]
 
+_GPU = "gpu"
 _kept: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
+_FEW = 256  # bytes of an array that is kept
 _BLOCK = 128  # positions sent at once when they come one after the other
 _latest = [-_BLOCK]
 
@@ -42,11 +44,11 @@ def position(i: int, device: jax.Device | None):
 
 
 def constant(host: np.ndarray, array: jax.Array):
-    """Return a number, as a NumPy array of shape (), as an input of a program with ``array``."""
+    """Return a NumPy array of few numbers as an input of a program with ``array``."""
     device = gpu_of(array)
-    if device is None:
+    if device is None or host.nbytes > _FEW:
         return host
-    key = (host.tobytes(), host.dtype, device)
+    key = (host.tobytes(), host.shape, host.dtype, device)
     kept = _kept.get(key)
     if kept is None:
         kept = _keep(key, jnp.asarray(host), device)
@@ -83,12 +85,12 @@ def gpu_of(array):
     if len(devices) > 1:
         return None
     (device,) = devices
-    return device if device.platform == "gpu" else None
+    return device if device.platform == _GPU else None
 
 
 @functools.cache
 def _has_gpu() -> bool:
-    return jax.default_backend() == "gpu"
+    return jax.default_backend() == _GPU
 
 
 @jax.jit

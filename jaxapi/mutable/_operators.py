@@ -86,7 +86,7 @@ def _in_place(function):
         return reusing(value, other)
 
     def operator(self, other):
-        other = _operand(other, self, function)
+        other = _operand(other, self._value, function)
         if other is NotImplemented:
             return NotImplemented
         self._rewrite(program, other)

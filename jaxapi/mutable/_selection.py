@@ -20,7 +20,7 @@ from .._x64 import x64_for
 from ._kept import constant, gpu_of, position
 from ._keys import check_int, expand
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "host_values", "put", "take", "values_for"]
 
 
 class Selection(NamedTuple):
@@ -184,10 +184,15 @@ def values_for(new, value: jax.Array) -> Any:
         return new
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
+    host = host_values(new, dtype)
+    return host if host.ndim else constant(host, value)
+
+
+def host_values(new, dtype: np.dtype) -> np.ndarray:
+    """Return what comes from the host as NumPy casts it."""
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
-    host = np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
-    return host if host.ndim else constant(host, value)
+    return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
 
 
 def broadcast(new, shape):

@@ -10,6 +10,8 @@ from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack", "reshape"]
 
+_NO_MEMORY = (list, tuple, bool, int, float, complex)  # what arrays are made of, not around
+
 
 def _like(function):
     """Give a function the docstring and the signature of jaxapi's."""
@@ -29,7 +31,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
-    return shared(None, jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy))
+    value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
+    return wrap(value) if copy or isinstance(obj, _NO_MEMORY) else shared(None, value)
 
 
 @_like(jaxapi.astype)

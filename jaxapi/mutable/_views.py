@@ -4,6 +4,8 @@ A view knows whose part it is, and keeps what it read until the owner's value is
 """
 
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,17 +22,15 @@ class View:
 
     __slots__ = ("_known", "owner", "reshaped", "selection")
 
-    _known: tuple[weakref.ref, jax.Array]
+    _known: tuple[Callable, Any]
 
-    def __init__(
-        self, owner, selection: Selection, source: jax.Array, part: jax.Array, reshaped: tuple | None = None
-    ):
+    def __init__(self, owner, selection: Selection, reshaped: tuple | None = None):
         """Make the view of a part of ``owner``, in another shape if ``reshaped``.
 
-        ``part`` was read when the owner's value was ``source``. The owner is no view itself, unless reshaped.
+        The part is read when it is needed. The owner is no view itself, unless reshaped.
         """
         self.owner, self.selection, self.reshaped = owner, selection, reshaped
-        self._known = weakref.ref(source), part
+        self._known = _unread, None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,3 +81,7 @@ class View:
     def is_current(self, owner, selection: Selection) -> bool:
         """Whether it is this part as it is now, as the last step of ``x[key] += y`` has it."""
         return self.owner is owner and self.selection == selection and self._known[0]() is self.owner._value
+
+
+def _unread():
+    return None

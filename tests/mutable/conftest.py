@@ -1,10 +1,15 @@
-"""Small arrays are written in place here too, as large ones are, so that what others hold is at risk."""
+"""Small arrays are written in place here, as large ones are, so that what others hold is at risk.
+
+Files that mark their tests with both sizes run them with the sizes as they are, too.
+"""
 
 import pytest
 
-from jaxapi.mutable import _array
+from jaxapi.mutable import _array, _later
 
 
 @pytest.fixture(autouse=True)
-def small_arrays_in_place(monkeypatch):
-    monkeypatch.setattr(_array, "_SMALL", -1)
+def size(request, monkeypatch):
+    if getattr(request, "param", "large") == "large":
+        monkeypatch.setattr(_array, "SMALL", -1)
+        monkeypatch.setattr(_later, "SMALL", -1)

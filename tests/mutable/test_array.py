@@ -15,6 +15,8 @@ import pytest
 import jaxapi.mutable as xp
 from jaxapi.mutable import _array
 
+pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
+
 ARITHMETIC = "add sub mul truediv floordiv mod pow".split()  # noqa: SIM905
 BITWISE = "and_ or_ xor lshift rshift".split()  # noqa: SIM905
 CPU = jax.devices("cpu")[0]  # NumPy takes no arrays of a GPU by DLPack
@@ -331,7 +333,7 @@ def test_methods_of_numpy():
 
 
 def test_small_arrays_share_the_operators_programs(monkeypatch):
-    monkeypatch.setattr(_array, "_SMALL", 2**16)
+    monkeypatch.setattr(_array, "SMALL", 2**16)
     x, y = xp.ones(37), xp.full(37, 2.0)
     expected = np.asarray(x + y)
     compiled = []

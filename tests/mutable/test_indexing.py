@@ -6,6 +6,8 @@ import pytest
 
 import jaxapi.mutable as xp
 
+pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
+
 SHAPE = (4, 3, 2)
 HOST = np.arange(24, dtype=np.float32).reshape(SHAPE)
 MASK = HOST[..., 0] % 4 == 2  # (4, 3)

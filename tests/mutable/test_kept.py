@@ -5,16 +5,17 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _indexing, _kept, _selection
+from jaxapi.mutable import _kept
 
 
 @pytest.fixture(autouse=True)
 def pretended_gpu(monkeypatch):
-    device = jax.devices()[0]
-    for module in (_kept, _indexing, _selection):
-        monkeypatch.setattr(module, "gpu_of", lambda x: None if isinstance(x, jax.core.Tracer) else device)
+    monkeypatch.setattr(_kept, "_GPU", jax.default_backend())
     monkeypatch.setattr(_kept, "_kept", {})
     monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
+    _kept._has_gpu.cache_clear()
+    yield
+    _kept._has_gpu.cache_clear()
 
 
 def test_positions():
@@ -51,6 +52,8 @@ def test_numbers(x64):
     wide = xp.zeros(2, dtype=xp.float64)
     wide[0] = 0.1
     wide += 0.1
+    x += 2
+    np.testing.assert_array_equal(x, [3, 3, 3])
     np.testing.assert_array_equal(wide, [0.2, 0.1])
     with pytest.raises(OverflowError):
         xp.ones(1, dtype=xp.int8) + 300

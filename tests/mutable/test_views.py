@@ -6,6 +6,8 @@ import pytest
 
 import jaxapi.mutable as xp
 
+pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
+
 
 def slices(x):
     row, column = x[1], x[:, -1]

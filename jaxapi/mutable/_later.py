@@ -1,0 +1,165 @@
+"""Elements of small arrays, read and written when they are needed.
+
+A program's run takes the host 20 to 60 us, for one number as for a thousand. So ``x[i]`` of a small array
+runs none: a loop that hands elements from array to array, ``x[i, i] = y[i]``, runs a program at its end, and
+``float(x[i])`` reads the copy of the whole array that JAX keeps on the host.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._tracing import eagerly, in_a_trace, is_traced
+from .._x64 import x64_for
+from ._elements import element
+from ._kept import constant
+from ._selection import Selection, put
+
+__all__ = ["Cell", "Element", "Written", "can_wait"]
+
+SMALL = 2**16  # bytes that are copied as fast as they are written in place
+_BLOCK = 32  # elements written at once, at least
+_MOST = 1024  # elements that wait to be written
+
+
+def can_wait(value) -> bool:
+    """Whether elements of a value are read and written later: it is small, of one device and no trace's."""
+    if is_traced(value) or value.nbytes > SMALL or in_a_trace():
+        return False
+    return len(value.sharding.device_set) == 1 and isinstance(value.dtype, np.dtype)
+
+
+class Cell:
+    """The value that elements are read of: another object when somebody may delete that one."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: jax.Array):
+        self.value = value
+
+
+class Element:
+    """An element, as it was when it was asked for."""
+
+    __slots__ = ("cell", "place")
+
+    shape = ()
+
+    def __init__(self, cell: Cell, place: tuple[int, ...]):
+        self.cell, self.place = cell, place
+
+    @property
+    def dtype(self):
+        return self.cell.value.dtype
+
+    @property
+    def device(self):
+        return self.cell.value.device
+
+    def value(self) -> jax.Array:
+        """Read it on the device."""
+        with eagerly():
+            return element(self.cell.value, Selection(self.place, ()))
+
+    def item(self):
+        """Return it as a Python number."""
+        return np.asarray(self.cell.value).item(*self.place)
+
+
+class Written:
+    """A value, and elements that are still to be written to it."""
+
+    __slots__ = ("cell", "elements")
+
+    def __init__(self, cell: Cell):
+        self.cell = cell
+        self.elements: dict[tuple[int, ...], Element | np.ndarray] = {}
+
+    @property
+    def shape(self):
+        return self.cell.value.shape
+
+    @property
+    def dtype(self):
+        return self.cell.value.dtype
+
+    @property
+    def device(self):
+        return self.cell.value.device
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.elements) >= _MOST
+
+    def takes(self, new: Element | np.ndarray) -> bool:
+        """Whether an element can be written as it is."""
+        if not isinstance(new, Element):
+            return True
+        value, source = self.cell.value, new.cell.value
+        return source.dtype == value.dtype and not source.weak_type and source.sharding == value.sharding
+
+    def value(self) -> jax.Array:
+        """Write what is to be written."""
+        value = self.cell.value
+        with eagerly(), x64_for(value.dtype):
+            if len(self.elements) == 1:
+                ((place, new),) = self.elements.items()
+                number = new.value() if isinstance(new, Element) else new
+                return put(value, Selection(place, ()), number, False)
+            for source, pairs in self._sources():
+                value = _moved(value, source, _block(pairs, value))
+            return value
+
+    def _sources(self):
+        """Yield each array that elements come from, and pairs of flat positions: from, to."""
+        numbers: list = []
+        alone: list = []
+        groups: dict = {}
+        for place, new in self.elements.items():
+            to = _flat(place, self.shape)
+            if not isinstance(new, Element):
+                numbers.append((new, to))
+            elif not new.place:
+                alone.append((new.cell.value, to))
+            else:
+                groups.setdefault(id(new.cell), (new.cell.value, []))[1].append(
+                    (_flat(new.place, new.cell.value.shape), to)
+                )
+        yield from groups.values()
+        if numbers:
+            host = np.zeros(_padded(len(numbers)), self.dtype)
+            host[: len(numbers)] = [number for number, _ in numbers]
+            yield host, [(i, to) for i, (_, to) in enumerate(numbers)]
+        for start in range(0, len(alone), _BLOCK):
+            part = alone[start : start + _BLOCK]
+            elements = [x for x, _ in part] + [part[-1][0]] * (_BLOCK - len(part))
+            yield _together(elements), [(i, to) for i, (_, to) in enumerate(part)]
+
+
+def _flat(place, shape) -> int:
+    position = 0
+    for i, size in zip(place, shape, strict=True):
+        position = position * size + i
+    return position
+
+
+def _padded(n: int) -> int:
+    """Return how many elements the program writes that writes ``n``, so that few are compiled."""
+    return max(_BLOCK, 1 << (n - 1).bit_length())
+
+
+def _block(pairs, array):
+    """Return the positions as an array; the last is repeated, which changes nothing."""
+    pairs += pairs[-1:] * (_padded(len(pairs)) - len(pairs))
+    return constant(np.array(pairs, np.int32).T, array)
+
+
+@jax.jit
+def _moved(value, source, positions):
+    elements = source.reshape(-1).at[positions[0]].get(mode="promise_in_bounds")
+    return value.reshape(-1).at[positions[1]].set(elements, mode="promise_in_bounds").reshape(value.shape)
+
+
+@jax.jit
+def _together(elements):
+    return jnp.stack(elements)
