@@ -1,9 +1,12 @@
 """Concrete or traced: what JAX's transformations put in place of arrays."""
 
+import contextlib
+
 import jax
+import numpy as np
 from jax.extend.core import get_opaque_trace_state
 
-__all__ = ["any_traced", "eagerly", "in_a_trace", "is_traced", "is_tracer_class"]
+__all__ = ["any_traced", "eagerly", "eagerly_unless_traced", "in_a_trace", "is_traced", "is_tracer_class"]
 
 # The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
 _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
@@ -25,8 +28,22 @@ def any_traced(*values) -> bool:
 
 
 def eagerly():
-    """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too."""
-    return _eval_context()
+    """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too.
+
+    And where the arrays lie: under `jax.set_mesh` JAX refuses arrays that are on other devices.
+    """
+    return _eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
+
+
+def eagerly_unless_traced(*values):
+    """Return `eagerly()`, or a context that changes nothing where one of ``values`` is traced."""
+    return contextlib.nullcontext() if any_traced(*values) else eagerly()
+
+
+@contextlib.contextmanager
+def _without_mesh():
+    with _eval_context(), jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ())):
+        yield
 
 
 def in_a_trace() -> bool:
@@ -34,5 +51,5 @@ def in_a_trace() -> bool:
     return get_opaque_trace_state() != _OUTSIDE
 
 
-with eagerly():
+with _eval_context():
     _OUTSIDE = get_opaque_trace_state()

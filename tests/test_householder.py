@@ -117,3 +117,12 @@ def test_gradient_of_the_others():
     expected = jax.grad(total)(broken, None)[0]
     np.testing.assert_allclose(jax.grad(total)(broken, repaired_qr)[0], expected, rtol=1e-5)
     assert np.isfinite(expected).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_squares_that_vanish(dtype):
+    """Column by column nothing larger was found to scale by: the numbers are subnormal, or flushed so."""
+    with jax.enable_x64(dtype in ("float64", "complex128")):
+        x = np.full((1, 2), np.finfo(dtype).tiny * (1 + 1j if dtype[0] == "c" else 1), dtype)
+        q, r = _householder._householder_qr(jnp.asarray(x), 1, 1)
+        np.testing.assert_allclose(np.asarray(q) @ np.asarray(r), x, rtol=1e-6)

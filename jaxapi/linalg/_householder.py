@@ -64,7 +64,8 @@ def _reflector(column: Array, j: Array) -> tuple[Array, Array]:
     column = times(column, 1 / largest_power(column, axis=-1))
     norm = jnp.sqrt((jnp.abs(column) ** 2).sum(axis=-1))
     alpha = _at(column, j)
-    idle = (alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1)  # nothing to clear
+    clear = (alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1)
+    idle = clear | (norm == 0)  # all squares vanish: of subnormal numbers, also after scaling
     beta = -jnp.copysign(jnp.where(idle, 1, norm), alpha.real)
     vector = jnp.where(rows == j, 1, column / (alpha - beta)[..., None])
     return vector, jnp.where(idle, 0, (beta - alpha) / beta)

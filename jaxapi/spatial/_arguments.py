@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from .._interop import as_array
 from .._tracing import any_traced, is_traced
@@ -66,12 +67,15 @@ def real_array(x, copy: bool | None = None) -> Any:
 
 
 def on_one_device(x) -> Any:
-    """Return an array as it is; of copies on several devices, as `jax.set_mesh` makes them, one."""
-    devices = 1 if is_traced(x) or not isinstance(x, jax.Array) else len(x.sharding.device_set)
-    if devices == 1:
+    """Return an array as it is; of copies on several devices, as `jax.set_mesh` makes them, one.
+
+    Also what is sharded over a mesh of one device: its numbers and results have other axes than it has.
+    """
+    if is_traced(x) or not isinstance(x, jax.Array) or isinstance(x.sharding, SingleDeviceSharding):
         return x
     if x.is_fully_replicated and x.is_fully_addressable:
         return x.addressable_data(0)
+    devices = len(x.sharding.device_set)
     raise ValueError(
         f"this KDTree is on one device, and so must arrays be, got one on {devices} devices: bring it to "
         "one with jax.device_put(x, jax.devices()[0]), or shard the points of the tree along axis 0"

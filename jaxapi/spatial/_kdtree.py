@@ -1,11 +1,10 @@
 """KDTree: SciPy's interface."""
 
-import contextlib
 import math
 
 import jax
 
-from .._tracing import any_traced, eagerly, is_traced
+from .._tracing import eagerly, eagerly_unless_traced, is_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -157,7 +156,9 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         eps = _arguments.limit(eps, "eps")
         settings = self._settings(_arguments.norm_order(p), result_dtype(self._data, x))
         batch = x.shape[:-1]
-        x = x if x.ndim == 2 else x.reshape((math.prod(batch), self._m))
+        if x.ndim != 2:
+            with eagerly_unless_traced(x):
+                x = x.reshape((math.prod(batch), self._m))
         kind = self._kind(x, bound, eps, distances=self._n * len(x))
         searcher = self._searcher(kind=kind)
         order = _arguments.one_of(order, ("input", "tree"), "order")
@@ -167,7 +168,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
             return searcher.nearest_of_all(columns, bound, eps, settings, order)
         if order == "tree":
             distances, rows = self.query(x, k, eps, p, distance_upper_bound, workers)
-            with contextlib.nullcontext() if any_traced(distances) else eagerly():
+            with eagerly_unless_traced(distances):
                 return distances[self.indices], rows[self.indices]
         return searcher.nearest(x, batch, columns, bound, eps, settings, workers)
 

@@ -1,13 +1,12 @@
 """The pair searches of KDTree: near pairs of points, as SciPy's objects or as arrays, and their numbers."""
 
-import contextlib
 from typing import Literal, overload
 
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from .._tracing import any_traced, eagerly
+from .._tracing import any_traced, eagerly, eagerly_unless_traced
 from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _arguments
@@ -130,7 +129,7 @@ class PairSearches(TreeState):
         if max_pairs is not None:
             size = _arguments.capacity(max_pairs, "max_pairs")
             receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, "later", size)
-            with contextlib.nullcontext() if any_traced(receivers) else eagerly():
+            with eagerly_unless_traced(receivers):
                 return FixedPairs(low_row_first(receivers, senders), distances, count)
         remedy = "pass max_pairs for arrays of fixed shape"
         eps = _arguments.limit(eps, "eps")

@@ -5,7 +5,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from .._tracing import any_traced
+from .._tracing import any_traced, eagerly_unless_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -220,4 +220,5 @@ class RadiusSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), dtype)
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
-        return x.reshape((q, self._m)), r.reshape(q), batch, settings
+        with eagerly_unless_traced(x, r):
+            return x.reshape((q, self._m)), r.reshape(q), batch, settings

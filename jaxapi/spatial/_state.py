@@ -1,6 +1,5 @@
 """What a KDTree keeps, and how it becomes a pytree or a pickle; the choice of what searches it."""
 
-import contextlib
 import math
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
-from .._tracing import any_traced, eagerly, is_traced
+from .._tracing import any_traced, eagerly, eagerly_unless_traced, is_traced
 from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _arguments
@@ -208,7 +207,7 @@ class TreeState:
         if not any_traced(lengths, self._lengths) and lengths == self._lengths:
             return self
         if self._layout is not None:
-            with contextlib.nullcontext() if any_traced(self._data, lengths) else eagerly():
+            with eagerly_unless_traced(self._data, lengths):
                 inside = into_box(self._data, as_dtype(lengths, self._data.dtype))
                 return type(self)(inside, self._leafsize, n=self._n, **arguments_of(self._layout, inside))
         if kind is Traced:

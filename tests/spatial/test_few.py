@@ -7,8 +7,9 @@ import pytest
 import scipy.spatial
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _few
+from jaxapi.spatial._device import _engines, _few
 
+pytestmark = pytest.mark.skipif(_engines.gpu_engine() is not None, reason="a GPU searches the tree")
 RNG = np.random.default_rng(16)
 POINTS, QUERIES = RNG.random((50, 3)), RNG.random((9, 3))
 FEW = 1 << 17

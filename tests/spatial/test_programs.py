@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
@@ -84,6 +84,45 @@ def test_several_devices():
     for search in (lambda: old.query(elsewhere), lambda: old.query_radius(elsewhere, 0.1)):
         with pytest.raises(ValueError, match=r"tree\.data\.device"):
             search()
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
+@pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit])
+def test_compiled_searches_under_a_mesh(axis_type, monkeypatch):
+    """As on GPUs: JAX refuses programs whose arrays are not on the devices of the mesh."""
+    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+    p = POINTS.astype(np.float32)
+    oracle = SciPyTree(p)
+    nearest = oracle.query(p, k=4)[1]
+    mesh = jax.make_mesh((2,), ("rows",), axis_types=(axis_type,), devices=jax.devices()[:2])
+    with jax.set_mesh(mesh):
+        x = jnp.asarray(p)
+        tree = KDTree(x)
+        assert np.array_equal(tree.query(x, k=4)[1], nearest)
+        assert np.array_equal(tree.query(x[0], k=4)[1], nearest[0])
+        vectors = tree.displacements(x, nearest)
+        assert np.array_equal(vectors, p[nearest] - p[:, None])
+        assert int(tree.query_ball_point(x[0], 0.25, return_length=True)) == len(
+            oracle.query_ball_point(p[0], 0.25)
+        )
+        assert len(tree.query_pairs(0.25, output_type="ndarray")) == len(oracle.query_pairs(0.25))
+        inside = jax.jit(lambda x: x[0] + tree.query(p, k=4)[0].sum())(x)  # at once, while jit traces
+        np.testing.assert_allclose(inside, p[0] + oracle.query(p, k=4)[0].sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("engine", ["natural", "lax"])
+def test_points_sharded_over_one_device(engine, monkeypatch):
+    """Numbers and results have fewer axes than the points: they are placed on the device."""
+    if engine == "lax":
+        monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+    p = POINTS.astype(np.float32)
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:1])
+    x = jax.device_put(p, NamedSharding(mesh, PartitionSpec("rows")))
+    tree, oracle = KDTree(x), SciPyTree(p)
+    for queries in (x, p):
+        assert np.array_equal(tree.query(queries, k=4)[1], oracle.query(p, k=4)[1])
+        counts = oracle.query_ball_point(p, 0.25, return_length=True)
+        assert np.array_equal(tree.query_ball_point(queries, 0.25, return_length=True), counts)
 
 
 def test_a_traced_box_and_its_derivative():
