@@ -1,9 +1,19 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
 from ._launch import check
-from ._nearest import nearest
+from ._nearest import nearest, nearest_of_all
 from ._radius import bin_counts, count, fill, fill_lines, ordered_queries
 
-__all__ = ["NAME", "bin_counts", "check", "count", "fill", "fill_lines", "nearest", "ordered_queries"]
+__all__ = [
+    "NAME",
+    "bin_counts",
+    "check",
+    "count",
+    "fill",
+    "fill_lines",
+    "nearest",
+    "nearest_of_all",
+    "ordered_queries",
+]
 
 NAME = "cuda"

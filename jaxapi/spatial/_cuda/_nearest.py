@@ -19,7 +19,7 @@ from . import _every
 from ._launch import Kernel, launch
 from ._order import Nodes, Ordered, lengths, nodes_of, ordered, unordered
 
-__all__ = ["nearest"]
+__all__ = ["nearest", "nearest_of_all"]
 
 LANES = 32
 PACKET_WARPS, SINGLE_WARPS = 2, 4  # a block
@@ -41,6 +41,19 @@ def nearest(
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
     return _batched(k, p, rooted)(tree, queries, bound, eps, box)
+
+
+def nearest_of_all(
+    tree: Tree, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
+) -> tuple[Array, Array]:
+    """Return distances and rows (slots, k) of the `k` nearest points of each of the tree's own, by their rows.
+
+    As `nearest`, which takes longer: the tree's points lie in order already. Lines from n on are not written.
+    """
+    dtype = tree.points.dtype
+    bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
+    line = Ordered(tree.rows, tree.rows, shift=0, of_tree=True)
+    return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
 def _batched(k: int, p: float, rooted: bool):
@@ -76,8 +89,7 @@ def _batched(k: int, p: float, rooted: bool):
 
 
 def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
-    count, m = queries.shape
-    dtype = tree.points.dtype
+    count, dtype = len(queries), tree.points.dtype
     if count == 0:
         return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
     if tree.is_flat:
@@ -86,7 +98,13 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
         return _lax.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     nodes = nodes_of(tree, box)
     line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
-    kernel = partial(Kernel.of, m=m, dtype=dtype, p=p, periodic=box is not None)
+    return _search(tree, nodes, line, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def _search(tree, nodes: Nodes, line: Ordered, queries, bound, eps, box, *, k, p, rooted):
+    """Search for queries in their order; those of the tree are not read."""
+    count, m = len(line.order), len(tree.points)
+    kernel = partial(Kernel.of, m=m, dtype=tree.points.dtype, p=p, periodic=box is not None)
     arguments = tree, nodes, line, queries, bound, eps, lengths(tree, box), kernel, rooted
     if by_packets(k, m, count):
         return _by_packets(*arguments, k)
@@ -110,19 +128,19 @@ def _of_tree(tree: Tree, nodes: Nodes):
 
 
 def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = len(queries)
+    count = len(line.order)
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
-    sizes = np.array([count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted], np.int32)
-    inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order, sizes
+    sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.of_tree]
+    inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order, np.array(sizes, np.int32)
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
 
 
 def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = len(queries)
+    count = len(line.order)
     kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
-    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted], np.int32)
+    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.of_tree], np.int32)
     inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
@@ -130,9 +148,9 @@ def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
 
 def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
-    count = len(queries)
+    count = len(line.order)
     kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
-    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, k], np.int32)
+    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.of_tree, k], np.int32)
     fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     last = tuple(jax.ShapeDtypeStruct((count,), dtype) for dtype in (queries.dtype, jnp.int32))
     outputs = *_shapes(count, k, queries.dtype), *last

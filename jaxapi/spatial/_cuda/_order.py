@@ -31,6 +31,7 @@ class Ordered(NamedTuple):
     keys: Array  # (q,) int32 ascending; the leaf is ``key >> shift``
     order: Array  # (q,) int32, the query of each key
     shift: int
+    of_tree: bool = False  # the queries are the tree's points, in their slots; then `order` has their rows
 
 
 def nodes_of(tree: Tree, box: Array | None) -> Nodes:

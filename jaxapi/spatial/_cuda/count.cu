@@ -14,7 +14,7 @@ struct Counting : Within {
     if (RELATION == ANY) {
       const real farthest = fmax(tree.reach(around[0], box), tree.reach(around[1], box));
       if (farthest * SLACK <= least_bound) {
-        const long long first = (((long long)node << height) - (1ll << tree.levels)) * tree.leaf;
+        const long long first = tree.first_slot(node, height);
         const long long points = min((long long)valid - first, (long long)tree.leaf << height);
         whole += points > 0 ? int(points) : 0;
         return NOTHING;

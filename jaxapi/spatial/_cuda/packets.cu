@@ -25,8 +25,9 @@ struct Neighbours {
     FOR(i, SIZE) list.d[i] = bound, list.row[i] = missing;
   }
   DEVICE real limit() const { return list.d[K - 1]; }
+  DEVICE bool wants(real distance, int row) const { return before(distance, row, limit(), list.row[K - 1]); }
   DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
-    FOR(i, EIGHT) if (distance[i] <= limit()) {
+    FOR(i, EIGHT) if (wants(distance[i], row[i])) {
       *reinterpret_cast<real*>(top) = distance[i];
       *reinterpret_cast<int*>(top + ROWS) = row[i];
       top += STRIDE;
@@ -55,8 +56,9 @@ struct Neighbour {
 
   DEVICE Neighbour(char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
   DEVICE real limit() const { return list.d[0]; }
+  DEVICE bool wants(real distance, int row) const { return before(distance, row, list.d[0], list.row[0]); }
   DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
-    FOR(i, EIGHT) if (before(distance[i], row[i], list.d[0], list.row[0]))
+    FOR(i, EIGHT) if (wants(distance[i], row[i]))
       list.d[0] = distance[i], list.row[0] = row[i];
   }
   DEVICE bool full() const { return true; }
@@ -82,10 +84,16 @@ struct Search {
     box.load(tree.boxes, node);
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node) const {
+  DEVICE bool needs(int node, int height) const {
     Box box;
     box.load(tree.boxes, node);
-    return any_lane(tree.gap(x, box) <= best.limit() * nearer);
+    const real gap = tree.gap(x, box);
+    if (!height && box.is_point()) {  // whose distance the gap is: do equal points have a row low enough?
+      int row = NOTHING;
+      for (int i = threadIdx.x % LANES; i < tree.leaf; i += LANES) row = min(row, tree.rows[tree.first_slot(node, 0) + i]);
+      return any_lane(best.wants(gap, warp_min(row)));
+    }
+    return any_lane(gap <= best.limit() * nearer);
   }
   // Visit a leaf, or none at the end: what is left to do then is done here, so that its code is there once.
   DEVICE void visit(int leaf) {
@@ -148,28 +156,31 @@ template <int COUNT, class T, int SIZE> DEVICE void store(T* to, const T (&from)
   }
 }
 
-// `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells.
+// `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells. Where `of_tree`,
+// the queries are the tree's own points, slot by slot: `order` has their rows, and `queries` and `keys` are not read.
 KERNEL(WARPS * LANES, BLOCKS)
 packets(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
         const real* bounds, const real* eps, const real* lengths, const int* keys, const int* order,
         const int* sizes, real* found, int* found_rows) {
-  const int count = sizes[0], leaf = sizes[1], levels = sizes[2], key_shift = sizes[3], bound_stride = sizes[4], rooted = sizes[5];
+  const int count = sizes[0], leaf = sizes[1], levels = sizes[2], key_shift = sizes[3], bound_stride = sizes[4];
+  const int rooted = sizes[5], of_tree = sizes[6];
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES;
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
   alignas(8) __shared__ Best::Waiting waiting[WARPS];
   if (number >= count) return;
-  const bool there = number + lane < count;
-  const long long place = there ? number + lane : count - 1;
+  const long long place = number + lane < count ? number + lane : count - 1;
   const long long own = order[place];
+  const int missing = *n;
+  const bool there = number + lane < count && (!of_tree || own < missing);  // the tree has slots without a point
   const real unit = *scale;
   const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
 
   real x[M];
   bool finite = true;
   FOR(a, M) {
-    x[a] = queries[own * M + a] * unit;
+    x[a] = of_tree ? points[a * tree.slots() + place] : queries[own * M + a] * unit;
     finite &= fabs(x[a]) < INFINITE;
   }
   const real bound = bounds[own * bound_stride];
@@ -177,12 +188,11 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   real limit = power(bound * unit);
   limit = limit > 0 ? below(limit) : real(0);  // the last power distance below the bound
   const real looser = power(1 + *eps);
-  const int home = keys[place] >> key_shift;
+  const int home = of_tree ? int(place / leaf) : keys[place] >> key_shift;
   // A lane that wants nothing is infinitely far from everything.
   FOR(a, M) x[a] = wants ? x[a] : INFINITE;
   limit = wants ? fmin(limit, home_bound(tree, x, home) * looser) : real(0);
 
-  const int missing = *n;
   Best best(waiting[warp], lane, limit, missing);
   if (any_lane(wants)) {
     around_sides(x, wants, home, boxes_around[warp]);

@@ -41,8 +41,7 @@ struct Within {
   DEVICE int reach() const { return reach_bits; }
   DEVICE bool passed(int node, int height) const {  // all slots come before those wanted
     if (RELATION != LATER) return false;
-    const long long end = (((long long)(node + 1) << height) - (1ll << tree.levels)) * tree.leaf;
-    return end <= first_slot + 1;
+    return tree.first_slot(node + 1, height) <= first_slot + 1;
   }
   DEVICE int open(int node, int height) const {
     Box box;
@@ -50,7 +49,7 @@ struct Within {
     if (passed(node, height)) return NOTHING;
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node) const {
+  DEVICE bool needs(int node, int) const {
     Box box;
     box.load(tree.boxes, node);
     return any_lane(tree.gap(x, box) <= bound * SLACK);

@@ -25,7 +25,7 @@ struct Search {
     if (FLOOR && tree.reach(own, box) * SLACK < floor) return NOTHING;
     return bits_below(tree.gap(own, box));
   }
-  DEVICE bool needs(int) const { return true; }
+  DEVICE bool needs(int, int) const { return true; }
 
   DEVICE void visit(int leaf) {
     const long long first = (long long)leaf * tree.leaf;
@@ -40,7 +40,8 @@ struct Search {
 };
 
 // `found` of shape (count, columns), of which columns `*first` to `*first + K` are written; with FLOOR, from
-// the last neighbour found before, (count,), on. `last` may be read and written in place.
+// the last neighbour found before, (count,), on. `last` may be read and written in place. Where `of_tree`, the queries
+// are the tree's own points, slot by slot: `order` has their rows, and `queries` is not read.
 KERNEL(WARPS * LANES, 1)
 singles(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
         const real* bounds, const real* eps, const real* lengths, const int* order, const int* sizes,
@@ -51,7 +52,7 @@ singles(const real* points, const int* rows, const real* boxes, const int* n, co
         real* found, int* found_rows
 #endif
 ) {
-  const int count = sizes[0], bound_stride = sizes[3], rooted = sizes[4];
+  const int count = sizes[0], bound_stride = sizes[3], rooted = sizes[4], of_tree = sizes[5];
   int leaf = sizes[1], levels = sizes[2];
   while (2 * leaf <= LANES && levels > 1) leaf *= 2, levels--;
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -60,16 +61,17 @@ singles(const real* points, const int* rows, const real* boxes, const int* n, co
   __shared__ Waiting waiting[WARPS];
   if (number >= count) return;
   const long long own = order[number];
+  const int missing = *n;
+  if (of_tree && own == missing) return;  // a slot without a point
   const real unit = *scale;
   const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
   const real looser = power(1 + *eps);
-  const int missing = *n;
 
   Search search{tree, {}, SLACK / looser, lane, Nearest(waiting[warp], lane)};
   Box& box = const_cast<Box&>(search.own);
   bool finite = true;
   FOR(a, M) {
-    box.middle[a] = queries[own * M + a] * unit;
+    box.middle[a] = of_tree ? points[a * tree.slots() + number] : queries[own * M + a] * unit;
     box.half[a] = 0;
     finite &= fabs(box.middle[a]) < INFINITE;
   }
@@ -79,7 +81,7 @@ singles(const real* points, const int* rows, const real* boxes, const int* n, co
   const bool wants = finite && bound > 0;
   search.best.start(wants ? limit : real(-1), missing);
 #if FLOOR
-  const int column = *first, columns = sizes[5];
+  const int column = *first, columns = sizes[6];
   if (column) search.floor = last[own], search.floor_row = last_row[own];
   else search.floor = real(-1), search.floor_row = -1;
 #else

@@ -21,6 +21,11 @@ struct Box {
       half[a] = word[M + a];
     }
   }
+  DEVICE bool is_point() const {
+    bool point = true;
+    FOR(a, M) point &= half[a] == 0;
+    return point;
+  }
 };
 
 constexpr int EIGHT = 8;  // slots are measured at once; leaves have a multiple of four
@@ -33,6 +38,10 @@ struct Tree {
   Period period;
 
   DEVICE long long slots() const { return (long long)leaf << levels; }
+
+  DEVICE long long first_slot(int node, int height) const {
+    return (((long long)node << height) - (1ll << levels)) * leaf;
+  }
 
   // The power distances from x to EIGHT slots; where not `all` count, the first four do, and the others are inf.
   DEVICE void distances(const real (&x)[M], long long slot, bool all, real (&out)[EIGHT]) const {

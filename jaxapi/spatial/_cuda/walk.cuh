@@ -18,7 +18,7 @@ enum Order { NEAREST_FIRST, IN_ORDER };
 //   int open(int node, int height)  once for each node: a measure of the lane's, so many levels above the
 //                                   leaves; NOTHING to leave it out
 //   int reach()                     the greatest measure of nodes to be visited now
-//   bool needs(int node)            all lanes: look closer
+//   bool needs(int node, int height)  all lanes: look closer
 template <Order order> struct Walk {
   const int levels, lane;
   unsigned short* const stack;  // (DEPTHS, LANES)
@@ -54,7 +54,7 @@ template <Order order> struct Walk {
       }
       const int child = __ffs(chosen) - 1, node = base + child;
       if (lane == child) waiting = NOTHING;
-      if (!visitor.needs(node)) continue;
+      if (!visitor.needs(node, height)) continue;
       if (!height) return node - (1 << levels);
       stack[depth * LANES + lane] = waiting >> 16;
       depth++;

@@ -14,13 +14,17 @@ from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
 from .._structure._prefix import first_lines, lines_of_queries
+from .._structure._shapes import calls_before
 from .._structure._tree import Tree
 from . import _engines, _radius
 from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, scalar_on
-from ._nearest import nearest
+from ._nearest import LARGEST_PIECE, nearest
 from ._structure import structure
 
 __all__ = ["Device"]
+
+FEW = 1 << 15  # queries
+REPEATED = 4  # calls
 
 
 class Device:
@@ -35,21 +39,25 @@ class Device:
         """Return distances and rows, both of shape batch + columns.shape."""
         n, q = self.data.shape[0], x.shape[0]
         dtype, shape = settings.dtype, batch + columns.shape
+        engine = _engines.engine_of(self.data)
+        static = {
+            "k": min(columns.k, n),
+            "columns": columns.among(n),
+            "p": settings.p,
+            "dtype": dtype,
+            "index_dtype": settings.index_dtype,
+            "engine": engine,
+        }
         with eagerly(), x64_for(dtype, settings.index_dtype):
-            x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
-            found = search_columns(
-                self.tree,
-                x,
-                scalar_on(bound, dtype, self.data.sharding),
-                scalar_on(eps, dtype, self.data.sharding),
-                settings.box(),
-                k=min(columns.k, n),
-                columns=columns.among(n),
-                p=settings.p,
-                dtype=dtype,
-                index_dtype=settings.index_dtype,
-                engine=_engines.engine_of(self.data),
-            )
+            numbers = [scalar_on(each, dtype, self.data.sharding) for each in (bound, eps)]
+            arguments = *numbers, settings.box()
+            if x is self.data and self._lies_in_order(engine, static["k"]):
+                found, finite = search_own_points(self.tree, *arguments, **static), True
+            elif self._comes_again(engine, x, static):
+                *found, finite = search_few(self.tree, inputs_for(self.data, x, dtype), *arguments, **static)
+            else:
+                x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
+                found = search_columns(self.tree, x, *arguments, **static)
             if isinstance(finite, jax.Array):
                 finite.copy_to_host_async()  # only now: asking takes long enough to delay the search
             found = lines_of_queries(q, *found)
@@ -57,6 +65,21 @@ class Device:
         if not finite:
             raise ValueError(NOT_FINITE)
         return distances, rows
+
+    def _lies_in_order(self, engine, k: int) -> bool:
+        """Tell whether the engine searches the tree's own points as they lie, without ordering them."""
+        slots = self.tree.points.shape[1]
+        return hasattr(engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
+
+    @staticmethod
+    def _comes_again(engine, x, static) -> bool:
+        """Tell whether few queries are worth a program of their own, since that many came several times.
+
+        Otherwise copies that are padded and cut off take as long as the search.
+        """
+        if hasattr(engine, "nearest_of_all") and len(x) <= FEW:
+            return calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
+        return False
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -173,11 +196,31 @@ class Device:
         return *jax.device_put((x, r), self.data.sharding), finite
 
 
-@partial(jax.jit, static_argnames=("k", "columns", "p", "dtype", "index_dtype", "engine"))
+STATIC = "k", "columns", "p", "dtype", "index_dtype", "engine"
+
+
+@partial(jax.jit, static_argnames=STATIC)
 def search_columns(tree, x, bound, eps, box, *, k, columns, p, dtype, index_dtype, engine):
     """Return distances and rows of the columns asked for, (q, columns), or (q,) for the nearest alone."""
     settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "engine": engine}
-    distances, rows = picked(*nearest(tree, x, bound, eps, box, **settings), tree.n, columns)
+    return _columns(*nearest(tree, x, bound, eps, box, **settings), tree.n, k, columns)
+
+
+@partial(jax.jit, static_argnames=STATIC)
+def search_few(tree, x, *arguments, **static):
+    """Do the same, and tell whether the queries are finite."""
+    return *search_columns(tree, x, *arguments, **static), jnp.isfinite(x).all()
+
+
+@partial(jax.jit, static_argnames=STATIC)
+def search_own_points(tree, bound, eps, box, *, k, columns, p, dtype, index_dtype, engine):
+    """Do the same for the tree's points, by an engine that has `nearest_of_all`; there may be more lines."""
+    distances, rows = engine.nearest_of_all(tree, bound, eps, box, k=k, p=p)
+    return _columns(distances, rows.astype(index_dtype), tree.n, k, columns)
+
+
+def _columns(distances, rows, n, k, columns):
+    distances, rows = picked(distances, rows, n, columns)
     if columns is None and k == 1:
         return distances[:, 0], rows[:, 0]
     return distances, rows
