@@ -53,7 +53,7 @@ def queries_of(tree, count, radius, box=None):
     np.testing.assert_array_equal(np.sort(order), np.arange(count))
     for a, b in zip((queries.points.T, queries.bound), (theirs.points.T, theirs.bound), strict=True):
         np.testing.assert_array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
-    return queries
+    return queries, order
 
 
 def both(name, *arrays, **options):
@@ -61,18 +61,24 @@ def both(name, *arrays, **options):
     return tuple(jax.jit(partial(getattr(engine, name), **options))(*arrays) for engine in (_cuda, _lax))
 
 
-def assert_same(tree, queries, box, *, relation, p):
-    """Count and fill, whole and cut short."""
-    found, counts = both("count", tree, queries, box, p=p, relation=relation)
+def assert_same(tree, queries, order, box, *, relation, p):
+    """Count and fill, whole, in halves of the places, and cut off."""
+    found, counts = both("count", tree, queries, order, box, p=p, relation=relation)
     np.testing.assert_array_equal(found, counts)
     counts = np.asarray(counts)
-    ends = np.cumsum(counts, dtype=np.int32)
-    size = int(ends[-1]) + 3
-    for stop in (ends, ends - counts // 2):
-        inputs = tree, queries, ends - counts, stop, box
-        filled, expected = both("fill", *inputs, size=size, p=p, relation=relation)
+    offsets = np.append(0, np.cumsum(counts, dtype=np.int32)).astype(np.int32)
+    total = int(offsets[-1])
+    for places in (offsets, offsets // 2, np.minimum(offsets, total // 2)):
+        inputs = tree, queries, order, places, box
+        filled, expected = both("fill", *inputs, size=total + 3, p=p, relation=relation)
         np.testing.assert_array_equal(filled[0], expected[0])
         np.testing.assert_allclose(filled[1], expected[1], rtol=1e-6)
+        if relation == "any":
+            continue
+        inputs = tree, queries, places, box
+        filled, expected = both("fill_edges", *inputs, size=total + 3, p=p, relation=relation)
+        for one, other in zip(filled[:2], expected[:2], strict=True):
+            np.testing.assert_array_equal(one, other)
     return counts
 
 
@@ -83,11 +89,11 @@ def assert_same(tree, queries, box, *, relation, p):
 def test_same_as_lax(relation, p, box, leaf_size):
     tree = jitted_build(cloud(300), np.int32(290), leaf_size=leaf_size)
     if relation == "any":
-        queries = queries_of(tree, 70, 4.0, box)
+        queries, order = queries_of(tree, 70, 4.0, box)
         queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
     else:
-        queries = own_queries(tree, jnp.float32(3.0), p=p)
-    counts = assert_same(tree, queries, box, relation=relation, p=p)
+        queries, order = own_queries(tree, jnp.float32(3.0), p=p), tree.rows
+    counts = assert_same(tree, queries, order, box, relation=relation, p=p)
     assert counts.max() > 1
 
 
@@ -97,7 +103,7 @@ def test_same_as_lax(relation, p, box, leaf_size):
 def test_lines_are_those_of_lax(limit, p, box):
     """Sorted, filled up and counted; of more neighbours than there is room for any may be kept."""
     tree = jitted_build(cloud(300), np.int32(290), leaf_size=4)
-    queries = queries_of(tree, 70, 5.0, box)
+    queries, _ = queries_of(tree, 70, 5.0, box)
     queries = queries._replace(bound=queries.bound * (np.arange(70) % 3 / 2).astype(np.float32))
     order = np.random.default_rng(0).permutation(70).astype(np.int32)
     found, expected = both("fill_lines", tree, queries, order, box, limit=limit, p=p)
@@ -118,7 +124,7 @@ def test_bins_are_those_of_lax(dtype):
     """Sum weights within radii in any order, no two queries with equal sums in all."""
     with jax.enable_x64(dtype == np.float64):
         tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
-        queries = queries_of(tree, 70, -1.0)
+        queries, _ = queries_of(tree, 70, -1.0)
         radii = radius_bound(tree, np.array([2.0, -1.0, 0.0, 30.0, 8.0, 5.0], np.float32), 2.0)
         weights = np.where(np.asarray(tree.rows) < tree.n, np.arange(len(tree.rows)), 0).astype(dtype)
         found, expected = both("bin_counts", tree, queries, radii, weights, None, p=2.0)
@@ -131,10 +137,10 @@ def test_counts_nodes_inside_of_the_radius_without_a_visit():
     tree = jitted_build(cloud(300), np.int32(300), leaf_size=4)
     for radius in (40.0, 14.0):  # all points; some nodes
         queries = own_queries(tree, jnp.float32(radius), p=2.0)
-        found, expected = both("count", tree, queries, None, p=2.0, relation="any")
+        found, expected = both("count", tree, queries, tree.rows, None, p=2.0, relation="any")
         np.testing.assert_array_equal(found, expected)
     emptied = tree._replace(points=tree.points.at[:, 32:].set(1e6))
-    visited, _ = both("count", emptied, queries, None, p=2.0, relation="any")
+    visited, _ = both("count", emptied, queries, tree.rows, None, p=2.0, relation="any")
     assert int(jnp.sum(visited)) > int(jnp.sum(expected)) // 2
 
 
@@ -150,8 +156,8 @@ def test_no_queries():
     none = np.zeros((0, 3), np.float32), np.zeros(0, np.float32)
     queries, order = _cuda.ordered_queries(tree, *none, None, p=2.0)
     assert order.shape == (0,)
-    assert _cuda.count(tree, queries, None, p=2.0, relation="any").shape == (0,)
-    start = np.zeros(0, np.int32)
-    rows, distances = _cuda.fill(tree, queries, start, start, None, size=3, p=2.0, relation="any")
+    assert _cuda.count(tree, queries, order, None, p=2.0, relation="any").shape == (0,)
+    offsets = np.zeros(1, np.int32)
+    rows, distances = _cuda.fill(tree, queries, order, offsets, None, size=3, p=2.0, relation="any")
     assert (np.asarray(rows) == 300).all()
     assert np.isinf(distances).all()

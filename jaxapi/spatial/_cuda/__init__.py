@@ -2,7 +2,7 @@
 
 from ._launch import check
 from ._nearest import nearest, nearest_of_all
-from ._radius import bin_counts, count, fill, fill_lines, ordered_queries
+from ._radius import bin_counts, count, fill, fill_edges, fill_lines, ordered_queries
 
 __all__ = [
     "NAME",
@@ -10,6 +10,7 @@ __all__ = [
     "check",
     "count",
     "fill",
+    "fill_edges",
     "fill_lines",
     "nearest",
     "nearest_of_all",

@@ -16,7 +16,7 @@ from .._structure._tree import Tree
 from ._launch import Kernel, launch
 from ._order import lengths, nodes_of, ordered
 
-__all__ = ["bin_counts", "count", "fill", "fill_lines", "ordered_queries"]
+__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "ordered_queries"]
 
 WARPS, SORTING_WARPS = 2, 4  # a block
 AT_ONCE = 256  # neighbours that a warp sorts in registers
@@ -40,36 +40,48 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
     return Queries(points, bound[line.order], ~(line.keys >> line.shift)), line.order
 
 
-def count(tree: Tree, queries: Queries, box: Array | None, *, p: float, relation: str) -> Array:
-    """Count each query's neighbours: (Q,) int32."""
+def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
+    """Count the neighbours of each query, in the place of ``order``: (Q,) int32."""
     kernel = _kernel(tree, "count", p, box, relation=RELATIONS[relation])
     valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
-    output = jax.ShapeDtypeStruct(queries.bound.shape, jnp.int32)
-    return _run(kernel, tree, queries, box, (valid, _sizes(tree, queries)), [output])[0]
+    counts = jnp.zeros(queries.bound.shape, jnp.int32)
+    return _run(kernel, tree, queries, box, (order, valid, _sizes(tree, queries)), in_place=[counts])[0]
 
 
 def fill(
     tree: Tree,
     queries: Queries,
-    start: Array,
-    stop: Array,
+    order: Array,
+    offsets: Array,
     box: Array | None,
     *,
     size: int,
     p: float,
     relation: str,
 ):
-    """Write each query's neighbours from ``start`` on, in slot order, none at or past ``stop``.
+    """Write each query's neighbours, in slot order, from its offset up to the next: offsets (Q + 1,).
 
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
-    wide = int(start.dtype == np.int64)
-    kernel = _kernel(tree, "fill", p, box, relation=RELATIONS[relation], wide=wide)
-    rows = jnp.full(size, tree.n, jnp.int32)
-    distances = jnp.full(size, jnp.inf, tree.points.dtype)
-    inputs = start, stop, _sizes(tree, queries), rows, distances
-    outputs = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in (rows, distances)]
-    return tuple(_run(kernel, tree, queries, box, inputs, outputs, in_place=2))
+    lines = jnp.full(size, tree.n, jnp.int32), jnp.full(size, jnp.inf, tree.points.dtype)
+    return _filled(tree, queries, order, offsets, box, lines, p, relation)
+
+
+def fill_edges(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, p: float, relation: str):
+    """Do so for the tree's own points, and say whose they are: receivers, senders and distances (size,)."""
+    none = jnp.full(size, tree.n, jnp.int32)
+    lines = none, jnp.full(size, jnp.inf, tree.points.dtype), none
+    senders, distances, receivers = _filled(
+        tree, queries, tree.rows, offsets, box, lines, p, relation, edges=1
+    )
+    return receivers, senders, distances
+
+
+def _filled(tree, queries, order, offsets, box, lines, p, relation, edges=0):
+    wide = int(offsets.dtype == np.int64)
+    kernel = _kernel(tree, "fill", p, box, relation=RELATIONS[relation], wide=wide, edges=edges)
+    inputs = order, offsets, _sizes(tree, queries)
+    return tuple(_run(kernel, tree, queries, box, inputs, in_place=lines))
 
 
 def fill_lines(tree: Tree, queries: Queries, order: Array, box: Array | None, *, limit: int, p: float):
@@ -85,7 +97,8 @@ def fill_lines(tree: Tree, queries: Queries, order: Array, box: Array | None, *,
     sizes = np.array([lines, tree.leaf_size, tree.levels, limit], np.int32)
     counted = jax.ShapeDtypeStruct((lines,), jnp.int32)
     kernel = _kernel(tree, "within", p, box, relation=RELATIONS["any"])
-    rows, distances, counts = _run(kernel, tree, queries, box, (order, sizes), [*shapes, counted])
+    inputs = order, sizes
+    rows, distances, counts = _run(kernel, tree, queries, box, inputs, [*shapes, counted])
     held = 1 << max(limit - 1, 31).bit_length()  # so that few kernels serve all limits
     kernel = Kernel.of("sorted", m=1, dtype=queries.bound.dtype, k=held, warps=SORTING_WARPS)
     inputs = tree.n, counts, np.array([lines, limit], np.int32), rows, distances
@@ -121,12 +134,14 @@ def _sizes(tree: Tree, queries: Queries):
     return np.array([queries.bound.shape[0], tree.leaf_size, tree.levels], np.int32)
 
 
-def _run(kernel: Kernel, tree: Tree, queries: Queries, box, inputs, outputs, **options):
-    """Run a kernel with a lane for each query."""
+def _run(kernel: Kernel, tree: Tree, queries: Queries, box, inputs, outputs=(), in_place=()):
+    """Run a kernel with a lane for each query; return its outputs and what it changes in place."""
     if not queries.bound.shape[0]:  # nothing to launch
-        return inputs[-2:] if options else [jnp.zeros(each.shape, each.dtype) for each in outputs]
+        return [*(jnp.zeros(each.shape, each.dtype) for each in outputs), *in_place]
     boxes = nodes_of(tree, box).boxes
     of_tree = tree.points, tree.rows, boxes, tree.scale, lengths(tree, box)
     threads = WARPS * 32
     blocks = -(-queries.bound.shape[0] // threads)
-    return launch(kernel, blocks, threads, (*of_tree, *queries, *inputs), outputs, **options)
+    outputs = *outputs, *(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in in_place)
+    inputs = *of_tree, *queries, *inputs, *in_place
+    return launch(kernel, blocks, threads, inputs, outputs, in_place=len(in_place))

@@ -60,32 +60,28 @@ KERNEL(WARPS * LANES, 1)
 bins(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
      const real* queries, const real* bounds, const int* own, const real* radii, const WEIGHT* weights,
      const WEIGHT* totals, const int* sizes, WEIGHT* sums) {
-  const int count = sizes[0], leaf = sizes[1], levels = sizes[2];
-  const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-  const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES + lane;
+  const Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
+  const int warp = packet.warp, lane = packet.lane;
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
   __shared__ real ascending[WARPS][LANES];
   __shared__ WEIGHT histograms[WARPS][2][BINS * LANES];
-  if (number - lane >= count) return;
-  const bool there = number < count;
-  real x[M], bound;
-  int slot;
-  const bool finite = Queries{queries, bounds, own}.load(there ? number : count - 1, count, there, x, bound, slot);
-  const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, *scale)};
+  if (packet.none()) return;
+  const Tree& tree = packet.tree;
   WEIGHT *const mine = histograms[warp][0] + lane, *const common = histograms[warp][1] + lane;
   FOR(i, BINS) mine[i * LANES] = common[i * LANES] = 0;
   ascending[warp][lane] = lane < BINS ? radii[lane] : INFINITE;
   warp_barrier();
-  if (any_lane(finite)) {
-    around_sides(x, finite, slot < 0 ? ~slot : slot / leaf, boxes_around[warp]);
-    Binning search{tree, boxes_around[warp], x, totals, finite, ascending[warp], radii[BINS - 1], mine, common};
-    Walk<IN_ORDER> walk(levels, lane, stacks[warp], search);
+  if (any_lane(packet.finite)) {
+    packet.surround(packet.finite, boxes_around[warp]);
+    Binning search{tree, boxes_around[warp], packet.x, totals, packet.finite, ascending[warp], radii[BINS - 1],
+                   mine, common};
+    Walk<IN_ORDER> walk(tree.levels, lane, stacks[warp], search);
     for (int next; (next = walk.next(search)) >= 0;) {
-      const long long first = (long long)next * leaf;
-      for (int i = 0; i < leaf; i += EIGHT) {
+      const long long first = (long long)next * tree.leaf;
+      for (int i = 0; i < tree.leaf; i += EIGHT) {
         real distance[EIGHT];
-        tree.distances(x, first + i, i + 4 < leaf, distance);
+        tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);
         FOR(j, EIGHT) if (distance[j] <= search.last)
           mine[search.bin(distance[j]) * LANES] += weights[first + i + j];
       }
@@ -96,6 +92,6 @@ bins(const real* points, const int* rows, const real* boxes, const real* scale, 
     WEIGHT of_all = common[i * LANES];
     for (int by = 1; by < LANES; by *= 2) of_all += shuffle_xor(of_all, by);
     sum += mine[i * LANES] + of_all;
-    if (there) sums[(long long)i * count + number] = finite ? sum : 0;
+    if (packet.there) sums[(long long)i * packet.count + packet.number] = packet.finite ? sum : 0;
   }
 }

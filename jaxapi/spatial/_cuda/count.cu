@@ -3,9 +3,14 @@
 
 // Nodes that lie within the bounds of all lanes are counted without a visit.
 struct Counting : Within {
-  real least_bound;
-  int valid;  // how many slots have a point: the first ones
+  const real least_bound;
+  const int valid;  // how many slots have a point: the first ones
   int whole;  // points of the nodes that this lane counted for all
+
+  // A lane that reaches nothing keeps nodes from being counted whole.
+  DEVICE Counting(const Packet& packet, Box (&around)[2], int valid)
+      : Within(packet, around), least_bound(__int_as_float(in_order(warp_min(in_order(bits_below(packet.bound)))))),
+        valid(valid), whole(0) {}
 
   DEVICE int open(int node, int height) {
     Box box;
@@ -24,39 +29,27 @@ struct Counting : Within {
   }
 };
 
-KERNEL(WARPS * LANES, 1)
+// `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number.
+KERNEL(WARPS * LANES, BLOCKS)
 count(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
-      const real* queries, const real* bounds, const int* own, const int* valid, const int* sizes, int* counts) {
-  const int count = sizes[0], leaf = sizes[1], levels = sizes[2];
-  const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-  const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES + lane;
+      const real* queries, const real* bounds, const int* own, const int* order, const int* valid, const int* sizes,
+      const int*, int* counts) {
+  const Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
-  if (number - lane >= count) return;
-  const bool there = number < count;
-  real x[M], bound;
-  int slot;
-  Queries{queries, bounds, own}.load(there ? number : count - 1, count, there, x, bound, slot);
-  const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, *scale)};
+  if (packet.none() || !any_lane(packet.bound >= 0)) return;
+  const Tree& tree = packet.tree;
   int found = 0;
-  if (any_lane(bound >= 0)) {
-    around_sides(x, bound >= 0, slot < 0 ? ~slot : slot / leaf, boxes_around[warp]);
-    Counting search{{tree, boxes_around[warp], x, bound, slot, warp_min(slot), 0}};
-    search.update();
-    // A lane that reaches nothing keeps nodes from being counted whole.
-    search.least_bound = __int_as_float(in_order(warp_min(in_order(bits_below(bound)))));
-    search.valid = *valid;
-    search.whole = 0;
-    Walk<IN_ORDER> walk(levels, lane, stacks[warp], search);
-    for (int next; (next = walk.next(search)) >= 0;) {
-      const long long first = (long long)next * leaf;
-      for (int i = 0; i < leaf; i += EIGHT) {
-        real distance[EIGHT];
-        tree.distances(x, first + i, i + 4 < leaf, distance);
-        FOR(j, EIGHT) found += search.hit(distance[j], first + i + j);
-      }
+  Counting search(packet, boxes_around[packet.warp], *valid);
+  Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
+  for (int next; (next = walk.next(search)) >= 0;) {
+    const long long first = (long long)next * tree.leaf;
+    for (int i = 0; i < tree.leaf; i += EIGHT) {
+      real distance[EIGHT];
+      tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);
+      FOR(j, EIGHT) found += search.hit(distance[j], first + i + j);
     }
-    found += warp_sum(search.whole);
   }
-  if (there) counts[number] = found;
+  found += warp_sum(search.whole);
+  if (packet.bound >= 0) counts[order[packet.place]] = found;
 }

@@ -7,30 +7,31 @@ using Place = long long;
 using Place = int;
 #endif
 
-// `found_rows` and `found` come filled with what stands where nothing is written.
-KERNEL(WARPS * LANES, 1)
+// Query i's begin at offsets[i], and none is written at offsets[i + 1]; `order` has the query of each number. The
+// results come filled with what stands where nothing is written.
+KERNEL(WARPS * LANES, BLOCKS)
 fill(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
-     const real* queries, const real* bounds, const int* own, const Place* starts, const Place* stops,
-     const int* sizes, const int*, const real*, int* found_rows, real* found) {
-  const int count = sizes[0], leaf = sizes[1], levels = sizes[2];
-  const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-  const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES + lane;
+     const real* queries, const real* bounds, const int* own, const int* order, const Place* offsets, const int* sizes,
+#if EDGES
+     const int*, const real*, const int*, int* found_rows, real* found, int* found_by
+#else
+     const int*, const real*, int* found_rows, real* found
+#endif
+) {
+#if !EDGES
+  int* const found_by = nullptr;
+#endif
+  Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
-  if (number - lane >= count) return;
-  const bool there = number < count;
-  const long long place = there ? number : count - 1;
-  real x[M], bound;
-  int slot;
-  Queries{queries, bounds, own}.load(place, count, there, x, bound, slot);
-  const real unit = *scale, back = 1 / unit;  // exact: a power of two
-  const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
-  Place position = starts[place];
-  const Place stop = stops[place];
-  if (position >= stop) bound = -1;
-  if (!any_lane(bound >= 0)) return;
-  around_sides(x, bound >= 0, slot < 0 ? ~slot : slot / leaf, boxes_around[warp]);
-  Within search{tree, boxes_around[warp], x, bound, slot, warp_min(slot), 0};
-  search.update();
-  write_neighbours<true>(search, levels, stacks[warp], position, stop, back, found_rows, found);
+  __shared__ Waiting waiting[WARPS];
+  if (packet.none()) return;
+  const int query = order[packet.place], warp = packet.warp;
+  const bool wanted = packet.bound >= 0;  // an empty slot of the tree is nobody's
+  const Place start = wanted ? offsets[query] : 0, stop = wanted ? offsets[query + 1] : 0;
+  if (start >= stop) packet.bound = -1;
+  if (!any_lane(packet.bound >= 0)) return;
+  Within search(packet, boxes_around[warp]);
+  const Lines lines{found_rows, found, found_by, query, 1 / *scale};  // exact: a power of two
+  write_neighbours<true>(search, stacks[warp], waiting[warp], start, stop, lines);
 }

@@ -6,25 +6,51 @@
 #ifndef WARPS
 #define WARPS 2  // a block
 #endif
+#ifndef BLOCKS  // resident on a multiprocessor
+#define BLOCKS 1
+#endif
+#ifndef STACKED
+#define STACKED 1
+#endif
+#ifndef EDGES
+#define EDGES 0
+#endif
+#ifndef NEEDS_LEAVES
+#define NEEDS_LEAVES 1
+#endif
 
 // Which slots count as a query's neighbours: all; all but its own; those after its own.
 enum Relation { ANY, OTHER, LATER };
 
-struct Queries {
-  const real* points;  // (M, count), scaled
-  const real* bounds;  // (count): a neighbour has a power distance up to this
-  const int* own;      // (count): the query's slot; from outside ~leaf, the leaf that it falls in, or -1
+// A warp's queries: one to each lane.
+struct Packet {
+  const int count, warp, lane;
+  const long long number;  // of this lane's query
+  const bool there;
+  const long long place;   // the same, or that of the last query
+  const Tree tree;
+  real x[M], bound;        // scaled; a neighbour has a power distance up to the bound
+  bool finite;
+  int slot;                // the query's own; from outside ~leaf, the leaf that it falls in, or -1
 
-  DEVICE bool load(long long place, long long count, bool there, real (&x)[M], real& bound, int& slot) const {
-    bool finite = there;
+  // `queries` of shape (M, count); `sizes` has the number of queries, of slots in a leaf, and of levels.
+  DEVICE Packet(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
+                const real* queries, const real* bounds, const int* own, const int* sizes)
+      : count(sizes[0]), warp(threadIdx.x / LANES), lane(threadIdx.x % LANES),
+        number((long long)blockIdx.x * (WARPS * LANES) + threadIdx.x), there(number < count),
+        place(there ? number : count - 1),
+        tree{points, rows, boxes, sizes[1], sizes[2], Period(lengths, *scale)}, finite(there) {
     FOR(a, M) {
-      x[a] = points[a * count + place];
+      x[a] = queries[a * (long long)count + place];
       finite &= fabs(x[a]) < INFINITE;
     }
     FOR(a, M) x[a] = finite ? x[a] : real(0);
     bound = finite ? bounds[place] : real(-1);
     slot = own[place];
-    return finite;
+  }
+  DEVICE bool none() const { return number - lane >= count; }
+  DEVICE void surround(bool marked, Box (&boxes)[2]) const {
+    around_sides(x, marked, slot < 0 ? ~slot : slot / tree.leaf, boxes);
   }
 };
 
@@ -35,9 +61,13 @@ struct Within {
   const real (&x)[M];
   real bound;  // of this lane
   const int slot, first_slot;  // the query's own, and the least of the packet's
-  int reach_bits;
+  const int reach_bits;
 
-  DEVICE void update() { reach_bits = warp_max(bits_above(bound * SLACK)); }
+  DEVICE Within(const Packet& packet, Box (&around)[2])
+      : tree(packet.tree), around(around), x(packet.x), bound(packet.bound), slot(packet.slot),
+        first_slot(warp_min(packet.slot)), reach_bits(warp_max(bits_above(packet.bound * SLACK))) {
+    packet.surround(bound >= 0, around);
+  }
   DEVICE int reach() const { return reach_bits; }
   DEVICE bool passed(int node, int height) const {  // all slots come before those wanted
     if (RELATION != LATER) return false;
@@ -49,7 +79,8 @@ struct Within {
     if (passed(node, height)) return NOTHING;
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node, int) const {
+  DEVICE bool needs(int node, int height) const {
+    if (!NEEDS_LEAVES && !height) return true;
     Box box;
     box.load(tree.boxes, node);
     return any_lane(tree.gap(x, box) <= bound * SLACK);
@@ -61,13 +92,54 @@ struct Within {
   }
 };
 
+// What fill.cu and within.cu write.
+struct Lines {
+  int* rows;
+  real* distances;
+  int* queries;  // with EDGES: the row of the query that each belongs to
+  int query;
+  real back;     // from scaled distances to the user's
+
+  template <class Place> DEVICE void write(Place position, real distance, int row) const {
+    rows[position] = row;
+    distances[position] = root(distance) * back;
+#if EDGES
+    queries[position] = query;
+#endif
+  }
+};
+
+#if STACKED
+// Neighbours wait in shared memory until one lane has many, so that all lanes write theirs together.
+constexpr int ROOM = 2 * EIGHT;
+
+struct Waiting {
+  real distance[ROOM * LANES];
+  int row[ROOM * LANES];
+};
+#else
+struct Waiting {};
+#endif
+
 // Write this lane's neighbours from a position on, in the order of the slots, none at or past `stop`; return
 // where they end, or would end. With STOPS a lane that has no room for more may leave off.
 template <bool STOPS, class Place>
-DEVICE Place write_neighbours(Within& search, int levels, Stack& stack, Place position, Place stop, real back,
-                              int* found_rows, real* found) {
+DEVICE Place write_neighbours(Within& search, Stack& stack, Waiting& waiting, Place position, Place stop,
+                              const Lines& lines) {
   const Tree& tree = search.tree;
-  Walk<IN_ORDER> walk(levels, threadIdx.x % LANES, stack, search);
+  const int lane = threadIdx.x % LANES;
+  Walk<IN_ORDER> walk(tree.levels, lane, stack, search);
+#if STACKED
+  int held = 0;
+  const auto flush = [&]() {
+    for (int i = 0; any_lane(i < held); i++)
+      if (i < held && position + i < stop)
+        lines.write(position + i, waiting.distance[i * LANES + lane], waiting.row[i * LANES + lane]);
+    position += held;
+    held = 0;
+    if (STOPS && position >= stop) search.bound = -1;
+  };
+#endif
   for (int next; (next = walk.next(search)) >= 0;) {
     const long long first = (long long)next * tree.leaf;
     for (int i = 0; i < tree.leaf; i += EIGHT) {
@@ -79,15 +151,26 @@ DEVICE Place write_neighbours(Within& search, int levels, Stack& stack, Place po
       if (!any_lane(nearest <= search.bound)) continue;
       int row[EIGHT];
       load_rows(tree.rows, first + i, all, row);
+#if STACKED
       FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {
-        if (position < stop) {
-          found_rows[position] = row[j];
-          found[position] = root(distance[j]) * back;
-        }
+        waiting.distance[held * LANES + lane] = distance[j];
+        waiting.row[held * LANES + lane] = row[j];
+        held++;
+      }
+      if (any_lane(held > EIGHT)) flush();
+#else
+      FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {
+        if (position < stop) lines.write(position, distance[j], row[j]);
         position++;
       }
+#endif
     }
+#if !STACKED
     if (STOPS && position >= stop) search.bound = -1;
+#endif
   }
+#if STACKED
+  flush();
+#endif
   return position;
 }

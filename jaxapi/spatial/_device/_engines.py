@@ -1,12 +1,13 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and six functions, pure and traceable, on a tree and queries in the
+An engine is a package with a `NAME` and seven functions, pure and traceable, on a tree and queries in the
 dtype of the distances:
 
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
-- ``count(tree, queries, box, *, p, relation)``,
-- ``fill(tree, queries, start, stop, box, *, size, p, relation)``,
+- ``count(tree, queries, order, box, *, p, relation)``,
+- ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
+- ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 

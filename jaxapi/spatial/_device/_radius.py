@@ -41,14 +41,19 @@ class Search(NamedTuple):
         """Make queries ready, and return their order."""
         return _engines.run(self.engine, "ordered_queries", tree, x, radius, box, p=self.p)
 
-    def count(self, tree, queries, box, relation):
-        """Count each query's neighbours."""
-        return _engines.run(self.engine, "count", tree, queries, box, p=self.p, relation=relation)
+    def count(self, tree, queries, order, box, relation):
+        """Count the neighbours of each query."""
+        return _engines.run(self.engine, "count", tree, queries, order, box, p=self.p, relation=relation)
 
-    def fill(self, tree, queries, start, stop, box, relation, size):
-        """Write each query's neighbours from `start` on."""
+    def fill(self, tree, queries, order, offsets, box, relation, size):
+        """Write each query's neighbours where the offsets say."""
         options = {"p": self.p, "relation": relation, "size": size}
-        return _engines.run(self.engine, "fill", tree, queries, start, stop, box, **options)
+        return _engines.run(self.engine, "fill", tree, queries, order, offsets, box, **options)
+
+    def fill_edges(self, tree, queries, offsets, box, relation, size):
+        """Write the neighbours of each of the tree's own points, and whose they are."""
+        options = {"p": self.p, "relation": relation, "size": size}
+        return _engines.run(self.engine, "fill_edges", tree, queries, offsets, box, **options)
 
     def fill_lines(self, tree, queries, order, box, limit):
         """Write up to `limit` neighbours of each query into its line, and count all."""
@@ -104,8 +109,7 @@ def _counts_within(tree, x, radius, box, *, search):
 def _counted(tree, x, radius, box, search):
     """Return the queries made ready, their order, and how many neighbours each of `x` has."""
     queries, order = search.ordered_queries(tree, x, radius, box)
-    counts = search.count(tree, queries, box, "any")
-    return queries, order, jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
+    return queries, order, search.count(tree, queries, order, box, "any")
 
 
 def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
@@ -184,7 +188,7 @@ def _wide_sums(counts):
 @partial(jax.jit, static_argnames=("search", "size", "sort"))
 def _filled(tree, queries, order, indptr, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
-    rows, distances = search.fill(tree, queries, indptr[:-1][order], indptr[1:][order], box, "any", size)
+    rows, distances = search.fill(tree, queries, order, indptr, box, "any", size)
     if sort:
         numbers = lax.iota(jnp.int32, order.shape[0])
         query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
@@ -232,21 +236,14 @@ def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, 
 def _own_ends(tree, radius, box, search, relation):
     """Return the tree's points as queries, and the sums of their counts in the order of the rows."""
     queries = own_queries(tree, radius, p=search.p)
-    counted = search.count(tree, queries, box, relation)
-    counts = jnp.zeros_like(counted).at[tree.rows].add(counted, mode="drop")  # empty slots count 0
+    counts = search.count(tree, queries, tree.rows, box, relation)
     return queries, jnp.cumsum(counts, dtype=jnp.int32)
 
 
 def _own_filled(tree, queries, ends, box, search, relation, size):
-    starts = jnp.pad(ends, (1, 0))[:-1]
-    starts, stops = (jnp.minimum(each, size).at[tree.rows].get(mode="clip") for each in (starts, ends))
-    senders, distances = search.fill(tree, queries, starts, stops, box, relation, size)
-    # The receiver of an edge: how many rows end at or before it.
-    receivers = jnp.zeros(size, jnp.int32).at[ends].add(1, mode="drop")
-    receivers = jnp.cumsum(receivers, dtype=jnp.int32)
-    here = jnp.isfinite(distances)
-    receivers = jnp.where(here, receivers, tree.n).astype(search.index_dtype)
-    return receivers, senders.astype(search.index_dtype), distances
+    offsets = jnp.minimum(jnp.pad(ends, (1, 0)), size)
+    receivers, senders, distances = search.fill_edges(tree, queries, offsets, box, relation, size)
+    return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
 
 
 @partial(jax.jit, static_argnames=("search", "relation"))

@@ -2,13 +2,14 @@
 
 from .._structure._queries import ordered_queries
 from ._nearest import nearest, nearest_of_few
-from ._radius import bin_counts, count, fill, fill_lines
+from ._radius import bin_counts, count, fill, fill_edges, fill_lines
 
 __all__ = [
     "NAME",
     "bin_counts",
     "count",
     "fill",
+    "fill_edges",
     "fill_lines",
     "nearest",
     "nearest_of_few",

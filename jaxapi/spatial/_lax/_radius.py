@@ -15,13 +15,17 @@ from .._structure._tree import Tree
 from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["bin_counts", "count", "fill", "fill_lines"]
+__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines"]
 
 PACKET = 16  # queries that walk together
 
 
-def count(tree: Tree, queries: Queries, box: Array | None, *, p: float, relation: str) -> Array:
-    """Count each query's neighbours: (Q,) int32."""
+def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
+    """Count the neighbours of each query: (Q,) int32.
+
+    Number ``i`` of the queries is query ``order[i]``, in whose place its count is; of the tree's own points an
+    `order` of Q or more is nobody's, or that of one more without neighbours.
+    """
     space, slack = Space(tree, p, box), box_slack(tree.points.dtype, tree.points.shape[0])
     members = node_sums(jnp.isfinite(tree.points[0]).astype(jnp.int32), space.leaves)
 
@@ -42,19 +46,20 @@ def count(tree: Tree, queries: Queries, box: Array | None, *, p: float, relation
 
         return walk(space, jnp.zeros(PACKET, jnp.int32), choose, visit)
 
-    return lax.map(one, _packets_of(queries)).reshape(-1)[: queries.bound.shape[0]]
+    counts = lax.map(one, _packets_of(queries)).reshape(-1)[: queries.bound.shape[0]]
+    return jnp.zeros_like(counts).at[order].add(counts, mode="drop")
 
 
 def fill(
-    tree: Tree, queries: Queries, start: Array, stop: Array, box, *, size: int, p: float, relation: str
+    tree: Tree, queries: Queries, order: Array, offsets: Array, box, *, size: int, p: float, relation: str
 ) -> tuple[Array, Array]:
-    """Write each query's neighbours from ``start`` on, in slot order, none at or past ``stop``.
+    """Write each query's neighbours, in slot order, from its offset up to the next: offsets (Q + 1,).
 
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
     space, slack = Space(tree, p, box), box_slack(tree.points.dtype, tree.points.shape[0])
     packets = _packets_of(queries)
-    starts, stops = in_packets(start, PACKET, 0), in_packets(stop, PACKET, 0)
+    starts, stops = (in_packets(each.at[order].get(mode="clip"), PACKET, 0) for each in (offsets[:-1], offsets[1:]))
     rows = jnp.full(size, tree.n, tree.rows.dtype)
     distances = jnp.full(size, jnp.inf, tree.points.dtype)
 
@@ -80,6 +85,14 @@ def fill(
     return lax.fori_loop(0, packets.bound.shape[0], one, varying_like((rows, distances), tree))
 
 
+def fill_edges(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, p: float, relation: str):
+    """Do so for the tree's own points, and say whose they are: receivers, senders and distances (size,)."""
+    senders, distances = fill(tree, queries, tree.rows, offsets, box, size=size, p=p, relation=relation)
+    # The receiver of an edge: how many rows end at or before it.
+    receivers = jnp.cumsum(jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop"), dtype=jnp.int32)
+    return jnp.where(jnp.isfinite(distances), receivers, tree.n), senders, distances
+
+
 def fill_lines(
     tree: Tree, queries: Queries, order: Array, box, *, limit: int, p: float, count=count, fill=fill
 ) -> tuple[Array, Array, Array]:
@@ -89,10 +102,10 @@ def fill_lines(
     how many neighbours each has (Q,). Of more neighbours than `limit` it is any that are kept. By an engine's
     `count` and `fill`.
     """
-    start, size = order * limit, order.shape[0] * limit
-    counts = count(tree, queries, box, p=p, relation="any")
-    counts = jnp.zeros_like(counts).at[order].set(counts, unique_indices=True)
-    rows, distances = fill(tree, queries, start, start + limit, box, size=size, p=p, relation="any")
+    size = order.shape[0] * limit
+    offsets = jnp.arange(order.shape[0] + 1, dtype=jnp.int32) * limit
+    counts = count(tree, queries, order, box, p=p, relation="any")
+    rows, distances = fill(tree, queries, order, offsets, box, size=size, p=p, relation="any")
     distances, rows = lax.sort(
         (distances.reshape(-1, limit), rows.reshape(-1, limit)), dimension=1, num_keys=2
     )
