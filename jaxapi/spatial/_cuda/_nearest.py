@@ -46,7 +46,7 @@ def nearest(
 def nearest_of_all(
     tree: Tree, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
 ) -> tuple[Array, Array]:
-    """Return distances and rows (slots, k) of the `k` nearest points of each of the tree's own, by their rows.
+    """Return distances and rows (slots, k) of the `k` nearest points of each of the tree's, by their rows.
 
     As `nearest`, which takes longer: the tree's points lie in order already. Lines from n on are not written.
     """
@@ -131,7 +131,16 @@ def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
     count = len(line.order)
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
     sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.of_tree]
-    inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order, np.array(sizes, np.int32)
+    inputs = (
+        *_of_tree(tree, nodes),
+        queries,
+        bound,
+        eps,
+        box,
+        line.keys,
+        line.order,
+        np.array(sizes, np.int32),
+    )
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))

@@ -11,8 +11,8 @@ dtype of the distances:
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
-`_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run, and
-``nearest_of_all(tree, bound, eps, box, *, k, p, rooted)`` of the tree's own points.
+`_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
+and ``nearest_of_all(tree, bound, eps, box, *, k, p, rooted)``, for the tree's own points as queries.
 """
 
 import functools

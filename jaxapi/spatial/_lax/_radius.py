@@ -23,8 +23,8 @@ PACKET = 16  # queries that walk together
 def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
     """Count the neighbours of each query: (Q,) int32.
 
-    Number ``i`` of the queries is query ``order[i]``, in whose place its count is; of the tree's own points an
-    `order` of Q or more is nobody's, or that of one more without neighbours.
+    Number ``i`` of the queries is query ``order[i]``, in whose place its count is. An empty slot of the tree
+    has no neighbours, and the place n.
     """
     space, slack = Space(tree, p, box), box_slack(tree.points.dtype, tree.points.shape[0])
     members = node_sums(jnp.isfinite(tree.points[0]).astype(jnp.int32), space.leaves)
@@ -59,7 +59,9 @@ def fill(
     """
     space, slack = Space(tree, p, box), box_slack(tree.points.dtype, tree.points.shape[0])
     packets = _packets_of(queries)
-    starts, stops = (in_packets(each.at[order].get(mode="clip"), PACKET, 0) for each in (offsets[:-1], offsets[1:]))
+    starts, stops = (
+        in_packets(each.at[order].get(mode="clip"), PACKET, 0) for each in (offsets[:-1], offsets[1:])
+    )
     rows = jnp.full(size, tree.n, tree.rows.dtype)
     distances = jnp.full(size, jnp.inf, tree.points.dtype)
 
