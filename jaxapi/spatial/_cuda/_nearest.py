@@ -131,16 +131,8 @@ def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
     count = len(line.order)
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
     sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.of_tree]
-    inputs = (
-        *_of_tree(tree, nodes),
-        queries,
-        bound,
-        eps,
-        box,
-        line.keys,
-        line.order,
-        np.array(sizes, np.int32),
-    )
+    arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order
+    inputs = *arrays, np.array(sizes, np.int32)
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
