@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from radius_engines import use
 from scipy.spatial import cKDTree
 
-from jaxapi.spatial import _cuda
+from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._cuda import _every, _launch, _nearest
 from jaxapi.spatial._cuda._order import nodes_of, ordered
+from jaxapi.spatial._device import _searcher
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._homes import home_leaf
 from jaxapi.spatial._structure._metric import into_box
@@ -101,6 +103,56 @@ def assert_exact(points, queries, found, k):
 def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
     points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)
     assert_exact(points, queries, query(points, queries, k=k, leaf_size=leaf_size), k)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("k", [1, 8, 32])
+def test_of_many_equal_points_those_of_the_lowest_rows_are_found(k):
+    """Whole leaves of equal points, of which some are passed by; also where the rows are in no order."""
+    corners, queries = np.random.default_rng(2).integers(0, 2, (2, POINTS, 3)).astype(np.float32)
+    assert_exact(corners, queries[:QUERIES], query(corners, queries[:QUERIES], k=k), k)
+    apart = queries[:QUERIES] * 3 - 1
+    assert_exact(corners, apart, query(corners, apart, k=k), k)
+    renamed = np.random.default_rng(3).permutation(POINTS).astype(np.int32)
+    tree = jitted_build(corners, np.int32(POINTS), leaf_size=4)
+    there = tree.rows < POINTS
+    tree = tree._replace(rows=jnp.where(there, renamed[np.where(there, tree.rows, 0)], tree.rows))
+    found = jax.jit(partial(search, k=k, p=2.0))(
+        tree, queries[:QUERIES], np.float32(np.inf), np.float32(0), None
+    )
+    by_name = np.empty_like(corners)
+    by_name[renamed] = corners
+    assert_exact(by_name, queries[:QUERIES], tuple(map(np.asarray, found)), k)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("k", [1, 8, 40])
+def test_the_trees_own_points_as_queries(k, monkeypatch):
+    """They lie in order already; points that are not finite, and padding, are nobody."""
+    monkeypatch.setattr(_nearest, "AT_ONCE", 32)  # 40 neighbours in two passes
+    points = grid(POINTS + 9, 3, 4)
+    points[POINTS:] = np.nan
+    tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
+    own = jax.jit(partial(_cuda.nearest_of_all, k=k, p=2.0))
+    found = (np.asarray(x)[:POINTS] for x in own(tree, np.float32(np.inf), np.float32(0), None))
+    assert_exact(points[:POINTS], points[:POINTS], tuple(found), k)
+
+
+def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
+    """Nor are few queries once they have come several times."""
+    use("cuda", monkeypatch)
+    points, queries = map(jnp.asarray, (uniform(POINTS, 3, 0), uniform(QUERIES, 3, 1)))
+    tree, oracle = KDTree(points), cKDTree(points)
+    for _ in range(_searcher.REPEATED):
+        np.testing.assert_array_equal(tree.query(queries, 3)[1], oracle.query(queries, 3)[1])
+    monkeypatch.setattr(_searcher, "padded", None)
+    for x in (queries, points):
+        distances, rows = tree.query(x, 3)
+        np.testing.assert_array_equal(rows, oracle.query(x, 3)[1])
+        np.testing.assert_allclose(distances, oracle.query(x, 3)[0], rtol=1e-5)
+    assert tree.query(points)[1].tolist() == list(range(POINTS))
+    with pytest.raises(ValueError, match="must be finite"):
+        tree.query(queries.at[3, 1].set(jnp.nan), 3)
 
 
 @pytest.mark.parametrize("k", [33, 100, 290])

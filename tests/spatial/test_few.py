@@ -23,6 +23,7 @@ def no_tree(few, monkeypatch):
         raise AssertionError("a tree was searched")
 
     monkeypatch.setattr(_few, "FEW", FEW)
+    monkeypatch.setattr(_few, "gpu_engine", lambda: None)  # on a GPU the tree is searched
     monkeypatch.setattr(_few, "nearest_in_pieces", refuse)
 
 
