@@ -2,7 +2,7 @@
 
 from ._launch import check
 from ._nearest import nearest, nearest_of_all
-from ._radius import bin_counts, count, fill, fill_edges, fill_lines, ordered_queries
+from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
     "NAME",
@@ -12,6 +12,7 @@ __all__ = [
     "fill",
     "fill_edges",
     "fill_lines",
+    "fill_pairs",
     "nearest",
     "nearest_of_all",
     "ordered_queries",

@@ -16,12 +16,13 @@ from .._structure._tree import Tree
 from ._launch import Kernel, launch
 from ._order import lengths, nodes_of, ordered
 
-__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "ordered_queries"]
+__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs", "ordered_queries"]
 
 WARPS, SORTING_WARPS = 2, 4  # a block
 AT_ONCE = 256  # neighbours that a warp sorts in registers
 BINS = 4  # kernels are compiled for multiples of so many radii
 RELATIONS = {"any": 0, "other": 1, "later": 2}
+WRITES = {"neighbours": 0, "edges": 1, "pairs": 2}
 WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
 
 
@@ -71,15 +72,21 @@ def fill_edges(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, 
     """Do so for the tree's own points, and say whose they are: receivers, senders and distances (size,)."""
     none = jnp.full(size, tree.n, jnp.int32)
     lines = none, jnp.full(size, jnp.inf, tree.points.dtype), none
-    senders, distances, receivers = _filled(
-        tree, queries, tree.rows, offsets, box, lines, p, relation, edges=1
-    )
+    found = _filled(tree, queries, tree.rows, offsets, box, lines, p, relation, "edges")
+    senders, distances, receivers = found
     return receivers, senders, distances
 
 
-def _filled(tree, queries, order, offsets, box, lines, p, relation, edges=0):
+def fill_pairs(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, p: float):
+    """Write the two rows of each pair of the tree's own points, the lower one first: (size, 2)."""
+    lines = (jnp.full((size, 2), tree.n, jnp.int32),)
+    return _filled(tree, queries, tree.rows, offsets, box, lines, p, "later", "pairs")[0]
+
+
+def _filled(tree, queries, order, offsets, box, lines, p, relation, writes="neighbours"):
     wide = int(offsets.dtype == np.int64)
-    kernel = _kernel(tree, "fill", p, box, relation=RELATIONS[relation], wide=wide, edges=edges)
+    relation, writes = RELATIONS[relation], WRITES[writes]
+    kernel = _kernel(tree, "fill", p, box, relation=relation, wide=wide, writes=writes)
     inputs = order, offsets, _sizes(tree, queries)
     return tuple(_run(kernel, tree, queries, box, inputs, in_place=lines))
 

@@ -12,15 +12,14 @@ using Place = int;
 KERNEL(WARPS * LANES, BLOCKS)
 fill(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
      const real* queries, const real* bounds, const int* own, const int* order, const Place* offsets, const int* sizes,
-#if EDGES
+#if WRITES == 2
+     const Pair*, Pair* pairs
+#elif WRITES == 1
      const int*, const real*, const int*, int* found_rows, real* found, int* found_by
 #else
      const int*, const real*, int* found_rows, real* found
 #endif
 ) {
-#if !EDGES
-  int* const found_by = nullptr;
-#endif
   Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
@@ -32,6 +31,14 @@ fill(const real* points, const int* rows, const real* boxes, const real* scale, 
   if (start >= stop) packet.bound = -1;
   if (!any_lane(packet.bound >= 0)) return;
   Within search(packet, boxes_around[warp]);
-  const Lines lines{found_rows, found, found_by, query, 1 / *scale};  // exact: a power of two
+  Lines lines(query, *scale);
+#if WRITES == 2
+  lines.pairs = pairs;
+#else
+  lines.rows = found_rows, lines.distances = found;
+#endif
+#if WRITES == 1
+  lines.queries = found_by;
+#endif
   write_neighbours<true>(search, stacks[warp], waiting[warp], start, stop, lines);
 }

@@ -12,8 +12,8 @@
 #ifndef STACKED
 #define STACKED 1
 #endif
-#ifndef EDGES
-#define EDGES 0
+#ifndef WRITES
+#define WRITES 0
 #endif
 #ifndef NEEDS_LEAVES
 #define NEEDS_LEAVES 1
@@ -92,20 +92,29 @@ struct Within {
   }
 };
 
-// What fill.cu and within.cu write.
+// What is written of each neighbour: its row and distance; also the row of the query; or a pair of both rows.
+enum { NEIGHBOURS, EDGES, PAIRS };
+
+struct alignas(8) Pair { int low, high; };
+
+// Where this lane writes.
 struct Lines {
   int* rows;
   real* distances;
-  int* queries;  // with EDGES: the row of the query that each belongs to
-  int query;
-  real back;     // from scaled distances to the user's
+  int* queries;
+  Pair* pairs;
+  const int query;
+  const real back;  // from scaled distances to the user's; exact, a power of two
 
+  DEVICE Lines(int query, real scale) : query(query), back(1 / scale) {}
   template <class Place> DEVICE void write(Place position, real distance, int row) const {
-    rows[position] = row;
-    distances[position] = root(distance) * back;
-#if EDGES
-    queries[position] = query;
-#endif
+    if (WRITES == PAIRS) {
+      pairs[position] = Pair{min(query, row), max(query, row)};
+    } else {
+      rows[position] = row;
+      distances[position] = root(distance) * back;
+      if (WRITES == EDGES) queries[position] = query;
+    }
   }
 };
 

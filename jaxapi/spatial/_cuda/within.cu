@@ -17,7 +17,8 @@ within(const real* points, const int* rows, const real* boxes, const real* scale
   if (any_lane(packet.bound >= 0)) {
     const int warp = packet.warp;
     Within search(packet, boxes_around[warp]);
-    const Lines lines{found_rows, found, nullptr, query, 1 / *scale};  // exact: a power of two
+    Lines lines(query, *scale);
+    lines.rows = found_rows, lines.distances = found;
     end = write_neighbours<false>(search, stacks[warp], waiting[warp], start, start + limit, lines);
   }
   if (packet.there) counts[query] = end - start;

@@ -1,6 +1,6 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and seven functions, pure and traceable, on a tree and queries in the
+An engine is a package with a `NAME` and eight functions, pure and traceable, on a tree and queries in the
 dtype of the distances:
 
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
@@ -8,6 +8,7 @@ dtype of the distances:
 - ``count(tree, queries, order, box, *, p, relation)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
+- ``fill_pairs(tree, queries, offsets, box, *, size, p)``,
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 

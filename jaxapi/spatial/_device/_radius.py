@@ -2,7 +2,7 @@
 
 Everything is built from two passes over the tree: count each query's neighbours, then write them from
 where the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_point` are pure and traceable;
-`csr` and `edges` serve concrete arrays, whose totals are read back between the passes.
+`csr`, `edges` and `pairs` serve concrete arrays, whose totals are read back between the passes.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from . import _engines
 from ._arrays import NOT_FINITE
 from ._nearest import nearest
 
-__all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "two_point"]
+__all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "pairs", "two_point"]
 
 BINS = 32  # radii that one kernel keeps in registers
 LARGEST = np.iinfo(np.int32).max
@@ -54,6 +54,10 @@ class Search(NamedTuple):
         """Write the neighbours of each of the tree's own points, and whose they are."""
         options = {"p": self.p, "relation": relation, "size": size}
         return _engines.run(self.engine, "fill_edges", tree, queries, offsets, box, **options)
+
+    def fill_pairs(self, tree, queries, offsets, box, size):
+        """Write each pair of the tree's own points once."""
+        return _engines.run(self.engine, "fill_pairs", tree, queries, offsets, box, p=self.p, size=size)
 
     def fill_lines(self, tree, queries, order, box, limit):
         """Write up to `limit` neighbours of each query into its line, and count all."""
@@ -223,14 +227,27 @@ def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, 
 
     For a concrete tree. The arrays are longer than the number, so that their programs serve others.
     """
+    queries, ends, total = _own_totals(tree, radius, box, search, relation)
+    with x64_for(ends.dtype, search.dtype, search.index_dtype):
+        options = {"search": search, "relation": relation, "size": padded_size(total)}
+        return *_own_fill(tree, queries, ends, box, **options), total
+
+
+def pairs(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search):
+    """Return the pairs (e, 2) of near points, the lower row first, and how many there are; as `edges`."""
+    queries, ends, total = _own_totals(tree, radius, box, search, "later")
+    with x64_for(ends.dtype, search.dtype, search.index_dtype):
+        return _own_pairs(tree, queries, ends, box, search=search, size=padded_size(total)), total
+
+
+def _own_totals(tree, radius, box, search, relation):
+    """Return the points as queries, the sums of their counts, and how many edges there are."""
     queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
     total, overflow = np.asarray(facts).tolist()
     if overflow:
         ends = _wide_offsets(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))[1:]
         total = int(ends[-1])
-    with x64_for(ends.dtype, search.dtype, search.index_dtype):
-        options = {"search": search, "relation": relation, "size": padded_size(total)}
-        return *_own_fill(tree, queries, ends, box, **options), total
+    return queries, ends, total
 
 
 def _own_ends(tree, radius, box, search, relation):
@@ -255,6 +272,14 @@ def _own_counted(tree, radius, box, *, search, relation):
 @partial(jax.jit, static_argnames=("search", "relation", "size"))
 def _own_fill(tree, queries, ends, box, *, search, relation, size):
     return _own_filled(tree.astype(search.dtype), queries, ends, box, search, relation, size)
+
+
+@partial(jax.jit, static_argnames=("search", "size"))
+def _own_pairs(tree, queries, ends, box, *, search, size):
+    offsets = jnp.minimum(jnp.pad(ends, (1, 0)), size)
+    return search.fill_pairs(tree.astype(search.dtype), queries, offsets, box, size).astype(
+        search.index_dtype
+    )
 
 
 # --- between two trees ---------------------------------------------------------------------------------

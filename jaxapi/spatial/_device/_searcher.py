@@ -150,8 +150,8 @@ class Device:
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            receivers, senders, _, total = self._edges(r, settings, "later")
-            (pairs,) = first_lines(total, low_row_first(receivers, senders))
+            pairs, total = _radius.pairs(self.tree, r, settings.box(), search=self._search(settings))
+            (pairs,) = first_lines(total, pairs)
             return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
 
     def two_point(self, other: "Device", radii, settings: SearchSettings, own, others, cumulative: bool):
@@ -185,15 +185,16 @@ class Device:
 
         Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
         """
-        q, rows = len(x), padded_size(len(x))
+        q, rows, home = len(x), padded_size(len(x)), self.data.sharding
         x, finite = padded(inputs_for(self.data, x, settings.dtype), rows)
         if r.strides == (0,) and q:  # one radius for all: no need to move more
-            r = _one_radius(jax.device_put(r[:1], self.data.sharding), np.int32(q), rows=rows)
+            one, count = scalar_on(r[0].item(), r.dtype, home), scalar_on(q, np.dtype(np.int32), home)
+            r = _one_radius(one, count, rows=rows)
         else:
-            r = np.pad(r, (0, rows - q), constant_values=-1)
+            r = jax.device_put(np.pad(r, (0, rows - q), constant_values=-1), home)
         if isinstance(finite, jax.Array):
             finite.copy_to_host_async()
-        return *jax.device_put((x, r), self.data.sharding), finite
+        return x if isinstance(x, jax.Array) else jax.device_put(x, home), r, finite
 
 
 STATIC = "k", "columns", "p", "dtype", "index_dtype", "engine"
@@ -248,7 +249,7 @@ _fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation
 
 @partial(jax.jit, static_argnames="rows")
 def _one_radius(r, q, *, rows):
-    """Return the radius (1,) for each of the first `q` queries, and one that nothing reaches for the rest."""
+    """Return the radius () for each of the first `q` queries, and one that nothing reaches for the rest."""
     return jnp.where(lax.iota(jnp.int32, rows) < q, r, -jnp.ones_like(r))
 
 

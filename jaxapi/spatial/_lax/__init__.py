@@ -2,7 +2,7 @@
 
 from .._structure._queries import ordered_queries
 from ._nearest import nearest, nearest_of_few
-from ._radius import bin_counts, count, fill, fill_edges, fill_lines
+from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
 
 __all__ = [
     "NAME",
@@ -11,6 +11,7 @@ __all__ = [
     "fill",
     "fill_edges",
     "fill_lines",
+    "fill_pairs",
     "nearest",
     "nearest_of_few",
     "ordered_queries",

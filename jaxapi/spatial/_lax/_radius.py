@@ -15,7 +15,7 @@ from .._structure._tree import Tree
 from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines"]
+__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs"]
 
 PACKET = 16  # queries that walk together
 
@@ -93,6 +93,12 @@ def fill_edges(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, 
     # The receiver of an edge: how many rows end at or before it.
     receivers = jnp.cumsum(jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop"), dtype=jnp.int32)
     return jnp.where(jnp.isfinite(distances), receivers, tree.n), senders, distances
+
+
+def fill_pairs(tree: Tree, queries: Queries, offsets: Array, box, *, size: int, p: float):
+    """Write the two rows of each pair of the tree's own points, the lower one first: (size, 2)."""
+    ends = fill_edges(tree, queries, offsets, box, size=size, p=p, relation="later")[:2]
+    return jnp.stack([jnp.minimum(*ends), jnp.maximum(*ends)], axis=1)
 
 
 def fill_lines(
