@@ -79,6 +79,10 @@ def assert_same(tree, queries, order, box, *, relation, p):
         filled, expected = both("fill_edges", *inputs, size=total + 3, p=p, relation=relation)
         for one, other in zip(filled[:2], expected[:2], strict=True):
             np.testing.assert_array_equal(one, other)
+        if relation == "later":
+            found, pairs = both("fill_pairs", *inputs, size=total + 3, p=p)
+            np.testing.assert_array_equal(found, pairs)
+            assert (np.asarray(found)[: int(places[-1]) // 2] < int(tree.n)).any()
     return counts
 
 

@@ -1,5 +1,8 @@
 // Count each query's neighbours.
 #include "radius.cuh"
+#ifndef UNROLL
+#define UNROLL 1
+#endif
 
 // Nodes that lie within the bounds of all lanes are counted without a visit.
 struct Counting : Within {
@@ -44,6 +47,7 @@ count(const real* points, const int* rows, const real* boxes, const real* scale,
   Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
   for (int next; (next = walk.next(search)) >= 0;) {
     const long long first = (long long)next * tree.leaf;
+#pragma unroll UNROLL
     for (int i = 0; i < tree.leaf; i += EIGHT) {
       real distance[EIGHT];
       tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);
