@@ -104,8 +104,8 @@ def fill_lines(tree: Tree, queries: Queries, order: Array, box: Array | None, *,
     sizes = np.array([lines, tree.leaf_size, tree.levels, limit], np.int32)
     counted = jax.ShapeDtypeStruct((lines,), jnp.int32)
     kernel = _kernel(tree, "within", p, box, relation=RELATIONS["any"])
-    inputs = order, sizes
-    rows, distances, counts = _run(kernel, tree, queries, box, inputs, [*shapes, counted])
+    found = _run(kernel, tree, queries, box, (order, sizes), [*shapes, counted])
+    rows, distances, counts = found
     held = 1 << max(limit - 1, 31).bit_length()  # so that few kernels serve all limits
     kernel = Kernel.of("sorted", m=1, dtype=queries.bound.dtype, k=held, warps=SORTING_WARPS)
     inputs = tree.n, counts, np.array([lines, limit], np.int32), rows, distances
