@@ -42,7 +42,9 @@ KERNELS = [
     (Kernel.of("singles", m=16, dtype=F32, k=8, floor=0, warps=4), "90"),
     (Kernel.of("singles", m=3, dtype=F32, k=100, floor=0, warps=4), "80"),
     (Kernel.of("count", m=3, dtype=F32, relation=0, warps=2), "100"),
-    (Kernel.of("fill", m=3, dtype=F32, relation=2, wide=1, warps=2), "80"),
+    (Kernel.of("fill", m=3, dtype=F32, relation=0, wide=0, writes=0, warps=2), "75"),
+    (Kernel.of("fill", m=3, dtype=F32, relation=1, wide=0, writes=1, warps=2), "90"),
+    (Kernel.of("fill", m=3, dtype=F32, relation=2, wide=1, writes=2, warps=2), "80"),
     (Kernel.of("within", m=3, dtype=F32, relation=0, warps=2), "75"),
     (Kernel.of("sorted", m=1, dtype=F32, k=256, warps=4), "90"),
     (Kernel.of("bins", m=3, dtype=F32, relation=0, weight="int", bins=20, warps=2), "90"),
@@ -113,7 +115,8 @@ def no_nvrtc():
 def test_one_warning_where_something_is_missing(missing, says, monkeypatch):
     """Without NVRTC, or where XLA has no such target, as on the CPU: the portable engine."""
     cpu = jax.devices("cpu")
-    monkeypatch.setattr(jax, "devices", lambda platform=None: cpu)
+    for name in ("devices", "local_devices"):
+        monkeypatch.setattr(jax, name, lambda backend=None: cpu)
     monkeypatch.setattr(_compile, "nvrtc", no_nvrtc if missing == "nvrtc" else lambda: None)
     _engines.gpu_engine.cache_clear()
     try:
