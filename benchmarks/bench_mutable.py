@@ -127,7 +127,7 @@ def wrapper():
         print(f"| `{what}` | {mine:.1f} | {theirs:.1f} | {mine / theirs:.2f} |", flush=True)
 
 
-def estimators(rows, peers):
+def estimators(rows, peers, chosen):
     import sklearn
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -171,6 +171,8 @@ def estimators(rows, peers):
     print("| | " + " | ".join(libraries) + " |\n| --- |" + " --- |" * len(libraries))
     inputs = {name: [convert(a) for a in (x, y, labels)] for name, (convert, _) in libraries.items()}
     for what, program in programs.items():
+        if chosen and what not in chosen:
+            continue
         cells = []
         for name, (_, wait) in libraries.items():
             found = []
@@ -199,6 +201,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--only", nargs="*", default=["indexing", "wrapper", "estimators"])
     parser.add_argument("--peers", nargs="*", default=["NumPy", "CuPy", "PyTorch"], help="for the estimators")
+    parser.add_argument("--estimators", nargs="*", help="their names, if not all")
     options = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.devices()[0].device_kind}")
     if "indexing" in options.only:
@@ -206,7 +209,7 @@ def main():
     if "wrapper" in options.only:
         wrapper()
     if "estimators" in options.only:
-        estimators(options.rows, options.peers)
+        estimators(options.rows, options.peers, options.estimators)
 
 
 if __name__ == "__main__":

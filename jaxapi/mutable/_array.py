@@ -18,6 +18,7 @@ from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
 from ._indexing import is_symbolic, read, selection_of, write
+from ._keys import place_of
 from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values, put, take
 from ._views import View
@@ -234,19 +235,25 @@ class Array(Conversion, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
+        place = place_of(key, self.shape)
+        if place is not None:
+            return element_of(*self._place_of(place))
         key = _plain_key(key)
         selection = selection_of(self.shape, key)
         return wrap(read(self._value, key)) if selection is None else part_of(*self._place(selection))
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
+        place = place_of(key, self.shape)
+        if place is not None:
+            owner, place = self._place_of(place)
+            if owner._write_later(place, value):
+                return
         key = _plain_key(key)
         selection = selection_of(self.shape, key)
         if selection is None or 0 in selection.shape:
             self._rewrite(write, key, unwrap(value))
             return
         owner, selection = self._place(selection)
-        if not selection.axes and owner._write_later(selection.ranges, value):
-            return
         if type(value) is Array and value._view and value._view.is_current(owner, selection):
             return
         owner._rewrite(put, selection, unwrap(value))
@@ -256,6 +263,12 @@ class Array(Conversion, Declared):
         if self._view and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.selection)
         return self, selection
+
+    def _place_of(self, place: tuple[int, ...]) -> "tuple[Array, tuple[int, ...]]":
+        """Do the same to the place of an element."""
+        if self._view and self._view.reshaped is None:
+            return self._view.owner, self._view.selection.place(place)
+        return self, place
 
     def _element(self, place: tuple[int, ...]) -> Element | None:
         """Return an element to be read later, None if it must be read at once."""
@@ -268,7 +281,8 @@ class Array(Conversion, Declared):
         if later and not place:
             return later
         value = self._value
-        if self._view or not can_wait(value):
+        cell = self._cell and self._cell()
+        if (cell is None or cell.value is not value) and (self._view or not can_wait(value)):
             return None
         with _NEW_LOCK:
             if self._shared:

@@ -8,7 +8,7 @@ import numpy as np
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 
-__all__ = ["FULL", "check_int", "expand", "is_array", "is_mask", "length_of", "parts_of"]
+__all__ = ["FULL", "check_int", "expand", "is_array", "is_mask", "length_of", "parts_of", "place_of"]
 
 FULL = slice(None)
 
@@ -57,6 +57,17 @@ def is_array(k) -> bool:
 
 def is_mask(k) -> bool:
     return is_array(k) and k.dtype == bool
+
+
+def place_of(key, shape: tuple) -> tuple[int, ...] | None:
+    """Return the place of the one element that a key of plain ints stands for; None for another key."""
+    keys = key if type(key) is tuple else (key,)
+    if len(keys) != len(shape):
+        return None
+    for k, size in zip(keys, shape, strict=True):
+        if type(k) is not int or type(size) is not int:
+            return None
+    return tuple([check_int(k, axis, shape[axis]) for axis, k in enumerate(keys)])
 
 
 def length_of(k) -> int:

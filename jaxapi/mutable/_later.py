@@ -69,10 +69,11 @@ class Element:
 class Written:
     """A value, and elements that are still to be written to it."""
 
-    __slots__ = ("cell", "elements")
+    __slots__ = ("_taken", "cell", "elements")
 
     def __init__(self, cell: Cell):
         self.cell = cell
+        self._taken: Cell | None = None  # the one that the latest element was taken of
         self.elements: dict[tuple[int, ...], Element | np.ndarray] = {}
 
     @property
@@ -93,10 +94,13 @@ class Written:
 
     def takes(self, new: Element | np.ndarray) -> bool:
         """Whether an element can be written as it is."""
-        if not isinstance(new, Element):
+        if not isinstance(new, Element) or new.cell is self._taken:
             return True
         value, source = self.cell.value, new.cell.value
-        return source.dtype == value.dtype and not source.weak_type and source.sharding == value.sharding
+        if source.dtype != value.dtype or source.weak_type or source.sharding != value.sharding:
+            return False
+        self._taken = new.cell
+        return True
 
     def value(self) -> jax.Array:
         """Write what is to be written."""

@@ -54,6 +54,14 @@ class Selection(NamedTuple):
         """The shape of what is selected."""
         return tuple(1 if axis is None else len(self.ranges[axis]) for axis in self.axes)
 
+    def place(self, place: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where an element of the result stands in the array itself."""
+        found = list(self.ranges)
+        for i, axis in zip(place, self.axes, strict=True):
+            if axis is not None:
+                found[axis] = found[axis][i]
+        return tuple(found)
+
     def within(self, outer: "Selection") -> "Selection":
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
         ranges = list(outer.ranges)

@@ -20,7 +20,7 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "owner", "reshaped", "selection")
+    __slots__ = ("_known", "owner", "reshaped", "selection", "shape")
 
     _known: tuple[Callable, Any]
 
@@ -30,12 +30,8 @@ class View:
         The part is read when it is needed. The owner is no view itself, unless reshaped.
         """
         self.owner, self.selection, self.reshaped = owner, selection, reshaped
+        self.shape: tuple[int, ...] = selection.shape if reshaped is None else reshaped  # known unread
         self._known = _unread, None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the view, known unread."""
-        return self.selection.shape if self.reshaped is None else self.reshaped
 
     @property
     def is_simple(self) -> bool:
