@@ -14,7 +14,7 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._mesh import _rounds
+from jaxapi.spatial._mesh import _exchange, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -93,11 +93,19 @@ class TestNearest:
         assert all(each.sharding == one.sharding for each in found)
 
     def test_rounds_of_few(self, monkeypatch):
-        """When few of many queries are left to go on, a device answers a part of them a round."""
-        monkeypatch.setattr(_rounds, "FEW", 16)
+        """Of many queries some are answered in a round that nobody asks for, the others in more of them.
+
+        When few are left to go on, a device answers a part of them a round. Of its own points it searches
+        those once more that may have neighbours elsewhere, a part at a time.
+        """
+        for name, value in {"FEW": 4, "PART": 3, "TURNS": 1, "ROOM": 1}.items():
+            monkeypatch.setattr(_rounds, name, value)
+        for name, value in {"LONGEST": 3, "SHORT": 0}.items():
+            monkeypatch.setattr(_exchange, name, value)
         mesh = mesh_of(3)
         points, queries = clouds(mesh.size * 20)["uniform"]
         tree = KDTree(spread(mesh, points))
+        agree(tree.query(spread(mesh, queries), 7), nearest(points, queries, 7))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
         agree(tree.query(tree.data, 7), nearest(points, points, 7))
 

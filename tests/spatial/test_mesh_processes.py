@@ -15,7 +15,7 @@ def test_two_processes():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     commands = [
         [sys.executable, str(ROOT / "tests" / "mesh_process.py"), *map(str, (number, PROCESSES, port))]
         for number in range(PROCESSES)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from ._words import packed, unpacked
@@ -39,17 +40,28 @@ class Axes(NamedTuple):
             return jax.tree.map(lambda a: lax.all_gather(a, self.names), tree)
         return unpacked(lax.all_gather(packed(tree, 0), self.names), tree, 0)
 
+    def peers(self):
+        """Return the devices that this one swaps lines with, in their order: all, or the only other one."""
+        if self.size == 2:
+            return 1 - self.index()[None]
+        return lax.iota(jnp.int32, self.size)
+
     def swap(self, tree):
-        """Send line ``j`` of the arrays (size, lines, ...) to device ``j``: the same by sender."""
+        """Send line ``i`` of the arrays (peers, lines, ...) to the i-th of the `peers`, and get theirs."""
         leaves = jax.tree.leaves(tree)
         if len(leaves) == 1:
-            return jax.tree.map(lambda a: lax.all_to_all(a, self.names, 0, 0, tiled=True), tree)
-        return unpacked(lax.all_to_all(packed(tree, 2), self.names, 0, 0, tiled=True), tree, 2)
+            return jax.tree.map(self._swap, tree)
+        return unpacked(self._swap(packed(tree, 2)), tree, 2)
+
+    def _swap(self, a):
+        if self.size == 2:
+            return lax.ppermute(a, self.names, [(0, 1), (1, 0)])
+        return lax.all_to_all(a, self.names, 0, 0, tiled=True)
 
     def from_device(self, tree, device):
         """Return the arrays of one device on all of them."""
         here = self.index() == device
-        return jax.tree.map(lambda a: self.sum(lax.select(here, a, jax.numpy.zeros_like(a))), tree)
+        return jax.tree.map(lambda a: self.sum(lax.select(here, a, jnp.zeros_like(a))), tree)
 
     def varying(self, tree):
         """Mark arrays as different on each device, as a loop's results are, for `shard_map` to check."""

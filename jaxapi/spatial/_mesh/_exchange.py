@@ -1,8 +1,11 @@
 """Rows from each device to each other one, in blocks of one size.
 
 JAX's `ragged_all_to_all`, which would send what there is and no more, does not exist on the CPU. Here every
-device sends every other one a block a step, as many steps as the longest message needs.
+device sends every other one a block a step, as many steps as the longest message needs. What stays on its
+device is copied there.
 """
+
+import math
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +15,8 @@ from ._axes import Axes
 
 __all__ = ["by_destination", "exchange", "numbers_sent"]
 
-ROOM = 1.25  # size of a block beside an even share
 LONGEST = 1 << 21  # lines of a block, so that the blocks take little memory beside what they carry
-SHORT = 1 << 18  # lines of all blocks together, up to which a block has room for all: to ask takes longer
+SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
 def by_destination(destination, devices: int):
@@ -33,39 +35,69 @@ def numbers_sent(destination, axes: Axes):
     return axes.gather((devices[:, None] == destination).sum(axis=1, dtype=jnp.int32))
 
 
-def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, into=None, fill=0):
+def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, into=None, fill=0, most=None):
     """Send ``counts[i, j]`` lines of the `values` from device ``i`` to ``j``; return (room, ...) lines.
 
     The lines for ``j`` are those that `order` names from ``starts[j]`` on: by default one device's behind
     another's. Without an `order` they lie there. What arrives is in the order of the senders, line ``i`` on
     line ``into[i]`` if there is `into`. All other lines are `fill`, one number for all or one for each array.
+    With `most`, no device sends more lines to another one, and there is one step and nothing to wait for.
     """
     here = axes.index()
     lines = jax.tree.leaves(values)[0].shape[0]
     received = counts[:, here]
     begins = jnp.cumsum(received) - received
     starts = jnp.cumsum(counts[here]) - counts[here] if starts is None else starts
-    short = room * axes.size <= SHORT
-    block = max(1, room if short else min(int(-(-room // axes.size) * ROOM), LONGEST))
+    peers = axes.peers()
+    line = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves(values))
+    most = room if most is None and room * len(peers) * line <= SHORT else most
+    block = _block(room, axes.size) if most is None else max(1, most)
+    to_others = jnp.where(peers == here, 0, received[peers])[:, None]
+
+    def sent(place):
+        place = jnp.clip(place, 0, max(lines - 1, 0))
+        place = place if order is None else order[place]
+        return jax.tree.map(lambda a: a[place], values)
+
+    def put(arrived, lines, place, there):
+        """Set the lines that are `there` on their places; the others have places past the end."""
+        place = place if into is None else into.at[place].get(mode="clip")
+        past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
+        place = jnp.where(there, place, past)
+        return jax.tree.map(
+            lambda a, new: a.at[place].set(new, mode="drop", unique_indices=True), arrived, lines
+        )
 
     def step(i, arrived):
         offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
-        taken = jnp.clip(starts[:, None] + offset, 0, max(lines - 1, 0))
-        taken = taken if order is None else order[taken]
-        blocks = axes.swap(jax.tree.map(lambda a: a[taken], values))
-        nowhere = room + lax.iota(jnp.int32, axes.size * block).reshape(axes.size, block)
-        place = begins[:, None] + offset
-        place = place if into is None else into.at[place].get(mode="clip")
-        place = jnp.where(offset < received[:, None], place, nowhere)
-        return jax.tree.map(
-            lambda a, new: a.at[place].set(new, mode="drop", unique_indices=True), arrived, blocks
-        )
+        blocks = axes.swap(sent(starts[peers][:, None] + offset))
+        return put(arrived, blocks, begins[peers][:, None] + offset, offset < to_others)
 
+    place = lax.iota(jnp.int32, room)
+    rank = place - begins[here]
+    stays = (rank >= 0) & (rank < received[here])
+    own = sent(starts[here] + rank)
     fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
-    leaves, structure = jax.tree.flatten(values)
-    empty = [jnp.full((room, *a.shape[1:]), each, a.dtype) for a, each in zip(leaves, fills, strict=True)]
-    nothing = jax.tree.unflatten(structure, empty)
-    arrived = step(0, axes.varying(nothing))
-    if short:
+    fills = jax.tree.unflatten(jax.tree.structure(values), fills)
+    if into is None:
+        arrived = jax.tree.map(lambda a, last: jnp.where(_lines(stays, a), a, last), own, fills)
+    else:
+        nothing = jax.tree.map(lambda a, last: jnp.full((room, *a.shape[1:]), last, a.dtype), values, fills)
+        arrived = put(axes.varying(nothing), own, place, stays)
+    arrived = step(0, arrived)
+    if most is not None:
         return arrived
-    return lax.fori_loop(jnp.int32(1), -(-counts.max() // block), step, arrived)
+    farthest = jnp.where(jnp.eye(axes.size, dtype=bool), 0, counts).max()
+    return lax.fori_loop(jnp.int32(1), -(-farthest // block), step, arrived)
+
+
+def _block(room: int, devices: int) -> int:
+    """Return the lines of a block: so many that chance needs no further step where rows go anywhere."""
+    even = -(-room // devices)
+    even += 8 * math.isqrt(even)
+    return -(-even // -(-even // LONGEST))
+
+
+def _lines(there, a):
+    """Return flags of lines as flags that select from `a`."""
+    return there.reshape(-1, *(1,) * (a.ndim - 1))

@@ -296,7 +296,7 @@ def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, setting
         batch = x.shape[:-1]
         x = x.reshape(-1, x.shape[-1])
         q = x.shape[0]
-        arrays = [x, *(jnp.broadcast_to(a, batch).reshape(q) for a in others)]
+        arrays = [x, *(a if a.ndim == 0 else jnp.broadcast_to(a, batch).reshape(q) for a in others)]
         if not spread:
             arrays = _shares(arrays, axes)
         found = search(_local(forest, settings), *arrays, *numbers)
@@ -319,7 +319,7 @@ def _shares(arrays, axes):
         a = jnp.pad(a, [(0, extra)] + [(0, 0)] * (a.ndim - 1), constant_values=missing)
         return lax.dynamic_slice_in_dim(a, axes.index() * share, share)
 
-    return [one(arrays[0], jnp.nan), *(one(a, 0) for a in arrays[1:])]
+    return [one(arrays[0], jnp.nan), *(one(a, 0) if a.ndim else a for a in arrays[1:])]
 
 
 def _local(forest: Forest, settings: SearchSettings) -> Forest:

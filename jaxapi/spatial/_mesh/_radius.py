@@ -13,21 +13,22 @@ from ._exchange import exchange
 from ._nearest import nearest_below
 from ._rounds import Search, visit_devices
 
-__all__ = ["around", "counts_within", "nearest_within", "search_of", "sums_within"]
+__all__ = ["around", "counts_within", "nearest_within", "search_of", "sent_radii", "sums_within"]
 
 INT32 = np.dtype(np.int32)
 
 
 def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dtype):
-    """Return how many points lie within `radius` (q,) of each of this device's queries (q, m)."""
+    """Return how many points lie within `radius`, () or (q,), of each of this device's queries (q, m)."""
     kind = search_of(p, x.dtype)
 
-    def count(tree, rows, x, radius, there):
-        found = _radius.counts_within(tree, x, jnp.where(there, radius, -1), lengths, search=kind)
+    def count(tree, rows, x, sent, there):
+        found = _radius.counts_within(tree, x, radii(sent, there), lengths, search=kind)
         return found.astype(index_dtype)
 
+    send, radii = sent_radii(radius)
     nothing = jnp.zeros(x.shape[0], index_dtype)
-    return around(forest, x, radius, radius, nothing, count, _add, lengths, axes, p=p)
+    return around(forest, x, radius, send, nothing, count, _add, lengths, axes, p=p)
 
 
 def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, p):
@@ -75,6 +76,15 @@ def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axe
     return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths)[0]
 
 
+def sent_radii(radius):
+    """Return what queries take along of their radii, nothing of one for all, and how to get radii from it.
+
+    The latter is a function of what they took and of flags (q,): -1 without the flag.
+    """
+    one = radius.ndim == 0
+    return () if one else radius, lambda sent, there: jnp.where(there, radius if one else sent, -1)
+
+
 def _add(state, answer):
     return state[0] + answer, *state[1:]
 
@@ -85,7 +95,7 @@ def search_of(p, dtype) -> _radius.Search:
 
 
 def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, p, index_dtype):
-    """Return rows and distances (q, limit) of the nearest within `radius` (q,), and how many there are (q,).
+    """Return rows and distances (q, limit) of the nearest within `radius`, () or (q,), and true counts (q,).
 
     As `_device._radius.nearest_within`: ordered by distance and row, or where some are left out by the
     distance before its root.

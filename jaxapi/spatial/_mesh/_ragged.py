@@ -13,16 +13,17 @@ from ._axes import Axes
 from ._build import Forest
 from ._exchange import exchange
 from ._lists import lowest
-from ._radius import around
+from ._radius import around, sent_radii
 
 __all__ = ["all_within", "in_equal_parts"]
 
 
 def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, kind: _radius.Search):
-    """Return rows and distances (q, most) of all points within `radius` (q,), of which no query has more."""
+    """Return rows and distances (q, most) of all points within `radius`, of which no query has more."""
+    send, radii = sent_radii(radius)
 
-    def search(tree, rows, x, radius, there):
-        wanted = jnp.where(there, radius, -1)
+    def search(tree, rows, x, sent, there):
+        wanted = radii(sent, there)
         found, distances, _ = _radius.nearest_within(tree, x, wanted, lengths, search=kind, limit=most)
         return distances, jnp.where(jnp.isfinite(distances), rows.at[found].get(mode="clip"), n)
 
@@ -31,7 +32,7 @@ def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, 
 
     shape = x.shape[0], most
     nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows.dtype)
-    distances, rows = around(forest, x, radius, radius, nothing, search, merge, lengths, axes, p=kind.p)
+    distances, rows = around(forest, x, radius, send, nothing, search, merge, lengths, axes, p=kind.p)
     return rows, distances
 
 

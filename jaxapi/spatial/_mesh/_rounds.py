@@ -7,6 +7,9 @@ from, and the rounds end when no query on any device has a device left to visit.
 A device answers a fixed number of queries a round, the others wait: as many as it has itself where many are
 on their way, and a part of these when few have to go on. Where one device would have to answer more than
 `HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
+
+To ask whether another round is needed, a GPU has to wait for the host. So the first large round, which every
+search needs, is made without asking.
 """
 
 from collections.abc import Callable
@@ -23,12 +26,13 @@ from ._axes import Axes
 from ._build import Forest
 from ._exchange import by_destination, exchange, numbers_sent
 
-__all__ = ["Search", "visit_devices"]
+__all__ = ["Search", "part_of", "visit_devices", "within_reach"]
 
 HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
-PART = 16  # of more, one in so many where that takes at most `TURNS` rounds
-TURNS = 4
+PART = 32  # of more, one in so many where that takes at most `TURNS` rounds
+TURNS = 8
+ROOM = 1.25  # of an even share, for those that one device sends to another without asking
 SPARE = 32  # room for one in so many more than a device has, so that chance makes none wait
 WORD = 32  # devices that one word of `Trip.visited` tells of
 
@@ -69,22 +73,42 @@ def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, le
     visited = jnp.zeros((q, -(-axes.size // WORD)), jnp.uint32)
     if at_home:
         visited = _with_bit(visited, jnp.full(q, axes.index()))
-    next_target = partial(_nearest_device, forest, search=search, axes=axes, p=p, lengths=lengths)
 
-    def arrive(now: Trip, chosen, answer):
-        """Take the answers to the queries `chosen`, in any order; q stands for none."""
-        state, visited, target, points = jax.tree.map(
-            lambda a: a.at[chosen].get(mode="clip"), (now.state, now.visited, now.target, x)
-        )
+    def next_target(x, state, visited):
+        def skip(least):
+            return search.skip(state, least)
+
+        reach = search.reach(state)
+        return _nearest_device(forest, x, reach, skip, visited, axes, p=p, lengths=lengths)
+
+    def merged(x, old, answer):
+        """Return state, visits and next targets of queries after the answers of their targets."""
+        state, visited, target = old
         state = search.merge(state, answer)
         visited = _with_bit(visited, target)
-        new = state, visited, next_target(points, state, visited)
+        return state, visited, next_target(x, state, visited)
+
+    def arrive(now: Trip, chosen, answer):
+        """Take the answers to the queries `chosen`, in any order; q and above stand for none."""
         old = now.state, now.visited, now.target
-        state, visited, target = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop"), old, new)
+        if len(chosen) < q:
+            points, before = jax.tree.map(lambda a: a.at[chosen].get(mode="clip"), (x, old))
+            after = merged(points, before, answer)
+            new = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop", unique_indices=True), old, after)
+        else:  # all at once, in their own order
+            nowhere = jnp.full(q, len(chosen), jnp.int32)
+            place = lax.iota(jnp.int32, len(chosen))
+            line = nowhere.at[chosen].set(place, mode="drop", unique_indices=True)
+            came = line < len(chosen)
+            after = merged(x, old, jax.tree.map(lambda a: a.at[line].get(mode="clip"), answer))
+            new = jax.tree.map(
+                lambda a, b: jnp.where(came.reshape(-1, *(1,) * (a.ndim - 1)), b, a), old, after
+            )
+        state, visited, target = new
         return Trip(state, visited, target, numbers_sent(target, axes), now.round + 1)
 
-    def send(now: Trip, capacity):
-        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity))
+    def send(now: Trip, capacity, once=False):
+        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity, once))
 
     def copy(now: Trip, hot, capacity):
         """Search a copy of the tree of the device `hot`, for `capacity` queries at a time."""
@@ -96,7 +120,7 @@ def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, le
         def piece(i, now: Trip) -> Trip:
             place = i * capacity + lax.iota(jnp.int32, capacity)
             there = place < own[hot]
-            chosen = jnp.where(there, order.at[first + place].get(mode="clip"), q)
+            chosen = jnp.where(there, order.at[first + place].get(mode="clip"), q + place)
             sent = jax.tree.map(lambda a: a.at[chosen].get(mode="clip"), (x, search.send(now.state)))
             return arrive(now, chosen, search.search(tree, rows, *sent, there))
 
@@ -117,11 +141,26 @@ def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, le
     trip = Trip(state, visited, target, numbers_sent(target, axes), jnp.int32(0))
     if q <= FEW:
         return rounds(trip, one_round, q, 0).state
-    part = q // PART
-    if at_home:  # few visit anyone, and large rounds would take the memory of as many results again
-        return rounds(trip, one_round, part, 0).state
-    trip = rounds(trip, one_round, q + q // SPARE, TURNS * part)
+    if at_home:
+        return rounds(send(trip, q, once=True), one_round, q, 0).state
+    part, whole = part_of(q), q + q // SPARE
+    trip = rounds(send(trip, whole, once=True), one_round, whole, TURNS * part)
     return rounds(trip, send, part, 0).state
+
+
+def part_of(q: int) -> int:
+    """Return how many of `q` queries a device has in a small round."""
+    return max(q // PART, min(q, FEW))
+
+
+def within_reach(forest: Forest, x, reach, skip, axes: Axes, *, p, lengths):
+    """Tell which queries `x` (q, m) of this device have another device within their reach (q,).
+
+    None that `skip` excludes, a function of the lowest row of a device.
+    """
+    visited = jnp.zeros((x.shape[0], -(-axes.size // WORD)), jnp.uint32)
+    visited = _with_bit(visited, jnp.full(x.shape[0], axes.index()))
+    return _nearest_device(forest, x, reach, skip, visited, axes, p=p, lengths=lengths) < axes.size
 
 
 def _most(counts):
@@ -136,12 +175,12 @@ def _with_bit(visited, device):
     return visited | jnp.where(device[:, None] // WORD == words, bit[:, None], jnp.uint32(0))
 
 
-def _nearest_device(forest: Forest, x, state, visited, *, search: Search, axes: Axes, p, lengths):
+def _nearest_device(forest: Forest, x, reach, skip, visited, axes: Axes, *, p, lengths):
     """Return the nearest device (q,) within reach that a query has not visited; `axes.size` for none."""
     q, m = x.shape
     scaled = x * forest.tree.scale
     lengths = None if lengths is None else lengths * forest.tree.scale
-    reach = search.reach(state) * box_slack(x.dtype, m)  # boxes and points round differently
+    reach = reach * box_slack(x.dtype, m)  # boxes and points round differently
 
     def one(device, best):
         def along(axis):
@@ -150,7 +189,7 @@ def _nearest_device(forest: Forest, x, state, visited, *, search: Search, axes: 
 
         gap = power_distance(along, m, p)
         seen = visited[:, device // WORD] >> (device % WORD).astype(jnp.uint32) & 1 == 1
-        passed_by = seen | search.skip(state, forest.least[device])
+        passed_by = seen | skip(forest.least[device])
         nearer = (gap <= reach) & (gap < best[0]) & ~passed_by
         return jnp.where(nearer, gap, best[0]), jnp.where(nearer, device.astype(jnp.int32), best[1])
 
@@ -158,20 +197,27 @@ def _nearest_device(forest: Forest, x, state, visited, *, search: Search, axes: 
     return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
 
 
-def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int):
-    """Send at most `capacity` queries to their targets; return which, and the answers in their order."""
+def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int, once: bool):
+    """Send at most `capacity` queries to their targets; return which, and the answers in their order.
+
+    `once`: in one step, which those that are too many for it do not take.
+    """
     q = x.shape[0]
     here = axes.index()
     order = by_destination(now.target, axes.size)
     own = now.counts[here]
     starts = jnp.cumsum(own) - own
     granted = _granted(now.counts, now.round, capacity)
+    most = None
+    if once:
+        most = min(capacity, int(-(-capacity // axes.size) * ROOM))
+        granted = jnp.where(jnp.eye(axes.size, dtype=bool), granted, jnp.minimum(granted, most))
     sent = x, search.send(now.state)
-    points, arrays = exchange(sent, order, granted, axes, room=capacity, starts=starts)
+    points, arrays = exchange(sent, order, granted, axes, room=capacity, starts=starts, most=most)
     place = lax.iota(jnp.int32, capacity)
     there = place < granted[:, here].sum(dtype=jnp.int32)
     answer = search.search(forest.tree, forest.rows, points, arrays, there)
-    answer = exchange(answer, None, granted.T, axes, room=capacity)
+    answer = exchange(answer, None, granted.T, axes, room=capacity, most=most)
 
     # The answers come in the order of the devices, those of one in the order of the route.
     sent = granted[here]
@@ -179,7 +225,7 @@ def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capa
     device = jnp.minimum((place[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
     rank = place - (ends - sent)[device]
     chosen = order.at[starts[device] + rank].get(mode="clip")
-    return jnp.where(place < ends[-1], chosen, q), answer
+    return jnp.where(place < ends[-1], chosen, q + place), answer
 
 
 def _granted(counts, turn, capacity: int):
