@@ -16,6 +16,7 @@ from ._axes import Axes
 __all__ = ["by_destination", "exchange", "numbers_sent"]
 
 LONGEST = 1 << 21  # lines of a block, so that the blocks take little memory beside what they carry
+UNASKED = 4  # steps at most that are made before it is asked whether there are more
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
@@ -51,7 +52,7 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, into=
     peers = axes.peers()
     line = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves(values))
     most = room if most is None and room * len(peers) * line <= SHORT else most
-    block = _block(room, axes.size) if most is None else max(1, most)
+    steps, block = _steps(room, axes.size) if most is None else (1, max(1, most))
     to_others = jnp.where(peers == here, 0, received[peers])[:, None]
 
     def sent(place):
@@ -84,18 +85,23 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, into=
     else:
         nothing = jax.tree.map(lambda a, last: jnp.full((room, *a.shape[1:]), last, a.dtype), values, fills)
         arrived = put(axes.varying(nothing), own, place, stays)
-    arrived = step(0, arrived)
+    for i in range(steps):
+        arrived = step(i, arrived)
     if most is not None:
         return arrived
     farthest = jnp.where(jnp.eye(axes.size, dtype=bool), 0, counts).max()
-    return lax.fori_loop(jnp.int32(1), -(-farthest // block), step, arrived)
+    return lax.fori_loop(jnp.int32(steps), -(-farthest // block), step, arrived)
 
 
-def _block(room: int, devices: int) -> int:
-    """Return the lines of a block: so many that chance needs no further step where rows go anywhere."""
+def _steps(room: int, devices: int) -> tuple[int, int]:
+    """Return how many steps to make without asking, and the lines of a block.
+
+    Together they are so many that chance needs no further step where rows go anywhere.
+    """
     even = -(-room // devices)
     even += 8 * math.isqrt(even)
-    return -(-even // -(-even // LONGEST))
+    steps = -(-even // LONGEST)
+    return min(steps, UNASKED), -(-even // steps)
 
 
 def _lines(there, a):

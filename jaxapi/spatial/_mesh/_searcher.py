@@ -267,8 +267,12 @@ class Mesh:
         home = x.sharding if devices and not spread else None
         both = tuple(map(_one_for_all, both))
         places = (self.layout.sharding if spread and each.ndim else self.layout.everywhere for each in both)
-        placed = (jax.device_put(each, place) for each, place in zip(both, places, strict=True))
-        return *placed, spread, home
+        return *map(_put, both, places), spread, home
+
+
+def _put(x, place: NamedSharding):
+    """Return an array as it is to lie, without a call where it lies so already."""
+    return x if isinstance(x, jax.Array) and x.sharding == place else jax.device_put(x, place)
 
 
 def _without_slopes(values):
