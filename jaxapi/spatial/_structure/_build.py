@@ -20,6 +20,7 @@ LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
 MIN_LEVELS = 3  # a search tests eight nodes at once
 FLAT_LEAVES = 1 << MIN_LEVELS
+ONCE = False
 SPLIT_BITS = 4  # a sort splits a node at most 2**SPLIT_BITS ways; more gives thin slabs
 
 
@@ -96,12 +97,13 @@ def _split(points: Array, n: Array, scale: Array | None, leaf_size: int) -> Tree
 
     done = 0
     for bits in rounds(levels, m):
-        key = _sort_key(points.T if done == 0 else points[order].T, done)
+        columns = points.T if done == 0 else points[order].T
+        key = _sort_key(lax.optimization_barrier(columns) if ONCE else columns, done)
         _, order = lax.sort((key, order), num_keys=1, is_stable=True)
         done += bits
     columns = lax.optimization_barrier(points[order].T)  # gathered once, not by each kernel that reads it
     lower, upper = _boxes(columns, 1 << levels)
-    return Tree(columns, jnp.where(valid[order], order, n), lower, upper, scale, n)
+    return Tree(columns, jnp.where(columns[0] < jnp.inf, order, n), lower, upper, scale, n)
 
 
 def scale_of(points: Array, valid: Array) -> Array:
@@ -150,9 +152,8 @@ def _sort_key(columns: Array, done: int) -> Array:
     upper = jnp.where(finite, nodes, -jnp.inf).max(axis=2)
     width = jnp.where(lower < upper, upper - lower, 0)  # (m, nodes)
     widest = largest(width)
-    along = _pick(nodes, widest[None, :, None])
-    start = _pick(lower, widest[None])
-    size = _pick(width, widest[None])
+    along = _pick(nodes, widest[:, None])
+    start, size = _pick(lower, widest), _pick(width, widest)
     code_bits = min(32 - done, jnp.finfo(columns.dtype).nmant + 1, 31)
     top = (1 << code_bits) - 1  # the code of a slot without a point, so that such slots come last
     fraction = (along - start[:, None]) / jnp.where(size > 0, size, 1)[:, None]
@@ -164,19 +165,25 @@ def _sort_key(columns: Array, done: int) -> Array:
 
 def largest(values: Array) -> Array:
     """Return ``argmax(values, axis=0)``; `jax.numpy.argmax` fails for float64 traced with x64 off."""
-    where, largest = jnp.zeros(values.shape[1:], jnp.int32), values[0]
-    for a in range(1, values.shape[0]):
-        where = jnp.where(values[a] > largest, a, where)
-        largest = jnp.maximum(values[a], largest)
+    largest, *others = _lines(values)
+    where = jnp.zeros(values.shape[1:], jnp.int32)
+    for a, value in enumerate(others, start=1):
+        where = jnp.where(value > largest, a, where)
+        largest = jnp.maximum(value, largest)
     return where
 
 
 def _pick(values: Array, dimension: Array) -> Array:
     """Select ``values[dimension[i], i]`` without a gather."""
-    result = values[0]
-    for a in range(1, values.shape[0]):
-        result = jnp.where(dimension[0] == a, values[a], result)
+    result, *others = _lines(values)
+    for a, value in enumerate(others, start=1):
+        result = jnp.where(dimension == a, value, result)
     return result
+
+
+def _lines(values: Array) -> list[Array]:
+    """Return ``list(values)``, which takes several times as long to trace."""
+    return [lax.index_in_dim(values, a, keepdims=False) for a in range(values.shape[0])]
 
 
 def _boxes(columns: Array, leaves: int) -> tuple[Array, Array]:
