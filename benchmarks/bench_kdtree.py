@@ -1,14 +1,16 @@
 """KDTree: build and nearest neighbours, beside CuPy, jztree, jaxkd and SciPy where they are installed.
 
-    python benchmarks/bench_kdtree.py [--quick] [--keep docs]
+    python benchmarks/bench_kdtree.py [--quick] [--no-memory] [--keep docs]
 
-`--keep` writes the rows and a plot into a folder, as kdtree-gpu.json and .png, or kdtree-cpu.
+`--keep` writes the rows and a plot into a folder, as kdtree-gpu.json and .png, or kdtree-cpu. `--no-memory`
+leaves out what each row holds at most, which takes a process for each.
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
 included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
 figures include its build; top_k is one matrix product and `lax.top_k` for each piece. `new` is the same with
-points or queries that no call has seen, and `moved` the time in which this device copies as many bytes as
-points, queries and results have, on a GPU. Without a GPU the sizes shrink a hundredfold.
+points or queries that no call has seen, `flight` that of each of eight calls that are waited for together,
+and `moved` the time in which this device copies as many bytes as points, queries and results have, on a GPU.
+Without a GPU the sizes shrink a hundredfold.
 """
 
 import argparse
@@ -30,15 +32,29 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from scipy.spatial import cKDTree
-from timing import clock
+from timing import clock, median_us
 
 from jaxapi import asarray
 from jaxapi.spatial import KDTree
 
 GPU = jax.default_backend() == "gpu"
+IN_FLIGHT = 20  # ms: calls that take longer are not timed by eights, whose results would fill the memory
 MILLION = 1_000_000 if GPU else 10_000
-LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
-FIELDS = ("work", "engine", "jaxapi", "new", "moved", "first", "cupy", "jztree", "jaxkd", "scipy", "top_k")
+LINE = "{:46} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}"
+FIELDS = (
+    "work",
+    "engine",
+    "jaxapi",
+    "new",
+    "flight",
+    "moved",
+    "first",
+    "cupy",
+    "jztree",
+    "jaxkd",
+    "scipy",
+    "top_k",
+)
 
 
 def peer(call, sync=jax.block_until_ready):
@@ -86,6 +102,12 @@ def clusters(n, seed, centres):
     return jnp.asarray(
         (middle[rng.integers(0, 64, n)] + 0.005 * rng.standard_normal((n, 3))).astype(np.float32)
     )
+
+
+def repeats(n, seed, times=100):
+    """Return points of which each is there so many times, in any order."""
+    places = uniform(max(n // times, 1), seed=5)
+    return places[np.random.default_rng(seed).integers(0, len(places), n)]
 
 
 class Peers:
@@ -247,8 +269,8 @@ def table(quick):
     label = f"{n // 1000}k"
     points, others = Cloud(uniform, n), Cloud(uniform, n, 3, 1)
     yield build_row(label, points, lambda: points.peers.build())
-    for k in (1, 8, 32):
-        peers = ("cupy", "jaxkd", "scipy", "jztree")
+    for k in (1, 8, 16, 32):
+        peers = () if k == 16 else ("cupy", "jaxkd", "scipy", "jztree")
         yield query_row(f"{label}, {label} others", points, others, k, peers=peers, curve=("k", k))
     yield query_row(f"{label} build + every point", points, points, peers=["jztree"])
     for p in (1.0, np.inf, 3.0):
@@ -257,14 +279,20 @@ def table(quick):
     for k in (100, 1024):
         yield query_row(f"{label}, {label} others", points, others, k, curve=("k", k))
     crowd, same, far = Cloud(clusters, n, 2, 3), Cloud(clusters, n, 4, 3), Cloud(clusters, n, 5, 6)
+    copies, same_copies = Cloud(repeats, n, 2), Cloud(repeats, n, 4)
     for k in (1, 8):
         peers = () if quick else ("cupy", "jztree")
         yield query_row(f"{label} in 64 clusters, others of the same", crowd, same, k, peers=peers)
-        yield query_row(f"{label} in 64 clusters, others of 64 more", crowd, far, k, peers=peers)
+        yield query_row(f"{label} in 64 clusters, others of 64 more", crowd, far, k)  # CuPy takes 6 s
+        yield query_row(f"{label} in {n // 100} places, others there", copies, same_copies, k, peers=peers)
+    few, few_others = Cloud(uniform, n // 100, 3, 12), Cloud(uniform, n // 100, 3, 13)
+    yield query_row(f"{n // 100}, {n // 100} others", few, few_others, peers=("cupy",))
     wide, wide_others = Cloud(uniform_float64, n), Cloud(uniform_float64, n, 1)
     yield build_row(f"{label} float64", wide)
     for k in (1, 8, 32):
         yield query_row(f"{label} float64, {label} others", wide, wide_others, k)
+    for m in (2, 4, 5, 6):
+        yield query_row(f"{label} m={m}, {label} others", Cloud(uniform, n, m, 8), Cloud(uniform, n, m, 9))
     some = n // 10
     for m in (2, 8, 16, 64):
         work = f"{label} m={m}, {some // 1000}k others"
@@ -284,19 +312,22 @@ def table(quick):
 
 def measure(row):
     """Return a row's cells, and print them."""
-    first, median, new, moved = None, None, None, None
+    first, median, new, flight, moved = None, None, None, None, None
     try:
         x = row.varied.points
         first, median = clock(lambda: row.call(x))
         fresh = Fresh(x)
         new = clock(lambda: row.call(fresh()))[1]
+        if median < IN_FLIGHT:
+            flight = round(median_us(lambda: row.call(x), rounds=5, calls=8) / 1e3, 3)
         if GPU:
             held = bytes_of(*{id(each): each for each in (row.cloud.points, x)}.values())
             moved = round((held + bytes_of(*jax.tree.leaves(row.call(x)))) / copied_a_ms(), 3)
         engine = row.cloud.tree.engine
     except Exception as error:
         engine = f"{type(error).__name__}: {str(error)[:200]}"
-    cells = {"work": row.work, "engine": engine, "jaxapi": median, "new": new, "moved": moved, "first": first}
+    cells = {"work": row.work, "engine": engine, "jaxapi": median, "new": new}
+    cells |= {"flight": flight, "moved": moved, "first": first}
     cells |= row.peers()
     print(
         LINE.format(*(str(cells[name]) if cells.get(name) is not None else "-" for name in FIELDS)),
@@ -355,6 +386,7 @@ def main():
     parser.add_argument(
         "--keep", type=pathlib.Path, help="write the rows as JSON, and a plot, into this folder"
     )
+    parser.add_argument("--no-memory", action="store_true", help="leave out the device memory of each row")
     parser.add_argument("--memory-of", help="print the most device memory, in MB, of the row of this name")
     options = parser.parse_args()
     if options.memory_of:
@@ -370,7 +402,7 @@ def main():
             if row.curve:
                 name, x = row.curve
                 curves[name][x] = rows[-1]
-        if GPU:
+        if GPU and not options.no_memory:
             add_memory(rows)
     finally:
         if options.keep:
