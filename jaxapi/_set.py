@@ -9,6 +9,7 @@ from ._array_arguments import takes_array
 from ._dtypes import result_type
 from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
+from ._unique import in_two_programs
 from ._x64 import x64_for
 
 __all__ = [
@@ -19,10 +20,10 @@ __all__ = [
     "unique_values",
 ]
 
-unique_all = takes_array(jnp.unique_all, compiled=False)
-unique_counts = takes_array(jnp.unique_counts, compiled=False)
-unique_inverse = takes_array(jnp.unique_inverse, compiled=False)
-unique_values = takes_array(jnp.unique_values, compiled=False)
+unique_all = takes_array(in_two_programs(jnp.unique_all), compiled=False)
+unique_counts = takes_array(in_two_programs(jnp.unique_counts), compiled=False)
+unique_inverse = takes_array(in_two_programs(jnp.unique_inverse), compiled=False)
+unique_values = takes_array(in_two_programs(jnp.unique_values), compiled=False)
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
