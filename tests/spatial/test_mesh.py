@@ -100,7 +100,7 @@ class TestNearest:
         """
         for name, value in {"FEW": 4, "PART": 3, "TURNS": 1, "ROOM": 1}.items():
             monkeypatch.setattr(_rounds, name, value)
-        for name, value in {"LONGEST": 3, "SHORT": 0}.items():
+        for name, value in {"LONGEST": 3, "SHORT": 0, "UNASKED": 1}.items():
             monkeypatch.setattr(_exchange, name, value)
         mesh = mesh_of(3)
         points, queries = clouds(mesh.size * 20)["uniform"]
