@@ -22,8 +22,7 @@ def matrices(shape, dtype):
 
 def lost(x, mode):
     """Return Q and R of NaN in the shapes of the decomposition's."""
-    q, r = jnp.linalg.qr(jnp.asarray(x), mode=mode)
-    return q * np.nan, r * np.nan
+    return [jnp.asarray(part * np.nan) for part in np.linalg.qr(x, mode=mode)]
 
 
 def assert_decomposes(q, r, x):
@@ -113,9 +112,10 @@ def test_gradient_of_the_others():
         q, r = repair(x, q, r) if repair else (q, r)
         return (weights * jnp.abs(q @ r).sum(axis=(-1, -2))).sum()
 
+    gradient = jax.jit(jax.grad(total), static_argnums=1)
     broken = x.at[1].set(jnp.asarray([[1, 1], [0, 0]]))
-    expected = jax.grad(total)(broken, None)[0]
-    np.testing.assert_allclose(jax.grad(total)(broken, repaired_qr)[0], expected, rtol=1e-5)
+    expected = gradient(broken, None)[0]
+    np.testing.assert_allclose(gradient(broken, repaired_qr)[0], expected, rtol=1e-5)
     assert np.isfinite(expected).all()
 
 

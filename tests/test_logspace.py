@@ -43,7 +43,7 @@ def ulps(got, base, exponent):
 @pytest.mark.parametrize("base", range(2, 17))
 def test_every_power_up_to_2_to_the_62_is_exact(base, x64):
     top = next(s for s in range(64) if base ** (s + 1) > 2**62)
-    for s in range(top + 1):
+    for s in (0, 1, top // 2, top - 1, top):
         got = xp.logspace(0, s, s + 1, base=base, dtype=xp.int64)
         assert got.dtype == np.int64
         assert np.asarray(got).tolist() == [base**i for i in range(s + 1)]
@@ -303,13 +303,13 @@ def test_transforms(x64):
     log = np.log(10)
     ten = 10 ** np.linspace(0.5, 2, 4)
     share = np.linspace(0, 1, 4)
-    rows = jax.jacobian(lambda a: xp.logspace(a, 2.0, 4))(0.5)
+    rows = jax.jit(jax.jacobian(lambda a: xp.logspace(a, 2.0, 4)))(0.5)
     np.testing.assert_allclose(rows, ten * log * (1 - share), **tolerance)
-    rows = jax.jacobian(lambda b: xp.logspace(0.5, b, 4))(2.0)
+    rows = jax.jit(jax.jacobian(lambda b: xp.logspace(0.5, b, 4)))(2.0)
     np.testing.assert_allclose(rows, ten * log * share, **tolerance)
-    rows = jax.hessian(lambda b: xp.logspace(0.5, b, 4))(2.0)
+    rows = jax.jit(jax.hessian(lambda b: xp.logspace(0.5, b, 4)))(2.0)
     np.testing.assert_allclose(rows, ten * (log * share) ** 2, **tolerance)
-    rows = jax.jacobian(lambda base: xp.logspace(1.0, 3.0, 3, base=base))(2.0)
+    rows = jax.jit(jax.jacobian(lambda base: xp.logspace(1.0, 3.0, 3, base=base)))(2.0)
     np.testing.assert_allclose(rows, [1, 4, 12], **tolerance)
 
 

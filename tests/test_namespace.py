@@ -51,8 +51,7 @@ def test_import_changes_one_setting(environment, expected):
     assert run.stdout.strip() == expected, run.stderr
 
 
-@pytest.mark.parametrize(("x64", "keeps"), [("0", "False"), ("1", "True")])
-def test_import_survives_a_jax_without_the_setting(x64, keeps):
+def test_import_survives_a_jax_without_the_setting():
     """The setting is experimental: without it JAX's own treatment of explicit 64-bit dtypes counts."""
     code = """
 import jax
@@ -68,9 +67,11 @@ class Config:
 jax.config = Config(jax.config)
 import jaxapi
 from jaxapi._x64 import explicit_64_bits
-print(explicit_64_bits(), "float64" in jaxapi.__array_namespace_info__().dtypes())
+for x64 in (False, True):
+    with jax.enable_x64(x64):
+        assert explicit_64_bits() is x64
+        assert ("float64" in jaxapi.__array_namespace_info__().dtypes()) is x64
 """
-    rest = {key: value for key, value in os.environ.items() if "X64" not in key}
-    environment = rest | {"JAX_ENABLE_X64": x64}
+    environment = {key: value for key, value in os.environ.items() if "X64" not in key}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert run.stdout.split() == [keeps, keeps], run.stderr
+    assert run.returncode == 0, run.stderr
