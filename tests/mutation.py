@@ -25,7 +25,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-SPATIAL = "properties against_scipy kdtree choices radius pairs graphs counting build programs host_order"
+SPATIAL = "properties against_scipy few kdtree choices radius pairs graphs counting build programs host_order"
 FUSE = "errors integers methods class_attributes state padding random sharded static"
 
 
@@ -146,19 +146,20 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["jax.numpy", "scipy.spatial", "scipy.sparse", "pytest"])  # half of a short run
 
 
-def run_pytest(folder, arguments):
+def run_pytest(folder, arguments, quiet):
     """Run in a process of its own, in a copy of the project."""
     os.chdir(folder)
     sys.path.insert(0, str(folder))
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+    if quiet:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
     sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments]))
 
 
-def tests_pass(copy, tests, timeout, *options):
+def tests_pass(copy, tests, timeout, quiet):
     """Run pytest in the copy."""
-    process = FORKS.Process(target=run_pytest, args=(copy, [*options, *tests]))
+    process = FORKS.Process(target=run_pytest, args=(copy, tests, quiet))
     process.start()
     process.join(timeout)
     process.kill()
@@ -175,7 +176,7 @@ def survives(copies, mutant, tests, timeout):
         broken = mutate_code(source, get_operator(name)(), occurrence)
         place.write_text(broken)
         try:
-            if not tests_pass(copy, [*tests, str(path)], timeout):
+            if not tests_pass(copy, [*tests, str(path)], timeout, quiet=True):
                 return None
         finally:
             place.write_text(source)
@@ -209,7 +210,7 @@ def main():
         for area in areas:
             tests = [*(f"tests/{name}" for name in AREAS[area].tests), "-m", AREAS[area].marked]
             with copies.one() as copy:  # this also fills the cache of compiled programs
-                if not tests_pass(copy, tests, None, "-n", str(options.processes)):
+                if not tests_pass(copy, ["-n", str(options.processes), *tests], None, quiet=False):
                     sys.exit(f"the tests of {area} fail as they are: pytest {' '.join(tests)}")
             places = [place for path in python_files(AREAS[area].modules) for place in mutants(path)]
             chosen = random.Random(options.seed).sample(places, min(len(places), options.mutants))
