@@ -10,7 +10,7 @@ from ._array import Array, part_of, unwrap, wrap
 
 __all__ = ["Fusion", "fuse"]
 
-_VIEWS = "_views"  # a keyword argument that tells which arguments are parts of one array
+_KINDS = "_kinds"  # a keyword argument: which arguments are parts of one array, and which NumPy's scalars
 
 
 class Fusion(_Fusion):
@@ -85,18 +85,19 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
             del arrays[place]
         arguments[first], arrays[first] = owner, [owner]
     arguments = {place: x._value if type(x) is Array else x for place, x in arguments.items()}
+    scalars = tuple(place for place, x in arguments.items() if isinstance(x, np.generic))
     args, kwargs = _in_order(arguments, len(args))
-    if views:
-        kwargs[_VIEWS] = Static(tuple(views))  # other overlaps are another program
+    if views or scalars:
+        kwargs[_KINDS] = Static((tuple(views), scalars))  # other overlaps are another program
     return args, kwargs, arrays
 
 
 def _inside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     """Return what the function sees of its arguments, and the arrays in them: `_outside`'s other end."""
-    views = kwargs.pop(_VIEWS, ())
+    views, scalars = kwargs.pop(_KINDS, ((), ()))
     # arrays can be assigned to, numbers stay numbers
     arguments = {
-        place: wrap(x) if isinstance(x, jax.Array) and not x.weak_type else x
+        place: wrap(x) if isinstance(x, jax.Array) and not x.weak_type and place not in scalars else x
         for place, x in _by_place(args, kwargs).items()
     }
     owners = {first: arguments[first] for _, first, _ in views}

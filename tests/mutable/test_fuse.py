@@ -53,6 +53,24 @@ def test_numpy_arguments_change_too():
     assert fill.name == "fill"
 
 
+def test_numpy_scalars_do_not_change():
+    @xp.fuse
+    def f(scalar, x):
+        before = scalar
+        scalar += 1
+        x += scalar
+        scalar += x
+        return scalar, before * x
+
+    x, scalar = xp.ones(2), np.float32(2)
+    found, product = f(scalar, x)
+    assert type(found) is type(product) is xp.Array
+    np.testing.assert_array_equal(x, [4, 4])
+    np.testing.assert_array_equal(found, [7, 7])
+    np.testing.assert_array_equal(product, [8, 8])
+    assert scalar == 2
+
+
 def test_an_argument_that_cannot_change():
     @xp.fuse
     def add(x, y):
