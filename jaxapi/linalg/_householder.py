@@ -65,7 +65,7 @@ def _reflector(column: Array, j: Array) -> tuple[Array, Array]:
     norm = jnp.sqrt((jnp.abs(column) ** 2).sum(axis=-1))
     alpha = _at(column, j)
     clear = (alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1)
-    idle = clear | (norm == 0)  # all squares vanish: of subnormal numbers, also after scaling
+    idle = clear | (norm < 1)  # not scaled: of subnormal numbers, whose squares vanish
     beta = -jnp.copysign(jnp.where(idle, 1, norm), alpha.real)
     vector = jnp.where(rows == j, 1, column / (alpha - beta)[..., None])
     return vector, jnp.where(idle, 0, (beta - alpha) / beta)
