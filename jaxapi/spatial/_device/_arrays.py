@@ -16,6 +16,7 @@ __all__ = [
     "as_dtype",
     "inputs_for",
     "padded",
+    "padded_with_radius",
     "placed_like",
     "placed_like_one",
     "scalar_on",
@@ -25,6 +26,7 @@ NOT_FINITE = "'x' must be finite, check for nan or inf values"
 RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
 
 _FEW = 64  # numbers
+_INT32 = np.dtype(np.int32)
 
 
 def as_dtype(x, dtype):
@@ -80,14 +82,27 @@ def padded(x, rows: int):
 
     The compiled copy is a call of its own, whose answer is on the host before the search or the build ends.
     """
+    return padded_with_radius(x, None, rows)[:2]
+
+
+def padded_with_radius(x, radius, rows: int):
+    """Do so, and return the one `radius` () on the device for each line of `x`, -1 for those added."""
     if not by_host(x, "padded"):
-        return _padded(x, rows=rows)
+        return _padded(x, radius, rows=rows)
     x = np.asarray(x)
     extra = (0, rows - len(x)), (0, 0)
-    return np.pad(x, extra, mode="edge" if len(x) else "constant"), np.isfinite(x).all()
+    filled = np.pad(x, extra, mode="edge" if len(x) else "constant")
+    radii = None if radius is None else _radii(radius, scalar_on(len(x), _INT32, radius.sharding), rows=rows)
+    return filled, np.isfinite(x).all(), radii
 
 
 @partial(jax.jit, static_argnames="rows")
-def _padded(x, *, rows: int):
+def _padded(x, radius, *, rows: int):
     extended = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
-    return extended, jnp.isfinite(x).all()
+    radii = None if radius is None else _radii(radius, x.shape[0], rows=rows)
+    return extended, jnp.isfinite(x).all(), radii
+
+
+@partial(jax.jit, static_argnames="rows")
+def _radii(radius, count, *, rows: int):
+    return jnp.where(jax.lax.iota(_INT32, rows) < count, radius, -jnp.ones_like(radius))

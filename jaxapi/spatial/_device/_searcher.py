@@ -6,7 +6,6 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..._tracing import eagerly
 from ..._x64 import x64_for
@@ -17,7 +16,7 @@ from .._structure._prefix import first_lines, lines_of_queries
 from .._structure._shapes import calls_before
 from .._structure._tree import Tree
 from . import _engines, _radius
-from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, scalar_on
+from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, padded_with_radius, scalar_on
 from ._nearest import LARGEST_PIECE, nearest
 from ._structure import structure
 
@@ -58,8 +57,7 @@ class Device:
             else:
                 x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
                 found = search_columns(self.tree, x, *arguments, **static)
-            if isinstance(finite, jax.Array):
-                finite.copy_to_host_async()  # only now: asking takes long enough to delay the search
+            finite = _on_its_way(finite)
             found = lines_of_queries(q, *found)
             distances, rows = (each if each.shape == shape else each.reshape(shape) for each in found)
         if not finite:
@@ -100,6 +98,7 @@ class Device:
             found = _nearest_within(
                 self.tree, x, r, settings.box(), search=self._search(settings), limit=limit
             )
+            finite = _on_its_way(finite)
             rows, distances, counts = lines_of_queries(q, *found)
             if not finite:
                 raise ValueError(NOT_FINITE)
@@ -112,6 +111,7 @@ class Device:
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             x, r, finite = self._padded(x, r, settings)
             counts = _radius.counts_within(self.tree, x, r, settings.box(), search=self._search(settings))
+            finite = _on_its_way(finite)
             (counts,) = lines_of_queries(q, counts)
             if not finite:
                 raise ValueError(NOT_FINITE)
@@ -186,15 +186,20 @@ class Device:
         Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
         """
         q, rows, home = len(x), padded_size(len(x)), self.data.sharding
-        x, finite = padded(inputs_for(self.data, x, settings.dtype), rows)
+        x = inputs_for(self.data, x, settings.dtype)
         if r.strides == (0,) and q:  # one radius for all: no need to move more
-            one, count = scalar_on(r[0].item(), r.dtype, home), scalar_on(q, np.dtype(np.int32), home)
-            r = _one_radius(one, count, rows=rows)
+            x, finite, r = padded_with_radius(x, scalar_on(r[0].item(), r.dtype, home), rows)
         else:
+            x, finite = padded(x, rows)
             r = jax.device_put(np.pad(r, (0, rows - q), constant_values=-1), home)
-        if isinstance(finite, jax.Array):
-            finite.copy_to_host_async()
         return x if isinstance(x, jax.Array) else jax.device_put(x, home), r, finite
+
+
+def _on_its_way(answer):
+    """Begin to copy an answer to the host, after a search has begun: asking takes long enough to delay it."""
+    if isinstance(answer, jax.Array):
+        answer.copy_to_host_async()
+    return answer
 
 
 STATIC = "k", "columns", "p", "dtype", "index_dtype", "engine"
@@ -245,12 +250,6 @@ def low_row_first(receivers, senders):
 
 _nearest_within = jax.jit(_radius.nearest_within, static_argnames=("search", "limit"))
 _fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation", "size"))
-
-
-@partial(jax.jit, static_argnames="rows")
-def _one_radius(r, q, *, rows):
-    """Return the radius () for each of the first `q` queries, and one that nothing reaches for the rest."""
-    return jnp.where(lax.iota(jnp.int32, rows) < q, r, -jnp.ones_like(r))
 
 
 @partial(jax.jit, static_argnames="search")
