@@ -58,6 +58,7 @@ AREAS = {
             "test_creation.py",
             "test_sharing.py",
             "test_devices.py",
+            "test_fuse.py",
             "test_array_arguments.py",
         ],
     ),

@@ -104,6 +104,13 @@ def test_shapes_met_often():
         assert found.dtype == host.dtype
 
 
+def test_a_copy_lies_where_xla_needs_no_other():
+    for size in range(1, 60, 7):
+        private = _host_memory._aligned_empty((size, 3), np.dtype(np.float32))
+        assert private.ctypes.data % 64 == 0
+        assert private.shape == (size, 3)
+
+
 def test_later_writes_are_not_seen():
     for size in (16, 1 << 20):
         host = np.ones(size)
