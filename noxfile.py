@@ -53,10 +53,20 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, command=("pytest",), **environment):
-    """Run tests on two cores."""
-    environment |= COMPILED
-    session.run(*command, *PARALLEL, *arguments, *session.posargs, env=environment, external=True)
+def pytest(session, *arguments, python="python", paths=()):
+    """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
+
+    def run(*chosen, **environment):
+        command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
+        session.run(*command, env={**COMPILED, **environment}, external=True)
+
+    if session.posargs:
+        run(*session.posargs)
+        return
+    printed = session.run(python, "-c", "import jax; print(jax.__version__)", silent=True, external=True)
+    flags = UNOPTIMIZED_0_10 if printed.split()[-1].startswith("0.10.") else UNOPTIMIZED
+    run(*LARGE, XLA_FLAGS=f"{os.environ.get('XLA_FLAGS', '')} {flags}")
+    run(*paths, *(f"--ignore={path}" for path in LARGE))
 
 
 @nox.session(python=PYTHONS)
@@ -65,14 +75,7 @@ def tests(session):
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
     kernels = () if session.python == PYTHONS[-1] else ("-m", "not kernels")
-    if session.posargs:
-        pytest(session, *kernels)
-    else:
-        python = "import jax; print(jax.__version__)"
-        old = session.run("python", "-c", python, silent=True).startswith("0.10.")
-        flags = f"{os.environ.get('XLA_FLAGS', '')} {UNOPTIMIZED_0_10 if old else UNOPTIMIZED}"
-        pytest(session, *kernels, *LARGE, XLA_FLAGS=flags)
-        pytest(session, *kernels, *(f"--ignore={path}" for path in LARGE))
+    pytest(session, *kernels)
 
 
 @nox.session(python=PYTHONS[-1])
@@ -104,7 +107,7 @@ def package(session):
     shutil.unpack_archive(sdist, folder)
     session.chdir(folder / sdist.name.removesuffix(".tar.gz"))
     shutil.rmtree("jaxapi")  # so that the tests import the wheel
-    pytest(session, *([] if session.posargs else ["tests"]), command=(python, "-m", "pytest"))
+    pytest(session, python=python, paths=["tests"])
 
 
 @nox.session
