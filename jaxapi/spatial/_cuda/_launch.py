@@ -1,12 +1,12 @@
 """How a kernel is started: by XLA's own custom call for PTX."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from ..._tracing import eagerly
 from . import _compile
 
 __all__ = ["TARGET", "Kernel", "check", "launch"]
@@ -75,10 +75,16 @@ def _description(name: str, ptx: str, blocks: int, threads: int):
 def check() -> None:
     """Raise where kernels cannot be compiled or launched here: NVRTC or XLA's target is missing."""
     _compile.nvrtc()
-    call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
-    with eagerly(), jax.default_device(_own_gpu()):
-        if int(jax.jit(lambda: call(**_description("probe", PROBE, 1, 1)))()) != 1:
+    # In a thread of its own, which knows nothing of a trace, mesh or `jax.shard_map` that this one is in
+    with ThreadPoolExecutor(1) as thread:
+        if thread.submit(_probed).result() != 1:
             raise RuntimeError(f"XLA's {TARGET} runs no kernel")
+
+
+def _probed() -> int:
+    call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
+    with jax.default_device(_own_gpu()):
+        return int(jax.jit(lambda: call(**_description("probe", PROBE, 1, 1)))())
 
 
 def architecture() -> str:
