@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
+from jaxapi.mutable import _indexing
 
 pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
@@ -232,6 +233,19 @@ def test_masks_of_any_count():
         x[xp.asarray(mask)] = new
         host[mask] = new
         np.testing.assert_array_equal(x, host)
+
+
+def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
+    """Of large ones the device finds the places."""
+    monkeypatch.setattr(_indexing, "_SMALL", -1)
+    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: False)
+    random = np.random.default_rng(5)
+    host = random.random((4, 5, 3)).astype(np.float32)
+    x = xp.asarray(host)
+    for mask in (random.random((4, 5)) < 0.5, np.zeros((4, 5), bool), np.ones((4, 5), bool)):
+        np.testing.assert_array_equal(x[xp.asarray(mask)], host[mask])
+    mask = np.array([[True, False, True]] * 5)
+    np.testing.assert_array_equal(x[:, xp.asarray(mask)], host[:, mask])
 
 
 def test_mask_reads_name_the_remedy_under_jit():

@@ -29,6 +29,12 @@ def test_positions():
     np.testing.assert_array_equal(x, host)
 
 
+def test_positions_one_after_the_other_are_sent_together():
+    x = xp.arange(1000)
+    assert [int(x[i]) for i in (10, 11, 12)] == [10, 11, 12]
+    assert {i for i, device in _kept._kept} == {10, *range(11, 11 + _kept._BLOCK)}
+
+
 def test_all_are_forgotten_when_there_are_many(monkeypatch):
     monkeypatch.setattr(_kept, "_MOST", 50)
     x = xp.arange(1000)
