@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._kept import gpu_of, position
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
-from ._kept import gpu_of, position
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 

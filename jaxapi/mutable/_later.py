@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._kept import constant
 from .._tracing import eagerly, in_a_trace, is_traced
 from .._x64 import x64_for
 from ._elements import element
-from ._kept import constant
 from ._selection import Selection, put
 
 __all__ = ["Cell", "Element", "Written", "can_wait"]

@@ -9,10 +9,10 @@ import numpy as np
 import jaxapi
 
 from .._interop import scalar_like
+from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
-from ._kept import number
 from ._wrap import numpys_error
 
 __all__: list[str] = []

@@ -15,9 +15,9 @@ from jax import lax
 
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
+from .._kept import constant, gpu_of, position
 from .._tracing import is_traced
 from .._x64 import x64_for
-from ._kept import constant, gpu_of, position
 from ._keys import check_int, expand
 
 __all__ = ["Selection", "broadcast", "compiled_pair", "host_values", "put", "take", "values_for"]

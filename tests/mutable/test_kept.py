@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _kept
+from jaxapi import _kept
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tracing import is_traced
-from .._x64 import x64_mode
+from ._tracing import is_traced
+from ._x64 import x64_mode
 
 __all__ = ["constant", "gpu_of", "number", "position"]
 
