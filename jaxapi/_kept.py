@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._tracing import is_traced
+from ._tracing import in_a_trace, is_traced
 from ._x64 import x64_mode
 
-__all__ = ["constant", "gpu_of", "number", "position"]
+__all__ = ["constant", "constant_anywhere", "gpu_of", "number", "position"]
 
 _GPU = "gpu"
 _kept: dict = {}
@@ -45,7 +45,17 @@ def position(i: int, device: jax.Device | None):
 
 def constant(host: np.ndarray, array: jax.Array):
     """Return a NumPy array of few numbers as an input of a program with ``array``."""
-    device = gpu_of(array)
+    return _constant(host, gpu_of(array))
+
+
+def constant_anywhere(host: np.ndarray):
+    """Return a NumPy array of few numbers as an input of a program that makes an array of it alone."""
+    if not _has_gpu() or jax.config.jax_default_device is not None or in_a_trace():
+        return host
+    return _constant(host, _first_device())
+
+
+def _constant(host: np.ndarray, device: jax.Device | None):
     if device is None or host.nbytes > _FEW:
         return host
     key = (host.tobytes(), host.shape, host.dtype, device)
@@ -91,6 +101,11 @@ def gpu_of(array):
 @functools.cache
 def _has_gpu() -> bool:
     return jax.default_backend() == _GPU
+
+
+@functools.cache
+def _first_device() -> jax.Device:
+    return jax.local_devices()[0]
 
 
 @jax.jit

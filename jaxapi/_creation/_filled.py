@@ -12,6 +12,7 @@ from .._devices import as_sharding, check_device
 from .._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from .._interop import as_array
 from .._interop._numbers import leaf_types, numbers_to_numpy
+from .._kept import constant_anywhere
 from .._typing import Array, ArrayLike, Device, DTypeLike
 from .._x64 import x64_for
 
@@ -289,6 +290,8 @@ def _call(function, value, *, shape, dtype: np.dtype, device) -> Array:
     """Run one compiled call with the result on ``device``, 64-bit dtypes as they are."""
     compiled = _compiled(function, None if device is None else as_sharding(device))
     with x64_for(dtype, value.dtype):
+        if device is None and isinstance(value, (np.ndarray, np.generic)):
+            value = constant_anywhere(np.asarray(value))
         return compiled(value, shape=shape, dtype=dtype)
 
 

@@ -14,6 +14,7 @@ def pretended_gpu(monkeypatch):
     monkeypatch.setattr(_kept, "_kept", {})
     monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
     _kept._has_gpu.cache_clear()
+    _kept._first_device.cache_clear()
     yield
     _kept._has_gpu.cache_clear()
 
@@ -75,3 +76,24 @@ def test_nothing_of_a_trace_is_kept():
     f()
     assert not any(isinstance(kept, jax.core.Tracer) for kept in _kept._kept.values())
     np.testing.assert_array_equal(x[3] + 1.5, 1.5)
+
+
+def test_filled_arrays(x64):
+    for _ in range(2):
+        for dtype in (xp.bool, xp.int8, xp.uint64, xp.float32, xp.float64, xp.complex128):
+            for found, expected in (
+                (xp.zeros(3, dtype=dtype), np.zeros(3, dtype)),
+                (xp.ones((2, 1), dtype=dtype), np.ones((2, 1), dtype)),
+                (xp.full(3, True, dtype=dtype), np.full(3, True, dtype)),
+                (xp.eye(3, k=-1, dtype=dtype), np.eye(3, k=-1, dtype=dtype)),
+            ):
+                assert found.dtype == expected.dtype
+                np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(xp.full(2, 0.1, dtype=xp.float64), [0.1] * 2)
+        assert xp.full(2, 0.1).dtype == xp.asarray(0.1).dtype
+    assert _kept._kept
+    known = len(_kept._kept)
+    np.testing.assert_array_equal(jax.jit(lambda: xp.full(2, 17.5))(), [17.5] * 2)
+    with jax.default_device(jax.devices()[0]):
+        np.testing.assert_array_equal(xp.full(2, 18.5), [18.5] * 2)
+    assert len(_kept._kept) == known
