@@ -64,10 +64,12 @@ def place_of(key, shape: tuple) -> tuple[int, ...] | None:
     keys = key if type(key) is tuple else (key,)
     if len(keys) != len(shape):
         return None
+    place = []
     for k, size in zip(keys, shape, strict=True):
         if type(k) is not int or type(size) is not int:
             return None
-    return tuple([check_int(k, axis, shape[axis]) for axis, k in enumerate(keys)])
+        place.append(k if 0 <= k < size else check_int(k, len(place), size))
+    return tuple(place)
 
 
 def length_of(k) -> int:
