@@ -133,9 +133,11 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
     points = grid(POINTS + 9, 3, 4)
     points[POINTS:] = np.nan
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
-    own = jax.jit(partial(_cuda.nearest_of_all, k=k, p=2.0))
-    found = (np.asarray(x)[:POINTS] for x in own(tree, np.float32(np.inf), np.float32(0), None))
-    assert_exact(points[:POINTS], points[:POINTS], tuple(found), k)
+    for lines in (POINTS, len(points)):
+        own = jax.jit(partial(_cuda.nearest_of_all, lines=lines, k=k, p=2.0))
+        found = own(tree, np.float32(np.inf), np.float32(0), None)
+        assert found[0].shape == (lines, k)
+        assert_exact(points[:POINTS], points[:POINTS], tuple(np.asarray(x)[:POINTS] for x in found), k)
 
 
 def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
@@ -146,7 +148,7 @@ def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
     for _ in range(_searcher.REPEATED):
         np.testing.assert_array_equal(tree.query(queries, 3)[1], oracle.query(queries, 3)[1])
     monkeypatch.setattr(_searcher, "padded", None)
-    for x in (queries, points):
+    for x in (queries, *[points] * (_searcher.REPEATED + 1)):
         distances, rows = tree.query(x, 3)
         np.testing.assert_array_equal(rows, oracle.query(x, 3)[1])
         np.testing.assert_allclose(distances, oracle.query(x, 3)[0], rtol=1e-5)

@@ -44,15 +44,16 @@ def nearest(
 
 
 def nearest_of_all(
-    tree: Tree, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
+    tree: Tree, bound, eps, box: Array | None, *, lines: int, k: int, p: float, rooted: bool = True
 ) -> tuple[Array, Array]:
-    """Return distances and rows (slots, k) of the `k` nearest points of each of the tree's, by their rows.
+    """Return distances and rows (lines, k) of the `k` nearest points of each of the tree's, by their rows.
 
-    As `nearest`, which takes longer: the tree's points lie in order already. Lines from n on are not written.
+    As `nearest`, which takes longer: the tree's points lie in order already. There are n lines or more; from
+    n on they are not written.
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    line = Ordered(tree.rows, tree.rows, shift=0, of_tree=True)
+    line = Ordered(tree.rows, tree.rows, shift=0, lines=lines)
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
@@ -118,7 +119,8 @@ def by_packets(k: int, m: int, count: int) -> bool:
     return k <= 32 and m <= 4 and count >= 1 << 16
 
 
-def _shapes(count: int, k: int, dtype):
+def _shapes(line: Ordered, k: int, dtype):
+    count = len(line.order) if line.lines is None else line.lines
     return jax.ShapeDtypeStruct((count, k), dtype), jax.ShapeDtypeStruct((count, k), jnp.int32)
 
 
@@ -130,31 +132,35 @@ def _of_tree(tree: Tree, nodes: Nodes):
 def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     count = len(line.order)
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
-    sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.of_tree]
+    sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.lines is not None]
     arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order
     inputs = *arrays, np.array(sizes, np.int32)
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
-    return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
+    return tuple(launch(kernel, blocks, threads, inputs, _shapes(line, k, queries.dtype)))
 
 
 def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     count = len(line.order)
     kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
-    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.of_tree], np.int32)
+    sizes = np.array(
+        [count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.lines is not None], np.int32
+    )
     inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
-    return tuple(launch(kernel, blocks, threads, inputs, _shapes(count, k, queries.dtype)))
+    return tuple(launch(kernel, blocks, threads, inputs, _shapes(line, k, queries.dtype)))
 
 
 def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
     count = len(line.order)
     kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
-    sizes = np.array([count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.of_tree, k], np.int32)
+    sizes = np.array(
+        [count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.lines is not None, k], np.int32
+    )
     fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     last = tuple(jax.ShapeDtypeStruct((count,), dtype) for dtype in (queries.dtype, jnp.int32))
-    outputs = *_shapes(count, k, queries.dtype), *last
+    outputs = *_shapes(line, k, queries.dtype), *last
     blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
 
     def one(i, found):

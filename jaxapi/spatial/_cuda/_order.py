@@ -31,7 +31,9 @@ class Ordered(NamedTuple):
     keys: Array  # (q,) int32 ascending; the leaf is ``key >> shift``
     order: Array  # (q,) int32, the query of each key
     shift: int
-    of_tree: bool = False  # the queries are the tree's points, in their slots; then `order` has their rows
+    lines: int | None = (
+        None  # where the queries are the tree's points: of the results; `order` has their rows
+    )
 
 
 def nodes_of(tree: Tree, box: Array | None) -> Nodes:
@@ -68,9 +70,8 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
 
 
 def unordered(count: int) -> Ordered:
-    """Return queries as they come, without keys."""
-    order = lax.iota(jnp.int32, count)
-    return Ordered(order, order, 0)
+    """Return queries as they come, without keys: as if all fell in the first leaf."""
+    return Ordered(jnp.zeros(count, jnp.int32), lax.iota(jnp.int32, count), 0)
 
 
 def extent(queries: Array) -> Array:

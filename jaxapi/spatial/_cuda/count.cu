@@ -1,8 +1,5 @@
 // Count each query's neighbours.
 #include "radius.cuh"
-#ifndef UNROLL
-#define UNROLL 1
-#endif
 
 // Nodes that lie within the bounds of all lanes are counted without a visit.
 struct Counting : Within {
@@ -33,7 +30,7 @@ struct Counting : Within {
 };
 
 // `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number.
-KERNEL(WARPS * LANES, BLOCKS)
+KERNEL(WARPS * LANES, 1)
 count(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
       const real* queries, const real* bounds, const int* own, const int* order, const int* valid, const int* sizes,
       const int*, int* counts) {
@@ -47,7 +44,6 @@ count(const real* points, const int* rows, const real* boxes, const real* scale,
   Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
   for (int next; (next = walk.next(search)) >= 0;) {
     const long long first = (long long)next * tree.leaf;
-#pragma unroll UNROLL
     for (int i = 0; i < tree.leaf; i += EIGHT) {
       real distance[EIGHT];
       tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);

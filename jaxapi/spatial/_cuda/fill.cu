@@ -9,7 +9,7 @@ using Place = int;
 
 // Query i's begin at offsets[i], and none is written at offsets[i + 1]; `order` has the query of each number. The
 // results come filled with what stands where nothing is written.
-KERNEL(WARPS * LANES, BLOCKS)
+KERNEL(WARPS * LANES, 1)
 fill(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
      const real* queries, const real* bounds, const int* own, const int* order, const Place* offsets, const int* sizes,
 #if WRITES == 2
@@ -23,7 +23,6 @@ fill(const real* points, const int* rows, const real* boxes, const real* scale, 
   Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
-  __shared__ Waiting waiting[WARPS];
   if (packet.none()) return;
   const int query = order[packet.place], warp = packet.warp;
   const bool wanted = packet.bound >= 0;  // an empty slot of the tree is nobody's
@@ -40,5 +39,5 @@ fill(const real* points, const int* rows, const real* boxes, const real* scale, 
 #if WRITES == 1
   lines.queries = found_by;
 #endif
-  write_neighbours<true>(search, stacks[warp], waiting[warp], start, stop, lines);
+  write_neighbours<true>(search, stacks[warp], start, stop, lines);
 }

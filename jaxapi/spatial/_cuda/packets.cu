@@ -3,8 +3,13 @@
 #include "sort.cuh"
 #include "walk.cuh"
 
-#ifndef BLOCKS  // resident on a multiprocessor, for which the compiler saves registers: measured for float32, 3-D
-#define BLOCKS (DOUBLE || M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
+// Resident on a multiprocessor, for which the compiler saves registers: measured in 3-D, k = 1, 8, 16 and 32.
+#ifndef BLOCKS
+#if DOUBLE
+#define BLOCKS (M > 3 ? 1 : K == 1 ? 14 : K <= 8 ? 11 : K <= 16 ? 8 : 6)
+#else
+#define BLOCKS (M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
+#endif
 #endif
 
 constexpr int BATCH = K <= 8 ? 8 : 16;  // candidates that are merged at once

@@ -6,17 +6,8 @@
 #ifndef WARPS
 #define WARPS 2  // a block
 #endif
-#ifndef BLOCKS  // resident on a multiprocessor
-#define BLOCKS 1
-#endif
-#ifndef STACKED
-#define STACKED 1
-#endif
 #ifndef WRITES
 #define WRITES 0
-#endif
-#ifndef NEEDS_LEAVES
-#define NEEDS_LEAVES 1
 #endif
 
 // Which slots count as a query's neighbours: all; all but its own; those after its own.
@@ -79,8 +70,7 @@ struct Within {
     if (passed(node, height)) return NOTHING;
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node, int height) const {
-    if (!NEEDS_LEAVES && !height) return true;
+  DEVICE bool needs(int node, int) const {
     Box box;
     box.load(tree.boxes, node);
     return any_lane(tree.gap(x, box) <= bound * SLACK);
@@ -118,37 +108,12 @@ struct Lines {
   }
 };
 
-#if STACKED
-// Neighbours wait in shared memory until one lane has many, so that all lanes write theirs together.
-constexpr int ROOM = 2 * EIGHT;
-
-struct Waiting {
-  real distance[ROOM * LANES];
-  int row[ROOM * LANES];
-};
-#else
-struct Waiting {};
-#endif
-
 // Write this lane's neighbours from a position on, in the order of the slots, none at or past `stop`; return
 // where they end, or would end. With STOPS a lane that has no room for more may leave off.
 template <bool STOPS, class Place>
-DEVICE Place write_neighbours(Within& search, Stack& stack, Waiting& waiting, Place position, Place stop,
-                              const Lines& lines) {
+DEVICE Place write_neighbours(Within& search, Stack& stack, Place position, Place stop, const Lines& lines) {
   const Tree& tree = search.tree;
-  const int lane = threadIdx.x % LANES;
-  Walk<IN_ORDER> walk(tree.levels, lane, stack, search);
-#if STACKED
-  int held = 0;
-  const auto flush = [&]() {
-    for (int i = 0; any_lane(i < held); i++)
-      if (i < held && position + i < stop)
-        lines.write(position + i, waiting.distance[i * LANES + lane], waiting.row[i * LANES + lane]);
-    position += held;
-    held = 0;
-    if (STOPS && position >= stop) search.bound = -1;
-  };
-#endif
+  Walk<IN_ORDER> walk(tree.levels, threadIdx.x % LANES, stack, search);
   for (int next; (next = walk.next(search)) >= 0;) {
     const long long first = (long long)next * tree.leaf;
     for (int i = 0; i < tree.leaf; i += EIGHT) {
@@ -160,26 +125,12 @@ DEVICE Place write_neighbours(Within& search, Stack& stack, Waiting& waiting, Pl
       if (!any_lane(nearest <= search.bound)) continue;
       int row[EIGHT];
       load_rows(tree.rows, first + i, all, row);
-#if STACKED
-      FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {
-        waiting.distance[held * LANES + lane] = distance[j];
-        waiting.row[held * LANES + lane] = row[j];
-        held++;
-      }
-      if (any_lane(held > EIGHT)) flush();
-#else
       FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {
         if (position < stop) lines.write(position, distance[j], row[j]);
         position++;
       }
-#endif
     }
-#if !STACKED
     if (STOPS && position >= stop) search.bound = -1;
-#endif
   }
-#if STACKED
-  flush();
-#endif
   return position;
 }

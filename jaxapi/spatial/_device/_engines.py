@@ -13,7 +13,7 @@ dtype of the distances:
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
-and ``nearest_of_all(tree, bound, eps, box, *, k, p, rooted)``, for the tree's own points as queries.
+and ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's own points as queries.
 """
 
 import functools

@@ -22,7 +22,6 @@ from ._structure import structure
 
 __all__ = ["Device"]
 
-FEW = 1 << 15  # queries
 REPEATED = 4  # calls
 
 
@@ -51,9 +50,12 @@ class Device:
             numbers = [scalar_on(each, dtype, self.data.sharding) for each in (bound, eps)]
             arguments = *numbers, settings.box()
             if x is self.data and self._lies_in_order(engine, static["k"]):
-                found, finite = search_own_points(self.tree, *arguments, **static), True
+                lines = n if self._comes_again(engine, x, static) else self.tree.points.shape[1]
+                found, finite = search_own_points(self.tree, *arguments, lines=lines, **static), True
             elif self._comes_again(engine, x, static):
-                *found, finite = search_few(self.tree, inputs_for(self.data, x, dtype), *arguments, **static)
+                x = inputs_for(self.data, x, dtype)
+                finite = all_finite(x) if isinstance(x, jax.Array) else np.isfinite(x).all()
+                found = search_columns(self.tree, x, *arguments, **static)
             else:
                 x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
                 found = search_columns(self.tree, x, *arguments, **static)
@@ -71,13 +73,12 @@ class Device:
 
     @staticmethod
     def _comes_again(engine, x, static) -> bool:
-        """Tell whether few queries are worth a program of their own, since that many came several times.
+        """Tell whether queries of this shape get a program of their own, since they came several times.
 
-        Otherwise copies that are padded and cut off take as long as the search.
+        It saves a copy that is padded and one that is cut off, and compiles as fast as these.
         """
-        if hasattr(engine, "nearest_of_all") and len(x) <= FEW:
-            return calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
-        return False
+        kernels = hasattr(engine, "nearest_of_all")
+        return kernels and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -212,16 +213,16 @@ def search_columns(tree, x, bound, eps, box, *, k, columns, p, dtype, index_dtyp
     return _columns(*nearest(tree, x, bound, eps, box, **settings), tree.n, k, columns)
 
 
-@partial(jax.jit, static_argnames=STATIC)
-def search_few(tree, x, *arguments, **static):
-    """Do the same, and tell whether the queries are finite."""
-    return *search_columns(tree, x, *arguments, **static), jnp.isfinite(x).all()
+@jax.jit
+def all_finite(x):
+    """Tell whether all queries are finite: a call of its own, answered before the search ends."""
+    return jnp.isfinite(x).all()
 
 
-@partial(jax.jit, static_argnames=STATIC)
-def search_own_points(tree, bound, eps, box, *, k, columns, p, dtype, index_dtype, engine):
-    """Do the same for the tree's points, by an engine that has `nearest_of_all`; there may be more lines."""
-    distances, rows = engine.nearest_of_all(tree, bound, eps, box, k=k, p=p)
+@partial(jax.jit, static_argnames=("lines", *STATIC))
+def search_own_points(tree, bound, eps, box, *, lines, k, columns, p, dtype, index_dtype, engine):
+    """Do the same for the tree's points, by an engine that has `nearest_of_all`, in n lines or more."""
+    distances, rows = engine.nearest_of_all(tree, bound, eps, box, lines=lines, k=k, p=p)
     return _columns(distances, rows.astype(index_dtype), tree.n, k, columns)
 
 

@@ -20,7 +20,6 @@ LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
 MIN_LEVELS = 3  # a search tests eight nodes at once
 FLAT_LEAVES = 1 << MIN_LEVELS
-ONCE = False
 SPLIT_BITS = 4  # a sort splits a node at most 2**SPLIT_BITS ways; more gives thin slabs
 
 
@@ -97,13 +96,17 @@ def _split(points: Array, n: Array, scale: Array | None, leaf_size: int) -> Tree
 
     done = 0
     for bits in rounds(levels, m):
-        columns = points.T if done == 0 else points[order].T
-        key = _sort_key(lax.optimization_barrier(columns) if ONCE else columns, done)
+        key = _sort_key(_gathered(points, order) if done else points.T, done)
         _, order = lax.sort((key, order), num_keys=1, is_stable=True)
         done += bits
-    columns = lax.optimization_barrier(points[order].T)  # gathered once, not by each kernel that reads it
+    columns = _gathered(points, order)
     lower, upper = _boxes(columns, 1 << levels)
     return Tree(columns, jnp.where(columns[0] < jnp.inf, order, n), lower, upper, scale, n)
+
+
+def _gathered(points: Array, order: Array) -> Array:
+    """Return the coordinates (m, slots) in an order, gathered once and not by each kernel that reads them."""
+    return lax.optimization_barrier(points[order].T)
 
 
 def scale_of(points: Array, valid: Array) -> Array:
