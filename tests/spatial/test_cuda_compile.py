@@ -39,7 +39,7 @@ KERNELS = [
     (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "75"),
     (Kernel.of("packets", m=3, dtype=F64, k=1, warps=2), "75"),
     (Kernel.of("packets", m=3, dtype=F64, k=8, warps=2), "90"),
-    (Kernel.of("packets", m=3, dtype=F64, k=32, warps=2), "80"),
+    (Kernel.of("packets", m=3, dtype=F64, k=32, warps=2), "90"),
     (Kernel.of("packets", m=3, dtype=F32, p=math.inf, periodic=True, k=20, warps=2), "80"),
     (Kernel.of("singles", m=3, dtype=F32, k=32, floor=0, warps=4), "75"),
     (Kernel.of("singles", m=16, dtype=F32, k=8, floor=0, warps=4), "90"),
