@@ -2,8 +2,8 @@
 
     python benchmarks/check_large.py [--part 1.0]
 
-For a GPU with 100 GB of memory or more; `--part 0.001` tries the script itself. Prints a line for each subject,
-and fails where an answer is wrong.
+For a GPU with 100 GB of memory or more; `--part 0.001` tries the script itself. Prints a line for each
+subject, and fails where an answer is wrong.
 """
 
 import argparse
