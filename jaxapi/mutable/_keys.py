@@ -64,7 +64,7 @@ def place_of(key, shape: tuple) -> tuple[int, ...] | None:
     keys = key if type(key) is tuple else (key,)
     if len(keys) != len(shape):
         return None
-    place = []
+    place: list[int] = []
     for k, size in zip(keys, shape, strict=True):
         if type(k) is not int or type(size) is not int:
             return None
