@@ -1,8 +1,9 @@
 """Elements of small arrays, read and written when they are needed.
 
-A program's run takes the host 20 to 60 us, for one number as for a thousand. So ``x[i]`` of a small array
-runs none: a loop that hands elements from array to array, ``x[i, i] = y[i]``, runs a program at its end, and
-``float(x[i])`` reads the copy of the whole array that JAX keeps on the host.
+A program's run takes the host 20 to 60 us, for one number as for a thousand. So ``x[i]`` of an array of few
+numbers runs none, nor does ``x[i] = y`` of a small one: a loop that hands elements from array to array,
+``x[i, i] = y[i]``, runs a program at its end, and ``float(x[i])`` reads the copy of the whole array that JAX
+keeps on the host.
 """
 
 import jax
@@ -18,6 +19,7 @@ from ._selection import Selection, put
 __all__ = ["Cell", "Element", "Written", "can_wait"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
+_KEPT = 2**12  # bytes of an array that an unread element may keep in memory
 _BLOCK = 32  # elements written at once, at least
 _MOST = 1024  # elements that wait to be written
 
@@ -55,6 +57,11 @@ class Element:
     @property
     def device(self):
         return self.cell.value.device
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether it may stay unread, in a list of many, say."""
+        return self.cell.value.nbytes <= _KEPT
 
     def value(self) -> jax.Array:
         """Read it on the device."""

@@ -1,6 +1,7 @@
 """Elements that are read and written when they are needed: as NumPy's, whatever comes between."""
 
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -158,6 +159,17 @@ def test_what_is_deleted_or_shared():
     target[0] = value
     consumer(value)
     np.testing.assert_array_equal(target, [3, 0])
+
+
+@pytest.mark.parametrize(("n", "is_kept"), [(1024, True), (1025, False)])
+def test_an_unread_element_keeps_few_bytes_in_memory(n, is_kept):
+    x = xp.zeros(n, dtype=xp.float32)
+    x[1:3] = 1.0
+    kept = weakref.ref(x._value)
+    held = [x[1], x[2]]
+    del x
+    assert (kept() is not None) == is_kept
+    assert [float(element) for element in held] == [1, 1]
 
 
 def test_under_jit():
