@@ -151,3 +151,23 @@ def test_kernels_are_for_a_gpu_of_this_process(monkeypatch):
     monkeypatch.setattr(jax, "devices", lambda backend: gpus)
     monkeypatch.setattr(jax, "local_devices", lambda backend: gpus[1:])
     assert _launch.architecture() == "90"
+
+
+def test_kernels_are_tried_inside_of_shard_map(monkeypatch):
+    """Where the first search of a program may be."""
+    mesh = jax.make_mesh(
+        (2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices("cpu")[:2]
+    )
+    rows = jax.sharding.PartitionSpec("d")
+    tried = []
+    monkeypatch.setattr(_compile, "nvrtc", lambda: None)
+    monkeypatch.setattr(_launch, "_own_gpu", lambda: jax.devices("cpu")[0])
+    monkeypatch.setattr(jax.ffi, "ffi_call", lambda *_: lambda **_: tried.append(1) or np.int32(len(tried)))
+
+    def search(x):
+        _launch.check()
+        return x
+
+    jax.jit(jax.shard_map(search, mesh=mesh, in_specs=rows, out_specs=rows))(np.ones(4))
+    with pytest.raises(RuntimeError, match="runs no kernel"):
+        _launch.check()
