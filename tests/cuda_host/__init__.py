@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import jax
@@ -20,6 +21,7 @@ import numpy as np
 from jaxapi.spatial._cuda import _compile
 
 HEADER = Path(__file__).parent / "host.h"
+ONE_AT_A_TIME = threading.Lock()  # the lanes of a kernel are static, and several devices have threads
 
 
 @functools.cache
@@ -83,7 +85,9 @@ def custom_call(kernel, blocks, threads, inputs, outputs, aliases):
             results[j] = inputs[i]
         arrays = [*inputs, *results]
         pointers = (ctypes.c_void_p * len(arrays))(*(each.ctypes.data for each in arrays))
-        if run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(threads)):
+        with ONE_AT_A_TIME:
+            failed = run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(threads))
+        if failed:
             raise AssertionError(f"the lanes of {kernel} did not do the same together")
         return tuple(results)
 

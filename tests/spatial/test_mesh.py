@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
+from radius_engines import use
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
@@ -108,6 +109,24 @@ class TestNearest:
         agree(tree.query(spread(mesh, queries), 7), nearest(points, queries, 7))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
         agree(tree.query(tree.data, 7), nearest(points, points, 7))
+
+    def test_points_searched_where_they_lie(self, monkeypatch):
+        """An engine that need not order a tree's own points writes a line for each, the last nobody's."""
+        use("cuda", monkeypatch)
+        for name, value in {"FEW": 4, "PART": 3}.items():
+            monkeypatch.setattr(_rounds, name, value)
+        mesh = mesh_of(2)
+        points = clouds(mesh.size * 20)["half equal"][0]
+        n = len(points) - 1
+        tree = KDTree(spread(mesh, points), n=n)
+        expected = nearest(points[:n], points[:n], 8)
+        agree([each[:n] for each in tree.query(tree.data, 8)], expected)
+        own = np.asarray(tree.indices)
+        assert (own == n).any()
+        distances, rows = map(np.asarray, tree.query(tree.data, 8, order="tree"))
+        agree((distances[own < n], rows[own < n]), [each[own[own < n]] for each in expected])
+        assert (rows[own == n] == n).all()
+        assert np.isinf(distances[own == n]).all()
 
 
 @pytest.fixture(scope="module")

@@ -44,16 +44,27 @@ def nearest(
 
 
 def nearest_of_all(
-    tree: Tree, bound, eps, box: Array | None, *, lines: int, k: int, p: float, rooted: bool = True
+    tree: Tree,
+    bound,
+    eps,
+    box: Array | None,
+    *,
+    lines: int,
+    k: int,
+    p: float,
+    rooted: bool = True,
+    places=None,
 ) -> tuple[Array, Array]:
     """Return distances and rows (lines, k) of the `k` nearest points of each of the tree's, by their rows.
 
     As `nearest`, which takes longer: the tree's points lie in order already. There are n lines or more; from
-    n on they are not written.
+    n on they are not written. With `places` (slots,) the neighbours of a slot's point come into that line,
+    those of an empty slot, whose place is n, nowhere.
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    line = Ordered(tree.rows, tree.rows, shift=0, lines=lines)
+    places = tree.rows if places is None else places
+    line = Ordered(places, places, shift=0, lines=lines)
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 

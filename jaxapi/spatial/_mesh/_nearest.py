@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._device._nearest import LARGEST_PIECE
 from .._device._nearest import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
 from ._axes import Axes
@@ -57,21 +58,26 @@ def nearest_below(forest: Forest, x, limit, eps, lengths, axes: Axes, *, n, k, p
     return jnp.where(below, powers, jnp.inf), jnp.where(below, rows, n)
 
 
-def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p):
+def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, engine=None):
     """Return the neighbours of the points of this device's tree, in its order.
 
     All of them are searched for here; those whose k-th neighbour may lie on another device, once more and
-    there, some at a time, so that nothing but the results needs room for all.
+    there, some at a time, so that nothing but the results needs room for all. An `engine` may search the
+    points where they lie, all of which are finite.
     """
     x = own_points(forest.tree, forest.rows.shape[0])
     q = x.shape[0]
+    local = forest.tree
     forest = with_rows_of_all(forest, n)
     find = partial(nearest, eps=eps, lengths=lengths, axes=axes, n=n, k=k, p=p, own=True)
     part = part_of(q)
     if part == q:
         return find(forest, x, bound)
     most = min(k, max(shares(n, axes.size)))
-    found = _of_tree(forest.tree, forest.rows, x, bound, eps, lengths, k=most, n=n, p=p, rooted=True)
+    if engine is not None and forest.rows is None and most * local.points.shape[1] <= LARGEST_PIECE:
+        found = _where_they_lie(engine, forest.tree, local, bound, eps, lengths, count=q, k=most, n=n, p=p)
+    else:
+        found = _of_tree(forest.tree, forest.rows, x, bound, eps, lengths, k=most, n=n, p=p, rooted=True)
     found = filled(found, (jnp.inf, n), k)
     across = _across(forest, x, found, bound, lengths, axes, p=p)
     order, count = by_destination(jnp.where(across, 0, 1), 2), across.sum(dtype=jnp.int32)
@@ -84,6 +90,16 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p):
         return jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop", unique_indices=True), found, new)
 
     return lax.fori_loop(jnp.int32(0), -(-axes.max(count) // part), batch, axes.varying(found))
+
+
+def _where_they_lie(engine, tree, local, bound, eps, lengths, *, count: int, k: int, n: int, p):
+    """Return the neighbours (count, k) of the tree's points in the order of its `local` rows.
+
+    The `tree` has the rows of all. It has one point less than there are lines, or none.
+    """
+    places = jnp.where(local.rows < local.n, local.rows, n)
+    found = engine.nearest_of_all(tree, bound, eps, lengths, lines=count, k=k, p=p, places=places)
+    return tuple(a.at[local.n].set(last, mode="drop") for a, last in zip(found, (jnp.inf, n), strict=True))
 
 
 def in_input_order(forest: Forest, values, missing: tuple, axes: Axes):

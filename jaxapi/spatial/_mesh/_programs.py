@@ -95,14 +95,20 @@ def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Colu
     return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
 
 
-@partial(jax.jit, static_argnames=("layout", "columns", "settings"))
-def nearest_of_all(forest, bound, eps, box, *, layout: Layout, columns: Columns, settings: SearchSettings):
-    """Return distances and rows of the neighbours of all points, in the order of the trees."""
+@partial(jax.jit, static_argnames=("layout", "columns", "settings", "engine"))
+def nearest_of_all(
+    forest, bound, eps, box, *, layout: Layout, columns: Columns, settings: SearchSettings, engine=None
+):
+    """Return distances and rows of the neighbours of all points, in the order of the trees.
+
+    With an `engine` that has `nearest_of_all`, all points that count are finite.
+    """
 
     def local(forest, bound, eps, box):
         forest = _local(forest, settings)
         k = _most(columns, layout)
-        found = _nearest.nearest_of_own(forest, bound, eps, box, layout.axes, n=layout.n, k=k, p=settings.p)
+        static = {"n": layout.n, "k": k, "p": settings.p, "engine": engine}
+        found = _nearest.nearest_of_own(forest, bound, eps, box, layout.axes, **static)
         found = _chosen(*found, columns, layout, settings)
         return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
 

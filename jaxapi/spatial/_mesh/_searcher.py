@@ -11,7 +11,8 @@ from jax.sharding import AxisType, NamedSharding
 from ..._tracing import any_traced, eagerly, is_traced
 from ..._x64 import x64_for, x64_mode
 from .._arguments import reject_traced
-from .._device._arrays import NOT_FINITE, as_dtype
+from .._device import _engines
+from .._device._arrays import NOT_FINITE, as_dtype, scalar_on
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
 from .._structure._build import padded_size
@@ -51,7 +52,7 @@ class Mesh:
         with self._context(settings, x, bound, eps):
             x, spread, home = self._placed(settings, x)
             box = _box(settings)
-            inputs = _without_slopes((x, *_scalars(settings.dtype, bound, eps), box))
+            inputs = _without_slopes((x, *self._numbers(settings, bound, eps), box))
             finite = self._finite(x, spread)
             distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
             _check(finite)
@@ -63,8 +64,10 @@ class Mesh:
         static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, bound, eps):
             box = _box(settings)
-            numbers = _without_slopes((*_scalars(settings.dtype, bound, eps), box))
-            found = _programs.nearest_of_all(self.forest, *numbers, **static)
+            numbers = _without_slopes((*self._numbers(settings, bound, eps), box))
+            engine = None if any_traced(self.data) else _engines.engine_of(self.data)
+            engine = engine if hasattr(engine, "nearest_of_all") else None
+            found = _programs.nearest_of_all(self.forest, *numbers, engine=engine, **static)
             if order == "input":
                 found = _programs.in_input_order(self.forest, *found, layout=self.layout)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
@@ -248,6 +251,12 @@ class Mesh:
     def _context(self, settings: SearchSettings, *values):
         return _context((self.data, settings.lengths, *values), settings.dtype, settings.index_dtype)
 
+    def _numbers(self, settings: SearchSettings, *values):
+        """Return numbers as programs take them, concrete ones kept on every device."""
+        if self.layout.mesh is None or any_traced(self.data, *values):
+            return tuple(as_dtype(each, settings.dtype) for each in values)
+        return tuple(scalar_on(each, settings.dtype, self.layout.everywhere) for each in values)
+
     def _placed(self, settings: SearchSettings, x, other=None):
         """Return queries as the mesh takes them, whether they are spread, and where results go.
 
@@ -272,6 +281,8 @@ class Mesh:
 
 def _put(x, place: NamedSharding):
     """Return an array as it is to lie, without a call where it lies so already."""
+    if isinstance(x, np.ndarray) and not x.ndim:
+        return scalar_on(x.item(), x.dtype, place)
     return x if isinstance(x, jax.Array) and x.sharding == place else jax.device_put(x, place)
 
 
@@ -296,11 +307,6 @@ def _box(settings: SearchSettings):
     if lengths is None or is_traced(lengths):
         return lengths if lengths is None else as_dtype(lengths, settings.dtype)
     return np.asarray(lengths, settings.dtype)
-
-
-def _scalars(dtype, *values):
-    """Return numbers as programs take them: of the host, which are quickly brought to many devices."""
-    return tuple(as_dtype(each, dtype) if is_traced(each) else np.asarray(each, dtype) for each in values)
 
 
 def _check(finite):
