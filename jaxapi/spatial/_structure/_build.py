@@ -46,10 +46,13 @@ def plan(n: int, leaf_size: int = LEAF_SIZE) -> tuple[int, int]:
 
 
 def rounds(levels: int, m: int) -> list[int]:
-    """Split `levels` into one number a sort, a whole number of cycles through the dimensions where it can."""
+    """Split `levels` into one number a sort, a whole number of cycles through the dimensions where it can.
+
+    The largest come first: the sorts that follow take the sides that are wide then, so leaves stay cubic.
+    """
     cycles = max(1, -(-levels // (SPLIT_BITS * m)))
     count = min(levels, cycles * m)
-    return [levels * (i + 1) // count - levels * i // count for i in range(count)]
+    return sorted((levels * (i + 1) // count - levels * i // count for i in range(count)), reverse=True)
 
 
 def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
