@@ -185,7 +185,7 @@ def test_writes_reuse_memory():
         lambda x: xp.reshape(x, (1000,), copy=True),
         lambda x: xp.broadcast_arrays(x, x)[0],
         lambda x: jnp.asarray(x).addressable_data(0),
-        lambda x: xp.from_dlpack(np.from_dlpack(x) if on_cpu(x) else x),
+        lambda x: xp.from_dlpack((np if on_cpu(x) else jax.dlpack).from_dlpack(x)),
     ],
 )
 def test_writes_leave_what_others_hold(hold):

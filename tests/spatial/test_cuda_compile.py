@@ -62,10 +62,10 @@ KERNELS = [
 @pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
 def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):
     """For GPUs of all generations; lists of up to 32 neighbours stay in registers."""
-    options = [*_compile.OPTIONS, *_compile.defines(kernel.macros)]
-    program = _compile.built(
-        kernel.name, [*options, f"--gpu-architecture=sm_{architecture}", "--ptxas-options=-v"]
-    )
+    options = [*_compile.OPTIONS, *_compile.defines(kernel.macros), "--ptxas-options=-v"]
+    if nvrtc.nvrtcVersion()[1:] >= (12, 9):
+        options.append("--no-cache")  # what is kept has no log
+    program = _compile.built(kernel.name, [*options, f"--gpu-architecture=sm_{architecture}"])
     log = _compile.log(program)
     nvrtc.nvrtcDestroyProgram(program)
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log, log

@@ -22,6 +22,7 @@ from ._structure import structure
 
 __all__ = ["Device"]
 
+SHORT = 1 << 15  # queries
 REPEATED = 4  # calls
 
 
@@ -71,14 +72,13 @@ class Device:
         slots = self.tree.points.shape[1]
         return hasattr(engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
 
-    @staticmethod
-    def _comes_again(engine, x, static) -> bool:
-        """Tell whether queries of this shape get a program of their own, since they came several times.
+    def _comes_again(self, engine, x, static) -> bool:
+        """Tell whether few queries get a program of their own, since as many came several times.
 
-        It saves a copy that is padded and one that is cut off, and compiles as fast as these.
+        It saves a copy that is padded and one that is cut off, which take a large part of a short call.
         """
-        kernels = hasattr(engine, "nearest_of_all")
-        return kernels and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
+        short = x.shape[0] <= SHORT and not self.tree.is_flat and hasattr(engine, "nearest_of_all")
+        return short and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
