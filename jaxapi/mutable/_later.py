@@ -40,15 +40,13 @@ class Cell:
         self.value = value
 
 
-class Element:
-    """An element, as it was when it was asked for."""
+class _OfCell:
+    """What has the dtype and the device of its cell's value."""
 
-    __slots__ = ("cell", "place")
+    __slots__ = ("cell",)
 
-    shape = ()
-
-    def __init__(self, cell: Cell, place: tuple[int, ...]):
-        self.cell, self.place = cell, place
+    def __init__(self, cell: Cell):
+        self.cell = cell
 
     @property
     def dtype(self):
@@ -57,6 +55,18 @@ class Element:
     @property
     def device(self):
         return self.cell.value.device
+
+
+class Element(_OfCell):
+    """An element, as it was when it was asked for."""
+
+    __slots__ = ("place",)
+
+    shape = ()
+
+    def __init__(self, cell: Cell, place: tuple[int, ...]):
+        super().__init__(cell)
+        self.place = place
 
     @property
     def can_wait(self) -> bool:
@@ -73,27 +83,19 @@ class Element:
         return np.asarray(self.cell.value).item(*self.place)
 
 
-class Written:
+class Written(_OfCell):
     """A value, and elements that are still to be written to it."""
 
-    __slots__ = ("_taken", "cell", "elements")
+    __slots__ = ("_taken", "elements")
 
     def __init__(self, cell: Cell):
-        self.cell = cell
+        super().__init__(cell)
         self._taken: Cell | None = None  # the one that the latest element was taken of
         self.elements: dict[tuple[int, ...], Element | np.ndarray] = {}
 
     @property
     def shape(self):
         return self.cell.value.shape
-
-    @property
-    def dtype(self):
-        return self.cell.value.dtype
-
-    @property
-    def device(self):
-        return self.cell.value.device
 
     @property
     def is_full(self) -> bool:
