@@ -9,10 +9,17 @@ from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._device import _engines
+from jaxapi.spatial._structure import _shapes
 from jaxapi.spatial._structure._prefix import first_lines, lines_of_queries
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
+
+
+@pytest.fixture(autouse=True)
+def no_shape_came_before():
+    """Shapes that come again get compiled copies: have those of other tests forgotten."""
+    _shapes._calls_of.cache_clear()
 
 
 class _no_compilation:
