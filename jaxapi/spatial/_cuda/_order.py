@@ -31,9 +31,7 @@ class Ordered(NamedTuple):
     keys: Array  # (q,) int32 ascending; the leaf is ``key >> shift``
     order: Array  # (q,) int32, the query of each key
     shift: int
-    lines: int | None = (
-        None  # where the queries are the tree's points: of the results; `order` has their rows
-    )
+    lines: int | None = None  # of the results of the tree's own points, whose rows `order` has; else `None`
 
 
 def nodes_of(tree: Tree, box: Array | None) -> Nodes:
