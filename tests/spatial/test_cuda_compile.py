@@ -55,6 +55,7 @@ KERNELS = [
     (Kernel.of("candidates", m=17, dtype=F32, warps=8), "80"),
     (Kernel.of("candidates", m=200, dtype=F32, warps=8), "90"),
     (Kernel.of("candidates", m=64, dtype=F32, warps=8), "100"),
+    (Kernel.of("not_finite", m=1, dtype=F64), "75"),
     (Kernel.of("closest", m=64, dtype=F32, k=8, warps=4), "90"),
 ]
 

@@ -1,11 +1,13 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
+from ._finite import AllFinite
 from ._launch import check
 from ._nearest import nearest, nearest_of_all
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
     "NAME",
+    "AllFinite",
     "bin_counts",
     "check",
     "count",

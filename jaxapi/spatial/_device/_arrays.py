@@ -9,17 +9,18 @@ import numpy as np
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
 from .._structure._shapes import by_host
+from ._finite import asked_at_side
 
 __all__ = [
     "NOT_FINITE",
     "RECORD",
     "as_dtype",
+    "constant_on",
     "inputs_for",
     "padded",
     "padded_with_radius",
     "placed_like",
     "placed_like_one",
-    "scalar_on",
 ]
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
@@ -69,8 +70,8 @@ def inputs_for(data, x, dtype):
 
 
 @lru_cache(maxsize=64)
-def scalar_on(value: float, dtype, sharding):
-    """Return a number on the device, kept there: sending one takes as long as a call."""
+def constant_on(value: float | tuple[float, ...], dtype, sharding):
+    """Return a number or a few on the device, kept there: sending one takes as long as a call."""
     return jax.device_put(np.asarray(value, dtype), sharding)
 
 
@@ -78,29 +79,30 @@ def scalar_on(value: float, dtype, sharding):
 
 
 def padded(x, rows: int):
-    """Return `x` (q, m) with its last line repeated up to `rows` lines, and whether all are finite.
-
-    The compiled copy is a call of its own, whose answer is on the host before the search or the build ends.
-    """
+    """Return `x` (q, m) with its last line repeated up to `rows` lines, and whether all are finite."""
     return padded_with_radius(x, None, rows)[:2]
 
 
 def padded_with_radius(x, radius, rows: int):
     """Do so, and return the one `radius` () on the device for each line of `x`, -1 for those added."""
     if not by_host(x, "padded"):
-        return _padded(x, radius, rows=rows)
+        finite = asked_at_side(x)
+        extended, answer, radii = _padded(x, radius, rows=rows, asks=finite is None)
+        return extended, answer if finite is None else finite, radii
     x = np.asarray(x)
     extra = (0, rows - len(x)), (0, 0)
     filled = np.pad(x, extra, mode="edge" if len(x) else "constant")
-    radii = None if radius is None else _radii(radius, scalar_on(len(x), _INT32, radius.sharding), rows=rows)
+    radii = (
+        None if radius is None else _radii(radius, constant_on(len(x), _INT32, radius.sharding), rows=rows)
+    )
     return filled, np.isfinite(x).all(), radii
 
 
-@partial(jax.jit, static_argnames="rows")
-def _padded(x, radius, *, rows: int):
+@partial(jax.jit, static_argnames=("rows", "asks"))
+def _padded(x, radius, *, rows: int, asks: bool):
     extended = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
     radii = None if radius is None else _radii(radius, x.shape[0], rows=rows)
-    return extended, jnp.isfinite(x).all(), radii
+    return extended, jnp.isfinite(x).all() if asks else None, radii
 
 
 @partial(jax.jit, static_argnames="rows")

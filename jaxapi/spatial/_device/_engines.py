@@ -13,7 +13,8 @@ dtype of the distances:
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
-and ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's own points as queries.
+``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's own points as queries, and
+``AllFinite``, whether an array is finite, asked beside the device's queue.
 """
 
 import functools

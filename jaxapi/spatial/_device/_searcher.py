@@ -16,13 +16,13 @@ from .._structure._prefix import first_lines, lines_of_queries
 from .._structure._shapes import calls_before
 from .._structure._tree import Tree
 from . import _engines, _radius
-from ._arrays import NOT_FINITE, RECORD, inputs_for, padded, padded_with_radius, scalar_on
+from ._arrays import NOT_FINITE, RECORD, constant_on, inputs_for, padded, padded_with_radius
+from ._finite import all_finite, on_its_way
 from ._nearest import LARGEST_PIECE, nearest
 from ._structure import structure
 
 __all__ = ["Device"]
 
-SHORT = 1 << 15  # queries
 REPEATED = 4  # calls
 
 
@@ -48,19 +48,19 @@ class Device:
             "engine": engine,
         }
         with eagerly(), x64_for(dtype, settings.index_dtype):
-            numbers = [scalar_on(each, dtype, self.data.sharding) for each in (bound, eps)]
-            arguments = *numbers, settings.box()
+            numbers = [constant_on(each, dtype, self.data.sharding) for each in (bound, eps)]
+            arguments = *numbers, self._box(settings)
             if x is self.data and self._lies_in_order(engine, static["k"]):
                 lines = n if self._comes_again(engine, x, static) else self.tree.points.shape[1]
                 found, finite = search_own_points(self.tree, *arguments, lines=lines, **static), True
             elif self._comes_again(engine, x, static):
                 x = inputs_for(self.data, x, dtype)
-                finite = all_finite(x) if isinstance(x, jax.Array) else np.isfinite(x).all()
+                finite = all_finite(x)
                 found = search_columns(self.tree, x, *arguments, **static)
             else:
                 x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
                 found = search_columns(self.tree, x, *arguments, **static)
-            finite = _on_its_way(finite)
+            finite = on_its_way(finite)
             found = lines_of_queries(q, *found)
             distances, rows = (each if each.shape == shape else each.reshape(shape) for each in found)
         if not finite:
@@ -73,12 +73,12 @@ class Device:
         return hasattr(engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
 
     def _comes_again(self, engine, x, static) -> bool:
-        """Tell whether few queries get a program of their own, since as many came several times.
+        """Tell whether as many queries came several times, so that a program for their number alone pays.
 
-        It saves a copy that is padded and one that is cut off, which take a large part of a short call.
+        It saves a copy that is padded and results that are cut off, a large part of a short call.
         """
-        short = x.shape[0] <= SHORT and not self.tree.is_flat and hasattr(engine, "nearest_of_all")
-        return short and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
+        compiles_soon = not self.tree.is_flat and hasattr(engine, "nearest_of_all")
+        return compiles_soon and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -86,7 +86,7 @@ class Device:
             q = x.shape[0]
             x, r, _ = self._padded(x, r, settings)
             indptr, rows, distances = _radius.csr(
-                self.tree, x, r, settings.box(), search=self._search(settings), sort=sort
+                self.tree, x, r, self._box(settings), search=self._search(settings), sort=sort
             )
             (indptr,) = first_lines(q + 1, indptr)
             return Neighbors(indptr, rows, distances)
@@ -97,9 +97,9 @@ class Device:
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             x, r, finite = self._padded(x, r, settings)
             found = _nearest_within(
-                self.tree, x, r, settings.box(), search=self._search(settings), limit=limit
+                self.tree, x, r, self._box(settings), search=self._search(settings), limit=limit
             )
-            finite = _on_its_way(finite)
+            finite = on_its_way(finite)
             rows, distances, counts = lines_of_queries(q, *found)
             if not finite:
                 raise ValueError(NOT_FINITE)
@@ -111,8 +111,10 @@ class Device:
         q = x.shape[0]
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             x, r, finite = self._padded(x, r, settings)
-            counts = _radius.counts_within(self.tree, x, r, settings.box(), search=self._search(settings))
-            finite = _on_its_way(finite)
+            counts = _radius.counts_within(
+                self.tree, x, r, self._box(settings), search=self._search(settings)
+            )
+            finite = on_its_way(finite)
             (counts,) = lines_of_queries(q, counts)
             if not finite:
                 raise ValueError(NOT_FINITE)
@@ -144,14 +146,14 @@ class Device:
     def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
         """Return receivers, senders, distances (size,) and the true number of edges."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            return _fixed_edges(
-                self.tree, r, settings.box(), search=self._search(settings), relation=relation, size=size
-            )
+            r, box, search = self._constant(r), self._box(settings), self._search(settings)
+            return _fixed_edges(self.tree, r, box, search=search, relation=relation, size=size)
 
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            pairs, total = _radius.pairs(self.tree, r, settings.box(), search=self._search(settings))
+            r, box, search = self._constant(r), self._box(settings), self._search(settings)
+            pairs, total = _radius.pairs(self.tree, r, box, search=search)
             (pairs,) = first_lines(total, pairs)
             return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
 
@@ -166,16 +168,27 @@ class Device:
             x, _ = padded(self.data, padded_size(self.data.shape[0]))
             own, others = (np.pad(each, (0, padded_size(len(each)) - len(each))) for each in (own, others))
             counts = np.asarray(
-                _two_point(other.tree, x, own, others, radii, settings.box(), search=self._search(settings))
+                _two_point(
+                    other.tree, x, own, others, radii, self._box(settings), search=self._search(settings)
+                )
             )
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
 
     def _edges(self, r, settings: SearchSettings, relation: str):
-        search = self._search(settings)
-        return _radius.edges(self.tree, r, settings.box(), search=search, relation=relation)
+        r, box, search = self._constant(r), self._box(settings), self._search(settings)
+        return _radius.edges(self.tree, r, box, search=search, relation=relation)
 
     def _between(self, other: "Device", r, settings: SearchSettings) -> Neighbors:
         return other.csr(self.data, np.broadcast_to(r, len(self.data)), settings, False)
+
+    def _constant(self, number: np.generic):
+        """Return a number on the device."""
+        return constant_on(number.item(), number.dtype, self.data.sharding)
+
+    def _box(self, settings: SearchSettings):
+        """Return the lengths of the periodic box on the device, None without one."""
+        lengths = settings.lengths
+        return None if lengths is None else constant_on(lengths, settings.dtype, self.data.sharding)
 
     def _search(self, settings: SearchSettings) -> _radius.Search:
         engine = _engines.engine_of(self.data)
@@ -189,18 +202,11 @@ class Device:
         q, rows, home = len(x), padded_size(len(x)), self.data.sharding
         x = inputs_for(self.data, x, settings.dtype)
         if r.strides == (0,) and q:  # one radius for all: no need to move more
-            x, finite, r = padded_with_radius(x, scalar_on(r[0].item(), r.dtype, home), rows)
+            x, finite, r = padded_with_radius(x, self._constant(r[0]), rows)
         else:
             x, finite = padded(x, rows)
             r = jax.device_put(np.pad(r, (0, rows - q), constant_values=-1), home)
         return x if isinstance(x, jax.Array) else jax.device_put(x, home), r, finite
-
-
-def _on_its_way(answer):
-    """Begin to copy an answer to the host, after a search has begun: asking takes long enough to delay it."""
-    if isinstance(answer, jax.Array):
-        answer.copy_to_host_async()
-    return answer
 
 
 STATIC = "k", "columns", "p", "dtype", "index_dtype", "engine"
@@ -211,12 +217,6 @@ def search_columns(tree, x, bound, eps, box, *, k, columns, p, dtype, index_dtyp
     """Return distances and rows of the columns asked for, (q, columns), or (q,) for the nearest alone."""
     settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "engine": engine}
     return _columns(*nearest(tree, x, bound, eps, box, **settings), tree.n, k, columns)
-
-
-@jax.jit
-def all_finite(x):
-    """Tell whether all queries are finite: a call of its own, answered before the search ends."""
-    return jnp.isfinite(x).all()
 
 
 @partial(jax.jit, static_argnames=("lines", *STATIC))

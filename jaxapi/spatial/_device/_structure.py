@@ -10,6 +10,7 @@ from .._structure import _build
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
 from ._arrays import padded, placed_like
+from ._finite import on_its_way
 
 __all__ = ["structure"]
 
@@ -24,9 +25,7 @@ def structure(data) -> tuple[Tree, Array | bool]:
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
         tree = build(points if isinstance(points, jax.Array) else placed_like(data, points)[0], n)
-        if isinstance(finite, jax.Array):
-            finite.copy_to_host_async()
-        return tree, finite
+        return tree, on_its_way(finite)
 
 
 def _fewest(data) -> int:

@@ -12,7 +12,7 @@ from ..._tracing import any_traced, eagerly, is_traced
 from ..._x64 import x64_for, x64_mode
 from .._arguments import reject_traced
 from .._device import _engines
-from .._device._arrays import NOT_FINITE, as_dtype, scalar_on
+from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
 from .._structure._build import padded_size
@@ -255,7 +255,7 @@ class Mesh:
         """Return numbers as programs take them, concrete ones kept on every device."""
         if self.layout.mesh is None or any_traced(self.data, *values):
             return tuple(as_dtype(each, settings.dtype) for each in values)
-        return tuple(scalar_on(each, settings.dtype, self.layout.everywhere) for each in values)
+        return tuple(constant_on(each, settings.dtype, self.layout.everywhere) for each in values)
 
     def _placed(self, settings: SearchSettings, x, other=None):
         """Return queries as the mesh takes them, whether they are spread, and where results go.
@@ -282,7 +282,7 @@ class Mesh:
 def _put(x, place: NamedSharding):
     """Return an array as it is to lie, without a call where it lies so already."""
     if isinstance(x, np.ndarray) and not x.ndim:
-        return scalar_on(x.item(), x.dtype, place)
+        return constant_on(x.item(), x.dtype, place)
     return x if isinstance(x, jax.Array) and x.sharding == place else jax.device_put(x, place)
 
 

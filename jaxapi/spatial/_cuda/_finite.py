@@ -1,0 +1,106 @@
+"""Whether the numbers of an array on a GPU are finite, answered at the side of the searches.
+
+XLA runs one program after another: an answer from it comes after all searches before, and its way to the host
+takes longer than a small search. This kernel has a stream of its own and writes into the host's memory.
+"""
+
+import contextlib
+import ctypes
+import functools
+import threading
+
+import jax
+import numpy as np
+
+from . import _compile
+from ._launch import Kernel, architecture
+
+__all__ = ["AllFinite"]
+
+THREADS, EACH = 256, 16  # numbers of a thread, as the kernel has it
+FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class AllFinite:
+    """The answer for one array, found when `bool` asks: best once a search has begun."""
+
+    def __init__(self, x: jax.Array):
+        self._x = x
+
+    def __bool__(self) -> bool:
+        x = self._x.block_until_ready()
+        (device,) = x.devices()
+        return _side_stream(device).all_finite(x)
+
+    @staticmethod
+    def serves(x: jax.Array) -> bool:
+        """Tell whether the answer can be had so."""
+        (device,) = x.devices()
+        there = device.platform == "gpu" and x.sharding.memory_kind == "device"
+        return there and x.dtype in FLOATS and _side_stream(device) is not None
+
+
+class SideStream:
+    """A stream beside XLA's on one GPU, its kernel, and what that reads and writes in the host's memory."""
+
+    def __init__(self, driver, ordinal: int):
+        self._driver = driver
+        checked, self._one_at_a_time = self._checked, threading.Lock()
+        self._context = checked(driver.cuDevicePrimaryCtxRetain(checked(driver.cuDeviceGet(ordinal))))
+        with self._in_context():
+            _, greatest = checked(driver.cuCtxGetStreamPriorityRange())
+            non_blocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+            # Of the highest priority: its few blocks run before those of a search that wait
+            self._stream = checked(driver.cuStreamCreateWithPriority(non_blocking, greatest))
+            room = int(checked(driver.cuMemHostAlloc(16, driver.CU_MEMHOSTALLOC_DEVICEMAP)))
+            self._kernels = {dtype: self._kernel(dtype) for dtype in FLOATS}
+        self._count = ctypes.c_longlong.from_address(room)
+        self._found = ctypes.c_int.from_address(room + 8)
+        self._numbers = ctypes.c_void_p()
+        self._arguments = self._numbers, ctypes.c_void_p(room), ctypes.c_void_p(room + 8)
+        self._pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, self._arguments))
+
+    def all_finite(self, x: jax.Array) -> bool:
+        """Tell whether all numbers of an array are finite that is computed already."""
+        blocks = -(-x.size // (THREADS * EACH))
+        if not blocks:
+            return True
+        driver, kernel, pointers = self._driver, self._kernels[x.dtype], ctypes.addressof(self._pointers)
+        with self._one_at_a_time, self._in_context():
+            self._numbers.value, self._count.value, self._found.value = x.unsafe_buffer_pointer(), x.size, 0
+            grid = blocks, 1, 1, THREADS, 1, 1
+            self._checked(driver.cuLaunchKernel(kernel, *grid, 0, self._stream, pointers, 0))
+            self._checked(driver.cuStreamSynchronize(self._stream))
+            return not self._found.value
+
+    def _kernel(self, dtype):
+        kernel = Kernel.of("not_finite", m=1, dtype=dtype)
+        ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
+        module = self._checked(self._driver.cuModuleLoadData(ptx.encode() + b"\0"))
+        return self._checked(self._driver.cuModuleGetFunction(module, kernel.name.encode()))
+
+    @contextlib.contextmanager
+    def _in_context(self):
+        self._checked(self._driver.cuCtxPushCurrent(self._context))
+        try:
+            yield
+        finally:
+            self._checked(self._driver.cuCtxPopCurrent())
+
+    @staticmethod
+    def _checked(answer):
+        error, *values = answer
+        if int(error):
+            raise RuntimeError(f"CUDA's driver answers {error!r}")
+        return values[0] if len(values) == 1 else values
+
+
+@functools.cache
+def _side_stream(device: jax.Device) -> SideStream | None:
+    """Return the stream at the side of a GPU; None where the binding of the driver does not serve."""
+    try:
+        from cuda.bindings import driver
+
+        return SideStream(driver, device.local_hardware_id)
+    except (ImportError, AttributeError, RuntimeError):  # the compiled question serves instead
+        return None

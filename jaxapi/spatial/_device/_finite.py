@@ -1,0 +1,39 @@
+"""Whether all numbers of an array are finite, asked so that a search need not wait for the answer."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._engines import engine_of
+
+__all__ = ["all_finite", "asked_at_side", "on_its_way"]
+
+
+def all_finite(x):
+    """Return whether all of an array, on the host or a device, are finite: what `bool` waits for."""
+    if isinstance(x, np.ndarray):
+        return bool(np.isfinite(x).all())
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return True
+    answer = asked_at_side(x)
+    return _all_finite(x) if answer is None else answer
+
+
+def asked_at_side(x: jax.Array):
+    """Return the answer from beside the device's queue, of an engine that has such; else None."""
+    engine = engine_of(x)
+    if not hasattr(engine, "AllFinite") or not engine.AllFinite.serves(x):
+        return None
+    return engine.AllFinite(x)
+
+
+def on_its_way(answer):
+    """Begin to copy a compiled answer to the host, after a search has begun: asking takes long enough."""
+    if isinstance(answer, jax.Array):
+        answer.copy_to_host_async()
+    return answer
+
+
+@jax.jit
+def _all_finite(x):
+    return jnp.isfinite(x).all()
