@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #define DEVICE inline
@@ -123,11 +124,15 @@ static void run_block() {
   }
 }
 
+// An argument from its address: an array, or a number by value.
+template <class T> T argument(void* address, std::true_type) { return static_cast<T>(address); }
+template <class T> T argument(void* address, std::false_type) { return *static_cast<T*>(address); }
+
 template <class... Arguments> struct Call {
   static void (*kernel)(Arguments...);
   static void** arguments;
   template <size_t... i> static void with(std::index_sequence<i...>) {
-    kernel(static_cast<Arguments>(arguments[i])...);
+    kernel(argument<Arguments>(arguments[i], std::is_pointer<Arguments>{})...);
   }
   static void make() { with(std::index_sequence_for<Arguments...>{}); }
 };

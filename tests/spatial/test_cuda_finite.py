@@ -48,7 +48,7 @@ def test_the_kernel_finds_one_that_is_not_finite(kernel, size):
 
 
 def test_without_the_drivers_binding_the_compiled_question_serves():
-    assert not _finite.AllFinite.serves(jax.device_put(jnp.ones(3), jax.devices("cpu")[0]))
+    assert _finite.all_finite(jax.device_put(jnp.ones(3), jax.devices("cpu")[0])) is None
 
 
 @needs_a_gpu
@@ -57,12 +57,12 @@ def test_answers_come_before_searches_end(dtype):
     """Of one thread and of several; whatever waits in the queue."""
     x = jax.device_put(np.random.default_rng(0).random((3 * BLOCK, 3)).astype(dtype))
     bad = jax.device_put(np.where(np.arange(len(x))[:, None] == 5, np.nan, x))
-    assert _finite.AllFinite.serves(x)
-    assert bool(_finite.AllFinite(x))
-    assert not bool(_finite.AllFinite(bad))
-    assert bool(_finite.AllFinite(x[:0]))
+    assert _finite.all_finite(x) is not None
+    assert bool(_finite.all_finite(x))
+    assert not bool(_finite.all_finite(bad))
+    assert bool(_finite.all_finite(x[:0]))
     with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda i: bool(_finite.AllFinite((x, bad)[i % 2])), range(200)))
+        answers = list(threads.map(lambda i: bool(_finite.all_finite((x, bad)[i % 2])), range(200)))
     assert answers == [True, False] * 100
     tree = KDTree(x)
     for _ in range(6):  # padded on the host, on the device, then not at all

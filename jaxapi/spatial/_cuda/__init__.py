@@ -1,13 +1,13 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
-from ._finite import AllFinite
+from ._finite import all_finite
 from ._launch import check
 from ._nearest import nearest, nearest_of_all
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
     "NAME",
-    "AllFinite",
+    "all_finite",
     "bin_counts",
     "check",
     "count",

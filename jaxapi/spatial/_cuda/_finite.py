@@ -15,33 +15,33 @@ import numpy as np
 from . import _compile
 from ._launch import Kernel, architecture
 
-__all__ = ["AllFinite"]
+__all__ = ["all_finite"]
 
 THREADS, EACH = 256, 16  # numbers of a thread, as the kernel has it
 FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 
 
-class AllFinite:
+def all_finite(x: jax.Array) -> "Answer | None":
+    """Return what tells whether all of an array are finite; None where that cannot be had so."""
+    (device,) = x.devices()
+    if device.platform != "gpu" or x.sharding.memory_kind != "device" or x.dtype not in FLOATS:
+        return None
+    stream = _side_stream(device)
+    return None if stream is None else Answer(x, stream)
+
+
+class Answer:
     """The answer for one array, found when `bool` asks: best once a search has begun."""
 
-    def __init__(self, x: jax.Array):
-        self._x = x
+    def __init__(self, x: jax.Array, stream: "SideStream"):
+        self._x, self._stream = x, stream
 
     def __bool__(self) -> bool:
-        x = self._x.block_until_ready()
-        (device,) = x.devices()
-        return _side_stream(device).all_finite(x)
-
-    @staticmethod
-    def serves(x: jax.Array) -> bool:
-        """Tell whether the answer can be had so."""
-        (device,) = x.devices()
-        there = device.platform == "gpu" and x.sharding.memory_kind == "device"
-        return there and x.dtype in FLOATS and _side_stream(device) is not None
+        return self._stream.all_finite(self._x.block_until_ready())
 
 
 class SideStream:
-    """A stream beside XLA's on one GPU, its kernel, and what that reads and writes in the host's memory."""
+    """A stream beside XLA's on one GPU, its kernel, and the word of the host's memory that it writes."""
 
     def __init__(self, driver, ordinal: int):
         self._driver = driver
@@ -52,12 +52,11 @@ class SideStream:
             non_blocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
             # Of the highest priority: its few blocks run before those of a search that wait
             self._stream = checked(driver.cuStreamCreateWithPriority(non_blocking, greatest))
-            room = int(checked(driver.cuMemHostAlloc(16, driver.CU_MEMHOSTALLOC_DEVICEMAP)))
+            room = int(checked(driver.cuMemHostAlloc(4, driver.CU_MEMHOSTALLOC_DEVICEMAP)))
             self._kernels = {dtype: self._kernel(dtype) for dtype in FLOATS}
-        self._count = ctypes.c_longlong.from_address(room)
-        self._found = ctypes.c_int.from_address(room + 8)
-        self._numbers = ctypes.c_void_p()
-        self._arguments = self._numbers, ctypes.c_void_p(room), ctypes.c_void_p(room + 8)
+        self._found = ctypes.c_int.from_address(room)
+        self._numbers, self._count = ctypes.c_void_p(), ctypes.c_longlong()
+        self._arguments = self._numbers, self._count, ctypes.c_void_p(room)
         self._pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, self._arguments))
 
     def all_finite(self, x: jax.Array) -> bool:

@@ -14,7 +14,7 @@ dtype of the distances:
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's own points as queries, and
-``AllFinite``, whether an array is finite, asked beside the device's queue.
+``all_finite(x)``, whether an array is finite, asked at the side of the device's queue.
 """
 
 import functools

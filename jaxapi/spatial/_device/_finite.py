@@ -22,9 +22,7 @@ def all_finite(x):
 def asked_at_side(x: jax.Array):
     """Return the answer from beside the device's queue, of an engine that has such; else None."""
     engine = engine_of(x)
-    if not hasattr(engine, "AllFinite") or not engine.AllFinite.serves(x):
-        return None
-    return engine.AllFinite(x)
+    return engine.all_finite(x) if hasattr(engine, "all_finite") else None
 
 
 def on_its_way(answer):
