@@ -2,35 +2,31 @@
 
 import math
 import sys
-import threading
 import types
-import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._interop import as_array
-from .._tracing import eagerly, in_a_trace, is_traced
+from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
 from ._indexing import is_symbolic, read, selection_of, write
 from ._keys import place_of
-from ._later import SMALL, Cell, Element, Written, can_wait
-from ._selection import Selection, host_values, put, take
+from ._selection import Selection, put, take
+from ._storage import Storage
 from ._views import View
 
 __all__ = ["Array", "part_of", "reshaped", "shared", "unwrap", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
-_NEW_LOCK = threading.Lock()
-_NUMBERS = (int, float, complex, np.generic)
 
 
-class Array(Conversion, Declared):
+class Array(Storage, Conversion, Declared):
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
@@ -84,43 +80,13 @@ class Array(Conversion, Declared):
     jaxapi.mutable.Array([-1.,  2.,  2., -1.], dtype=float32)
     """
 
-    __slots__ = ("__weakref__", "_cell", "_later", "_lock", "_shared", "_value", "_view")
+    __slots__ = ()
     __array_priority__ = 1000  # NumPy's arrays leave operators to this class
     __hash__ = None  # type: ignore[assignment]
-
-    _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
-    _view: View | None
-    _later: Element | Written | None  # what the value will be made of
-    _cell: Any  # a weak reference to the Cell of elements that were read of _value
-    _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
-    _lock: Any  # made at the first write
 
     def __new__(cls, *args, **kwargs):
         """Refuse: functions make arrays."""
         raise TypeError("arrays are made by functions: use jaxapi.mutable.asarray(x)")
-
-    if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
-
-        def __getattr__(self, name):
-            """Make what a slot lacks: a lock; a view's value; a value that another thread is writing."""
-            if name == "_lock":
-                with _NEW_LOCK:
-                    try:
-                        return _slot(self, "_lock")
-                    except AttributeError:
-                        self._lock = threading.RLock()
-                        return self._lock
-            if name == "_value":
-                if self._view:
-                    return self._view.value()
-                with self._lock:
-                    if self._later:
-                        self._value = self._later.value()
-                        self._later = None
-                    return _slot(self, "_value")
-            if name == "_cell":
-                return None
-            raise AttributeError(f"'Array' object has no attribute {name!r}")
 
     # Attributes
 
@@ -128,11 +94,6 @@ class Array(Conversion, Declared):
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
         return self._owner._known.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis."""
-        return self._view.shape if self._view else (self._later or self._value).shape
 
     @property
     def ndim(self) -> int:
@@ -159,19 +120,6 @@ class Array(Conversion, Declared):
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
         known = self._owner._known
         return None if is_traced(known) else known.device
-
-    @property
-    def _known(self) -> Any:
-        """What knows dtype, shape and device of an array that is no view."""
-        return self._later or self._value
-
-    @property
-    def _owner(self) -> "Array":
-        """The array that holds the memory: itself, or what it is a view of."""
-        array = self
-        while array._view:
-            array = array._view.owner
-        return array
 
     @property
     def T(self) -> "Array":
@@ -257,107 +205,6 @@ class Array(Conversion, Declared):
         if type(value) is Array and value._view and value._view.is_current(owner, selection):
             return
         owner._rewrite(put, selection, unwrap(value))
-
-    def _place(self, selection: Selection) -> "tuple[Array, Selection]":
-        """Return a selection of this array as one of the array that owns the memory."""
-        if self._view and self._view.reshaped is None:
-            return self._view.owner, selection.within(self._view.selection)
-        return self, selection
-
-    def _place_of(self, place: tuple[int, ...]) -> "tuple[Array, tuple[int, ...]]":
-        """Do the same to the place of an element."""
-        if self._view and self._view.reshaped is None:
-            return self._view.owner, self._view.selection.place(place)
-        return self, place
-
-    def _element(self, place: tuple[int, ...]) -> Element | None:
-        """Return an element to be read later, None if it must be read at once."""
-        later: Any = self._later
-        if type(later) is Written:
-            found = later.elements.get(place)
-            if found is None:
-                return Element(later.cell, place)
-            return found if type(found) is Element else None
-        if later and not place:
-            return later
-        value = self._value
-        cell = self._cell and self._cell()
-        if (cell is None or cell.value is not value) and (self._view or not can_wait(value)):
-            return None
-        with _NEW_LOCK:
-            if self._shared:
-                return None
-            cell = self._cell and self._cell()
-            if cell is None or cell.value is not value:
-                cell = Cell(value)
-                self._cell = weakref.ref(cell)
-            return Element(cell, place)
-
-    def _write_later(self, place: tuple[int, ...], new: Any) -> bool:
-        """Take an element that is to be written; say no if it must be written at once."""
-        later: Any
-        element: Any
-        if type(new) is Array:
-            element = None if new.shape else new._element(())
-        else:
-            element = host_values(new, self.dtype) if isinstance(new, _NUMBERS) else None
-        if self._view or element is None or in_a_trace():
-            return False
-        with self._lock:
-            later = self._later
-            if type(later) is not Written:
-                self._value  # noqa: B018 (an element is read, to be one of an array of its own)
-                start = self._element(place)
-                later = start and Written(start.cell)
-            if not later or not later.takes(element):
-                return False
-            later.elements[place] = element
-            if self._later is None:
-                self._later = later
-                del self._value
-            elif later.is_full:
-                self._value  # noqa: B018 (which writes them)
-        return True
-
-    def _hand_out(self) -> None:
-        """Get ready for others who may delete the value or write to it: unread elements get a copy."""
-        self._keep_elements()
-        self._shared = True
-
-    def _keep_elements(self) -> None:
-        with _NEW_LOCK:
-            cell = self._cell and self._cell()
-            if cell and not is_traced(cell.value):
-                with eagerly():
-                    cell.value = jnp.copy(cell.value)
-            self._cell = None
-
-    def _rewrite(self, program, *args) -> None:
-        """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
-        if self._view:
-            self._rewrite_view(program, *args)
-            return
-        with self._lock:
-            value, holders = _take_out(self)
-            new = value
-            try:
-                donate = not self._shared and holders == _ALONE and _is_large(value)
-                new = program(value, *args, donate)
-                if is_traced(new) and not is_traced(value):
-                    _refuse_leak()
-            except BaseException:
-                new = value
-                raise
-            finally:
-                if new is not value:
-                    self._shared = False
-                self._value = new
-
-    def _rewrite_view(self, program, *args) -> None:
-        """Do the same to a view, and to the array that it is a part of."""
-        view: Any = self._view
-        with self._owner._lock:
-            view.write(program(self._value, *args, False))
 
 
 _new = object.__new__
@@ -446,17 +293,8 @@ def unwrap(x):
     return x
 
 
-def _slot(array, name):
-    return Array.__dict__[name].__get__(array, Array)
-
-
 def _unpickled(host):
     return wrap(as_array(host))
-
-
-def _is_large(value) -> bool:
-    """Whether writing in place saves more than a second program to compile costs."""
-    return is_traced(value) or value.nbytes > SMALL
 
 
 def _plain_key(key):
@@ -466,28 +304,6 @@ def _plain_key(key):
     if kind is tuple:
         return tuple(map(_plain_key, key))
     return unwrap(key) if kind is list else key
-
-
-def _take_out(array):
-    """Take the value out of an array, and count who holds it."""
-    value = array._value
-    del array._value
-    return value, sys.getrefcount(value)
-
-
-# What _take_out counts if nobody else holds the value. Without the GIL the count would prove nothing.
-_ALONE = _take_out(wrap(object()))[1]
-if not getattr(sys, "_is_gil_enabled", lambda: True)():
-    _ALONE = -1
-
-
-def _refuse_leak() -> None:
-    """Raise if an array that is no part of a trace is written to in it: the write would be lost."""
-    if is_traced(jnp.zeros(())):  # so that every array made here is traced, too
-        raise ValueError(
-            "an array from outside is written to inside a function that jax.jit or jax.lax traces, where the "
-            "write would be lost: pass the array as an argument and return it"
-        )
 
 
 # A pytree

@@ -5,11 +5,11 @@ Files that mark their tests with both sizes run them with the sizes as they are,
 
 import pytest
 
-from jaxapi.mutable import _array, _later
+from jaxapi.mutable import _later, _storage
 
 
 @pytest.fixture(autouse=True)
 def size(request, monkeypatch):
     if getattr(request, "param", "large") == "large":
-        monkeypatch.setattr(_array, "SMALL", -1)
+        monkeypatch.setattr(_storage, "SMALL", -1)
         monkeypatch.setattr(_later, "SMALL", -1)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _array
+from jaxapi.mutable import _storage
 
 pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
@@ -333,7 +333,7 @@ def test_methods_of_numpy():
 
 
 def test_small_arrays_share_the_operators_programs(monkeypatch):
-    monkeypatch.setattr(_array, "SMALL", 2**16)
+    monkeypatch.setattr(_storage, "SMALL", 2**16)
     x, y = xp.ones(37), xp.full(37, 2.0)
     expected = np.asarray(x + y)
     compiled = []
