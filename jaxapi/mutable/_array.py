@@ -224,7 +224,7 @@ def element_of(owner: Array, place: tuple[int, ...]) -> Array:
     later = owner._element(place)
     if later is None:
         return wrap(element(owner._value, Selection(place, ())))
-    if not later.can_wait:
+    if not later.cell.is_light:
         return wrap(later.value())
     array = _new(Array)
     array._shared = False

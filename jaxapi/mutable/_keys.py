@@ -64,12 +64,12 @@ def place_of(key, shape: tuple) -> tuple[int, ...] | None:
     keys = key if type(key) is tuple else (key,)
     if len(keys) != len(shape):
         return None
-    place: list[int] = []
-    for k, size in zip(keys, shape, strict=True):
+    inside = True
+    for k, size in zip(keys, shape):  # noqa: B905 (of one length, and strict takes longer)
         if type(k) is not int or type(size) is not int:
             return None
-        place.append(k if 0 <= k < size else check_int(k, len(place), size))
-    return tuple(place)
+        inside = inside and 0 <= k < size
+    return keys if inside else tuple(map(check_int, keys, range(len(keys)), shape))
 
 
 def length_of(k) -> int:

@@ -34,10 +34,11 @@ def can_wait(value) -> bool:
 class Cell:
     """The value that elements are read of: another object when somebody may delete that one."""
 
-    __slots__ = ("__weakref__", "value")
+    __slots__ = ("__weakref__", "is_light", "value")
 
     def __init__(self, value: jax.Array):
         self.value = value
+        self.is_light = value.nbytes <= _KEPT  # so that elements may keep it, a list of many, say
 
 
 class _OfCell:
@@ -65,13 +66,8 @@ class Element(_OfCell):
     shape = ()
 
     def __init__(self, cell: Cell, place: tuple[int, ...]):
-        super().__init__(cell)
+        self.cell = cell
         self.place = place
-
-    @property
-    def can_wait(self) -> bool:
-        """Whether it may stay unread, in a list of many, say."""
-        return self.cell.value.nbytes <= _KEPT
 
     def value(self) -> jax.Array:
         """Read it on the device."""
@@ -119,41 +115,37 @@ class Written(_OfCell):
                 ((place, new),) = self.elements.items()
                 number = new.value() if isinstance(new, Element) else new
                 return put(value, Selection(place, ()), number, False)
-            for source, pairs in self._sources():
-                value = _moved(value, source, _block(pairs, value))
+            for source, places, to in self._sources():
+                value = _moved(value, source, _positions(places, source.shape, to, value))
             return value
 
     def _sources(self):
-        """Yield each array that elements come from, and pairs of flat positions: from, to."""
+        """Yield each array that elements come from, and the places: there, here."""
         numbers: list = []
         alone: list = []
         groups: dict = {}
         for place, new in self.elements.items():
-            to = _flat(place, self.shape)
             if not isinstance(new, Element):
-                numbers.append((new, to))
+                numbers.append((new, place))
             elif not new.place:
-                alone.append((new.cell.value, to))
+                alone.append((new.cell.value, place))
             else:
-                groups.setdefault(id(new.cell), (new.cell.value, []))[1].append(
-                    (_flat(new.place, new.cell.value.shape), to)
-                )
-        yield from groups.values()
+                groups.setdefault(new.cell, []).append((new.place, place))
+        for cell, pairs in groups.items():
+            yield cell.value, *zip(*pairs, strict=True)
         if numbers:
             host = np.zeros(_padded(len(numbers)), self.dtype)
             host[: len(numbers)] = [number for number, _ in numbers]
-            yield host, [(i, to) for i, (_, to) in enumerate(numbers)]
+            yield host, _first(len(numbers)), [to for _, to in numbers]
         for start in range(0, len(alone), _BLOCK):
             part = alone[start : start + _BLOCK]
             elements = [x for x, _ in part] + [part[-1][0]] * (_BLOCK - len(part))
-            yield _together(elements), [(i, to) for i, (_, to) in enumerate(part)]
+            yield _together(elements), _first(len(part)), [to for _, to in part]
 
 
-def _flat(place, shape) -> int:
-    position = 0
-    for i, size in zip(place, shape, strict=True):
-        position = position * size + i
-    return position
+def _first(n: int) -> list[tuple[int]]:
+    """Return the first places of an array of one axis."""
+    return [(i,) for i in range(n)]
 
 
 def _padded(n: int) -> int:
@@ -161,10 +153,14 @@ def _padded(n: int) -> int:
     return max(_BLOCK, 1 << (n - 1).bit_length())
 
 
-def _block(pairs, array):
-    """Return the positions as an array; the last is repeated, which changes nothing."""
-    pairs += pairs[-1:] * (_padded(len(pairs)) - len(pairs))
-    return constant(np.array(pairs, np.int32).T, array)
+def _positions(places, shape: tuple[int, ...], to, array: jax.Array):
+    """Return flat positions, from and to; the last is repeated, which changes nothing."""
+    n = len(to)
+    block = np.empty((2, _padded(n)), np.int32)
+    block[0, :n] = np.ravel_multi_index(np.array(places).T, shape)  # type: ignore[arg-type]
+    block[1, :n] = np.ravel_multi_index(np.array(to).T, array.shape)  # type: ignore[arg-type]
+    block[:, n:] = block[:, n - 1 : n]
+    return constant(block, array)
 
 
 @jax.jit

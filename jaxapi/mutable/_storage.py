@@ -96,8 +96,11 @@ class Storage:
         if later and not place:
             return later
         value = self._value
-        cell = self._cell and self._cell()
-        if (cell is None or cell.value is not value) and (self._view or not can_wait(value)):
+        known = self._cell
+        cell = known and known()
+        if cell and cell.value is value and not self._shared:
+            return Element(cell, place)
+        if self._view or not can_wait(value):
             return None
         with _NEW_LOCK:
             if self._shared:
