@@ -7,6 +7,7 @@ import jaxapi as _plain
 
 from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
 from ._array import Array
+from ._constants import kept as _kept
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
 from ._methods import add_methods as _add_methods
@@ -20,6 +21,8 @@ _wrapped = [name for name in _plain.__all__ if name not in __all__]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
 _add_methods(globals())
+for _name in ("arange", "empty", "eye", "full", "ones", "zeros"):
+    globals()[_name] = _kept(globals()[_name])
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from ._selection import Selection, put, take
 from ._storage import Storage
 from ._views import View
 
-__all__ = ["Array", "part_of", "reshaped", "shared", "unwrap", "wrap"]
+__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
@@ -145,7 +145,8 @@ class Array(Storage, Conversion, Declared):
         """Copy to another device; the array itself if it lies there."""
         if device == self.device and stream is None:
             return self
-        return shared(self, self._value.to_device(device, stream=stream))
+        self._hand_out()
+        return shared(self._value.to_device(device, stream=stream))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> types.ModuleType:
         """Return `jaxapi.mutable`."""
@@ -175,10 +176,10 @@ class Array(Storage, Conversion, Declared):
         return _unpickled, (np.asarray(self._value),)
 
     def __copy__(self) -> "Array":
-        return wrap(self._value)
+        return copied(self)
 
     def __deepcopy__(self, memo: dict) -> "Array":
-        return wrap(self._value)
+        return copied(self)
 
     # Indexing
 
@@ -188,7 +189,11 @@ class Array(Storage, Conversion, Declared):
             return element_of(*self._place_of(place))
         key = _plain_key(key)
         selection = selection_of(self.shape, key)
-        return wrap(read(self._value, key)) if selection is None else part_of(*self._place(selection))
+        if selection is not None:
+            return part_of(*self._place(selection))
+        value = self._value
+        found = read(value, key)
+        return copied(self) if found is value else wrap(found)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         place = place_of(key, self.shape)
@@ -222,10 +227,10 @@ def wrap(value: Any) -> Array:
 def element_of(owner: Array, place: tuple[int, ...]) -> Array:
     """Return an element, read when it is needed if that can wait."""
     later = owner._element(place)
-    if later is None:
-        return wrap(element(owner._value, Selection(place, ())))
-    if not later.cell.is_light:
-        return wrap(later.value())
+    if later is None or not later.cell.is_light:
+        array = wrap(later.value() if later else element(owner._value, Selection(place, ())))
+        array._copied = True  # what is read next may be this, too
+        return array
     array = _new(Array)
     array._shared = False
     array._view = None
@@ -270,14 +275,20 @@ def _layout(array: Array) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), array.shape, strides)
 
 
-def shared(source: Array | None, value: Any) -> Array:
-    """Make an array of a value that may use the memory of ``source`` or of another library."""
+def shared(value: Any) -> Array:
+    """Make an array of a value whose memory others may have."""
     array = _new(Array)
     array._value = value
     array._shared = True
     array._view = array._later = None
-    if source is not None:
-        source._hand_out()
+    return array
+
+
+def copied(source: Array) -> Array:
+    """Return a copy: both hold one value until one of them is written to, or handed to others."""
+    source._copied = source._owner._copied = True
+    array = wrap(source._value)
+    array._copied = True
     return array
 
 
@@ -320,5 +331,5 @@ def _flatten_with_keys(array):
 
 
 jax.tree_util.register_pytree_with_keys(
-    Array, _flatten_with_keys, lambda _, children: shared(None, *children), _flatten
+    Array, _flatten_with_keys, lambda _, children: shared(*children), _flatten
 )

@@ -26,7 +26,7 @@ def selection_of(shape: tuple, key) -> Selection | None:
 
 
 def read(value: jax.Array, key) -> jax.Array:
-    """Return ``value[key]`` for a key with arrays."""
+    """Return ``value[key]`` for a key with arrays: ``value`` itself if a mask is all True."""
     keys = parts_of(key)
     if is_symbolic(value.shape):
         return value[keys]
@@ -175,6 +175,8 @@ def _read_mask(value, mask, axis):
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
     if value.nbytes + mask.nbytes <= _SMALL or (_is_at_hand(value) and _is_at_hand(mask)):
         _fetch(value, mask)
+        if mask.ndim == 1 and np.asarray(mask).all():
+            return value
         host = np.asarray(value)[(FULL,) * axis + (np.asarray(mask),)]
         with x64_for(host.dtype):
             selected = jax.device_put(host)  # jnp.asarray compiles for each shape

@@ -1,6 +1,6 @@
 """NumPy's and CuPy's commonest methods: ``x.sum(0)`` is ``sum(x, axis=0)``."""
 
-from ._array import Array, wrap
+from ._array import Array, copied
 from ._sharing import astype
 
 __all__ = ["add_methods"]
@@ -43,7 +43,7 @@ def _reduction(function, name):
 
 def _copy(self):
     """Return a copy."""
-    return wrap(self._value)
+    return copied(self)
 
 
 def _item(self, *index):

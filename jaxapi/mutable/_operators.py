@@ -13,6 +13,7 @@ from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
+from ._together import computed
 from ._wrap import numpys_error
 
 __all__: list[str] = []
@@ -49,12 +50,13 @@ def _unary(function):
 
 def _binary(function):
     def operator(self, other):
-        value = self._value
-        other = other._value if type(other) is Array else _operand(other, value, function)
-        if other is NotImplemented:
-            return NotImplemented
         try:
-            return wrap(function(value, other))
+            if type(other) is Array:
+                found = computed(function, self, other)
+                return wrap(function(self._value, other._value) if found is None else found)
+            value = self._value
+            other = _operand(other, value, function)
+            return NotImplemented if other is NotImplemented else wrap(function(value, other))
         except TypeError as error:
             raise numpys_error(error) from None
 

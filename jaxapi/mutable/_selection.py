@@ -4,7 +4,6 @@ Positions are inputs of the compiled programs, not part of them: ``x[3]`` and ``
 do all slices of one length. JAX's own indexing compiles for each.
 """
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -20,7 +19,8 @@ from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import check_int, expand
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "host_values", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "host_values"]
+__all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
 
 
 class Selection(NamedTuple):
@@ -83,14 +83,14 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     """Return what is selected."""
     if selection.axes == tuple(range(value.ndim)) and selection.ranges == tuple(map(range, value.shape)):
         return value
-    return _take(value, *_program(selection, value))
+    return _take(value, *program_of(selection, value))
 
 
 def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
     """Return the array after ``new`` was written there; ``donate``: its memory may be used for that."""
     with x64_for(value.dtype):
         new = values_for(new, value)
-        starts, layout = _program(selection, value)
+        starts, layout = program_of(selection, value)
         return _put[donate and not is_traced(new)](value, starts, layout, new)
 
 
@@ -120,7 +120,7 @@ class _Layout(NamedTuple):
         return [axis for axis, step in enumerate(self.steps) if step < 0]
 
 
-def _program(selection: Selection, value):
+def program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
     starts, spans, steps = [], [], []
     device = gpu_of(value)
@@ -145,8 +145,8 @@ def _all_starts(starts, spans, shape):
     return [next(rest) if span < size else np.int32(0) for span, size in zip(spans, shape, strict=True)]
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _take(value, starts, layout):
+def part_in_program(value, starts, layout):
+    """Return what is selected, in a program that has the starts as inputs."""
     spans, steps, axes = layout
     block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
     block = lax.slice(block, [0] * len(spans), spans, [abs(step) for step in steps])
@@ -155,6 +155,9 @@ def _take(value, starts, layout):
     block = block.reshape([block.shape[axis] for axis in order])
     block = lax.transpose(block, [order.index(axis) for axis in layout.kept])
     return block.reshape([1 if axis is None else layout.lengths[axis] for axis in axes])
+
+
+_take = jax.jit(part_in_program, static_argnums=2)
 
 
 def _written(value, starts, layout, new):

@@ -4,13 +4,14 @@ import functools
 
 import jaxapi
 
-from ._array import Array, reshaped, shared, wrap
+from ._array import Array, copied, reshaped, shared, wrap
+from ._constants import kept
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack", "reshape"]
 
-_NO_MEMORY = (list, tuple, bool, int, float, complex)  # what arrays are made of, not around
+_NO_MEMORY = (list, tuple)  # what arrays are made of, not around
 
 
 def _like(function):
@@ -27,19 +28,21 @@ def _like(function):
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if type(obj) is Array:
-        move_to = None if device == obj.device else device
+        move_to = _elsewhere(obj, device)
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
+    if isinstance(obj, (bool, int, float, complex)):
+        return _number(obj, dtype=dtype, device=device, copy=copy)
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
-    return wrap(value) if copy or isinstance(obj, _NO_MEMORY) else shared(None, value)
+    return wrap(value) if copy or isinstance(obj, _NO_MEMORY) else shared(value)
 
 
 @_like(jaxapi.astype)
 def astype(x, dtype, /, *, copy=True, device=None):
     if type(x) is not Array:
-        return shared(None, jaxapi.astype(x, dtype, copy=copy, device=device))
-    move_to = None if device == x.device else device
+        return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
+    move_to = _elsewhere(x, device)
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
 
@@ -47,7 +50,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 def from_dlpack(x, /, *, device=None, copy=None):
     if type(x) is Array:
         return asarray(x, device=device, copy=copy)
-    return shared(None, jaxapi.from_dlpack(x, device=device, copy=copy))
+    return shared(jaxapi.from_dlpack(x, device=device, copy=copy))
 
 
 @_like(jaxapi.reshape)
@@ -61,8 +64,21 @@ def reshape(x, /, shape, *args, copy=None, **options):
     return wrap(part) if view is None else view
 
 
+@kept
+def _number(x, *, device, **options):
+    return wrap(jaxapi.asarray(x, device=elsewhere(device), **options))
+
+
+def _elsewhere(array, device):
+    """Return a device that is another one than the array's; what comes to it may share the memory."""
+    if device is None or device == array.device:
+        return None
+    array._hand_out()
+    return device
+
+
 def _again(array, value, copy):
     """Return the array itself if it is what was asked for, else another one."""
-    if value is not array._value:
-        return shared(array, value)
-    return wrap(value) if copy else array
+    if value is array._value:
+        return copied(array) if copy else array
+    return shared(value) if value.dtype == array.dtype else wrap(value)

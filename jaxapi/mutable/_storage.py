@@ -23,12 +23,13 @@ _NUMBERS = (int, float, complex, np.generic)
 class Storage:
     """The memory of an array, which writes replace, and the elements that wait to be read or written."""
 
-    __slots__ = ("__weakref__", "_cell", "_later", "_lock", "_shared", "_value", "_view")
+    __slots__ = ("__weakref__", "_cell", "_copied", "_later", "_lock", "_shared", "_value", "_view")
 
     _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
     _later: Element | Written | None  # what the value will be made of
     _cell: Any  # a weak reference to the Cell of elements that were read of _value
+    _copied: bool  # whether another array may hold the same value, as copies do until they are written to
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _lock: Any  # made at the first write
 
@@ -53,6 +54,8 @@ class Storage:
                     return _slot(self, "_value")
             if name == "_cell":
                 return None
+            if name == "_copied":
+                return False
             raise AttributeError(f"'Array' object has no attribute {name!r}")
 
     @property
@@ -138,17 +141,21 @@ class Storage:
         return True
 
     def _hand_out(self) -> None:
-        """Get ready for others who may delete the value or write to it: unread elements get a copy."""
-        self._keep_elements()
-        self._shared = True
-
-    def _keep_elements(self) -> None:
-        with _NEW_LOCK:
-            cell = self._cell and self._cell()
-            if cell and not is_traced(cell.value):
+        """Get ready for others who may delete the value: unread elements and copies keep what they have."""
+        if self._view:
+            if self._copied:
+                self._view.forget()
+            self._owner._hand_out()
+            return
+        with self._lock:
+            count = _count_holders(self)
+            with _NEW_LOCK:
+                held = self._cell and self._cell()
+                self._cell, self._shared = None, True
+            if (held or (self._copied and count != _ALONE_COUNTED)) and not is_traced(self._value):
                 with eagerly():
-                    cell.value = jnp.copy(cell.value)
-            self._cell = None
+                    self._value = _copy(self._value)
+            self._copied = False
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
@@ -178,6 +185,9 @@ class Storage:
             view.write(program(self._value, *args, False))
 
 
+_copy = jax.jit(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+
+
 def _slot(array, name):
     return Storage.__dict__[name].__get__(array, Storage)
 
@@ -194,12 +204,18 @@ def _take_out(array):
     return value, sys.getrefcount(value)
 
 
-# What _take_out counts if nobody else holds the value. Without the GIL the count would prove nothing.
+def _count_holders(array):
+    value = array._value
+    return sys.getrefcount(value)
+
+
+# What these count if nobody else holds the value. Without the GIL the count would prove nothing.
 _example = object.__new__(Storage)
 _example._value = object()  # type: ignore[assignment]
+_ALONE_COUNTED = _count_holders(_example)
 _ALONE = _take_out(_example)[1]
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
-    _ALONE = -1
+    _ALONE = _ALONE_COUNTED = -1
 
 
 def _refuse_leak() -> None:

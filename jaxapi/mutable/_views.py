@@ -20,7 +20,7 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "owner", "reshaped", "selection", "shape")
+    __slots__ = ("_known", "_was_used", "owner", "reshaped", "selection", "shape")
 
     _known: tuple[Callable, Any]
 
@@ -31,7 +31,8 @@ class View:
         """
         self.owner, self.selection, self.reshaped = owner, selection, reshaped
         self.shape: tuple[int, ...] = selection.shape if reshaped is None else reshaped  # known unread
-        self._known = _unread, None
+        self.forget()
+        self._was_used = False
 
     @property
     def is_simple(self) -> bool:
@@ -50,6 +51,12 @@ class View:
         if is_traced(source) or not is_traced(value):  # else it would outlive its trace
             self._known = weakref.ref(source), value
         return value
+
+    def is_first_use(self) -> bool:
+        """Whether the part is not read yet, and this was never asked before."""
+        first = not self._was_used and self.is_simple and self._known[0]() is not self.owner._value
+        self._was_used = True
+        return first
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
@@ -73,6 +80,10 @@ class View:
     def remember(self, value: jax.Array) -> None:
         """Keep what the part is now."""
         self._known = weakref.ref(self.owner._value), value
+
+    def forget(self) -> None:
+        """Read the part anew when it is needed: another object than before."""
+        self._known = _unread, None
 
     def is_current(self, owner, selection: Selection) -> bool:
         """Whether it is this part as it is now, as the last step of ``x[key] += y`` has it."""

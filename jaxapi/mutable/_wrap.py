@@ -7,7 +7,7 @@ import re
 import jax
 import numpy as np
 
-from ._array import Array, unwrap, wrap
+from ._array import Array, copied, shared, unwrap, wrap
 
 __all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -28,17 +28,22 @@ def wrap_function(function, name: str, module: str):
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        args = [x._value if type(x) is Array else unwrap(x) for x in args]
+        values = [x._value if type(x) is Array else unwrap(x) for x in args]
         out = kwargs.pop("out", None)
         if "device" in kwargs:
             kwargs["device"] = elsewhere(kwargs["device"])
         try:
-            result = function(*args, **{key: unwrap(x) for key, x in kwargs.items()})
+            result = function(*values, **{key: unwrap(x) for key, x in kwargs.items()})
         except (TypeError, ValueError) as error:
             raise numpys_error(error) from None
         if out is not None:
             return _into(out, result)
-        return wrap(result) if type(result) in _JAX_ARRAYS else wrap_result(result)
+        if type(result) not in _JAX_ARRAYS:
+            return wrap_result(result)
+        for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
+            if value is result:
+                return copied(x) if type(x) is Array else shared(result)
+        return wrap(result)
 
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)

@@ -134,4 +134,4 @@ def test_the_only_device_is_not_named(monkeypatch):
     with jax.default_device(device):
         assert xp.ones(3, device=device).__jax_array__().committed
     monkeypatch.setattr(_wrap, "_only_device", object)
-    assert xp.ones(3, device=device).__jax_array__().committed
+    assert xp.ones(4, device=device).__jax_array__().committed

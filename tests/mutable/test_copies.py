@@ -1,0 +1,130 @@
+"""Arrays that hold one value until one of them is written to: copies, and constants that are made once."""
+
+import copy
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+from jaxapi.mutable import _constants
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "x.copy()": lambda x: x.copy(),
+    "asarray": lambda x: xp.asarray(x, copy=True),
+    "astype": lambda x: xp.astype(x, x.dtype),
+    "a mask": lambda x: x[xp.asarray(np.ones(len(x), bool))],
+    "an element": lambda x: x[3],
+    "positive": lambda x: +x,
+    "trunc": lambda x: xp.trunc(xp.astype(x, xp.int32)),
+    "a copy's copy": lambda x: copy.copy(copy.copy(x)),
+    "a view's copy": lambda x: copy.copy(x[:]),
+}
+
+
+@pytest.fixture
+def size():
+    """Take the sizes as they are."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch):
+    monkeypatch.setattr(_constants, "_kept", {})
+
+
+def spend(x):
+    """Let JAX have the memory of an array."""
+    jax.jit(lambda y: y + 1, donate_argnums=0)(x)
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize(("n", "was_handed_out"), [(5, False), (50_000, False), (50_000, True)])
+def test_donation_spends_one(made, n, was_handed_out):
+    host = np.arange(n, dtype=np.float32)
+    x = xp.asarray(host, copy=True)
+    if was_handed_out:
+        jnp.asarray(x)
+    y = made(x)
+    expected = np.array(y)
+    spend(x)
+    np.testing.assert_array_equal(y, expected)
+    again = made(y) if y.ndim else copy.copy(y)
+    spend(y)
+    np.testing.assert_array_equal(again, np.array(expected))
+
+
+def test_a_view_that_is_spent_leaves_its_copies():
+    x = xp.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    for view in (x[1:], x.T, x[:]):
+        y = copy.copy(view)
+        expected = np.array(y)
+        if view.shape != x.shape:
+            spend(view)
+        view[0] = -1
+        np.testing.assert_array_equal(y, expected)
+
+
+CONSTANTS = {
+    "zeros": (lambda xp: xp.zeros((2, 3)), lambda xp: xp.zeros([2, 3], dtype=xp.int8)),
+    "full": (lambda xp: xp.full(3, 1), lambda xp: xp.full(3, 1.0), lambda xp: xp.full(3, True)),
+    "signs": (lambda xp: xp.full(2, -0.0), lambda xp: xp.full(2, 0.0), lambda xp: xp.full(2, float("nan"))),
+    "eye": (lambda xp: xp.eye(3), lambda xp: xp.eye(3, k=1), lambda xp: xp.eye(3, 2)),
+    "arange": (lambda xp: xp.arange(3), lambda xp: xp.arange(3.0), lambda xp: xp.arange(1, 3)),
+    "numpys": (lambda xp: xp.full(2, np.float64(1)), lambda xp: xp.full(2, np.float16(1))),
+    "asarray": (
+        lambda xp: xp.asarray(1),
+        lambda xp: xp.asarray(1.0),
+        lambda xp: xp.asarray(1, dtype=xp.float32),
+        lambda xp: xp.asarray(-0.0),
+        lambda xp: xp.asarray(True),
+    ),
+}
+
+
+@pytest.mark.parametrize("calls", CONSTANTS.values(), ids=CONSTANTS)
+def test_constants(calls, x64):
+    made = [[call(xp) for call in calls] for _ in range(3)]
+    for arrays in made:
+        for x, call in zip(arrays, calls, strict=True):
+            expected = call(np)
+            np.testing.assert_array_equal(x, expected)
+            np.testing.assert_array_equal(np.signbit(x), np.signbit(expected))
+            assert x.dtype.kind == expected.dtype.kind
+            if x64:
+                assert x.dtype == expected.dtype
+            x[...] = 7
+            if x.ndim:
+                x[0] = 0
+            spend(x)
+
+
+def test_constants_are_made_once():
+    xp.zeros(3, dtype=xp.float32)
+    xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
+    assert len(_constants._kept) == 2
+    xp.zeros(3, dtype=xp.float32)
+    xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
+    assert len(_constants._kept) == 2
+    xp.zeros(100_000)
+    xp.full(3, xp.asarray(np.ones(3)))
+    with pytest.raises(OverflowError):
+        xp.full(3, 1000, dtype=xp.int8)
+    assert jax.jit(lambda: xp.ones(4))().shape == (4,)
+    assert len(_constants._kept) == 2
+
+
+def test_all_constants_are_forgotten_when_there_are_many(monkeypatch):
+    monkeypatch.setattr(_constants, "_MOST", 10)
+    for i in range(25):
+        assert int(xp.asarray(i)) == i
+    assert len(_constants._kept) <= 10
+
+
+def test_a_fill_value_that_changes():
+    value = np.zeros(())
+    assert float(xp.full(2, value)[0]) == 0
+    value[()] = 1
+    assert float(xp.full(2, value)[0]) == 1

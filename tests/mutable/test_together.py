@@ -1,0 +1,84 @@
+"""Parts that are read by the program that computes with them: to the last bit what NumPy finds."""
+
+import operator
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.mutable as xp
+from jaxapi.mutable import _array, _views
+
+
+@pytest.fixture
+def size():
+    """Take the sizes as they are."""
+
+
+PARTS = {
+    "two slices": lambda x, y: (x[2:], x[:-2]),
+    "a slice backward": lambda x, y: (x[::-1], y),
+    "a row": lambda x, y: (y, x[1]),
+    "a column": lambda x, y: (x[:, 1:2], y),
+    "transposes": lambda x, y: (x.T, y.T),
+    "an element": lambda x, y: (x, y[2, 1]),
+    "two elements": lambda x, y: (x[0, 0], y[2, 1]),
+    "a new axis": lambda x, y: (x[:, None], y[None, 1:]),
+    "a view's view": lambda x, y: (x[1:].T[::2], y[1:].T[1::2]),
+}
+
+
+@pytest.mark.parametrize("function", [operator.add, operator.sub, operator.mul, operator.truediv])
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_operators(function, parts, dtype):
+    random = np.random.default_rng(0)
+    hosts = [random.integers(1, 100, (6, 6)).astype(dtype) for _ in range(2)]
+    found = function(*parts(*map(xp.asarray, hosts)))
+    expected = function(*parts(*hosts))
+    assert found.dtype == expected.dtype
+    if dtype == "float32" and function is not operator.truediv:  # XLA multiplies by the inverse of a row
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_they_are_not_read_before(monkeypatch):
+    x = xp.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    x[0, 0] = 0.0
+    monkeypatch.setattr(_views, "take", None)
+    monkeypatch.setattr(_array, "take", None)
+    assert float(xp.sum(x[1:] + x[:-1])) == sum(range(4, 12)) + sum(range(8))
+    row = x[1]
+    row - x[2]
+    with pytest.raises(TypeError):
+        row * x[2]  # used once more, it is read
+
+
+def test_what_is_written_between():
+    x = xp.asarray(np.arange(5.0, dtype=np.float32))
+    left, right = x[:-1], x[1:]
+    x[2] = 10.0
+    np.testing.assert_array_equal(left + right, [1, 11, 13, 7])
+    right += 1
+    np.testing.assert_array_equal(left + right, [2, 13, 15, 9])
+    x[0] = 5.0
+    np.testing.assert_array_equal(left - right, [3, -9, 7, -1])
+
+
+def test_shapes_that_do_not_fit():
+    x = xp.zeros(5)
+    with pytest.raises(ValueError, match="broadcast"):
+        x[1:] + x[:3]
+
+
+def test_under_transformations():
+    x = xp.asarray(np.arange(5.0, dtype=np.float32))
+
+    @jax.jit
+    def f(y):
+        return y[1:] + x[:-1] + (x[1:] - x[:-1])
+
+    np.testing.assert_array_equal(f(x), [2, 4, 6, 8])
+    gradient = xp.grad(lambda y: xp.sum(y[1:] * y[:-1] + x[0] * x[1]))(x)
+    np.testing.assert_array_equal(gradient, [1, 2, 4, 6, 3])
