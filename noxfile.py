@@ -28,15 +28,16 @@ def runs(version):
 
 
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
-# compiled programs are kept for the other core, the next Python and the next run
+# compiled programs and modules are kept for the other core, the next Python and the next run
 COMPILED = {
     "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).resolve().parent / ".nox" / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "PYTHONDONTWRITEBYTECODE": "",
 }
 # each core takes whole files: what their tests compile and trace is alike
 PARALLEL = ("-n", "2", "--dist", "loadfile")
-# These compile large programs, whose results no optimization of XLA's should change: they do without, in half
-# the time. The other tests see what users see, to the last bit.
+# Tests compile without XLA's optimizations, in half the time: they should change no result. On the last Python
+# all but these, which compile large programs, see what users see, to the last bit.
 LARGE = ("tests/spatial", "tests/test_docs.py", "tests/test_examples.py")
 UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
@@ -53,20 +54,23 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, python="python", paths=()):
+def pytest(session, *arguments, python="python", paths=(), optimized=True):
     """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
 
     def run(*chosen, **environment):
         command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
         session.run(*command, env={**COMPILED, **environment}, external=True)
 
-    if session.posargs:
-        run(*session.posargs)
-        return
     printed = session.run(python, "-c", "import jax; print(jax.__version__)", silent=True, external=True)
     flags = UNOPTIMIZED_0_10 if printed.split()[-1].startswith("0.10.") else UNOPTIMIZED
-    run(*LARGE, XLA_FLAGS=f"{os.environ.get('XLA_FLAGS', '')} {flags}")
-    run(*paths, *(f"--ignore={path}" for path in LARGE))
+    unoptimized = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}"}
+    if session.posargs:
+        run(*session.posargs, **({} if optimized else unoptimized))
+    elif optimized:
+        run(*LARGE, **unoptimized)
+        run(*paths, *(f"--ignore={path}" for path in LARGE))
+    else:
+        run(*paths, **unoptimized)
 
 
 @nox.session(python=PYTHONS)
@@ -74,8 +78,10 @@ def tests(session):
     """Run the tests on every interpreter found."""
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
-    kernels = () if session.python == PYTHONS[-1] else ("-m", "not kernels")
-    pytest(session, *kernels)
+    if session.python == PYTHONS[-1]:
+        pytest(session)
+    else:
+        pytest(session, "-m", "not kernels", optimized=False)
 
 
 @nox.session(python=PYTHONS[-1])
@@ -107,7 +113,7 @@ def package(session):
     shutil.unpack_archive(sdist, folder)
     session.chdir(folder / sdist.name.removesuffix(".tar.gz"))
     shutil.rmtree("jaxapi")  # so that the tests import the wheel
-    pytest(session, python=python, paths=["tests"])
+    pytest(session, python=python, paths=["tests"], optimized=False)
 
 
 @nox.session

@@ -300,6 +300,7 @@ def test_transforms(x64):
     got = jax.jit(lambda base: xp.logspace(0, [1, 2], 5, base=base, axis=1))(np.array([[2.0], [3.0]]))
     np.testing.assert_allclose(got, np.logspace(0, [1, 2], 5, base=[[2.0], [3.0]], axis=1), **tolerance)
 
+    tolerance["atol"] = 1e-13  # a derivative that is 0 may be rounded
     log = np.log(10)
     ten = 10 ** np.linspace(0.5, 2, 4)
     share = np.linspace(0, 1, 4)
