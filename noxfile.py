@@ -36,8 +36,8 @@ COMPILED = {
 }
 # each core takes whole files: what their tests compile and trace is alike
 PARALLEL = ("-n", "2", "--dist", "loadfile")
-# Tests compile without XLA's optimizations, in half the time: they should change no result. On the last Python
-# all but these, which compile large programs, see what users see, to the last bit.
+# Tests compile without XLA's optimizations, in half the time: they should change no result. On the last
+# Python all but these, which compile large programs, see what users see, to the last bit.
 LARGE = ("tests/spatial", "tests/test_docs.py", "tests/test_examples.py")
 UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
