@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("--only", nargs="*", default=ALL)
     parser.add_argument("--k", type=int, nargs="*", default=[8])
     parser.add_argument("--one-device", action="store_true", help="measure the memory of one device")
+    parser.add_argument("--order", default="tree", help="measure the memory of results in this order")
     parser.add_argument("--process", type=int)
     parser.add_argument("--of", type=int, default=1)
     parser.add_argument("--json")
@@ -186,15 +187,14 @@ def largest(points):
     RESULTS.append({"work": "largest", "points": points, "s": [built - start, end - built], "bytes": peak()})
 
 
-def memory(points, spread):
+def memory(points, spread, order):
     """The peak of device memory of one build and search of every point."""
     x = uniform(points * (SIZE if spread else 1), SPREAD if spread else None)
     tree = KDTree(x)
-    jax.block_until_ready(tree.query(tree.data, 8, order="tree" if spread else "input"))
-    RESULTS.append({"work": "memory", "points": points, "who": spread, "bytes": peak()})
-    print(
-        f"peak of memory, {points:,} points a device, {'mesh' if spread else 'one device'}: {peak():,} bytes"
-    )
+    jax.block_until_ready(tree.query(tree.data, 8, order=order if spread else "input"))
+    RESULTS.append({"work": "memory", "points": points, "who": spread and order, "bytes": peak()})
+    who = f"mesh, {order} order" if spread else "one device"
+    print(f"peak of memory, {points:,} points a device, {who}: {peak():,} bytes")
 
 
 def peak():
@@ -223,7 +223,7 @@ def main():
             if name in GIVEN.only:
                 work(points)
         if "memory" in GIVEN.only:
-            memory(points, not GIVEN.one_device)
+            memory(points, not GIVEN.one_device, GIVEN.order)
         if GIVEN.json and FIRST:
             with open(GIVEN.json, "w") as file:
                 json.dump(RESULTS, file, indent=1)

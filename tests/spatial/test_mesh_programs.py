@@ -125,8 +125,8 @@ class TestRowsOf64Bits:
         expected = nearest(points, queries, 3)
         tree = KDTree(spread(mesh, points))
         with jax.enable_x64(True):
-            later = [each.astype(np.int64) + 2**31 for each in (tree._tree.rows, tree._tree.least)]
-            forest = tree._tree._replace(rows=later[0], least=later[1])
+            forest = _programs.build_forest(tree.data, layout=tree._layout, rows_dtype=np.dtype(np.int64))
+            forest = forest._replace(rows=forest.rows + 2**31, least=forest.least + 2**31)
             distances, rows = _programs.nearest_columns(
                 forest,
                 spread(mesh, queries),

@@ -13,23 +13,28 @@ from ._axes import Axes
 from ._exchange import by_destination, exchange, numbers_sent
 from ._partition import partition, shares
 
-__all__ = ["Forest", "build", "own_points", "widened", "with_rows_of_all"]
+__all__ = ["Forest", "build", "points_of", "rows_of_all", "rows_of_points", "widened"]
 
 
 class Forest(NamedTuple):
     """What one device knows of the trees of all.
 
-    Its own tree is over the points that the partition gave it, in the order of their rows, so that a tie that
-    goes to the lowest of its rows goes to the lowest row of all. Coordinates of all trees have one scale.
+    Its own tree is over the points that the partition gave it. Its rows are those of all points, and so need
+    no look-up, unless these have 64 bits or the tree is flat, which has the rows of its slots: then it has
+    the points in the order of their rows, and `rows` tells which these are. Either way a tie that goes to the
+    lowest of its rows goes to the lowest row of all. Coordinates of all trees have one scale.
     """
 
     tree: Tree
     rows: Any  # (most,) the row of all that each of the tree's rows is; None: the same
-    order: Array  # (s,) this device's rows of the user's data, by the device that they went to
-    counts: Array  # (devices, devices) how many went from row to column
     lower: Array  # (devices, m) boxes of all devices, scaled; lower = inf and upper = -inf of an empty one
     upper: Array
     least: Array  # (devices,) the lowest row of each device
+
+    @property
+    def rows_dtype(self):
+        """The dtype of rows of all points."""
+        return self.tree.rows.dtype if self.rows is None else self.rows.dtype
 
 
 def build(points, n: int, axes: Axes, rows_dtype) -> Forest:
@@ -47,10 +52,13 @@ def build(points, n: int, axes: Axes, rows_dtype) -> Forest:
     scale = _build.scale_of(whole, jnp.isfinite(whole).all(axis=1))
     tree = _build.build(mine, count, scale=scale)
     rows = jnp.where(lax.iota(jnp.int32, room) < count, rows, n)
+    least = rows[0]
+    if not tree.is_flat and rows.dtype == tree.rows.dtype:
+        tree = tree._replace(rows=rows_of_all(tree, rows, tree.rows, n), n=jnp.full_like(tree.n, n))
+        rows = None
     lower = tree.points.min(axis=1)
     upper = jnp.where(tree.points < jnp.inf, tree.points, -jnp.inf).max(axis=1)
-    lower, upper, least = axes.gather((lower, upper, rows[0]))
-    return Forest(tree, rows, order, counts, lower, upper, least)
+    return Forest(tree, rows, *axes.gather((lower, upper, least)))
 
 
 def widened(forest: Forest, dtype) -> Forest:
@@ -59,23 +67,20 @@ def widened(forest: Forest, dtype) -> Forest:
     return forest._replace(tree=forest.tree.astype(dtype), lower=lower, upper=upper)
 
 
-def with_rows_of_all(forest: Forest, n: int) -> Forest:
-    """Return the forest with trees whose rows are those of all `n` points, and no `rows`.
+def rows_of_all(tree: Tree, rows, found, n: int):
+    """Return the rows of all `n` points of what was `found` in a tree; `rows` as in a forest."""
+    return found if rows is None else jnp.where(found < tree.n, rows.at[found].get(mode="clip"), n)
 
-    It is for many results: none of them has to be looked up. Rows of 64 bits do not fit into a tree, and a
-    flat tree has the rows of its slots: these stay as they are.
+
+def rows_of_points(forest: Forest, n: int, most: int):
+    """Return the rows (most,) of the points of a device's tree in the order of its leaves.
+
+    That is of `most` lines, as many as any device has points; n where there is none.
     """
     tree = forest.tree
-    if tree.is_flat or forest.rows.dtype != tree.rows.dtype:
-        return forest
-    rows = jnp.where(tree.rows < tree.n, forest.rows.at[tree.rows].get(mode="clip"), n)
-    return forest._replace(tree=tree._replace(rows=rows, n=jnp.full_like(tree.n, n)), rows=None)
+    return rows_of_all(tree, forest.rows, tree.rows[:most], n)
 
 
-def own_points(tree: Tree, room: int):
-    """Return the points of a device's tree (room, m) by row, in the user's units; nan where there is none."""
-    m = tree.points.shape[0]
-    nothing = jnp.full((room, m), jnp.nan, tree.points.dtype)
-    there = jnp.isfinite(tree.points[0])
-    place = jnp.where(there, tree.rows, room)
-    return nothing.at[place].set(tree.points.T / tree.scale, mode="drop")
+def points_of(tree: Tree, points):
+    """Return some of a tree's points (m, q) in the user's units (q, m), nan for what is none."""
+    return jnp.where(points < jnp.inf, points, jnp.nan).T / tree.scale

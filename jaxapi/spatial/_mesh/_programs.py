@@ -15,9 +15,11 @@ from jax.sharding import PartitionSpec
 from .._device._arrays import as_dtype
 from .._device._searcher import picked
 from .._settings import Columns, SearchSettings, index_dtype
-from . import _nearest, _radius, _ragged
-from ._build import Forest, build, widened
+from . import _nearest, _own, _radius, _ragged
+from ._build import Forest, build, rows_of_points, widened
+from ._by_row import to_rows
 from ._layout import Layout
+from ._partition import shares
 
 __all__ = [
     "all_finite",
@@ -68,9 +70,13 @@ def build_forest(points, *, layout: Layout, rows_dtype):
 
 
 @partial(jax.jit, static_argnames="layout")
-def rows_of_trees(rows, *, layout: Layout):
+def rows_of_trees(forest, *, layout: Layout):
     """Return the rows of the data in the order of the trees."""
-    return layout.run(lambda rows: rows[0], (layout.rows,), layout.rows, rows)
+
+    def local(forest):
+        return _rows_of_points(jax.tree.map(lambda a: a[0], forest), layout)
+
+    return layout.run(local, (layout.rows,), layout.rows, forest)
 
 
 @partial(jax.jit, static_argnames=("layout", "columns", "settings", "spread"))
@@ -89,7 +95,7 @@ def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Colu
             k=_most(columns, layout),
             p=settings.p,
         )
-        return _chosen(*found, columns, layout, settings)
+        return _chosen(*found[:2], columns, layout, settings)
 
     inner = columns.shape, columns.shape
     return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
@@ -108,21 +114,21 @@ def nearest_of_all(
         forest = _local(forest, settings)
         k = _most(columns, layout)
         static = {"n": layout.n, "k": k, "p": settings.p, "engine": engine}
-        found = _nearest.nearest_of_own(forest, bound, eps, box, layout.axes, **static)
+        found = _own.nearest_of_own(forest, bound, eps, box, layout.axes, **static)
         found = _chosen(*found, columns, layout, settings)
         return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
 
     return layout.run(local, (layout.rows, SAME, SAME, SAME), layout.rows, forest, bound, eps, box)
 
 
-@partial(jax.jit, static_argnames="layout")
-def in_input_order(forest, distances, rows, *, layout: Layout):
-    """Return what is known of the points in the order of the trees in the order of the data."""
+@partial(jax.jit, static_argnames=("layout", "s"))
+def in_input_order(forest, distances, rows, *, layout: Layout, s: int):
+    """Return what is known of the points in the order of the trees in that of the data, `s` rows a device."""
 
     def local(forest, distances, rows):
         missing = jnp.asarray(jnp.inf, distances.dtype), jnp.asarray(layout.n, rows.dtype)
-        forest = jax.tree.map(lambda a: a[0], forest)
-        return _nearest.in_input_order(forest, (distances, rows), missing, layout.axes)
+        own = _rows_of_points(jax.tree.map(lambda a: a[0], forest), layout)
+        return to_rows((distances, rows), own, missing, layout.n, s, layout.axes)
 
     return layout.run(local, (layout.rows,) * 3, (layout.rows,) * 2, forest, distances, rows)
 
@@ -170,7 +176,8 @@ def two_point(forest, x, x_weights, weights, radii, box, *, layout: Layout, sett
     def local(forest, x, x_weights, weights, radii, box):
         if not spread:
             x, x_weights = _shares((x, x_weights), axes)
-        sums = _radius.sums_within(_local(forest, settings), x, radii, weights, box, axes, p=settings.p)
+        static = {"n": layout.n, "p": settings.p}
+        sums = _radius.sums_within(_local(forest, settings), x, radii, weights, box, axes, **static)
         return axes.sum((sums * x_weights[:, None]).sum(axis=0, dtype=sums.dtype))
 
     place = layout.rows if spread else SAME
@@ -326,6 +333,11 @@ def _shares(arrays, axes):
         return lax.dynamic_slice_in_dim(a, axes.index() * share, share)
 
     return [one(arrays[0], jnp.nan), *(one(a, 0) if a.ndim else a for a in arrays[1:])]
+
+
+def _rows_of_points(forest: Forest, layout: Layout):
+    """Return the rows of the points of a device's tree, in as many lines as any device has points."""
+    return rows_of_points(forest, layout.n, max(*shares(layout.n, layout.axes.size), 1))
 
 
 def _local(forest: Forest, settings: SearchSettings) -> Forest:

@@ -8,8 +8,8 @@ from .._device import _radius
 from .._structure._metric import into_box, root
 from .._structure._queries import ordered_queries, radius_bound
 from ._axes import Axes
-from ._build import Forest
-from ._exchange import exchange
+from ._build import Forest, rows_of_points
+from ._by_row import of_rows
 from ._nearest import nearest_below
 from ._rounds import Search, visit_devices
 
@@ -31,22 +31,22 @@ def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dt
     return around(forest, x, radius, send, nothing, count, _add, lengths, axes, p=p)
 
 
-def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, p):
+def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p):
     """Return the sums (q, R) of the weights of the points within each of the `radii` (R,).
 
     `weights` (s,) belong to this device's rows of the data.
     """
-    weights = exchange(weights, forest.order, forest.counts, axes, room=forest.rows.shape[0])
+    slots = forest.tree.points.shape[1]
+    weights = of_rows(weights, rows_of_points(forest, n, slots), n, axes)
     kind = search_of(p, x.dtype)
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
 
     def add_up(tree, own, x, arrays, there):
         none = jnp.full(x.shape[0], -1, x.dtype)
         queries, order = ordered_queries(tree, x, none, p=p, box=lengths)
-        slots = jnp.where(jnp.isfinite(tree.points[0]), own.at[tree.rows].get(mode="clip"), 0).astype(narrow)
         bounds = radius_bound(tree, radii, p)
         parts = [
-            kind.bin_counts(tree, queries, bounds[start : start + _radius.BINS], slots, lengths)
+            kind.bin_counts(tree, queries, bounds[start : start + _radius.BINS], own, lengths)
             for start in range(0, radii.shape[0], _radius.BINS)
         ]
         found = jnp.concatenate(parts).T.astype(weights.dtype)  # (q, R)
@@ -55,7 +55,7 @@ def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, p):
 
     nothing = jnp.zeros((x.shape[0], radii.shape[0]), weights.dtype)
     reach = jnp.broadcast_to(jnp.max(radii), x.shape[:1])
-    forest = forest._replace(rows=weights)
+    forest = forest._replace(rows=weights.astype(narrow))
     return around(forest, x, reach, (), nothing, add_up, _add, lengths, axes, p=p)
 
 
@@ -73,7 +73,7 @@ def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axe
         merge=merge,
     )
     state = nothing, reach, send
-    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths)[0]
+    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths)[0][0]
 
 
 def sent_radii(radius):
@@ -107,7 +107,7 @@ def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, 
     tiny = jnp.finfo(x.dtype).tiny  # the number after 0 is subnormal, and XLA takes it for 0
     below = jnp.where(reach >= 0, jnp.maximum(above, tiny), 0)
     zero = jnp.zeros((), x.dtype)
-    powers, rows = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
+    powers, rows, _ = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
     there = rows < n
     distances = jnp.where(there, root(powers, p) / tree.scale, jnp.inf)
     in_order = lax.sort((distances, rows), dimension=1, num_keys=2)

@@ -10,7 +10,7 @@ from jax import lax
 from ..._x64 import x64_mode
 from .._device import _radius
 from ._axes import Axes
-from ._build import Forest
+from ._build import Forest, rows_of_all
 from ._exchange import exchange
 from ._lists import lowest
 from ._radius import around, sent_radii
@@ -25,13 +25,13 @@ def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, 
     def search(tree, rows, x, sent, there):
         wanted = radii(sent, there)
         found, distances, _ = _radius.nearest_within(tree, x, wanted, lengths, search=kind, limit=most)
-        return distances, jnp.where(jnp.isfinite(distances), rows.at[found].get(mode="clip"), n)
+        return distances, rows_of_all(tree, rows, found, n)
 
     def merge(state, answer):
         return lowest(state[0], answer, (jnp.inf, n)), *state[1:]
 
     shape = x.shape[0], most
-    nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows.dtype)
+    nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows_dtype)
     distances, rows = around(forest, x, radius, send, nothing, search, merge, lengths, axes, p=kind.p)
     return rows, distances
 

@@ -32,8 +32,8 @@ HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
 PART = 32  # of more, one in so many where that takes at most `TURNS` rounds
 TURNS = 8
-ROOM = 1.25  # of an even share, for those that one device sends to another without asking
-SPARE = 32  # room for one in so many more than a device has, so that chance makes none wait
+ROOM = 1.125  # of an even share, for those that one device sends to another without asking
+SPARE = 64  # room for one in so many more than a device has, so that chance makes none wait
 WORD = 32  # devices that one word of `Trip.visited` tells of
 
 
@@ -64,10 +64,13 @@ class Trip(NamedTuple):
     round: Array
 
 
-def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, at_home=False):
-    """Return the state of the queries `x` (q, m) of this device after all their visits.
+def visit_devices(
+    forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, at_home=False, once=False
+):
+    """Return the state of the queries `x` (q, m) of this device after their visits, and who has some left.
 
-    `at_home`: they are the tree's own points, and the state has the answers of this device.
+    `at_home`: they are the tree's own points, and the state has the answers of this device. `once`: there is
+    one large round, without asking whether there is need of another; else no visit is left.
     """
     q = x.shape[0]
     visited = jnp.zeros((q, -(-axes.size // WORD)), jnp.uint32)
@@ -139,18 +142,20 @@ def visit_devices(forest: Forest, x, state, search: Search, axes: Axes, *, p, le
     state, visited = axes.varying((state, visited))
     target = next_target(x, state, visited)
     trip = Trip(state, visited, target, numbers_sent(target, axes), jnp.int32(0))
-    if q <= FEW:
-        return rounds(trip, one_round, q, 0).state
-    if at_home:
-        return rounds(send(trip, q, once=True), one_round, q, 0).state
-    part, whole = part_of(q), q + q // SPARE
-    trip = rounds(send(trip, whole, once=True), one_round, whole, TURNS * part)
-    return rounds(trip, send, part, 0).state
+    if once:
+        trip = send(trip, q, once=True)
+    elif at_home or q <= FEW:
+        trip = rounds(trip, one_round, q, 0)
+    else:
+        part, whole = part_of(q, PART), q + q // SPARE
+        trip = rounds(send(trip, whole, once=True), one_round, whole, TURNS * part)
+        trip = rounds(trip, send, part, 0)
+    return trip.state, trip.target < axes.size
 
 
-def part_of(q: int) -> int:
-    """Return how many of `q` queries a device has in a small round."""
-    return max(q // PART, min(q, FEW))
+def part_of(q: int, parts: int) -> int:
+    """Return how many of `q` queries a device has in a small round, one in so many `parts` or some few."""
+    return max(q // parts, min(q, FEW))
 
 
 def within_reach(forest: Forest, x, reach, skip, axes: Axes, *, p, lengths):

@@ -69,7 +69,8 @@ class Mesh:
             engine = engine if hasattr(engine, "nearest_of_all") else None
             found = _programs.nearest_of_all(self.forest, *numbers, engine=engine, **static)
             if order == "input":
-                found = _programs.in_input_order(self.forest, *found, layout=self.layout)
+                s = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
+                found = _programs.in_input_order(self.forest, *found, layout=self.layout, s=s)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 
@@ -231,7 +232,7 @@ class Mesh:
     @property
     def indices(self):
         """The rows of the data in the order of the trees; n where a tree has no point for a row."""
-        return _programs.rows_of_trees(self.forest.rows, layout=self.layout)
+        return _programs.rows_of_trees(self.forest, layout=self.layout)
 
     def _finite(self, x, spread: bool):
         """Tell whether queries are finite, which arrives while the devices search; true of traced ones."""
