@@ -113,8 +113,7 @@ class TestNearest:
     def test_points_searched_where_they_lie(self, monkeypatch):
         """An engine that need not order a tree's own points writes a line for each, the last nobody's."""
         use("cuda", monkeypatch)
-        for name, value in {"FEW": 4}.items():
-            monkeypatch.setattr(_rounds, name, value)
+        monkeypatch.setattr(_rounds, "FEW", 4)
         mesh = mesh_of(2)
         points = clouds(mesh.size * 20)["half equal"][0]
         n = len(points) - 1
