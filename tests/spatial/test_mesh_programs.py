@@ -9,7 +9,7 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._mesh import _programs
+from jaxapi.spatial._mesh import _edges, _programs
 from jaxapi.spatial._mesh._axes import Axes
 from jaxapi.spatial._mesh._layout import Layout
 from jaxapi.spatial._mesh._partition import partition, shares
@@ -146,7 +146,7 @@ class TestRowsOf64Bits:
         layout = Layout(mesh, Axes(("d",), mesh.size), 4)
         counts = np.full(4, 2**30, np.int32)
         with jax.enable_x64(True):
-            found = _programs.offsets(spread(mesh, counts), layout=layout, dtype=np.dtype(np.int64))
+            found = _edges.offsets(spread(mesh, counts), layout=layout, dtype=np.dtype(np.int64))
         np.testing.assert_array_equal(found, np.arange(5) * 2**30)
 
 

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -40,6 +41,10 @@ class Layout(NamedTuple):
         """Return a sharding on the mesh."""
         assert self.mesh is not None
         return NamedSharding(self.mesh, spec)
+
+    def own_rows(self, s: int, dtype):
+        """Return the `s` rows of the data that this device has; inside of `run`."""
+        return self.axes.index().astype(dtype) * s + jnp.arange(s, dtype=dtype)
 
     def run(self, function, in_specs, out_specs, *arrays):
         """Run a function on every device's parts of the arrays."""

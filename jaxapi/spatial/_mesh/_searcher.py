@@ -6,7 +6,6 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, NamedSharding
 
 from ..._tracing import any_traced, eagerly, is_traced
 from ..._x64 import x64_for, x64_mode
@@ -16,8 +15,9 @@ from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
 from .._structure._build import padded_size
-from . import _programs
-from ._layout import Layout, names_of_rows
+from . import _edges, _programs
+from ._layout import Layout
+from ._placement import placed, sent_home
 from ._slopes import vectors_to, with_slopes
 
 __all__ = ["Mesh"]
@@ -57,7 +57,7 @@ class Mesh:
             distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
             _check(finite)
             distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            return _home((distances, rows), home, batch + columns.shape)
+            return sent_home((distances, rows), home, batch + columns.shape)
 
     def nearest_of_all(self, columns: Columns, bound, eps, settings: SearchSettings, order: str):
         """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
@@ -78,12 +78,12 @@ class Mesh:
         """Return distances and rows of every point's neighbours, without itself and one column less."""
         found = self.nearest_of_all(columns, bound, 0.0, settings, "input")
         with self._context(settings, *found):
-            return _programs.without_own(*found, layout=self.layout)
+            return _edges.without_own(*found, layout=self.layout)
 
     def edges_of(self, distances, rows, settings: SearchSettings):
         """Return senders, receivers and distances of every point's neighbours, and how many there are."""
         with self._context(settings, distances, rows):
-            return _programs.edges(distances, rows, layout=self.layout)
+            return _edges.edges(distances, rows, layout=self.layout)
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
@@ -93,7 +93,7 @@ class Mesh:
             x = as_dtype(x, settings.dtype)
             static = {"layout": self.layout, "spread": spread}
             found = vectors_to(self.data, x, rows, _box(settings), **static)
-            return _home((found,), home, shape)[0]
+            return sent_home((found,), home, shape)[0]
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""
@@ -106,8 +106,8 @@ class Mesh:
             rows, distances, counts = _programs.nearest_within(self.forest, *inputs, spread=spread, **static)
             _check(finite)
             distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            rows, distances = _home((rows, distances), home, (*batch, limit))
-            return FixedNeighbors(rows, distances, *_home((counts,), home, batch))
+            rows, distances = sent_home((rows, distances), home, (*batch, limit))
+            return FixedNeighbors(rows, distances, *sent_home((counts,), home, batch))
 
     def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
         """Return how many neighbours each query has."""
@@ -118,7 +118,7 @@ class Mesh:
             finite = self._finite(x, spread)
             (counts,) = _programs.count(self.forest, *inputs, spread=spread, **static)
             _check(finite)
-            return _home((counts,), home, batch)[0]
+            return sent_home((counts,), home, batch)[0]
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form, of spread queries in equal parts, filled up with n and inf."""
@@ -127,15 +127,13 @@ class Mesh:
             _check(self._finite(x, spread))
             counts, rows, distances = self._all_within(x, r, settings, spread)
             if spread:
-                keep, totals = _programs.related(rows, layout=self.layout, relation=None)
+                keep, totals = _edges.related(rows, layout=self.layout, relation=None)
                 totals = np.asarray(totals)
                 total = int(totals.sum(dtype=np.int64))
                 _, rows, distances = self._in_equal_parts(rows, distances, keep, totals, total)
                 dtype = np.result_type(settings.index_dtype, index_dtype(total))
                 with x64_for(dtype):
-                    return Neighbors(
-                        _programs.offsets(counts, layout=self.layout, dtype=dtype), rows, distances
-                    )
+                    return Neighbors(_edges.offsets(counts, layout=self.layout, dtype=dtype), rows, distances)
             counts, rows, distances = map(np.asarray, (counts, rows, distances))
             keep = rows < self.layout.n
             ends = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
@@ -158,9 +156,9 @@ class Mesh:
             "use query_radius with max_neighbors",
         )
         with self._context(settings):
-            radii = _programs.radii_of_points(as_dtype(r, settings.dtype), self.data, layout=self.layout)
+            radii = _edges.radii_of_points(as_dtype(r, settings.dtype), self.data, layout=self.layout)
             _, rows, distances = self._all_within(self.data, radii, settings, True)
-            keep, totals = _programs.related(rows, layout=self.layout, relation=relation)
+            keep, totals = _edges.related(rows, layout=self.layout, relation=relation)
             totals = np.asarray(totals)
             total = int(totals.sum(dtype=np.int64))
             found = self._in_equal_parts(rows, distances, keep, totals, total if size is None else size)
@@ -172,7 +170,7 @@ class Mesh:
         static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
         inputs = x, as_dtype(r, settings.dtype), _box(settings)
         (counts,) = _programs.count(self.forest, *inputs, **static)
-        most = padded_size(int(_programs.largest(counts, layout=self.layout, spread=spread)))
+        most = padded_size(int(_edges.largest(counts, layout=self.layout, spread=spread)))
         own = -(-len(x) // self.layout.axes.size)  # queries of a device
         if own * most > LARGEST:
             raise ValueError(
@@ -185,9 +183,7 @@ class Mesh:
     def _in_equal_parts(self, rows, distances, keep, totals, size: int):
         """Return receivers, senders and distances of `size` neighbours to keep."""
         room = padded_size(int(totals.max()))
-        return _programs.in_equal_parts(
-            rows, distances, keep, layout=self.layout, room=room, size=max(1, size)
-        )
+        return _edges.in_equal_parts(rows, distances, keep, layout=self.layout, room=room, size=max(1, size))
 
     def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
@@ -249,6 +245,10 @@ class Mesh:
         x = as_dtype(x, settings.dtype)
         return with_slopes(distances, self.data, x, own, rows, box, settings.p, self.layout, spread)
 
+    def _placed(self, settings: SearchSettings, x, other=None):
+        """Return queries as the mesh takes them, whether they are spread, and where results go."""
+        return placed(self.layout, any_traced(self.data, settings.lengths, x, other), x, other)
+
     def _context(self, settings: SearchSettings, *values):
         return _context((self.data, settings.lengths, *values), settings.dtype, settings.index_dtype)
 
@@ -258,43 +258,10 @@ class Mesh:
             return tuple(as_dtype(each, settings.dtype) for each in values)
         return tuple(constant_on(each, settings.dtype, self.layout.everywhere) for each in values)
 
-    def _placed(self, settings: SearchSettings, x, other=None):
-        """Return queries as the mesh takes them, whether they are spread, and where results go.
-
-        So is what belongs to each of them, or one number for all.
-        """
-        both: tuple = (x,) if other is None else (x, other)
-        if self.layout.mesh is None:
-            return *both, True, None
-        if any_traced(self.data, settings.lengths, *both):
-            spread = _spread_when_traced(x, self.layout)
-            place = self.layout.sharding if spread else self.layout.everywhere
-            return *(_resharded(each, place) for each in both), spread, None
-        devices = x.sharding.device_set if isinstance(x, jax.Array) else ()
-        spread = len(devices) > 1 and x.sharding.is_equivalent_to(self.layout.sharding, x.ndim)
-        if len(devices) < 2:  # of the host, or one device: every process has it
-            both = tuple(map(np.asarray, both))
-        home = x.sharding if devices and not spread else None
-        both = tuple(map(_one_for_all, both))
-        places = (self.layout.sharding if spread and each.ndim else self.layout.everywhere for each in both)
-        return *map(_put, both, places), spread, home
-
-
-def _put(x, place: NamedSharding):
-    """Return an array as it is to lie, without a call where it lies so already."""
-    if isinstance(x, np.ndarray) and not x.ndim:
-        return constant_on(x.item(), x.dtype, place)
-    return x if isinstance(x, jax.Array) and x.sharding == place else jax.device_put(x, place)
-
 
 def _without_slopes(values):
     """Return values that no derivative flows through; concrete ones have none, and stay as they are."""
     return jax.tree.map(lambda a: jax.lax.stop_gradient(a) if is_traced(a) else a, values)
-
-
-def _one_for_all(x):
-    """Return a number that was broadcast as this number, which is less to move."""
-    return x[0] if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,) else x
 
 
 def _static(settings: SearchSettings) -> SearchSettings:
@@ -314,26 +281,6 @@ def _check(finite):
     """Refuse queries that are not finite, in all processes alike."""
     if not finite:
         raise ValueError(NOT_FINITE)
-
-
-def _spread_when_traced(x, layout: Layout) -> bool:
-    """Tell whether traced queries lie as the points do.
-
-    Only a mesh with Explicit axes shows it. With Auto axes they are spread where they divide evenly.
-    """
-    if not is_traced(x):
-        return False
-    sharding = jax.typeof(x).sharding
-    if AxisType.Explicit in sharding.mesh.axis_types:
-        return names_of_rows(sharding) == layout.axes.names
-    return x.shape[0] % layout.axes.size == 0
-
-
-def _resharded(x, place: NamedSharding):
-    """Return an array with Explicit axes as it is to lie; of others `shard_map` takes care."""
-    if is_traced(x) and AxisType.Explicit in jax.typeof(x).sharding.mesh.axis_types:
-        return jax.sharding.reshard(x, place if x.ndim else place.update(spec=jax.sharding.PartitionSpec()))
-    return x
 
 
 def _sums_dtype(own, others, traced: bool):
@@ -363,9 +310,3 @@ def _context(values, *dtypes):
         stack.enter_context(eagerly())
         stack.enter_context(x64_for(*dtypes))
     return stack
-
-
-def _home(arrays, home, shape):
-    """Return results in the batch shape, where the queries came from."""
-    arrays = tuple(a if a.shape == shape else a.reshape(shape) for a in arrays)
-    return arrays if home is None else jax.device_put(arrays, home)
