@@ -50,9 +50,9 @@ def test_graph_has_both_directions(radius_kernel):
     assert count == graph.senders.shape[0]
     expected = BOXED.query_ball_point(A, 0.3)
     assert (np.diff(graph.receivers) >= 0).all()
-    ends = np.searchsorted(graph.receivers, np.arange(51))
+    ends, senders = np.searchsorted(graph.receivers, np.arange(51)), np.asarray(graph.senders)
     for i, rows in enumerate(expected):
-        assert sorted(graph.senders[ends[i] : ends[i + 1]].tolist()) == [j for j in rows if j != i]
+        assert sorted(senders[ends[i] : ends[i + 1]].tolist()) == [j for j in rows if j != i]
     if radius_kernel == "cuda":
         return
     fixed = tree.radius_graph(0.3, max_edges=1000)
