@@ -6,10 +6,10 @@ import numpy as np
 from .._dtype_rules import default_dtype
 from .._x64 import WIDE, x64_mode, x64_on
 
-__all__ = ["PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "scalar_like"]
+__all__ = ["KINDS", "PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "scalar_like"]
 
 PYTHON_NUMBERS = frozenset({bool, int, float, complex})
-_KINDS = {int: "iufc", float: "fc", complex: "c"}
+KINDS = {int: "iufc", float: "fc", complex: "c"}  # of the arrays that a number takes the dtype of
 
 
 def leaf_types(sequence) -> set[type]:
@@ -51,7 +51,7 @@ def scalar_like(x, array):
     Where x64 is off JAX would make an int32 or float32 of it first. An int that does not fit the array's
     dtype raises OverflowError.
     """
-    kinds = _KINDS.get(type(x))
+    kinds = KINDS.get(type(x))
     dtype = getattr(array, "dtype", None) if kinds else None
     if dtype is None or dtype.kind not in kinds:
         return x

@@ -8,11 +8,12 @@ import numpy as np
 
 import jaxapi
 
-from .._interop import scalar_like
+from .._interop._numbers import KINDS
 from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
+from ._sharing import asarray
 from ._together import computed
 from ._wrap import numpys_error
 
@@ -38,7 +39,8 @@ def _operand(x, array, function):
 def _number(x, array, function):
     """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
     if lacks_64_bits(array):
-        return scalar_like(x, array)
+        fits = array.dtype.kind in KINDS.get(type(x), "")
+        return asarray(x, dtype=array.dtype)._value if fits else x
     if type(x) is int and array.dtype.kind in "iu":
         np.asarray(x, array.dtype)
     return x if function is jaxapi.pow else number(x, array)  # x**2 is a product, if the 2 is known
