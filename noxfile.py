@@ -176,7 +176,8 @@ def clients(session):
     modules = "cluster constants differentiate fft integrate linalg optimize signal spatial special stats"
     runs = [("only_jaxapi_mutable", "", ("--pyargs", "sklearn", *(f"scipy.{m}" for m in modules.split())))]
     if extra:
-        tests = ("-c", f"{extra}/pyproject.toml", "--rootdir", extra, f"{extra}/tests/main")
+        settings = ("-c", f"{extra}/pyproject.toml", "--rootdir", extra)  # it tests its own warnings
+        tests = (*settings, "-W", "error::DeprecationWarning", f"{extra}/tests/main")
         runs.append(("only_jaxapi_mutable", f"{extra}/src", tests))
     if cupy:
         tests = ("-c", os.devnull, "--rootdir", cupy, f"{cupy}/tests/cupy_tests/core_tests/fusion_tests")
