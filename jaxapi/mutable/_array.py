@@ -254,8 +254,8 @@ def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | N
             _layout(array).reshape(shape, copy=False)
         except ValueError:
             return None
-    lengths = array.shape
-    view = View(array, Selection.transposed(lengths, tuple(range(len(lengths)))), shape)
+    ranges = tuple(map(range, array.shape))
+    view = View(array, Selection(ranges, tuple(range(len(ranges)))), shape)
     view.remember(part)
     return _view_of(view)
 

@@ -14,6 +14,7 @@ from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
 __all__ = ["is_symbolic", "read", "selection_of", "write"]
 
+_INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 
 
@@ -63,7 +64,7 @@ def _write(value, keys, new, donate):
 
 def is_symbolic(shape: tuple) -> bool:
     """Whether a length is not known: JAX itself indexes the arrays of programs exported for all lengths."""
-    return not all(type(n) is int for n in shape)
+    return not _INTS.issuperset(map(type, shape))
 
 
 # Integer arrays

@@ -56,7 +56,7 @@ def from_dlpack(x, /, *, device=None, copy=None):
 @_like(jaxapi.reshape)
 def reshape(x, /, shape, *args, copy=None, **options):
     part = jaxapi.reshape(x._value if type(x) is Array else x, shape, *args, **options)
-    if type(x) is not Array or copy or args or options or is_symbolic(x.shape) or not part.size:
+    if type(x) is not Array or copy or args or options or is_symbolic(x.shape) or 0 in part.shape:
         return wrap(part)
     view = reshaped(x, part.shape, part)
     if view is None and copy is False:
