@@ -4,6 +4,7 @@ Oracles are SciPy, and every distance in exact integers, ordered by (distance, r
 """
 
 import contextlib
+import functools
 from functools import partial
 
 import cuda_host
@@ -32,6 +33,7 @@ jitted_build = jax.jit(build, static_argnames="leaf_size")
 @pytest.fixture(autouse=True)
 def host(monkeypatch):
     """Launch kernels on the host, where there is no GPU."""
+    searches.cache_clear()  # a test may change what they are traced with
     if jax.default_backend() == "gpu":
         return
     if cuda_host.compiler() is None:
@@ -52,14 +54,19 @@ def search(tree, queries, bound, eps, box, *, k, p, rooted=True):
     return _cuda.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
+@functools.cache
+def searches(**options):
+    """Return a search with these options, traced once a test."""
+    return jax.jit(partial(search, **options))
+
+
 def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, leaf_size=4, rooted=True):
     """Return NumPy distances and rows."""
     dtype = points.dtype.type
     with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
         tree = jitted_build(points, np.int32(len(points)), leaf_size=leaf_size)
         box = None if box is None else np.broadcast_to(np.asarray(box, dtype), points.shape[1:])
-        jitted = jax.jit(partial(search, k=k, p=p, rooted=rooted))
-        found = jitted(tree, queries, np.asarray(bound, dtype), dtype(eps), box)
+        found = searches(k=k, p=p, rooted=rooted)(tree, queries, np.asarray(bound, dtype), dtype(eps), box)
         return tuple(np.asarray(x) for x in found)
 
 
@@ -117,9 +124,7 @@ def test_of_many_equal_points_those_of_the_lowest_rows_are_found(k):
     tree = jitted_build(corners, np.int32(POINTS), leaf_size=4)
     there = tree.rows < POINTS
     tree = tree._replace(rows=jnp.where(there, renamed[np.where(there, tree.rows, 0)], tree.rows))
-    found = jax.jit(partial(search, k=k, p=2.0))(
-        tree, queries[:QUERIES], np.float32(np.inf), np.float32(0), None
-    )
+    found = searches(k=k, p=2.0)(tree, queries[:QUERIES], np.float32(np.inf), np.float32(0), None)
     by_name = np.empty_like(corners)
     by_name[renamed] = corners
     assert_exact(by_name, queries[:QUERIES], tuple(map(np.asarray, found)), k)
@@ -305,10 +310,9 @@ def test_every_distance_between_clusters():
 def test_every_distance_where_few_rows_count():
     """Rounds end within a tile, or have nothing to look at."""
     points, queries = grid(800, 17, 38), grid(QUERIES, 17, 39)
-    search_all = jax.jit(partial(search, k=3, p=2.0))
     for n in (0, 2, 330):
         tree = jitted_build(points, np.int32(n), leaf_size=4)
-        found = search_all(tree, queries, np.float32(np.inf), np.float32(0), None)
+        found = searches(k=3, p=2.0)(tree, queries, np.float32(np.inf), np.float32(0), None)
         distances, rows = (np.asarray(x) for x in found)
         assert (rows[:, n:] == n).all()
         assert np.isinf(distances[:, n:]).all()
@@ -382,7 +386,7 @@ def test_few_points():
     points = uniform(POINTS, 3, 15)
     for n in (0, 1, 2, 5):
         tree = jitted_build(points, np.int32(n), leaf_size=4)
-        found = jax.jit(partial(search, k=3, p=2.0))(tree, queries, np.float32(np.inf), np.float32(0), None)
+        found = searches(k=3, p=2.0)(tree, queries, np.float32(np.inf), np.float32(0), None)
         distances, rows = (np.asarray(x) for x in found)
         assert (rows[:, n:] == n).all()
         assert np.isinf(distances[:, n:]).all()

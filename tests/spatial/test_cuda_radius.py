@@ -5,6 +5,7 @@ Its kernels are compiled for the host, or run on a GPU where there is one.
 Points have integer coordinates, so that no rounding differs, and radii reach some of them exactly.
 """
 
+import functools
 from functools import partial
 
 import cuda_host
@@ -35,6 +36,12 @@ def host(monkeypatch):
     monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
 
 
+@functools.cache
+def jitted(function, **options):
+    """Return a function of either engine, traced once for all tests."""
+    return jax.jit(partial(function, **options))
+
+
 def cloud(n, seed=3, side=12):
     """Return points of which some are not finite, and some fall together."""
     points = np.random.default_rng(seed).integers(0, side, (n, 3)).astype(np.float32)
@@ -48,8 +55,8 @@ def queries_of(tree, count, radius, box=None):
     x = rng.integers(-3, 15, (count, 3)).astype(np.float32)
     x[count // 3] = np.inf
     radii = np.full(count, radius, np.float32)
-    queries, order = jax.jit(partial(_cuda.ordered_queries, p=2.0))(tree, x, radii, box)
-    theirs, _ = jax.jit(partial(_lax.ordered_queries, p=2.0))(tree, x, radii, box)
+    queries, order = jitted(_cuda.ordered_queries, p=2.0)(tree, x, radii, box)
+    theirs, _ = jitted(_lax.ordered_queries, p=2.0)(tree, x, radii, box)
     np.testing.assert_array_equal(np.sort(order), np.arange(count))
     for a, b in zip((queries.points.T, queries.bound), (theirs.points.T, theirs.bound), strict=True):
         np.testing.assert_array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
@@ -58,7 +65,7 @@ def queries_of(tree, count, radius, box=None):
 
 def both(name, *arrays, **options):
     """Return the result of the kernel of that name, and that of `_lax`."""
-    return tuple(jax.jit(partial(getattr(engine, name), **options))(*arrays) for engine in (_cuda, _lax))
+    return tuple(jitted(getattr(engine, name), **options)(*arrays) for engine in (_cuda, _lax))
 
 
 def assert_same(tree, queries, order, box, *, relation, p):
