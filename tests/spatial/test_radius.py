@@ -221,6 +221,39 @@ def test_more_results_than_32_bits_can_count(monkeypatch):
     np.testing.assert_array_equal(pieces.counts, oracle.query_ball_point(x, 0.3, return_length=True))
 
 
+def test_numbers_of_results_that_rise_and_fall(radius_kernel):
+    """The last number is tried for the next: too small or far too large, it changes no answer."""
+    points, x = (np.random.default_rng(seed).random((90, 2)).astype(np.float32) for seed in (3, 4))
+    tree, oracle = KDTree(points), SciPyTree(points)
+    for radius in (0.2, 2.0, 0.6, 0.05, 0.7, 0.5):
+        found = tree.query_radius(x, radius)
+        lists = [sorted(each) for each in oracle.query_ball_point(x, radius)]
+        ends = np.cumsum([0, *map(len, lists)])
+        np.testing.assert_array_equal(found.indptr, ends)
+        rows = np.asarray(found.indices)
+        assert [sorted(rows[i:j].tolist()) for i, j in itertools.pairwise(ends)] == lists
+        assert tree.query_pairs(radius) == oracle.query_pairs(radius)
+        graph = tree.radius_graph(radius)
+        edges = set(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True))
+        assert edges == {pair for i, j in oracle.query_pairs(radius) for pair in ((i, j), (j, i))}
+    with pytest.raises(ValueError, match="must be finite"):
+        tree.query_radius(np.where(x == x[3, 0], np.nan, x), 0.5)
+
+
+def test_sums_that_wrap_are_made_again(radius_engine, monkeypatch):
+    """As if there were more than 2**31 neighbours in all; in a shape that no other test has compiled."""
+    monkeypatch.setattr(_device_radius, "_wrapped", lambda ends: jnp.int32(1))
+    points, x = (np.random.default_rng(seed).random((83, 5)).astype(np.float32) for seed in (3, 4))
+    tree, oracle = KDTree(points), SciPyTree(points)
+    for _ in range(2):
+        found = tree.query_radius(x, 0.5)
+        lengths = oracle.query_ball_point(x, 0.5, return_length=True)
+        np.testing.assert_array_equal(found.indptr, np.cumsum([0, *lengths]))
+        assert radius_engine == "natural" or found.indptr.dtype == np.int64
+        assert set(found.indices[: lengths[0]].tolist()) == set(oracle.query_ball_point(x[0], 0.5))
+        assert tree.query_pairs(0.5) == oracle.query_pairs(0.5)
+
+
 def test_lists_cannot_be_traced():
     tree = KDTree(POINTS[2])
     with pytest.raises(TypeError, match="max_neighbors"):

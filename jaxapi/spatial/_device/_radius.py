@@ -5,7 +5,7 @@ where the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_
 `csr`, `edges` and `pairs` serve concrete arrays, whose totals are read back between the passes.
 """
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -27,6 +27,7 @@ __all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_wi
 
 BINS = 32  # radii that one kernel keeps in registers
 LARGEST = np.iinfo(np.int32).max
+LARGEST_TRIED = 1 << 26  # results: half a gigabyte
 
 
 class Search(NamedTuple):
@@ -153,16 +154,44 @@ def _nearest_within_piece(tree, x, radius, box, search, limit):
 def csr(tree: Tree, x: Array, radius: Array, box: np.ndarray | None, *, search: Search, sort: bool):
     """Return (indptr, rows, distances) for concrete queries; raise ValueError where `x` is not finite."""
     queries, order, counts, indptr, facts = _offsets(tree, x, radius, box, search=search)
-    total, overflow, finite = np.asarray(facts).tolist()
+
+    def fill(indptr, size):
+        return _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
+
+    key = "csr", tree.points.shape, x.shape, search, sort
+    wide = partial(_wide_offsets, counts)
+    indptr, found, total, (finite,) = _filled_in_size(fill, indptr, wide, facts, search, key)
     if not finite:
         raise ValueError(NOT_FINITE)
-    if overflow:  # more than 2**31 neighbours in all
-        indptr = _wide_offsets(counts)
-        total = int(indptr[-1])
-    with x64_for(indptr.dtype, search.dtype, search.index_dtype):
-        size = padded_size(total)
-        found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
-        return indptr, *first_lines(total, *found)
+    return indptr, *first_lines(total, *found)
+
+
+def _filled_in_size(fill, ends, wide_ends, facts, search: Search, key):
+    """Return ends, what ``fill(ends, size)`` gives, how many results it has, and the facts after that.
+
+    `facts` say how many there are and whether `ends` wrapped, so that `wide_ends` are needed. To ask for them
+    takes the host as long as a small search: the size of the last such call is tried before they are there.
+    """
+    last = _last_size(*key)
+    tried = last[0]
+    with x64_for(ends.dtype, search.dtype, search.index_dtype):
+        found = fill(ends, tried) if tried else None
+        total, wrapped, *others = np.asarray(facts).tolist()
+    if wrapped:  # more than 2**31 in all
+        ends = wide_ends()
+        total = int(ends[-1])
+    size = padded_size(total)
+    if wrapped or not size <= tried <= 2 * size:
+        last[0] = size if size <= LARGEST_TRIED else 0
+        with x64_for(ends.dtype, search.dtype, search.index_dtype):
+            found = fill(ends, size)
+    return ends, found, total, others
+
+
+@lru_cache(maxsize=256)
+def _last_size(*key) -> list[int]:
+    """Return a place for the size that a call with this key had the last time."""
+    return [0]
 
 
 @partial(jax.jit, static_argnames="search")
@@ -192,7 +221,7 @@ def _wide_sums(counts):
 @partial(jax.jit, static_argnames=("search", "size", "sort"))
 def _filled(tree, queries, order, indptr, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
-    rows, distances = search.fill(tree, queries, order, indptr, box, "any", size)
+    rows, distances = search.fill(tree, queries, order, _within(indptr, size), box, "any", size)
     if sort:
         numbers = lax.iota(jnp.int32, order.shape[0])
         query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
@@ -227,27 +256,28 @@ def edges(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search, 
 
     For a concrete tree. The arrays are longer than the number, so that their programs serve others.
     """
-    queries, ends, total = _own_totals(tree, radius, box, search, relation)
-    with x64_for(ends.dtype, search.dtype, search.index_dtype):
-        options = {"search": search, "relation": relation, "size": padded_size(total)}
-        return *_own_fill(tree, queries, ends, box, **options), total
+    found, total = _own_found(_own_fill, tree, radius, box, search, relation)
+    return *found, total
 
 
 def pairs(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search):
     """Return the pairs (e, 2) of near points, the lower row first, and how many there are; as `edges`."""
-    queries, ends, total = _own_totals(tree, radius, box, search, "later")
-    with x64_for(ends.dtype, search.dtype, search.index_dtype):
-        return _own_pairs(tree, queries, ends, box, search=search, size=padded_size(total)), total
+    return _own_found(_own_pairs, tree, radius, box, search, "later")
 
 
-def _own_totals(tree, radius, box, search, relation):
-    """Return the points as queries, the sums of their counts, and how many edges there are."""
+def _own_found(function, tree, radius, box, search, relation):
+    """Return what a function writes for each point of the tree, and how many edges there are."""
     queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
-    total, overflow = np.asarray(facts).tolist()
-    if overflow:
-        ends = _wide_offsets(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))[1:]
-        total = int(ends[-1])
-    return queries, ends, total
+
+    def fill(ends, size):
+        return function(tree, queries, ends, box, search=search, relation=relation, size=size)
+
+    def wide_ends():
+        return _wide_offsets(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))[1:]
+
+    key = relation, tree.points.shape, search
+    _, found, total, _ = _filled_in_size(fill, ends, wide_ends, facts, search, key)
+    return found, total
 
 
 def _own_ends(tree, radius, box, search, relation):
@@ -258,7 +288,7 @@ def _own_ends(tree, radius, box, search, relation):
 
 
 def _own_filled(tree, queries, ends, box, search, relation, size):
-    offsets = jnp.minimum(jnp.pad(ends, (1, 0)), size)
+    offsets = _within(jnp.pad(ends, (1, 0)), size)
     receivers, senders, distances = search.fill_edges(tree, queries, offsets, box, relation, size)
     return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
 
@@ -274,12 +304,17 @@ def _own_fill(tree, queries, ends, box, *, search, relation, size):
     return _own_filled(tree.astype(search.dtype), queries, ends, box, search, relation, size)
 
 
-@partial(jax.jit, static_argnames=("search", "size"))
-def _own_pairs(tree, queries, ends, box, *, search, size):
-    offsets = jnp.minimum(jnp.pad(ends, (1, 0)), size)
+@partial(jax.jit, static_argnames=("search", "relation", "size"))
+def _own_pairs(tree, queries, ends, box, *, search, relation, size):
+    offsets = _within(jnp.pad(ends, (1, 0)), size)
     return search.fill_pairs(tree.astype(search.dtype), queries, offsets, box, size).astype(
         search.index_dtype
     )
+
+
+def _within(offsets, size: int):
+    """Return offsets of which none lies outside of `size` places, whatever they were."""
+    return jnp.where(offsets < 0, size, jnp.minimum(offsets, size))
 
 
 # --- between two trees ---------------------------------------------------------------------------------
