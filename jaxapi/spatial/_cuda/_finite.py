@@ -24,7 +24,8 @@ FLOATS = np.dtype(np.float32), np.dtype(np.float64)
 def all_finite(x: jax.Array) -> "Answer | None":
     """Return what tells whether all of an array are finite; None where that cannot be had so."""
     (device,) = x.devices()
-    if device.platform != "gpu" or x.sharding.memory_kind != "device" or x.dtype not in FLOATS:
+    in_its_memory = device.platform == "gpu" and x.sharding.memory_kind in ("device", None)
+    if not in_its_memory or x.dtype not in FLOATS:
         return None
     stream = _side_stream(device)
     return None if stream is None else Answer(x, stream)
