@@ -2,6 +2,7 @@
 
 import jax
 import pytest
+from cuda_searches import kernels_on_host  # noqa: F401
 from radius_engines import radius_engine, radius_kernel  # noqa: F401  (fixtures for all tests here)
 
 from jaxapi.spatial._device import _few

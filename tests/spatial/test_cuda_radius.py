@@ -8,32 +8,20 @@ Points have integer coordinates, so that no rounding differs, and radii reach so
 import functools
 from functools import partial
 
-import cuda_host
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxapi.spatial import _cuda, _lax
-from jaxapi.spatial._cuda import _launch
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._queries import own_queries, radius_bound
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
 BOX = np.array([20.0, 0.0, 16.0], np.float32)
 
 jitted_build = jax.jit(build, static_argnames="leaf_size")
-
-
-@pytest.fixture(autouse=True)
-def host(monkeypatch):
-    """Launch kernels on the host, where there is no GPU."""
-    if jax.default_backend() == "gpu":
-        return
-    if cuda_host.compiler() is None:
-        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
-    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
 
 
 @functools.cache

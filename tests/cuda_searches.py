@@ -1,0 +1,88 @@
+"""What tests of the CUDA engine share: a host without a GPU, nearest neighbours by it, and their oracles."""
+
+import contextlib
+import functools
+from functools import partial
+
+import cuda_host
+import jax
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+from jaxapi.spatial import _cuda
+from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._structure._build import build
+from jaxapi.spatial._structure._metric import into_box
+
+POINTS, QUERIES = 300, 50  # few shapes: each is a compilation of XLA's
+
+jitted_build = jax.jit(build, static_argnames="leaf_size")
+
+
+@pytest.fixture
+def kernels_on_host(monkeypatch):
+    """Launch kernels on the host, where there is no GPU."""
+    searches.cache_clear()  # a test may change what they are traced with
+    if jax.default_backend() == "gpu":
+        return
+    if cuda_host.compiler() is None:
+        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+
+
+def search(tree, queries, bound, eps, box, *, k, p, rooted=True):
+    if box is not None:
+        queries = into_box(queries, box)
+    return _cuda.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+@functools.cache
+def searches(**options):
+    """Return a search with these options, traced once a test."""
+    return jax.jit(partial(search, **options))
+
+
+def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, leaf_size=4, rooted=True):
+    """Return NumPy distances and rows."""
+    dtype = points.dtype.type
+    with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
+        tree = jitted_build(points, np.int32(len(points)), leaf_size=leaf_size)
+        box = None if box is None else np.broadcast_to(np.asarray(box, dtype), points.shape[1:])
+        found = searches(k=k, p=p, rooted=rooted)(tree, queries, np.asarray(bound, dtype), dtype(eps), box)
+        return tuple(np.asarray(x) for x in found)
+
+
+def uniform(n, m, seed, dtype=np.float32):
+    return np.random.default_rng(seed).random((n, m)).astype(dtype)
+
+
+def grid(n, m, seed):
+    """Return points with integer coordinates, many of them equal, and equal distances in plenty."""
+    return np.random.default_rng(seed).integers(0, 6, (n, m)).astype(np.float32)
+
+
+def assert_as_scipy(points, queries, found, *, k, p=2.0, bound=np.inf, box=None):
+    distances, rows = found
+    tree = cKDTree(points.astype(float), boxsize=box)
+    expected, _ = tree.query(queries.astype(float), k=[*range(1, k + 1)], p=p, distance_upper_bound=bound)
+    rtol = 8 * np.finfo(points.dtype).eps
+    np.testing.assert_allclose(distances, expected, rtol=rtol, atol=rtol)
+    assert (rows[np.isinf(expected)] == len(points)).all()
+    there = np.isfinite(distances)
+    difference = np.abs(points[rows[there]].astype(float) - np.repeat(queries, there.sum(1), 0))
+    if box is not None:
+        length = np.where(np.asarray(box) > 0, box, np.inf)
+        difference %= length
+        difference = np.minimum(difference, length - difference)
+    exact = difference.max(1) if p == np.inf else (difference**p).sum(1) ** (1 / p)
+    np.testing.assert_allclose(distances[there], exact, rtol=2 * rtol, atol=rtol)
+
+
+def assert_exact(points, queries, found, k):
+    """Compare with every distance of integer points, ordered by (distance, row)."""
+    squares = ((queries[:, None].astype(int) - points[None].astype(int)) ** 2).sum(-1)
+    rows = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found[1], rows)
+    distances = np.sqrt(np.take_along_axis(squares, rows, 1).astype(np.float32))
+    np.testing.assert_array_equal(found[0], distances)
