@@ -19,6 +19,7 @@ from ._indexing import is_symbolic, read, selection_of, write
 from ._keys import place_of
 from ._selection import Selection, put, take
 from ._storage import Storage
+from ._together import unread
 from ._views import View
 
 __all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
@@ -209,7 +210,8 @@ class Array(Storage, Conversion, Declared):
         owner, selection = self._place(selection)
         if type(value) is Array and value._view and value._view.is_current(owner, selection):
             return
-        owner._rewrite(put, selection, unwrap(value))
+        part = unread(value) if type(value) is Array and value._owner is not owner else None
+        owner._rewrite(put, selection, unwrap(value) if part is None else part)
 
 
 _new = object.__new__

@@ -19,7 +19,7 @@ from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import check_int, expand
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "host_values"]
+__all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
 __all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
 
 
@@ -87,11 +87,15 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
 
 
 def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
-    """Return the array after ``new`` was written there; ``donate``: its memory may be used for that."""
+    """Return the array after ``new``, which may be a `Part`, was written there.
+
+    ``donate`` says that the array's memory may be used for that.
+    """
     with x64_for(value.dtype):
-        new = values_for(new, value)
+        source, *part = new if type(new) is Part else (new, (), None)
+        source = values_for(source, value)
         starts, layout = program_of(selection, value)
-        return _put[donate and not is_traced(new)](value, starts, layout, new)
+        return _put[donate and not is_traced(source)](value, starts, layout, source, *part)
 
 
 def compiled_pair(program, **options) -> tuple:
@@ -118,6 +122,14 @@ class _Layout(NamedTuple):
     @property
     def backward(self) -> list[int]:
         return [axis for axis, step in enumerate(self.steps) if step < 0]
+
+
+class Part(NamedTuple):
+    """A part of an array that a program is to read: the array, and where."""
+
+    source: jax.Array
+    starts: tuple
+    layout: _Layout
 
 
 def program_of(selection: Selection, value):
@@ -160,8 +172,10 @@ def part_in_program(value, starts, layout):
 _take = jax.jit(part_in_program, static_argnums=2)
 
 
-def _written(value, starts, layout, new):
+def _written(value, starts, layout, new, new_starts, new_layout):
     spans, steps, axes = layout
+    if new_layout is not None:
+        new = part_in_program(new, new_starts, new_layout)
     lengths, kept = layout.lengths, layout.kept
     new = broadcast(new.astype(value.dtype), [1 if axis is None else lengths[axis] for axis in axes])
     new = new.reshape([lengths[axis] for axis in kept])
@@ -181,7 +195,7 @@ def _written(value, starts, layout, new):
     return lax.dynamic_update_slice(value, new, starts)
 
 
-_put = compiled_pair(_written, static_argnums=2)
+_put = compiled_pair(_written, static_argnums=(2, 5))
 
 
 # Values

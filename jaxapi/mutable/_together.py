@@ -1,8 +1,7 @@
-"""Views and elements read by the program that computes with them.
+"""Views and elements read by the program that uses them.
 
-``y[2:] + y[:-2]`` runs one program, not three, where the parts are used once: the second time a part is
-read by a program of its own and kept. The result has the bits of that of the
-parts, as reading changes none.
+``y[2:] + y[:-2]`` runs one program, not three, and ``x[:-1] = y[1:]`` one, not two, where the parts are used
+once: the second time a part is read by a program of its own and kept. Reading a part changes no bit of it.
 """
 
 import functools
@@ -13,9 +12,9 @@ import jaxapi
 
 from .._tracing import is_traced
 from ._later import Element
-from ._selection import Selection, part_in_program, program_of
+from ._selection import Part, Selection, part_in_program, program_of
 
-__all__ = ["computed"]
+__all__ = ["computed", "unread"]
 
 _FUNCTIONS = frozenset([jaxapi.add, jaxapi.subtract, jaxapi.multiply, jaxapi.divide])
 
@@ -24,7 +23,7 @@ def computed(function, x, y) -> jax.Array | None:
     """Return ``function(x, y)`` of two mutable arrays; None if there is nothing to be read on the way."""
     if function not in _FUNCTIONS:
         return None
-    first, second = _unread(x), _unread(y)
+    first, second = unread(x), unread(y)
     if first is None and second is None:
         return None
     a, b = first or (x._value, (), None), second or (y._value, (), None)
@@ -33,16 +32,16 @@ def computed(function, x, y) -> jax.Array | None:
     return _program(function, *a, *b)
 
 
-def _unread(x) -> tuple | None:
+def unread(x) -> Part | None:
     """Return the array that a view or an element is part of, and where; None for what is read already."""
     later = x._later
     if type(later) is Element and later.place:
-        return later.cell.value, *program_of(Selection(later.place, ()), later.cell.value)
+        return Part(later.cell.value, *program_of(Selection(later.place, ()), later.cell.value))
     view = x._view
     if view is None or not view.is_first_use():
         return None
     value = view.owner._value
-    return value, *program_of(view.selection, value)
+    return Part(value, *program_of(view.selection, value))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3, 6))

@@ -82,3 +82,40 @@ def test_under_transformations():
     np.testing.assert_array_equal(f(x), [2, 4, 6, 8])
     gradient = xp.grad(lambda y: xp.sum(y[1:] * y[:-1] + x[0] * x[1]))(x)
     np.testing.assert_array_equal(gradient, [1, 2, 4, 6, 3])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_assignment(parts, dtype):
+    random = np.random.default_rng(0)
+    hosts = [random.integers(1, 100, (6, 6)).astype(np.float32) for _ in range(2)]
+    found, expected = [], []
+    for results, arrays in ((found, [xp.asarray(host) for host in hosts]), (expected, hosts)):
+        for part in parts(*arrays):
+            shape = part.shape
+            target = xp.zeros((2, *shape), dtype=dtype) if results is found else np.zeros((2, *shape), dtype)
+            target[1] = part
+            target[:, ...] = part
+            arrays[0][0] = 0
+            results.append(target)
+    for x, host in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, host)
+
+
+def test_assignment_within_one_array():
+    for n in (6, 50_000):
+        host = np.arange(n, dtype=np.float32)
+        x = xp.asarray(host, copy=True)
+        x[1:] = x[:-1]
+        x[:2] = x[::-1][:2]
+        y = x.copy()
+        x[2:4] = y[:2]
+        host[1:] = host[:-1].copy()
+        host[:2] = host[::-1][:2].copy()
+        host[2:4] = host[:2]
+        np.testing.assert_array_equal(x, host)
+        with pytest.raises(ValueError, match="broadcast"):
+            x[:3] = y[:2]
+        with pytest.raises(TypeError, match="complex"):
+            x[:3] = xp.asarray(host + 1j)[:3]
+        np.testing.assert_array_equal(x, host)
