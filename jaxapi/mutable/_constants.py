@@ -56,7 +56,7 @@ def _key(function, args, kwargs) -> tuple | None:
 
 
 def _part(x):
-    if isinstance(x, _NUMBERS):
+    if isinstance(x, _NUMBERS) and x == x:  # the sign of NaN is not told
         return type(x), repr(x)  # as 1, 1.0 and True are equal, and 0.0 and -0.0
     if isinstance(x, (tuple, list)):
         return type(x), tuple(map(_part, x))

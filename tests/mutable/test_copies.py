@@ -70,7 +70,8 @@ def test_a_view_that_is_spent_leaves_its_copies():
 CONSTANTS = {
     "zeros": (lambda xp: xp.zeros((2, 3)), lambda xp: xp.zeros([2, 3], dtype=xp.int8)),
     "full": (lambda xp: xp.full(3, 1), lambda xp: xp.full(3, 1.0), lambda xp: xp.full(3, True)),
-    "signs": (lambda xp: xp.full(2, -0.0), lambda xp: xp.full(2, 0.0), lambda xp: xp.full(2, float("nan"))),
+    "signs": (lambda xp: xp.full(2, -0.0), lambda xp: xp.full(2, 0.0)),
+    "NaN": (lambda xp: xp.full(2, float("nan")), lambda xp: xp.full(2, -float("nan"))),
     "eye": (lambda xp: xp.eye(3), lambda xp: xp.eye(3, k=1), lambda xp: xp.eye(3, 2)),
     "arange": (lambda xp: xp.arange(3), lambda xp: xp.arange(3.0), lambda xp: xp.arange(1, 3)),
     "numpys": (lambda xp: xp.full(2, np.float64(1)), lambda xp: xp.full(2, np.float16(1))),
