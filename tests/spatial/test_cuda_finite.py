@@ -73,3 +73,11 @@ def test_answers_come_before_searches_end(dtype):
         KDTree(bad)
     searched = tree.query(jnp.sin(x + 1))[0]  # of queries that are not computed yet
     assert bool(jnp.isfinite(searched).all())
+
+
+def test_what_the_driver_answers():
+    """A number for an error, and what was asked for."""
+    assert _finite.SideStream._checked((0, "stream")) == "stream"
+    assert list(_finite.SideStream._checked((0, "major", "minor"))) == ["major", "minor"]
+    with pytest.raises(RuntimeError, match="answers 700"):
+        _finite.SideStream._checked((700,))
