@@ -10,6 +10,7 @@ from .._kept import gpu_of, position
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
+from ._numbers import at_hand
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
 __all__ = ["is_symbolic", "read", "selection_of", "write"]
@@ -182,8 +183,9 @@ def _read_mask(value, mask, axis):
         with x64_for(host.dtype):
             selected = jax.device_put(host)  # jnp.asarray compiles for each shape
         return jax.device_put(selected, value.sharding) if value.committed else selected
-    places, count = _places(mask)
-    return _take_places(value, places, int(count), axis, mask.ndim)
+    count = _count(mask)
+    order = _order(mask)  # computed while the host waits for the count
+    return _take_true(value, mask, order, int(at_hand(count)), axis)
 
 
 def _fetch(*arrays) -> None:
@@ -194,19 +196,17 @@ def _fetch(*arrays) -> None:
 
 
 @jax.jit
-def _places(mask):
-    """Return where a flattened mask is True, in front, and how often it is."""
-    mask = mask.reshape(-1)
-    order = jnp.cumsum(mask, dtype=np.int32)
+def _order(mask):
+    """Return how many are True up to each element of a flattened mask."""
+    return jnp.cumsum(mask.reshape(-1), dtype=np.int32)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def _take_true(value, mask, order, count, axis):
     every = jnp.arange(mask.size, dtype=np.int32)
-    places = jnp.zeros(mask.size, np.int32).at[jnp.where(mask, order - 1, mask.size)].set(every, mode="drop")
-    return places, order[-1]
-
-
-@functools.partial(jax.jit, static_argnums=(2, 3, 4))
-def _take_places(value, places, count, axis, ndim):
-    flat = _flattened(value, axis, ndim)
-    return jnp.take(flat, places[:count], axis=axis, mode="clip")
+    to = jnp.where(mask.reshape(-1), order - 1, count)
+    places = jnp.zeros(count, np.int32).at[to].set(every, mode="drop")
+    return jnp.take(_flattened(value, axis, mask.ndim), places, axis=axis, mode="clip")
 
 
 def _flattened(value, axis, ndim):
@@ -222,7 +222,7 @@ def _one_value_each(mask, new, tail: int) -> bool:
     if is_traced(mask):
         return True
     # the host's copy of a small mask serves the next use, too
-    count = np.count_nonzero(mask) if _is_at_hand(mask) or mask.size <= _SMALL else int(_count(mask))
+    count = np.count_nonzero(mask) if _is_at_hand(mask) or mask.size <= _SMALL else int(at_hand(_count(mask)))
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"

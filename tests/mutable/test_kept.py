@@ -6,6 +6,7 @@ import pytest
 
 import jaxapi.mutable as xp
 from jaxapi import _kept
+from jaxapi.mutable import _numbers
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +98,19 @@ def test_filled_arrays(x64):
     with jax.default_device(jax.devices()[0]):
         np.testing.assert_array_equal(xp.full(2, 18.5), [18.5] * 2)
     assert len(_kept._kept) == known
+
+
+def test_numbers_are_read_by_way_of_the_hosts_memory(x64):
+    for number in (True, 3, 2.5, 1 + 2j):
+        x = +xp.asarray(number)
+        memory = _numbers.at_hand(x._value)
+        assert memory.sharding.memory_kind == "pinned_host"
+        assert complex(x) == number
+        assert memory.dtype == x.dtype
+    assert int(+xp.asarray(2**30)) == 2**30
+    assert bool(xp.all(xp.ones(3) == 1))
+    x = xp.asarray(0.1, dtype=xp.float64) + 0.0
+    assert float(x) == 0.1
+    assert jax.jit(lambda y: y * float(x))(2.0) == np.float32(0.2)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda y: float(xp.asarray(y)))(2.0)

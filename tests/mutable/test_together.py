@@ -106,7 +106,11 @@ def test_assignment_within_one_array():
     for n in (6, 50_000):
         host = np.arange(n, dtype=np.float32)
         x = xp.asarray(host, copy=True)
+        x += 1
+        host += 1
+        before = x._value.unsafe_buffer_pointer()
         x[1:] = x[:-1]
+        assert n == 6 or x._value.unsafe_buffer_pointer() == before
         x[:2] = x[::-1][:2]
         y = x.copy()
         x[2:4] = y[:2]
@@ -119,3 +123,60 @@ def test_assignment_within_one_array():
         with pytest.raises(TypeError, match="complex"):
             x[:3] = xp.asarray(host + 1j)[:3]
         np.testing.assert_array_equal(x, host)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs(seed):
+    """Parts, copies, writes, constants and donation in any order, as NumPy has them."""
+    random = np.random.default_rng(seed)
+    hosts = [random.integers(0, 9, (4, 4)).astype(np.float32) for _ in range(3)]
+    pairs = [(xp.asarray(host), host) for host in hosts]
+    spend = jax.jit(lambda x: x + 1, donate_argnums=0)
+
+    def part(pair):
+        x, host = pair
+        match random.integers(5):
+            case 0:
+                return x, host
+            case 1:
+                return x[::-1], host[::-1]
+            case 2:
+                return x.T, host.T
+            case 3:
+                i = int(random.integers(4))
+                return x[i], host[i]
+            case _:
+                i, j = map(int, random.integers(4, size=2))
+                return x[i, j], host[i, j]
+
+    for _ in range(120):
+        k = int(random.integers(3))
+        (x, host), (y, other) = pairs[k], part(pairs[random.integers(3)])
+        match random.integers(8):
+            case 0:
+                x[...] = y
+                host[...] = other.copy()
+            case 1:
+                target, expected = part(pairs[k])
+                if target.ndim:
+                    target[...] = y if y.ndim <= target.ndim else y[0]
+                    expected[...] = (other if other.ndim <= target.ndim else other[0]).copy()
+            case 2:
+                z, result = part(pairs[k])
+                np.testing.assert_array_equal(y * z, other * result)
+            case 3:
+                x[1:] = y if y.ndim < 2 else (y[1:] - x[:-1])
+                host[1:] = other.copy() if other.ndim < 2 else (other[1:] - host[:-1])
+            case 4:
+                pairs[k] = x.copy(), host.copy()
+            case 5:
+                z = x.copy()
+                spend(x)
+                pairs[k] = z, host.copy()
+            case 6:
+                pairs[k] = xp.zeros((4, 4), dtype=xp.float32), np.zeros((4, 4), np.float32)
+            case 7:
+                x %= 7
+                host %= 7
+        for x, host in pairs:
+            np.testing.assert_array_equal(x, host)
