@@ -56,9 +56,14 @@ def build(points, n: int, axes: Axes, rows_dtype) -> Forest:
     if not tree.is_flat and rows.dtype == tree.rows.dtype:
         tree = tree._replace(rows=rows_of_all(tree, rows, tree.rows, n), n=jnp.full_like(tree.n, n))
         rows = None
-    lower = tree.points.min(axis=1)
-    upper = jnp.where(tree.points < jnp.inf, tree.points, -jnp.inf).max(axis=1)
-    return Forest(tree, rows, *axes.gather((lower, upper, least)))
+    return Forest(tree, rows, *axes.gather((*_box(tree), least)))
+
+
+def _box(tree: Tree):
+    """Return the box of a tree's points, two arrays (m,); of a flat tree, too, whose nodes do not tell."""
+    if not tree.is_flat:
+        return tree.lower[:, 1], tree.upper[:, 1]
+    return tree.points.min(axis=1), jnp.where(tree.points < jnp.inf, tree.points, -jnp.inf).max(axis=1)
 
 
 def widened(forest: Forest, dtype) -> Forest:

@@ -15,8 +15,8 @@ from ._axes import Axes
 
 __all__ = ["by_destination", "exchange", "numbers_sent"]
 
-LONGEST = 1 << 26  # bytes of the blocks of a step, so that they take little memory beside what they carry
-UNASKED = 16  # steps at most that are made before it is asked whether there are more
+LONGEST = 1 << 27  # bytes of the blocks of a step, so that they take little memory beside what they carry
+UNASKED = 6  # steps at most that are made before it is asked whether there are more
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
@@ -51,58 +51,54 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, place
     begins = jnp.cumsum(received) - received
     starts = jnp.cumsum(counts[here]) - counts[here] if starts is None else starts
     peers = axes.peers()
-    line = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
-    line *= len(peers)
-    most = room if most is None and room * line <= SHORT else most
-    steps, block = _steps(room, line, axes.size) if most is None else (1, max(1, most))
+    size = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
+    size *= len(peers)  # bytes of a line to each
+    most = room if most is None and room * size <= SHORT else most
+    steps, block = _steps(room, size, axes.size) if most is None else (1, max(1, most))
     to_others = jnp.where(peers == here, 0, received[peers])[:, None]
 
-    def sent(place):
+    def source(place):
         place = jnp.clip(place, 0, max(lines - 1, 0))
-        place = place if order is None else order[place]
-        return jax.tree.map(lambda a: a[place], (values, places))
-
-    def put(arrived, sent, place, there):
-        """Set the lines that are `there` on their places; the others have places past the end."""
-        lines, told = sent
-        place = place if told is None else told
-        past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
-        place = jnp.where(there, place, past)
-        return jax.tree.map(
-            lambda a, new: a.at[place].set(new, mode="drop", unique_indices=True), arrived, lines
-        )
+        return place if order is None else order[place]
 
     def step(i, arrived):
         offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
-        blocks = axes.swap(sent(starts[peers][:, None] + offset))
-        return put(arrived, blocks, begins[peers][:, None] + offset, offset < to_others)
+        sent = source(starts[peers][:, None] + offset)
+        new, place = axes.swap(jax.tree.map(lambda a: a[sent], (values, places)))
+        place = begins[peers][:, None] + offset if place is None else place
+        past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
+        place = jnp.where(offset < to_others, place, past)
+        return jax.tree.map(lambda a, b: a.at[place].set(b, mode="drop", unique_indices=True), arrived, new)
 
-    place = lax.iota(jnp.int32, room)
-    rank = place - begins[here]
+    # Which line lies on each that stays on its device; the others wait for those that come, or for nothing.
+    place = lax.iota(jnp.int32, room if places is None else lines)
+    rank = place - (begins if places is None else starts)[here]
     stays = (rank >= 0) & (rank < received[here])
-    own = sent(jnp.where(stays, starts[here] + rank, 0))
+    line = jnp.where(stays, source(starts[here] + rank), lines)
+    if places is not None:
+        target = jnp.where(stays, places.at[line].get(mode="clip"), room + place)
+        line = jnp.full(room, lines, jnp.int32).at[target].set(line, mode="drop", unique_indices=True)
     fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
     fills = jax.tree.unflatten(jax.tree.structure(values), fills)
-    if places is None:
-        arrived = jax.tree.map(lambda a, last: jnp.where(_lines(stays, a), a, last), own[0], fills)
-    else:
-        nothing = jax.tree.map(lambda a, last: jnp.full((room, *a.shape[1:]), last, a.dtype), values, fills)
-        arrived = put(axes.varying(nothing), own, place, stays)
-    arrived = step(0, arrived) if steps == 1 else lax.fori_loop(0, steps, step, arrived)
+    arrived = jax.tree.map(
+        lambda a, last: jnp.where(_lines(line < lines, a), a.at[line].get(mode="clip"), last), values, fills
+    )
+    for i in range(steps):
+        arrived = step(i, arrived)
     if most is not None:
         return arrived
     farthest = jnp.where(jnp.eye(axes.size, dtype=bool), 0, counts).max()
     return lax.fori_loop(jnp.int32(steps), -(-farthest // block), step, arrived)
 
 
-def _steps(room: int, line: int, devices: int) -> tuple[int, int]:
-    """Return how many steps to make without asking, and the lines of a block, of which `line` bytes are sent.
+def _steps(room: int, size: int, devices: int) -> tuple[int, int]:
+    """Return how many steps to make without asking, and the lines of a block, each of `size` bytes.
 
     Together they are so many that chance needs no further step where rows go anywhere.
     """
     even = -(-room // devices)
     even += 8 * math.isqrt(even)
-    steps = -(-even * line // LONGEST)
+    steps = -(-even * size // LONGEST)
     return min(steps, UNASKED), -(-even // steps)
 
 

@@ -72,17 +72,11 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
 def _where_they_lie(engine, tree, bound, eps, lengths, *, count: int, k: int, p):
     """Return the neighbours (count, k) of the tree's points, which are on its first slots; of any tree.
 
-    A slot without a point is nowhere. The last line may be without one: on other devices there is.
+    An empty slot among these has none; those behind them have no line.
     """
     slot = lax.iota(jnp.int32, tree.points.shape[1])
-    places = jnp.where(tree.rows < tree.n, slot, tree.n)
-    found = engine.nearest_of_all(tree, bound, eps, lengths, lines=count, k=k, p=p, places=places)
-    last = count - 1
-    there = tree.rows[last] < tree.n
-    missing = jnp.inf, tree.n
-    return tuple(
-        a.at[last].set(jnp.where(there, a[last], each)) for a, each in zip(found, missing, strict=True)
-    )
+    places = jnp.where(slot < count, slot, tree.n)
+    return engine.nearest_of_all(tree, bound, eps, lengths, lines=count, k=k, p=p, places=places)
 
 
 def _across(forest: Forest, x, found, bound, lengths, axes: Axes, *, p):

@@ -26,7 +26,6 @@ __all__ = [
     "all_within",
     "build_forest",
     "count",
-    "in_input_order",
     "nearest_columns",
     "nearest_of_all",
     "nearest_within",
@@ -94,13 +93,23 @@ def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Colu
     return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
 
 
-@partial(jax.jit, static_argnames=("layout", "columns", "settings", "engine"))
+@partial(jax.jit, static_argnames=("layout", "columns", "settings", "engine", "s"))
 def nearest_of_all(
-    forest, bound, eps, box, *, layout: Layout, columns: Columns, settings: SearchSettings, engine=None
+    forest,
+    bound,
+    eps,
+    box,
+    *,
+    layout: Layout,
+    columns: Columns,
+    settings: SearchSettings,
+    engine=None,
+    s: int | None = None,
 ):
-    """Return distances and rows of the neighbours of all points, in the order of the trees.
+    """Return distances and rows of the neighbours of all points.
 
-    With an `engine` that has `nearest_of_all`, all points that count are finite.
+    They are in the order of the data, of which each device has `s` rows; else in the order of the trees. With
+    an `engine` that has `nearest_of_all`, all points that count are finite.
     """
 
     def local(forest, bound, eps, box):
@@ -109,21 +118,12 @@ def nearest_of_all(
         static = {"n": layout.n, "k": k, "p": settings.p, "engine": engine}
         found = _own.nearest_of_own(forest, bound, eps, box, layout.axes, **static)
         found = _chosen(*found, columns, layout, settings)
+        if s is not None:
+            missing = jnp.asarray(jnp.inf, settings.dtype), jnp.asarray(layout.n, settings.index_dtype)
+            found = to_rows(found, _rows_of_points(forest, layout), missing, layout.n, s, layout.axes)
         return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
 
     return layout.run(local, (layout.rows, SAME, SAME, SAME), layout.rows, forest, bound, eps, box)
-
-
-@partial(jax.jit, static_argnames=("layout", "s"))
-def in_input_order(forest, distances, rows, *, layout: Layout, s: int):
-    """Return what is known of the points in the order of the trees in that of the data, `s` rows a device."""
-
-    def local(forest, distances, rows):
-        missing = jnp.asarray(jnp.inf, distances.dtype), jnp.asarray(layout.n, rows.dtype)
-        own = _rows_of_points(jax.tree.map(lambda a: a[0], forest), layout)
-        return to_rows((distances, rows), own, missing, layout.n, s, layout.axes)
-
-    return layout.run(local, (layout.rows,) * 3, (layout.rows,) * 2, forest, distances, rows)
 
 
 @partial(jax.jit, static_argnames=("layout", "settings", "spread"))

@@ -110,8 +110,8 @@ def visit_devices(
         state, visited, target = new
         return Trip(state, visited, target, numbers_sent(target, axes), now.round + 1)
 
-    def send(now: Trip, capacity, once=False):
-        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity, once))
+    def send(now: Trip, capacity, most=None):
+        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity, most))
 
     def copy(now: Trip, hot, capacity):
         """Search a copy of the tree of the device `hot`, for `capacity` queries at a time."""
@@ -143,12 +143,12 @@ def visit_devices(
     target = next_target(x, state, visited)
     trip = Trip(state, visited, target, numbers_sent(target, axes), jnp.int32(0))
     if once:
-        trip = send(trip, q, once=True)
+        trip = send(trip, q, _room(q, axes.size - 1 if at_home else axes.size))
     elif at_home or q <= FEW:
         trip = rounds(trip, one_round, q, 0)
     else:
         part, whole = part_of(q, PART), q + q // SPARE
-        trip = rounds(send(trip, whole, once=True), one_round, whole, TURNS * part)
+        trip = rounds(send(trip, whole, _room(whole, axes.size)), one_round, whole, TURNS * part)
         trip = rounds(trip, send, part, 0)
     return trip.state, trip.target < axes.size
 
@@ -156,6 +156,11 @@ def visit_devices(
 def part_of(q: int, parts: int) -> int:
     """Return how many of `q` queries a device has in a small round, one in so many `parts` or some few."""
     return max(q // parts, min(q, FEW))
+
+
+def _room(capacity: int, devices: int) -> int:
+    """Return the room for queries from one device to another without asking: more than an even share."""
+    return min(capacity, int(-(-capacity // max(devices, 1)) * ROOM))
 
 
 def within_reach(forest: Forest, x, reach, skip, axes: Axes, *, p, lengths):
@@ -202,10 +207,10 @@ def _nearest_device(forest: Forest, x, reach, skip, visited, axes: Axes, *, p, l
     return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
 
 
-def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int, once: bool):
+def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int, most: int | None):
     """Send at most `capacity` queries to their targets; return which, and the answers in their order.
 
-    `once`: in one step, which those that are too many for it do not take.
+    With `most`, in one step that takes so many from a device to another one.
     """
     q = x.shape[0]
     here = axes.index()
@@ -213,9 +218,7 @@ def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capa
     own = now.counts[here]
     starts = jnp.cumsum(own) - own
     granted = _granted(now.counts, now.round, capacity)
-    most = None
-    if once:
-        most = min(capacity, int(-(-capacity // axes.size) * ROOM))
+    if most is not None:
         granted = jnp.where(jnp.eye(axes.size, dtype=bool), granted, jnp.minimum(granted, most))
     sent = x, search.send(now.state)
     points, arrays = exchange(sent, order, granted, axes, room=capacity, starts=starts, most=most)

@@ -16,6 +16,7 @@ from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
 from .._structure._build import padded_size
 from . import _edges, _programs
+from ._finite import all_finite
 from ._layout import Layout
 from ._placement import placed, sent_home
 from ._slopes import vectors_to, with_slopes
@@ -42,8 +43,7 @@ class Mesh:
         rows_dtype = index_dtype(layout.n)
         with _context((data,), data.dtype, rows_dtype):
             points = _without_slopes(data)
-            # The devices build while the answer about the values comes back.
-            finite = is_traced(data) or _programs.all_finite(points, layout=layout, spread=True)
+            finite = all_finite(points, layout, spread=True)
             return _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype), finite
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
@@ -67,10 +67,9 @@ class Mesh:
             numbers = _without_slopes((*self._numbers(settings, bound, eps), box))
             engine = None if any_traced(self.data) else _engines.engine_of(self.data)
             engine = engine if hasattr(engine, "nearest_of_all") else None
+            s = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
+            static["s"] = s if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, engine=engine, **static)
-            if order == "input":
-                s = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
-                found = _programs.in_input_order(self.forest, *found, layout=self.layout, s=s)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 
@@ -231,12 +230,8 @@ class Mesh:
         return _programs.rows_of_trees(self.forest, layout=self.layout)
 
     def _finite(self, x, spread: bool):
-        """Tell whether queries are finite, which arrives while the devices search; true of traced ones."""
-        if any_traced(self.data, x):
-            return True
-        finite = _programs.all_finite(x, layout=self.layout._replace(n=len(x)), spread=spread)
-        finite.copy_to_host_async()
-        return finite
+        """Return what tells whether queries are finite; true where there is a transformation."""
+        return any_traced(self.data, x) or all_finite(x, self.layout._replace(n=len(x)), spread)
 
     def _with_slopes(self, distances, x, own, rows, box, settings: SearchSettings, spread: bool):
         """Return the distances with their derivatives, where there may be a transformation."""

@@ -1,0 +1,44 @@
+"""Whether all points or queries on a mesh are finite, asked so that devices need not wait for the answer."""
+
+import jax
+
+from ..._tracing import eagerly, is_traced
+from ..._x64 import x64_for
+from .._device._finite import asked_at_side
+from . import _programs
+from ._layout import Layout
+
+__all__ = ["all_finite"]
+
+
+def all_finite(x, layout: Layout, spread: bool):
+    """Return what `bool` asks whether the first ``layout.n`` of `x` are finite; true of traced ones.
+
+    Processes agree on the answer by a compiled question: it is put first, and answered while the devices do
+    what comes next. Within one process each GPU is asked beside that, best once the next has begun.
+    """
+    if is_traced(x):
+        return True
+    if x.is_fully_addressable:
+        parts = [part.data for part in x.addressable_shards][: None if spread else 1]
+        answers = [asked_at_side(part) for part in parts]
+        if None not in answers:
+            return _AtSide(answers, x, layout, spread)
+    answer = _compiled(x, layout, spread)
+    answer.copy_to_host_async()
+    return answer
+
+
+class _AtSide:
+    """The answers of all devices; lines that do not count may be the ones that are not finite."""
+
+    def __init__(self, answers, x, layout: Layout, spread: bool):
+        self._answers, self._question = answers, (x, layout, spread)
+
+    def __bool__(self) -> bool:
+        return all(self._answers) or bool(_compiled(*self._question))
+
+
+def _compiled(x: jax.Array, layout: Layout, spread: bool):
+    with eagerly(), x64_for(x.dtype):
+        return _programs.all_finite(x, layout=layout, spread=spread)
