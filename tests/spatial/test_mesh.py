@@ -166,6 +166,12 @@ class TestWithin:
         assert np.asarray(found.counts).tolist() == [*map(len, expected)]
         assert np.asarray(found.indices).tolist() == [(rows + 3 * [tree.n])[:3] for rows in expected]
 
+    def test_no_queries(self, near):
+        tree, queries, *_ = near
+        for none in np.zeros((0, 3), np.float32), jax.device_put(queries[:0], queries.sharding):
+            assert tree.query_ball_point(none, 2.0, return_length=True).shape == (0,)
+            assert [each.shape for each in tree.query(none, 3)] == [(0, 3)] * 2
+
     def test_radii_of_each_query(self, near):
         tree, queries, _, scipy_tree = near
         radii = np.linspace(-1, 3, len(queries)).astype(np.float32)

@@ -93,7 +93,7 @@ def radii_of_points(radius, points, *, layout: Layout):
 def largest(counts, *, layout: Layout, spread: bool):
     """Return the greatest of the counts."""
     place = layout.rows if spread else SAME
-    return layout.run(lambda counts: layout.axes.max(counts.max()), (place,), SAME, counts)
+    return layout.run(lambda counts: layout.axes.max(counts.max(initial=0)), (place,), SAME, counts)
 
 
 @partial(jax.jit, static_argnames=("layout", "dtype"))

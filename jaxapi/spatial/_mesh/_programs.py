@@ -207,10 +207,12 @@ def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, setting
         arrays = [x, *(a if a.ndim == 0 else jnp.broadcast_to(a, batch).reshape(q) for a in others)]
         if not spread:
             arrays = _shares(arrays, axes)
+        elif q == 0:
+            arrays = _extended(arrays, 1)
         found = search(_local(forest, settings), *arrays, *numbers)
         if not spread:
-            found = [axes.gather(a).reshape(-1, *a.shape[1:])[:q] for a in found]
-        return tuple(each.reshape(*batch, *shape) for each, shape in zip(found, inner, strict=True))
+            found = [axes.gather(a).reshape(-1, *a.shape[1:]) for a in found]
+        return tuple(each[:q].reshape(*batch, *shape) for each, shape in zip(found, inner, strict=True))
 
     place = layout.rows if spread else SAME
     arrays = tuple(as_dtype(a, settings.dtype) for a in arrays)
@@ -219,13 +221,19 @@ def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, setting
 
 
 def _shares(arrays, axes):
-    """Return this device's share of arrays that all have; queries, the first of them, end with nan."""
+    """Return this device's share of queries that all have, and of what belongs to them: one at the least."""
+    share = max(-(-arrays[0].shape[0] // axes.size), 1)
+    start = axes.index() * share
+    extended = _extended(arrays, share * axes.size)
+    return [lax.dynamic_slice_in_dim(a, start, share) if a.ndim else a for a in extended]
+
+
+def _extended(arrays, q: int):
+    """Return queries with nan up to `q` lines, and what belongs to them with 0; one number stays so."""
 
     def one(a, missing):
-        share = -(-a.shape[0] // axes.size)
-        extra = share * axes.size - a.shape[0]
-        a = jnp.pad(a, [(0, extra)] + [(0, 0)] * (a.ndim - 1), constant_values=missing)
-        return lax.dynamic_slice_in_dim(a, axes.index() * share, share)
+        extra = (0, q - a.shape[0]), *((0, 0),) * (a.ndim - 1)
+        return jnp.pad(a, extra, constant_values=missing)
 
     return [one(arrays[0], jnp.nan), *(one(a, 0) if a.ndim else a for a in arrays[1:])]
 
