@@ -34,6 +34,7 @@ PART = 32  # of more, one in so many where that takes at most `TURNS` rounds
 TURNS = 8
 ROOM = 1.125  # of an even share, for those that one device sends to another without asking
 SPARE = 64  # room for one in so many more than a device has, so that chance makes none wait
+LINES = 64  # of arrays with a multiple of so many lines, XLA finds the extent several times as fast
 WORD = 32  # devices that one word of `Trip.visited` tells of
 
 
@@ -147,7 +148,7 @@ def visit_devices(
     elif at_home or q <= FEW:
         trip = rounds(trip, one_round, q, 0)
     else:
-        part, whole = part_of(q, PART), q + q // SPARE
+        part, whole = part_of(q, PART), q + q // SPARE // LINES * LINES
         trip = rounds(send(trip, whole, _room(whole, axes.size)), one_round, whole, TURNS * part)
         trip = rounds(trip, send, part, 0)
     return trip.state, trip.target < axes.size
