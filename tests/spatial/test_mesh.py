@@ -15,7 +15,7 @@ from radius_engines import use
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._mesh import _exchange, _rounds
+from jaxapi.spatial._mesh import _exchange, _finite, _own, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -101,6 +101,7 @@ class TestNearest:
         """
         for name, value in {"FEW": 4, "PART": 3, "TURNS": 1, "ROOM": 1}.items():
             monkeypatch.setattr(_rounds, name, value)
+        monkeypatch.setattr(_own, "_near_a_border", lambda *sizes: 4)
         for name, value in {"LONGEST": 3, "SHORT": 0, "UNASKED": 1}.items():
             monkeypatch.setattr(_exchange, name, value)
         mesh = mesh_of(3)
@@ -113,7 +114,7 @@ class TestNearest:
     def test_points_searched_where_they_lie(self, monkeypatch):
         """An engine that need not order a tree's own points writes a line for each, the last nobody's."""
         use("cuda", monkeypatch)
-        monkeypatch.setattr(_rounds, "FEW", 4)
+        monkeypatch.setattr(_own, "_near_a_border", lambda *sizes: 4)
         mesh = mesh_of(2)
         points = clouds(mesh.size * 20)["half equal"][0]
         n = len(points) - 1
@@ -267,6 +268,22 @@ class TestErrors:
             KDTree(points)
         with pytest.raises(ValueError, match="'x' must be finite"):
             tree.query_ball_point(points, near[2], return_length=True)
+
+    def test_values_asked_at_the_side(self, monkeypatch):
+        """Each device answers for its lines; where one does not count, all are asked again."""
+        asked = []
+
+        def at_side(part):
+            asked.append(np.isfinite(part).all())
+            return asked[-1]
+
+        monkeypatch.setattr(_finite, "asked_at_side", at_side)
+        mesh, points, _ = cloud("uniform")
+        padded = np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)
+        assert KDTree(spread(mesh, padded), n=len(points)).n == len(points)
+        assert asked == [True] * (mesh.size - 1) + [False]
+        with pytest.raises(ValueError, match="data must be finite"):
+            KDTree(spread(mesh, padded))
 
     def test_how_points_lie(self):
         mesh = mesh_of(2)

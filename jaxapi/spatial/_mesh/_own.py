@@ -1,5 +1,6 @@
 """The neighbours of every point among all: nothing is sent that need not be."""
 
+import math
 from functools import partial
 
 import jax.numpy as jnp
@@ -13,11 +14,11 @@ from ._exchange import by_destination
 from ._lists import filled
 from ._nearest import nearest, no_room, of_tree
 from ._partition import shares
-from ._rounds import part_of, within_reach
+from ._rounds import FEW, within_reach
 
 __all__ = ["nearest_of_own"]
 
-AGAIN = 64  # of a device's points, one in so many is searched for again at a time
+MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
 
 
 def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, engine=None):
@@ -29,7 +30,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
     """
     tree, most = forest.tree, max(shares(n, axes.size))
     q, slots = max(most, 1), tree.points.shape[1]
-    part = part_of(q, AGAIN)
+    part = _near_a_border(q, k, len(tree.points), axes.size)
     x = points_of(tree, tree.points[:, :q])
     again = partial(nearest, eps=eps, lengths=lengths, axes=axes, n=n, k=k, p=p, own=True)
     if part == q:
@@ -67,6 +68,15 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
         lambda i, found: search_part(found, order, begin + i * part, end)[0],
         axes.varying(found),
     )
+
+
+def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
+    """Return how many of `q` points are searched for again at a time: those near a border, were they uniform.
+
+    A ball of `k` points is as wide as `k` of them; with more devices, a box has more sides that others touch.
+    """
+    sides = (1 + math.log2(devices)) / 2
+    return min(q, max(FEW, math.ceil(MORE * sides * k ** (1 / m) * q ** (1 - 1 / m))))
 
 
 def _where_they_lie(engine, tree, bound, eps, lengths, *, count: int, k: int, p):

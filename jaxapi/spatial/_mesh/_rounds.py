@@ -26,7 +26,7 @@ from ._axes import Axes
 from ._build import Forest
 from ._exchange import by_destination, exchange, numbers_sent
 
-__all__ = ["Search", "part_of", "visit_devices", "within_reach"]
+__all__ = ["FEW", "Search", "visit_devices", "within_reach"]
 
 HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
@@ -148,15 +148,10 @@ def visit_devices(
     elif at_home or q <= FEW:
         trip = rounds(trip, one_round, q, 0)
     else:
-        part, whole = part_of(q, PART), q + q // SPARE // LINES * LINES
+        part, whole = max(q // PART, FEW), q + q // SPARE // LINES * LINES
         trip = rounds(send(trip, whole, _room(whole, axes.size)), one_round, whole, TURNS * part)
         trip = rounds(trip, send, part, 0)
     return trip.state, trip.target < axes.size
-
-
-def part_of(q: int, parts: int) -> int:
-    """Return how many of `q` queries a device has in a small round, one in so many `parts` or some few."""
-    return max(q // parts, min(q, FEW))
 
 
 def _room(capacity: int, devices: int) -> int:
