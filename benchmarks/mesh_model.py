@@ -8,20 +8,20 @@ on two H200s of one host, at 1M to 50M points a GPU. Nothing here is a measureme
 
 from math import log2
 
-ONE = 1.4e-3, 1.3e-9  # one GPU: seconds, and seconds a point
-SPLIT = 0.6e-3, 0.07e-9  # the first split of the devices in two: two sorts less than the further ones
+ONE = 0.9e-3, 1.32e-9  # one GPU: seconds, and seconds a point
+SPLIT = 0.4e-3, 0.06e-9  # the first split of the devices in two: two sorts less than the further ones
 AGAIN = 0.9e-3, 0.15e-9  # a further split; two GPUs have none, so this is the sum of its sorts and gathers
 BOX = 0.005e-9  # the box of a group of devices: each looks at all its points once
-ROUNDS = 0.5e-3, 0.15e-9  # the rounds: to begin and end them, and to look at every point
+ROUNDS = 0.35e-3, 0.025e-9  # the rounds: to begin and end them, and to look at every point
 FAR = 3.2e-9  # a query that visits another device
-BACK = 0.0, 0.02e-9  # results put back into the order of the data, beside their way
-LINK = 184e9  # bytes a second that each GPU sends within a host of eight, measured
+BACK = 0.0, 0.165e-9  # results put back into the order of the data, beside their way
+LINK = 258e9  # bytes a second that each GPU sends within a host of eight, measured
 BETWEEN = 40e9  # between hosts, assumed
 
 
 def far_share(points: float, devices: int) -> float:
     """Return the share of the queries that visit another device, those near a border: simulated."""
-    share = {2: 0.019, 8: 0.0361, 64: 0.0547}[devices]
+    share = {2: 0.019, 4: 0.0302, 8: 0.0361, 64: 0.0547}[devices]  # of 4: by the faces of their boxes
     return share * (1e6 / points) ** (1 / 3)
 
 
@@ -40,7 +40,7 @@ def times(points: float, devices: int) -> tuple[float, float, float]:
     far = far_share(points, devices) * points
     visits = ROUNDS[0] + ROUNDS[1] * points + FAR * far + sent(80 * far, devices)
     own = one + split + sent(16 * points, devices) + visits
-    return one, own, own + sent(64 * points, devices) + BACK[0] + BACK[1] * points
+    return one, own, own + sent(68 * points, devices) + BACK[0] + BACK[1] * points
 
 
 def main():
