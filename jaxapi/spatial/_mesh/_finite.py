@@ -1,5 +1,7 @@
 """Whether all points or queries on a mesh are finite, asked so that devices need not wait for the answer."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 
 from ..._tracing import eagerly, is_traced
@@ -10,12 +12,14 @@ from ._layout import Layout
 
 __all__ = ["all_finite"]
 
+THREAD = ThreadPoolExecutor(1, "jaxapi-finite")
+
 
 def all_finite(x, layout: Layout, spread: bool):
     """Return what `bool` asks whether the first ``layout.n`` of `x` are finite; true of traced ones.
 
     Processes agree on the answer by a compiled question: it is put first, and answered while the devices do
-    what comes next. Within one process each GPU is asked beside that, best once the next has begun.
+    what comes next. Within one process each GPU is asked beside that.
     """
     if is_traced(x):
         return True
@@ -30,13 +34,16 @@ def all_finite(x, layout: Layout, spread: bool):
 
 
 class _AtSide:
-    """The answers of all devices; lines that do not count may be the ones that are not finite."""
+    """The answers of all devices; lines that do not count may be the ones that are not finite.
+
+    They are awaited in a thread: to start a search whose rounds are asked for may take as long as the search.
+    """
 
     def __init__(self, answers, x, layout: Layout, spread: bool):
-        self._answers, self._question = answers, (x, layout, spread)
+        self._answer, self._question = THREAD.submit(all, answers), (x, layout, spread)
 
     def __bool__(self) -> bool:
-        return all(self._answers) or bool(_compiled(*self._question))
+        return self._answer.result() or bool(_compiled(*self._question))
 
 
 def _compiled(x: jax.Array, layout: Layout, spread: bool):
