@@ -256,8 +256,7 @@ def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | N
             _layout(array).reshape(shape, copy=False)
         except ValueError:
             return None
-    ranges = tuple(map(range, array.shape))
-    view = View(array, Selection(ranges, tuple(range(len(ranges)))), shape)
+    view = View(array, None, shape)
     view.remember(part)
     return _view_of(view)
 

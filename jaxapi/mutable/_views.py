@@ -20,19 +20,27 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "_was_used", "owner", "reshaped", "selection", "shape")
+    __slots__ = ("_known", "_was_used", "owner", "part", "reshaped", "shape")
 
     _known: tuple[Callable, Any]
 
-    def __init__(self, owner, selection: Selection, reshaped: tuple | None = None):
-        """Make the view of a part of ``owner``, in another shape if ``reshaped``.
+    def __init__(self, owner, part: Selection | None, reshaped: tuple | None = None):
+        """Make the view of a part of ``owner``, or of all of it in another shape.
 
         The part is read when it is needed. The owner is no view itself, unless reshaped.
         """
-        self.owner, self.selection, self.reshaped = owner, selection, reshaped
-        self.shape: tuple[int, ...] = selection.shape if reshaped is None else reshaped  # known unread
+        self.owner, self.part, self.reshaped = owner, part, reshaped
+        self.shape: Any = reshaped if part is None else part.shape  # known unread
         self.forget()
         self._was_used = False
+
+    @property
+    def selection(self) -> Selection:
+        """Which part of the owner, before it is reshaped."""
+        if self.part is not None:
+            return self.part
+        shape = self.owner.shape
+        return Selection.transposed(shape, tuple(range(len(shape))))
 
     @property
     def is_simple(self) -> bool:
