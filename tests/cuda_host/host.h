@@ -209,6 +209,8 @@ inline void warp_barrier() {
   long long values[32];
   host::together("warp_barrier", 0, values);
 }
+template <class T> void lower_to(T* at, T value) { *at = min(*at, value); }
+template <class T> void raise_to(T* at, T value) { *at = max(*at, value); }
 inline void block_barrier() { host::barrier(); }
 inline void begin_copy(void* shared, const void* from) { memcpy(shared, from, 16); }
 inline void await_copies() {}

@@ -4,55 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trees import check, cloud
 
 from jaxapi.spatial._structure._build import build, padded_size, plan, rounds
 
 SIZES = [0, 1, 2, 100, 1000]  # all padded to one shape: one compilation
-
-
-def cloud(kind, n, m, dtype):
-    rng = np.random.default_rng(n + m)
-    points = rng.random((n, m))
-    if kind == "duplicates":
-        points = np.round(points * 3)
-    elif kind == "line":
-        points = points[:, :1] * np.arange(1, m + 1)
-    elif kind == "outlier" and n:
-        points[0] = 1e9
-    elif kind == "wide":
-        points = (points - 0.5) * 1e30
-    elif kind == "narrow":
-        points = points * 1e-30
-    elif kind == "far" and m > 1:
-        points = points * 1e-30
-        points[:, 0] = 1e20
-    return points.astype(dtype)
-
-
-def check(tree, points):
-    """Assert what every search relies on."""
-    n, m = points.shape
-    columns, rows = np.asarray(tree.points), np.asarray(tree.rows)
-    leaf, leaves = tree.leaf_size, tree.leaves
-    assert columns.shape == (m, leaf * leaves)
-    assert leaves == 1 << tree.levels
-    assert sorted(rows[rows < n]) == list(range(n))
-    assert (rows[n:] == n).all(), "slots without a point come last"
-    assert np.isinf(columns[:, n:]).all()
-    scale = float(tree.scale)
-    assert np.log2(scale) == round(np.log2(scale))
-    np.testing.assert_array_equal(columns[:, :n].T, points[rows[:n]] * points.dtype.type(scale))
-    nodes = columns.reshape(m, leaves, leaf)
-    for node in range(2 * leaves - 1, 0, -1):
-        if node >= leaves:
-            inside = nodes[:, node - leaves]
-            low = inside.min(1)
-            high = np.where(np.isinf(inside), -np.inf, inside).max(1)
-        else:
-            low = np.minimum(tree.lower[:, 2 * node], tree.lower[:, 2 * node + 1])
-            high = np.maximum(tree.upper[:, 2 * node], tree.upper[:, 2 * node + 1])
-        np.testing.assert_array_equal(tree.lower[:, node], low)
-        np.testing.assert_array_equal(tree.upper[:, node], high)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "duplicates", "line", "outlier", "wide", "narrow", "far"])

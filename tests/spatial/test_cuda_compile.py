@@ -33,6 +33,12 @@ def nvrtc(monkeypatch, tmp_path):
 
 
 KERNELS = [
+    (Kernel.of("extent", m=16, dtype=F64), "75"),
+    (Kernel.of("gather", m=3, dtype=F32), "75"),
+    (Kernel.of("gather", m=8, dtype=F64), "80"),
+    (Kernel.of("gather", m=16, dtype=F32), "100"),
+    (Kernel.of("keys", m=16, dtype=F64), "90"),
+    (Kernel.of("lined", m=3, dtype=F32), "90"),
     (Kernel.of("nodes", m=3, dtype=F32, periodic=True), "75"),
     (Kernel.of("order", m=16, dtype=F64), "75"),
     (Kernel.of("packets", m=3, dtype=F32, k=1, warps=2), "75"),

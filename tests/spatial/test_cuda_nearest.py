@@ -325,4 +325,4 @@ def test_kernels_depend_on_no_sizes(monkeypatch):
         queries = jax.ShapeDtypeStruct((q, 3), np.float32)
         none = jax.ShapeDtypeStruct((), np.float32)
         jax.eval_shape(partial(search, k=8, p=2.0, box=None), tree, queries, none, none)
-    assert sorted(kernel.name for kernel in kernels) == ["nodes", "order", "packets"]
+    assert sorted(kernel.name for kernel in kernels) == ["extent", "nodes", "order", "packets"]

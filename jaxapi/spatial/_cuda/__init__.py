@@ -1,5 +1,6 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
+from ._build import build
 from ._finite import all_finite
 from ._launch import check
 from ._nearest import nearest, nearest_of_all
@@ -9,6 +10,7 @@ __all__ = [
     "NAME",
     "all_finite",
     "bin_counts",
+    "build",
     "check",
     "count",
     "fill",

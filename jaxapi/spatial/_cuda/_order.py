@@ -1,6 +1,5 @@
 """What a search needs beside the tree: its nodes as the kernels read them, and the queries in order."""
 
-import math
 from typing import NamedTuple
 
 import jax
@@ -12,10 +11,11 @@ from ..._typing import Array
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 
-__all__ = ["Nodes", "Ordered", "nodes_of", "ordered", "unordered"]
+__all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordered", "unordered"]
 
 THREADS = 128  # a block, where each thread works alone
 KEY_BITS = 31
+EXTENT_BLOCKS = 1024  # more would wait for each other at the end
 
 
 class Nodes(NamedTuple):
@@ -60,7 +60,7 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     bits = (KEY_BITS - tree.levels) // axes
     sizes = np.array([count, tree.levels, bits, axes], np.int32)
     kernel = Kernel.of("order", m=m, dtype=queries.dtype)
-    inputs = nodes.splits, tree.scale, extent(queries), queries, sizes
+    inputs = nodes.splits, tree.scale, *extent(queries, count), queries, sizes
     output = jax.ShapeDtypeStruct((count,), jnp.int32)
     (keys,) = launch(kernel, -(-count // THREADS), THREADS, inputs, [output])
     keys, order = lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1)
@@ -72,11 +72,20 @@ def unordered(count: int) -> Ordered:
     return Ordered(jnp.zeros(count, jnp.int32), lax.iota(jnp.int32, count), 0)
 
 
-def extent(queries: Array) -> Array:
-    """Return the least and the greatest coordinates of those queries that are finite: (2, m)."""
-    m = queries.shape[1]
-    finite = jnp.isfinite(queries).all(axis=1)[:, None]
-    lines = -1, m * math.gcd(len(queries), 64)  # XLA reduces these several times as fast as lines of three
-    lower = jnp.where(finite, queries, jnp.inf).reshape(lines).min(axis=0)
-    upper = jnp.where(finite, queries, -jnp.inf).reshape(lines).max(axis=0)
-    return jnp.stack([lower.reshape(-1, m).min(axis=0), upper.reshape(-1, m).max(axis=0)])
+def extent(x: Array, n) -> tuple[Array, Array]:
+    """Return the least and the greatest coordinates (m,) of those of the first `n` lines that are finite."""
+    lines, m = x.shape
+    blocks = min(-(-lines // THREADS), EXTENT_BLOCKS)
+    box = [jnp.full(m, far, x.dtype) for far in (jnp.inf, -jnp.inf)]
+    inputs = x, jnp.asarray(n, jnp.int32), np.array([blocks * THREADS], np.int32), *box
+    outputs = [jax.ShapeDtypeStruct((m,), x.dtype)] * 2
+    return tuple(launch(Kernel.of("extent", m=m, dtype=x.dtype), blocks, THREADS, inputs, outputs, in_place=2))
+
+
+def lined(tree: Tree, line: Ordered, queries: Array, bound: Array) -> tuple[Array, Array]:
+    """Return queries (m, q), scaled, and their bounds (q,) in an order."""
+    count, m = queries.shape
+    kernel = Kernel.of("lined", m=m, dtype=queries.dtype)
+    outputs = [jax.ShapeDtypeStruct((*axes, count), queries.dtype) for axes in ((m,), ())]
+    inputs = queries, bound, tree.scale, line.order, np.array([count], np.int32)
+    return tuple(launch(kernel, -(-count // THREADS), THREADS, inputs, outputs))

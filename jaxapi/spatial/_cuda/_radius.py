@@ -14,7 +14,7 @@ from .._structure._metric import into_box
 from .._structure._queries import Queries, node_sums, radius_bound
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
-from ._order import lengths, nodes_of, ordered
+from ._order import lengths, lined, nodes_of, ordered
 
 __all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs", "ordered_queries"]
 
@@ -37,8 +37,7 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
         nothing = jnp.zeros(0, jnp.int32)
         return Queries(queries.T, bound, nothing), nothing
     line = ordered(tree, nodes_of(tree, None), queries)
-    points = (queries * tree.scale)[line.order].T
-    return Queries(points, bound[line.order], ~(line.keys >> line.shift)), line.order
+    return Queries(*lined(tree, line, queries, bound), ~(line.keys >> line.shift)), line.order
 
 
 def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:

@@ -12,9 +12,9 @@ DEVICE int place(real x, real low, real high, int bits) {
   return min(max(int(part), 0), (1 << bits) - 1);
 }
 
-// `extent` of shape (2, M): the least and the greatest coordinates of the queries, in their own units.
+// `least` and `greatest` of shape (M,): the coordinates of the queries, in their own units.
 KERNEL(128, 1)
-order(const Plane* splits, const real* scale, const real* extent, const real* queries,
+order(const Plane* splits, const real* scale, const real* least, const real* greatest, const real* queries,
       const int* sizes, int* keys) {
   const int count = sizes[0], levels = sizes[1], bits = sizes[2], curve_axes = sizes[3];
   const long long own = (long long)blockIdx.x * 128 + threadIdx.x;
@@ -24,8 +24,8 @@ order(const Plane* splits, const real* scale, const real* extent, const real* qu
   FOR(a, M) {
     x[a] = queries[own * M + a] * *scale;
     finite &= fabs(x[a]) < INFINITE;
-    low[a] = extent[a] * *scale;
-    high[a] = extent[M + a] * *scale;
+    low[a] = least[a] * *scale;
+    high[a] = greatest[a] * *scale;
   }
   FOR(a, M) x[a] = finite ? x[a] : real(0);
   int node = 1;

@@ -17,6 +17,33 @@ template <class T> DEVICE T shuffle_up(T value, int by) { return __shfl_up_sync(
 DEVICE void warp_barrier() { __syncwarp(); }
 DEVICE void block_barrier() { __syncthreads(); }
 
+// Lower or raise a number that others lower or raise, too. The bits of numbers of one sign order like integers; what
+// is read first may be out of date, and saves most of the work where it is not.
+DEVICE void lower_to(float* at, float value) {
+  if (!(value < *at)) return;
+  value += 0;  // there is one zero
+  if (value >= 0) atomicMin(reinterpret_cast<int*>(at), __float_as_int(value));
+  else atomicMax(reinterpret_cast<unsigned*>(at), __float_as_uint(value));
+}
+DEVICE void lower_to(double* at, double value) {
+  if (!(value < *at)) return;
+  value += 0;
+  if (value >= 0) atomicMin(reinterpret_cast<long long*>(at), __double_as_longlong(value));
+  else atomicMax(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
+}
+DEVICE void raise_to(float* at, float value) {
+  if (!(value > *at)) return;
+  value += 0;
+  if (value >= 0) atomicMax(reinterpret_cast<int*>(at), __float_as_int(value));
+  else atomicMin(reinterpret_cast<unsigned*>(at), __float_as_uint(value));
+}
+DEVICE void raise_to(double* at, double value) {
+  if (!(value > *at)) return;
+  value += 0;
+  if (value >= 0) atomicMax(reinterpret_cast<long long*>(at), __double_as_longlong(value));
+  else atomicMin(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
+}
+
 #if __CUDA_ARCH__ >= 800
 DEVICE int warp_min(int value) { return __reduce_min_sync(~0u, value); }
 DEVICE int warp_max(int value) { return __reduce_max_sync(~0u, value); }

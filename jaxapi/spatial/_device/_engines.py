@@ -1,8 +1,9 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and eight functions, pure and traceable, on a tree and queries in the
-dtype of the distances:
+An engine is a package with a `NAME` and nine functions, pure and traceable, on points or on a tree and queries in
+the dtype of the distances:
 
+- ``build(points, n, *, scale, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``count(tree, queries, order, box, *, p, relation)``,

@@ -1,14 +1,16 @@
 """The structure over a device's points, in programs that serve many sizes."""
 
+from functools import partial
+
 import jax
 import numpy as np
 
 from ..._tracing import eagerly, is_traced
 from ..._typing import Array
 from ..._x64 import x64_for
-from .._structure import _build
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
+from . import _engines
 from ._arrays import padded, placed_like
 from ._finite import on_its_way
 
@@ -21,10 +23,11 @@ def structure(data) -> tuple[Tree, Array | bool]:
     """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
     n = np.int32(data.shape[0])
     if is_traced(data):  # is compiled for its own size anyway
-        return build(jax.lax.stop_gradient(data), n), True
+        return _engines.run(None, "build", jax.lax.stop_gradient(data), n), True
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
-        tree = build(points if isinstance(points, jax.Array) else placed_like(data, points)[0], n)
+        points = points if isinstance(points, jax.Array) else placed_like(data, points)[0]
+        tree = _built(points, n, engine=_engines.engine_of(data))
         return tree, on_its_way(finite)
 
 
@@ -38,4 +41,6 @@ def _fewest(data) -> int:
     return FEWEST_ON_GPU if device.platform == "gpu" and data.shape[1] < FLAT_FROM else 0
 
 
-build = jax.jit(_build.build)
+@partial(jax.jit, static_argnames="engine")
+def _built(points, n, *, engine) -> Tree:
+    return engine.build(points, n)

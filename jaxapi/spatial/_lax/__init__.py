@@ -1,5 +1,6 @@
 """The portable engine, in pure `jax.lax`, for every platform and transformation."""
 
+from .._structure._build import build
 from .._structure._queries import ordered_queries
 from ._nearest import nearest, nearest_of_few
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
@@ -7,6 +8,7 @@ from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
 __all__ = [
     "NAME",
     "bin_counts",
+    "build",
     "count",
     "fill",
     "fill_edges",

@@ -14,7 +14,7 @@ from jax import lax
 from ..._typing import Array
 from ._tree import FLAT_FROM, Tree
 
-__all__ = ["build", "flat", "largest", "padded_size", "scale_of"]
+__all__ = ["build", "code_bits", "flat", "largest", "padded_size", "plan", "rounds", "scale_of", "scale_of_box"]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
@@ -114,9 +114,14 @@ def _gathered(points: Array, order: Array) -> Array:
 
 def scale_of(points: Array, valid: Array) -> Array:
     """Return the power of two that brings the largest extent to about 1; less where that overflows."""
-    info = jnp.finfo(points.dtype)
     lower = jnp.where(valid[:, None], points, jnp.inf).min(axis=0)
     upper = jnp.where(valid[:, None], points, -jnp.inf).max(axis=0)
+    return scale_of_box(lower, upper)
+
+
+def scale_of_box(lower: Array, upper: Array) -> Array:
+    """Return `scale_of` the points in a box (m,), an empty one without points."""
+    info = jnp.finfo(lower.dtype)
     half = jnp.max(jnp.where(lower < upper, upper / 2 - lower / 2, 0))
     largest = jnp.max(jnp.where(lower <= upper, jnp.maximum(jnp.abs(lower), jnp.abs(upper)), 0))
     limit = info.maxexp // 4 * 3  # scaled coordinates stay below 2**limit
@@ -124,7 +129,7 @@ def scale_of(points: Array, valid: Array) -> Array:
     half = jnp.where(half > 0, half, largest)
     exponent = jnp.maximum(_exponent(half) + 1, _exponent(largest) - limit)
     exponent = jnp.clip(exponent, info.minexp + 2, info.maxexp - 2)
-    return _power_of_two(-exponent, points.dtype)
+    return _power_of_two(-exponent, lower.dtype)
 
 
 def _power_of_two(exponent: Array, dtype) -> Array:
@@ -160,13 +165,18 @@ def _sort_key(columns: Array, done: int) -> Array:
     widest = largest(width)
     along = _pick(nodes, widest[:, None])
     start, size = _pick(lower, widest), _pick(width, widest)
-    code_bits = min(32 - done, jnp.finfo(columns.dtype).nmant + 1, 31)
-    top = (1 << code_bits) - 1  # the code of a slot without a point, so that such slots come last
+    bits = code_bits(done, columns.dtype)
+    top = (1 << bits) - 1  # the code of a slot without a point, so that such slots come last
     fraction = (along - start[:, None]) / jnp.where(size > 0, size, 1)[:, None]
     code = jnp.minimum(fraction * (top - 1), top - 1)
     code = jnp.where(along < jnp.inf, code, top).astype(jnp.uint32)
     node = lax.broadcasted_iota(jnp.uint32, code.shape, 0)
-    return ((node << code_bits) | code).reshape(slots)
+    return ((node << bits) | code).reshape(slots)
+
+
+def code_bits(done: int, dtype) -> int:
+    """Return how many bits of a sort key tell the place along a side, after `done` splits."""
+    return min(32 - done, jnp.finfo(dtype).nmant + 1, 31)
 
 
 def largest(values: Array) -> Array:

@@ -1,0 +1,82 @@
+"""The tree, built on an NVIDIA GPU: what `_structure._build` says, by a few kernels around XLA's radix sort.
+
+XLA compiles what stands around the kernels for every size, and they need little around them.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+from .._structure import _build
+from .._structure._build import LEAF_SIZE, code_bits, plan, rounds, scale_of_box
+from .._structure._tree import FLAT_FROM, Tree
+from ._launch import Kernel, launch
+from ._order import THREADS, extent
+
+__all__ = ["build"]
+
+
+def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
+    """Build the tree of the first `n` rows of `points`, as `_structure._build.build`."""
+    if points.shape[1] >= FLAT_FROM:
+        return _build.flat(points, n)
+    return _batched(leaf_size)(points, jnp.asarray(n, jnp.int32), scale)
+
+
+def _batched(leaf_size: int):
+    """Return the build; a batch of them is left to XLA, which does them at once."""
+
+    @jax.custom_batching.custom_vmap
+    def run(points, n, scale):
+        return _split(points, n, scale, leaf_size)
+
+    @run.def_vmap
+    def rule(size, batched, points, n, scale):
+        axes = jax.tree.map(lambda each: 0 if each else None, batched)
+        portable = jax.vmap(
+            lambda points, n, scale: _build.build(points, n, scale=scale, leaf_size=leaf_size),
+            in_axes=tuple(axes),
+            axis_size=size,
+        )
+        trees = portable(points, n, scale)
+        return trees, jax.tree.map(lambda _: True, trees)
+
+    return run
+
+
+def _split(points, n, scale, leaf_size) -> Tree:
+    rows, m = points.shape
+    levels, leaf = plan(rows, leaf_size)
+    slots, leaves, dtype = leaf << levels, 1 << levels, points.dtype
+    if scale is None:
+        scale = scale_of_box(*extent(points, n))
+
+    kernel = Kernel.of("gather", m=m, dtype=dtype)
+    struct = jax.ShapeDtypeStruct
+    boxes = [jnp.full((m, 2 * leaves), far, dtype) for far in (jnp.inf, -jnp.inf)]
+    shapes = struct((m, slots), dtype), struct((slots,), jnp.int32), *(struct((m, 2 * leaves), dtype),) * 2
+
+    def gathered(order, boxes, lowest, highest):
+        """Return the points in an order, their rows, and the boxes with those of some levels above the leaves."""
+        inputs = points, n, scale, order, np.array([leaf, levels, lowest, highest], np.int32), *boxes
+        columns, order, *boxes = launch(kernel, -(-leaves // THREADS), THREADS, inputs, shapes, in_place=2)
+        return columns, order, boxes
+
+    order, done = lax.iota(jnp.int32, slots), 0
+    for bits in rounds(levels, m):
+        columns, order, boxes = gathered(order, boxes, levels - done, levels - done)
+        key = _keys(columns, boxes, leaf, levels, done)
+        _, order = lax.sort((key, order), num_keys=1, is_stable=True)
+        done += bits
+    columns, order, boxes = gathered(order, boxes, 0, levels)
+    return Tree(columns, order, *boxes, scale, n)
+
+
+def _keys(columns, boxes, leaf, levels, done):
+    m, slots = columns.shape
+    kernel = Kernel.of("keys", m=m, dtype=columns.dtype)
+    sizes = np.array([leaf, levels, done, code_bits(done, columns.dtype)], np.int32)
+    output = jax.ShapeDtypeStruct((slots,), jnp.uint32)
+    return launch(kernel, -(-slots // THREADS), THREADS, (columns, *boxes, sizes), [output])[0]

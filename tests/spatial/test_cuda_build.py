@@ -1,0 +1,121 @@
+"""The CUDA engine's build: its kernels compiled for the host, or on a GPU where there is one."""
+
+import contextlib
+
+import cuda_host
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+from trees import check, cloud
+
+from jaxapi.spatial import KDTree, _cuda
+from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._cuda._order import extent
+from jaxapi.spatial._device import _engines
+
+pytestmark = pytest.mark.kernels
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch):
+    """Launch kernels on the host, where there is no GPU."""
+    if jax.default_backend() == "gpu":
+        return
+    if cuda_host.compiler() is None:
+        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
+    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+
+
+jitted = jax.jit(_cuda.build, static_argnames="leaf_size")
+
+
+@pytest.mark.parametrize("kind", ["uniform", "duplicates", "line", "outlier", "wide", "narrow", "far"])
+@pytest.mark.parametrize("n", [0, 1, 100, 1000])
+def test_invariants(kind, n):
+    points = cloud(kind, n, 3, np.float32)
+    padded = np.zeros((1024, 3), np.float32)
+    padded[:n] = points
+    check(jitted(padded, n), points)
+
+
+@pytest.mark.parametrize(("m", "n", "leaf_size"), [(1, 500, 4), (2, 5000, 12), (16, 100, 16), (17, 20, 16)])
+def test_dimensions(m, n, leaf_size):
+    """Also of leaves that are no power of two, of few leaves, and of a flat tree."""
+    points = cloud("uniform", n, m, np.float32)
+    tree = jitted(points, n, leaf_size=leaf_size)
+    if m < 17:
+        check(tree, points)
+    else:
+        assert tree.is_flat
+        np.testing.assert_array_equal(tree.points[:, :n].T, points)
+
+
+def test_float64_keeps_its_digits():
+    points = cloud("uniform", 1000, 3, np.float64)
+    with jax.enable_x64(True):
+        tree = jitted(jnp.asarray(points), 1000)
+    assert tree.points.dtype == np.float64
+    check(tree, points)
+
+
+def test_rows_that_are_not_finite_take_no_part():
+    points = cloud("uniform", 100, 3, np.float32)
+    points[[3, 50]] = [[np.nan, 0, 0], [0, -np.inf, 0]]
+    tree = jitted(points, 100)
+    assert sorted(np.asarray(tree.rows)[:98]) == sorted(set(range(100)) - {3, 50})
+    assert (np.asarray(tree.rows)[98:] == 100).all()
+    assert np.isinf(np.asarray(tree.points)[:, 98:]).all()
+    assert np.isfinite(np.asarray(tree.lower)[:, 1]).all()
+
+
+def test_splits_follow_the_points():
+    """Of a uniform cloud, a leaf's box is not much longer than wide, and leaves do not overlap."""
+    points = cloud("uniform", 4096, 3, np.float32)
+    tree = jitted(points, 4096)
+    low, high = (np.asarray(box)[:, tree.leaves :] for box in (tree.lower, tree.upper))
+    assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
+    assert np.median((high - low).max(0) / (high - low).min(0)) < 4
+
+
+def test_vmap():
+    points = np.stack([cloud(kind, 100, 2, np.float32) for kind in ("uniform", "duplicates", "line")])
+    trees = jax.jit(jax.vmap(lambda p: _cuda.build(p, 100)))(points)
+    for i in range(3):
+        check(jax.tree.map(lambda leaf, i=i: leaf[i], trees), points[i])
+
+
+def test_a_scale_that_is_given():
+    points = cloud("uniform", 100, 2, np.float32)
+    tree = jax.jit(lambda points: _cuda.build(points, 100, scale=jnp.float32(4)))(points)
+    assert tree.scale == 4
+    check(tree, points)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extent(dtype):
+    """Of lines that are finite, of both signs; nothing has the empty box."""
+    rng = np.random.default_rng(1)
+    x = (rng.standard_normal((300, 2)) * [1, -1e-3] + [-5, 0]).astype(dtype)
+    x[7] = np.nan, 1
+    x[8] = -np.inf, 9
+    with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
+        found = jax.jit(extent)(x, 250)
+        nothing = jax.jit(extent)(x, 0)
+    real = np.delete(x[:250], [7, 8], axis=0)
+    np.testing.assert_array_equal(found, [real.min(0), real.max(0)])
+    np.testing.assert_array_equal(nothing, [[np.inf] * 2, [-np.inf] * 2])
+
+
+def test_a_tree_of_concrete_points_is_built_so(monkeypatch):
+    """The public tree, as on a GPU, against SciPy's."""
+    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
+    monkeypatch.setattr(_engines, "engine_of", lambda data: _cuda)
+    points = cloud("uniform", 700, 3, np.float32)
+    tree = KDTree(jnp.asarray(points))
+    assert sorted(np.asarray(tree.indices)) == list(range(700))
+    distances, rows = tree.query(tree.data, k=3)
+    expected, _ = cKDTree(points.astype(float)).query(points.astype(float), k=3)
+    np.testing.assert_allclose(distances, expected, rtol=1e-6, atol=1e-6)
+    assert (np.asarray(rows)[:, 0] == np.arange(700)).all()
