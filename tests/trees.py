@@ -48,3 +48,8 @@ def check(tree, points):
             high = np.maximum(tree.upper[:, 2 * node], tree.upper[:, 2 * node + 1])
         np.testing.assert_array_equal(tree.lower[:, node], low)
         np.testing.assert_array_equal(tree.upper[:, node], high)
+    _, places = np.unique(columns[:, :n], axis=1, return_inverse=True)
+    for place in np.flatnonzero(np.bincount(places.ravel()) > 1):
+        assert (np.diff(rows[:n][places.ravel() == place]) > 0).all(), (
+            "equal points in the order of their rows"
+        )

@@ -209,6 +209,14 @@ inline void warp_barrier() {
   long long values[32];
   host::together("warp_barrier", 0, values);
 }
+using Address = char*;
+inline Address address_of(const void* shared) { return (char*)shared; }
+template <class T> void put(Address at, T value) { memcpy(at, &value, sizeof(T)); }
+template <class T> T taken(Address at) {
+  T value;
+  memcpy(&value, at, sizeof(T));
+  return value;
+}
 template <class T> void lower_to(T* at, T value) { *at = min(*at, value); }
 template <class T> void raise_to(T* at, T value) { *at = max(*at, value); }
 inline void block_barrier() { host::barrier(); }

@@ -79,7 +79,9 @@ def extent(x: Array, n) -> tuple[Array, Array]:
     box = [jnp.full(m, far, x.dtype) for far in (jnp.inf, -jnp.inf)]
     inputs = x, jnp.asarray(n, jnp.int32), np.array([blocks * THREADS], np.int32), *box
     outputs = [jax.ShapeDtypeStruct((m,), x.dtype)] * 2
-    return tuple(launch(Kernel.of("extent", m=m, dtype=x.dtype), blocks, THREADS, inputs, outputs, in_place=2))
+    return tuple(
+        launch(Kernel.of("extent", m=m, dtype=x.dtype), blocks, THREADS, inputs, outputs, in_place=2)
+    )
 
 
 def lined(tree: Tree, line: Ordered, queries: Array, bound: Array) -> tuple[Array, Array]:

@@ -78,7 +78,7 @@ bins(const real* points, const int* rows, const real* boxes, const real* scale, 
                    mine, common};
     Walk<IN_ORDER> walk(tree.levels, lane, stacks[warp], search);
     for (int next; (next = walk.next(search)) >= 0;) {
-      const long long first = (long long)next * tree.leaf;
+      const unsigned first = unsigned(next) * tree.leaf;
       for (int i = 0; i < tree.leaf; i += EIGHT) {
         real distance[EIGHT];
         tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);

@@ -43,7 +43,7 @@ count(const real* points, const int* rows, const real* boxes, const real* scale,
   Counting search(packet, boxes_around[packet.warp], *valid);
   Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
   for (int next; (next = walk.next(search)) >= 0;) {
-    const long long first = (long long)next * tree.leaf;
+    const unsigned first = unsigned(next) * tree.leaf;
     for (int i = 0; i < tree.leaf; i += EIGHT) {
       real distance[EIGHT];
       tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);

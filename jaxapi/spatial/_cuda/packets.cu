@@ -23,18 +23,19 @@ struct Neighbours {
   using Waiting = char[2 * ROWS];  // distances, then rows, an element a lane
 
   Pairs<SIZE> list;
-  char *const bottom, *top;  // of this lane's stack
+  const Address bottom;  // of this lane's stack
+  Address top;
 
-  DEVICE Neighbours(char* waiting, int lane, real bound, int missing)
-      : bottom(waiting + lane * sizeof(real)), top(bottom) {
+  DEVICE Neighbours(const char* waiting, int lane, real bound, int missing)
+      : bottom(address_of(waiting) + lane * sizeof(real)), top(bottom) {
     FOR(i, SIZE) list.d[i] = bound, list.row[i] = missing;
   }
   DEVICE real limit() const { return list.d[K - 1]; }
   DEVICE bool wants(real distance, int row) const { return before(distance, row, limit(), list.row[K - 1]); }
   DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
     FOR(i, EIGHT) if (wants(distance[i], row[i])) {
-      *reinterpret_cast<real*>(top) = distance[i];
-      *reinterpret_cast<int*>(top + ROWS) = row[i];
+      put(top, distance[i]);
+      put(top + ROWS, row[i]);
       top += STRIDE;
     }
   }
@@ -45,8 +46,8 @@ struct Neighbours {
     FOR(i, BATCH) {
       const int back = (i + 1) * STRIDE;
       const bool there = back <= held();
-      candidates.d[i] = there ? *reinterpret_cast<const real*>(top - back) : INFINITE;
-      candidates.row[i] = there ? *reinterpret_cast<const int*>(top - back + ROWS) : NOTHING;
+      candidates.d[i] = there ? taken<real>(top - back) : INFINITE;
+      candidates.row[i] = there ? taken<int>(top - back + ROWS) : NOTHING;
     }
     top -= min(held(), BATCH * STRIDE);
     sort(candidates);
@@ -59,7 +60,7 @@ struct Neighbour {
   using Waiting = char[1];
   Pairs<1> list;
 
-  DEVICE Neighbour(char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
+  DEVICE Neighbour(const char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
   DEVICE real limit() const { return list.d[0]; }
   DEVICE bool wants(real distance, int row) const { return before(distance, row, list.d[0], list.row[0]); }
   DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
@@ -93,25 +94,20 @@ struct Search {
     Box box;
     box.load(tree.boxes, node);
     const real gap = tree.gap(x, box);
-    if (!height && box.is_point()) {  // whose distance the gap is: do equal points have a row low enough?
-      int row = NOTHING;
-      for (int i = threadIdx.x % LANES; i < tree.leaf; i += LANES) row = min(row, tree.rows[tree.first_slot(node, 0) + i]);
-      return any_lane(best.wants(gap, warp_min(row)));
-    }
+    if (box.is_point())  // whose distance the gap is: is the lowest row of its copies, the first one's, low enough?
+      return any_lane(best.wants(gap, tree.rows[tree.first_slot(node, height)]));
     return any_lane(gap <= best.limit() * nearer);
   }
   // Visit a leaf, or none at the end: what is left to do then is done here, so that its code is there once.
   DEVICE void visit(int leaf) {
     const bool end = leaf < 0;
-    const long long first = (long long)leaf * tree.leaf;
+    const unsigned first = unsigned(leaf) * tree.leaf;
     for (int i = 0; i < (end ? 1 : tree.leaf); i += EIGHT) {
       if (!end) {
         const bool all = i + 4 < tree.leaf;
         real distance[EIGHT];
         tree.distances(x, first + i, all, distance);
-        real nearest = distance[0];
-        FOR(j, EIGHT) nearest = fmin(nearest, distance[j]);
-        if (!any_lane(nearest <= best.limit())) continue;
+        if (!any_lane(least(distance) <= best.limit())) continue;
         int row[EIGHT];
         load_rows(tree.rows, first + i, all, row);
         best.take(distance, row);

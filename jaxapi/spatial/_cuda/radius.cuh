@@ -62,7 +62,7 @@ struct Within {
   DEVICE int reach() const { return reach_bits; }
   DEVICE bool passed(int node, int height) const {  // all slots come before those wanted
     if (RELATION != LATER) return false;
-    return tree.first_slot(node + 1, height) <= first_slot + 1;
+    return tree.first_slot(node + 1, height) <= unsigned(first_slot + 1);
   }
   DEVICE int open(int node, int height) const {
     Box box;
@@ -76,9 +76,9 @@ struct Within {
     return any_lane(tree.gap(x, box) <= bound * SLACK);
   }
   // Tell whether a slot at a power distance is a neighbour.
-  DEVICE bool hit(real distance, long long number) const {
+  DEVICE bool hit(real distance, unsigned number) const {
     return distance <= bound &&
-           (RELATION == ANY || (RELATION == OTHER ? number != slot : number > slot));
+           (RELATION == ANY || (RELATION == OTHER ? int(number) != slot : int(number) > slot));
   }
 };
 
@@ -115,14 +115,12 @@ DEVICE Place write_neighbours(Within& search, Stack& stack, Place position, Plac
   const Tree& tree = search.tree;
   Walk<IN_ORDER> walk(tree.levels, threadIdx.x % LANES, stack, search);
   for (int next; (next = walk.next(search)) >= 0;) {
-    const long long first = (long long)next * tree.leaf;
+    const unsigned first = unsigned(next) * tree.leaf;
     for (int i = 0; i < tree.leaf; i += EIGHT) {
       const bool all = i + 4 < tree.leaf;
       real distance[EIGHT];
       tree.distances(search.x, first + i, all, distance);
-      real nearest = distance[0];
-      FOR(j, EIGHT) nearest = fmin(nearest, distance[j]);
-      if (!any_lane(nearest <= search.bound)) continue;
+      if (!any_lane(least(distance) <= search.bound)) continue;
       int row[EIGHT];
       load_rows(tree.rows, first + i, all, row);
       FOR(j, EIGHT) if (search.hit(distance[j], first + i + j)) {

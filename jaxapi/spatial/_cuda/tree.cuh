@@ -39,17 +39,16 @@ struct Tree {
 
   DEVICE long long slots() const { return (long long)leaf << levels; }
 
-  DEVICE long long first_slot(int node, int height) const {
-    return (((long long)node << height) - (1ll << levels)) * leaf;
-  }
+  // Numbers of slots stay below 2**31, where the one after the last may be.
+  DEVICE unsigned first_slot(int node, int height) const { return ((unsigned(node) << height) - (1u << levels)) * leaf; }
 
   // The power distances from x to EIGHT slots; where not `all` count, the first four do, and the others are inf.
-  DEVICE void distances(const real (&x)[M], long long slot, bool all, real (&out)[EIGHT]) const {
-    const long long second = slot + (all ? 4 : 0);
+  DEVICE void distances(const real (&x)[M], unsigned slot, bool all, real (&out)[EIGHT]) const {
+    const unsigned second = slot + (all ? 4 : 0);
     FOR(a, M) {
       FOR(i, EIGHT / WORDS) {
         const int word = i * WORDS;
-        const real* from = points + a * slots() + (word < 4 ? slot + word : second + word - 4);
+        const real* from = points + a * slots() + (word < 4 ? slot : second) + word % 4;
         const Vector y = *reinterpret_cast<const Vector*>(from);
         FOR(j, WORDS) {
           real& total = out[word + j];
@@ -102,7 +101,11 @@ struct Tree {
   }
 };
 
-DEVICE void load_rows(const int* rows, long long slot, bool all, int (&out)[EIGHT]) {
+DEVICE real least(const real (&d)[EIGHT]) {
+  return fmin(fmin(fmin(d[0], d[1]), fmin(d[2], d[3])), fmin(fmin(d[4], d[5]), fmin(d[6], d[7])));
+}
+
+DEVICE void load_rows(const int* rows, unsigned slot, bool all, int (&out)[EIGHT]) {
   struct alignas(16) Four { int row[4]; };
   const Four first = *reinterpret_cast<const Four*>(rows + slot);
   const Four second = *reinterpret_cast<const Four*>(rows + slot + (all ? 4 : 0));

@@ -44,6 +44,24 @@ DEVICE void raise_to(double* at, double value) {
   else atomicMin(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
 }
 
+// A place in shared memory: of a pointer that moves the compiler forgets that it points there.
+using Address = unsigned;
+DEVICE Address address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
+DEVICE void put(Address at, int value) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(value) : "memory"); }
+DEVICE void put(Address at, float value) { put(at, __float_as_int(value)); }
+DEVICE void put(Address at, double value) { asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(value) : "memory"); }
+template <class T> DEVICE T taken(Address at) {
+  if constexpr (sizeof(T) == 8) {
+    double value;
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(at) : "memory");
+    return value;
+  } else {
+    int value;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
+    return reinterpret_cast<const T&>(value);
+  }
+}
+
 #if __CUDA_ARCH__ >= 800
 DEVICE int warp_min(int value) { return __reduce_min_sync(~0u, value); }
 DEVICE int warp_max(int value) { return __reduce_max_sync(~0u, value); }

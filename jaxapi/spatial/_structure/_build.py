@@ -3,8 +3,8 @@
 A sort yields every quantile, so one sort splits each node many ways, along the node's widest dimension. All
 nodes are sorted at once: the key is the node's number and, in the bits left over, the coordinate relative to
 the node's own box. One unsigned 32-bit key and one 32-bit payload is what a GPU sorts fastest. Where two
-coordinates share a code their order is arbitrary, which costs a search a little time and never correctness: a
-search trusts the boxes alone, and these are computed from the points at the end.
+coordinates share a code they keep the order of their rows, which costs a search a little time and never
+correctness: a search trusts the boxes alone, and these are computed from the points at the end.
 """
 
 import jax.numpy as jnp
@@ -14,7 +14,17 @@ from jax import lax
 from ..._typing import Array
 from ._tree import FLAT_FROM, Tree
 
-__all__ = ["build", "code_bits", "flat", "largest", "padded_size", "plan", "rounds", "scale_of", "scale_of_box"]
+__all__ = [
+    "build",
+    "code_bits",
+    "flat",
+    "largest",
+    "padded_size",
+    "plan",
+    "rounds",
+    "scale_of",
+    "scale_of_box",
+]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
