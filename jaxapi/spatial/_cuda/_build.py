@@ -59,7 +59,7 @@ def _split(points, n, scale, leaf_size) -> Tree:
     shapes = struct((m, slots), dtype), struct((slots,), jnp.int32), *(struct((m, 2 * leaves), dtype),) * 2
 
     def gathered(order, boxes, lowest, highest):
-        """Return the points in an order, their rows, and the boxes with those of some levels above the leaves."""
+        """Return the points in an order, their rows, and the boxes, some levels above the leaves."""
         inputs = points, n, scale, order, np.array([leaf, levels, lowest, highest], np.int32), *boxes
         columns, order, *boxes = launch(kernel, -(-leaves // THREADS), THREADS, inputs, shapes, in_place=2)
         return columns, order, boxes
