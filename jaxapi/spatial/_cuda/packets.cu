@@ -94,9 +94,9 @@ struct Search {
     Box box;
     box.load(tree.boxes, node);
     const real gap = tree.gap(x, box);
-    if (box.is_point())  // whose distance the gap is: is the lowest row of its copies, the first one's, low enough?
-      return any_lane(best.wants(gap, tree.rows[tree.first_slot(node, height)]));
-    return any_lane(gap <= best.limit() * nearer);
+    if (!any_lane(gap <= best.limit() * nearer)) return false;
+    // A point's gap is its distance: is the lowest row of its copies, which is the first one's, low enough?
+    return !box.is_point() || any_lane(best.wants(gap, tree.rows[tree.first_slot(node, height)]));
   }
   // Visit a leaf, or none at the end: what is left to do then is done here, so that its code is there once.
   DEVICE void visit(int leaf) {

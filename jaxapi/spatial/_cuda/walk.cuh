@@ -21,12 +21,12 @@ enum Order { NEAREST_FIRST, IN_ORDER };
 //   bool needs(int node, int height)  all lanes: look closer
 template <Order order> struct Walk {
   const int levels, lane;
-  unsigned short* const stack;  // (DEPTHS, LANES)
+  Address top;  // of the stack (DEPTHS, LANES), this lane's place
   int depth, base, height, waiting;
 
   template <class Visitor>
   DEVICE Walk(int levels, int lane, Stack& stack, Visitor& visitor)
-      : levels(levels), lane(lane), stack(stack), depth(0) {
+      : levels(levels), lane(lane), top(address_of(stack + lane)), depth(0) {
     base = first_group();
     height = levels - (levels - 1) % SPLITS - 1;
     waiting = lane < base ? visitor.open(base + lane, height) : NOTHING;  // which may count what it leaves out
@@ -48,7 +48,8 @@ template <Order order> struct Walk {
         if (!depth) return -1;
         depth--;
         height += SPLITS;
-        waiting = stack[depth * LANES + lane] << 16;
+        top -= sizeof(Stack) / DEPTHS;
+        waiting = taken<unsigned short>(top) << 16;
         base = depth ? base >> SPLITS & -LANES : first_group();
         continue;
       }
@@ -56,7 +57,8 @@ template <Order order> struct Walk {
       if (lane == child) waiting = NOTHING;
       if (!visitor.needs(node, height)) continue;
       if (!height) return node - (1 << levels);
-      stack[depth * LANES + lane] = waiting >> 16;
+      put(top, (unsigned short)(waiting >> 16));
+      top += sizeof(Stack) / DEPTHS;
       depth++;
       height -= SPLITS;
       base = node << SPLITS;

@@ -44,22 +44,21 @@ DEVICE void raise_to(double* at, double value) {
   else atomicMin(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
 }
 
-// A place in shared memory: of a pointer that moves the compiler forgets that it points there.
+// A place in shared memory, which a lane keeps as a number: the compiler works pointers out again each time.
 using Address = unsigned;
 DEVICE Address address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
+DEVICE void put(Address at, unsigned short value) { asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(value) : "memory"); }
 DEVICE void put(Address at, int value) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(value) : "memory"); }
 DEVICE void put(Address at, float value) { put(at, __float_as_int(value)); }
 DEVICE void put(Address at, double value) { asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(value) : "memory"); }
+DEVICE void take(Address at, unsigned short& value) { asm volatile("ld.shared.b16 %0, [%1];" : "=h"(value) : "r"(at) : "memory"); }
+DEVICE void take(Address at, int& value) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(at) : "memory"); }
+DEVICE void take(Address at, float& value) { asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(at) : "memory"); }
+DEVICE void take(Address at, double& value) { asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(at) : "memory"); }
 template <class T> DEVICE T taken(Address at) {
-  if constexpr (sizeof(T) == 8) {
-    double value;
-    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(at) : "memory");
-    return value;
-  } else {
-    int value;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(at) : "memory");
-    return reinterpret_cast<const T&>(value);
-  }
+  T value;
+  take(at, value);
+  return value;
 }
 
 #if __CUDA_ARCH__ >= 800

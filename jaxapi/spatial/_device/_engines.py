@@ -1,7 +1,7 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and nine functions, pure and traceable, on points or on a tree and queries in
-the dtype of the distances:
+An engine is a package with a `NAME` and nine functions, pure and traceable, on points or on a tree and
+queries in the dtype of the distances:
 
 - ``build(points, n, *, scale, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
