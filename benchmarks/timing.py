@@ -54,17 +54,18 @@ def new_data_us(call, make, *, rounds=7, calls=20, wait=jax.block_until_ready):
 def clock(call, wait=jax.block_until_ready, *, rounds=15, budget=0.3):
     """Return (first call in s, median of single calls in ms), each waited for, within some seconds.
 
-    Some calls before are not counted: sizes that come again may get a program of their own.
+    Some calls before are not counted: sizes that come again may get a program of their own, and a GPU takes some
+    long calls until its clock is steady.
     """
     start = time.perf_counter()
     wait(call())
     first = time.perf_counter() - start
     began = time.perf_counter()
     for _ in range(8):
-        if time.perf_counter() - began < budget:
+        if time.perf_counter() - began < 3 * budget:
             wait(call())
     times, began = [], time.perf_counter()
-    while len(times) < rounds and (not times or time.perf_counter() - began < budget):
+    while len(times) < rounds and (len(times) < 3 or time.perf_counter() - began < budget):
         start = time.perf_counter()
         wait(call())
         times.append(1e3 * (time.perf_counter() - start))
