@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from trees import check, cloud
 
 from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._cuda import _build, _launch
 from jaxapi.spatial._cuda._order import extent
 from jaxapi.spatial._device import _engines
 
@@ -50,6 +50,16 @@ def test_dimensions(m, n, leaf_size):
     else:
         assert tree.is_flat
         np.testing.assert_array_equal(tree.points[:, :n].T, points)
+
+
+def test_blocks_that_split_fewer_levels(monkeypatch):
+    """The sorts before do more of them."""
+    monkeypatch.setattr(_build, "_room", lambda m: 256)
+    points = cloud("uniform", 1000, 3, np.float32)
+    tree = jax.jit(lambda points: _cuda.build(points, 1000, leaf_size=12))(points)
+    check(tree, points)
+    low, high = (np.asarray(box)[:, tree.leaves :] for box in (tree.lower, tree.upper))
+    assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
 
 
 def test_float64_keeps_its_digits():

@@ -39,6 +39,8 @@ KERNELS = [
     (Kernel.of("gather", m=16, dtype=F32), "100"),
     (Kernel.of("keys", m=16, dtype=F64), "90"),
     (Kernel.of("lined", m=3, dtype=F32), "90"),
+    (Kernel.of("split", m=3, dtype=F32, room=4096), "75"),
+    (Kernel.of("split", m=16, dtype=F64, room=2048), "90"),
     (Kernel.of("nodes", m=3, dtype=F32, periodic=True), "75"),
     (Kernel.of("order", m=16, dtype=F64), "75"),
     (Kernel.of("packets", m=3, dtype=F32, k=1, warps=2), "75"),

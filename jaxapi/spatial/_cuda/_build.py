@@ -17,6 +17,9 @@ from ._order import THREADS, extent
 
 __all__ = ["build"]
 
+LANES = 32
+SPLIT_THREADS = 256  # of a block that splits a node
+
 
 def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
     """Build the tree of the first `n` rows of `points`, as `_structure._build.build`."""
@@ -30,7 +33,7 @@ def _batched(leaf_size: int):
 
     @jax.custom_batching.custom_vmap
     def run(points, n, scale):
-        return _split(points, n, scale, leaf_size)
+        return _tree(points, n, scale, leaf_size)
 
     @run.def_vmap
     def rule(size, batched, points, n, scale):
@@ -46,7 +49,7 @@ def _batched(leaf_size: int):
     return run
 
 
-def _split(points, n, scale, leaf_size) -> Tree:
+def _tree(points, n, scale, leaf_size) -> Tree:
     rows, m = points.shape
     levels, leaf = plan(rows, leaf_size)
     slots, leaves, dtype = leaf << levels, 1 << levels, points.dtype
@@ -61,17 +64,39 @@ def _split(points, n, scale, leaf_size) -> Tree:
     def gathered(order, boxes, lowest, highest):
         """Return the points in an order, their rows, and the boxes, some levels above the leaves."""
         inputs = points, n, scale, order, np.array([leaf, levels, lowest, highest], np.int32), *boxes
-        columns, order, *boxes = launch(kernel, -(-leaves // THREADS), THREADS, inputs, shapes, in_place=2)
+        columns, order, *boxes = launch(kernel, -(-leaves // LANES), THREADS, inputs, shapes, in_place=2)
         return columns, order, boxes
 
     order, done = lax.iota(jnp.int32, slots), 0
-    for bits in rounds(levels, m):
+    inner = _levels_of_a_block(levels, leaf, m)
+    for bits in rounds(levels - inner, m):
         columns, order, boxes = gathered(order, boxes, levels - done, levels - done)
         key = _keys(columns, boxes, leaf, levels, done)
         _, order = lax.sort((key, order), num_keys=1, is_stable=True)
         done += bits
+    columns, order, boxes = gathered(order, boxes, 0, -1)
+    order = _split_by_blocks(columns, order, leaf, levels, done)
     columns, order, boxes = gathered(order, boxes, 0, levels)
     return Tree(columns, order, *boxes, scale, n)
+
+
+def _room(m: int) -> int:
+    """Return how many slots a block sorts in shared memory."""
+    return 4096 if m <= 4 else 2048
+
+
+def _levels_of_a_block(levels: int, leaf: int, m: int) -> int:
+    """Return how many levels above the leaves the nodes are that a block splits."""
+    room = _room(m)
+    return min(levels, (room // leaf).bit_length() - 1, (room // 16).bit_length() - 1)
+
+
+def _split_by_blocks(columns, order, leaf, levels, done):
+    m, slots = columns.shape
+    kernel = Kernel.of("split", m=m, dtype=columns.dtype, room=_room(m))
+    sorts = rounds(levels - done, m)
+    inputs = columns, order, np.array([leaf, levels, done, len(sorts), *sorts], np.int32)
+    return launch(kernel, 1 << done, SPLIT_THREADS, inputs, [jax.ShapeDtypeStruct((slots,), jnp.int32)])[0]
 
 
 def _keys(columns, boxes, leaf, levels, done):

@@ -162,11 +162,11 @@ class Device:
         sums = np.dtype(np.int64 if own is None else np.float64)
         if not len(radii):
             return np.zeros(0, sums)
-        own = np.ones(self.data.shape[0], sums) if own is None else own
-        others = np.ones(other.data.shape[0], sums) if others is None else others
         with eagerly(), x64_for(sums):
             x, _ = padded(self.data, padded_size(self.data.shape[0]))
-            own, others = (np.pad(each, (0, padded_size(len(each)) - len(each))) for each in (own, others))
+            own, others = (
+                _weights(of.data, weights, sums) for of, weights in ((self, own), (other, others))
+            )
             counts = np.asarray(
                 _two_point(
                     other.tree, x, own, others, radii, self._box(settings), search=self._search(settings)
@@ -256,6 +256,19 @@ _fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation
 @partial(jax.jit, static_argnames="search")
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     return _radius.two_point(tree, x.astype(search.dtype), x_weights, weights, radii, box, search=search)
+
+
+def _weights(data, weights, dtype):
+    """Return the weights of points, which are 1 where none are given, and 0 of the pads."""
+    count = len(data)
+    if weights is None:
+        return _ones(constant_on(count, np.int32, data.sharding), size=padded_size(count), dtype=dtype)
+    return np.pad(weights, (0, padded_size(count) - count))
+
+
+@partial(jax.jit, static_argnames=("size", "dtype"))
+def _ones(count, *, size: int, dtype):
+    return (jax.lax.iota(np.int32, size) < count).astype(dtype)
 
 
 def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:
