@@ -23,12 +23,12 @@ struct Search {
     Box box;
     box.load(tree.boxes, node);
     if (FLOOR && tree.reach(own, box) * SLACK < floor) return NOTHING;
-    return bits_below(tree.gap(own, box));
+    return bits_below(tree.gap(own.middle, box));
   }
   DEVICE bool needs(int, int) const { return true; }
 
   DEVICE void visit(int leaf) {
-    const long long first = (long long)leaf * tree.leaf;
+    const unsigned first = unsigned(leaf) * tree.leaf;
     const bool there = lane < tree.leaf;  // of 32 slots at most
     const real d = there ? tree.distance(own.middle, first + lane) : INFINITE;
     const bool near = there && d <= best.limit && (!FLOOR || d >= floor);

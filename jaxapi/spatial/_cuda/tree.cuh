@@ -60,7 +60,7 @@ struct Tree {
     FOR(i, 4) out[4 + i] = all ? out[4 + i] : INFINITE;
   }
 
-  DEVICE real distance(const real (&x)[M], long long slot) const {
+  DEVICE real distance(const real (&x)[M], unsigned slot) const {
     real total = 0;
     FOR(a, M) {
       const real difference = period.distance(a, x[a] - points[a * slots() + slot]);
