@@ -22,7 +22,7 @@ using std::min;
 
 namespace host {
 
-constexpr int WARP = 32, MOST = 256;
+constexpr int WARP = 32, MOST = 512;
 constexpr size_t STACK = 1 << 17;
 
 struct Lane {

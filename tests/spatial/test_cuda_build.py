@@ -26,13 +26,14 @@ def host(monkeypatch):
     if cuda_host.compiler() is None:
         pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
     monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+    monkeypatch.setattr(_build, "SLOTS_A_THREAD", 64)  # the host takes turns among them
 
 
 jitted = jax.jit(_cuda.build, static_argnames="leaf_size")
 
 
 @pytest.mark.parametrize("kind", ["uniform", "duplicates", "line", "outlier", "wide", "narrow", "far"])
-@pytest.mark.parametrize("n", [0, 1, 100, 1000])
+@pytest.mark.parametrize("n", [0, 1000])
 def test_invariants(kind, n):
     points = cloud(kind, n, 3, np.float32)
     padded = np.zeros((1024, 3), np.float32)
@@ -40,7 +41,7 @@ def test_invariants(kind, n):
     check(jitted(padded, n), points)
 
 
-@pytest.mark.parametrize(("m", "n", "leaf_size"), [(1, 500, 4), (2, 5000, 12), (16, 100, 16), (17, 20, 16)])
+@pytest.mark.parametrize(("m", "n", "leaf_size"), [(1, 1, 4), (2, 5000, 12), (16, 100, 16), (17, 20, 16)])
 def test_dimensions(m, n, leaf_size):
     """Also of leaves that are no power of two, of few leaves, and of a flat tree."""
     points = cloud("uniform", n, m, np.float32)

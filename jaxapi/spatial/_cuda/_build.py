@@ -18,7 +18,7 @@ from ._order import THREADS, extent
 __all__ = ["build"]
 
 LANES = 32
-SPLIT_THREADS = 256  # of a block that splits a node
+SLOTS_A_THREAD = 8  # of a block that splits a node
 
 
 def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
@@ -93,10 +93,10 @@ def _levels_of_a_block(levels: int, leaf: int, m: int) -> int:
 
 def _split_by_blocks(columns, order, leaf, levels, done):
     m, slots = columns.shape
-    kernel = Kernel.of("split", m=m, dtype=columns.dtype, room=_room(m))
-    sorts = rounds(levels - done, m)
-    inputs = columns, order, np.array([leaf, levels, done, len(sorts), *sorts], np.int32)
-    return launch(kernel, 1 << done, SPLIT_THREADS, inputs, [jax.ShapeDtypeStruct((slots,), jnp.int32)])[0]
+    threads = max(_room(m) // SLOTS_A_THREAD, LANES)
+    kernel = Kernel.of("split", m=m, dtype=columns.dtype, room=_room(m), threads=threads)
+    inputs = columns, order, np.array([leaf, levels, done], np.int32)
+    return launch(kernel, 1 << done, threads, inputs, [jax.ShapeDtypeStruct((slots,), jnp.int32)])[0]
 
 
 def _keys(columns, boxes, leaf, levels, done):

@@ -164,9 +164,7 @@ class Device:
             return np.zeros(0, sums)
         with eagerly(), x64_for(sums):
             x, _ = padded(self.data, padded_size(self.data.shape[0]))
-            own, others = (
-                _weights(of.data, weights, sums) for of, weights in ((self, own), (other, others))
-            )
+            own, others = (_weights(of.data, weights, sums) for of, weights in ((self, own), (other, others)))
             counts = np.asarray(
                 _two_point(
                     other.tree, x, own, others, radii, self._box(settings), search=self._search(settings)
