@@ -2,7 +2,6 @@
 
 import contextlib
 
-import cuda_host
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,22 +10,18 @@ from scipy.spatial import cKDTree
 from trees import check, cloud
 
 from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _build, _launch
+from jaxapi.spatial._cuda import _build
 from jaxapi.spatial._cuda._order import extent
 from jaxapi.spatial._device import _engines
 
-pytestmark = pytest.mark.kernels
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
 
 @pytest.fixture(autouse=True)
-def host(monkeypatch):
-    """Launch kernels on the host, where there is no GPU."""
-    if jax.default_backend() == "gpu":
-        return
-    if cuda_host.compiler() is None:
-        pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
-    monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
-    monkeypatch.setattr(_build, "SLOTS_A_THREAD", 64)  # the host takes turns among them
+def few_threads(monkeypatch):
+    """The host takes turns among those of a block."""
+    if jax.default_backend() != "gpu":
+        monkeypatch.setattr(_build, "SLOTS_A_THREAD", 64)
 
 
 jitted = jax.jit(_cuda.build, static_argnames="leaf_size")
