@@ -276,14 +276,14 @@ def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
 def test_near_sizes_share_compiled_code(monkeypatch):
     """Other numbers of points and queries near compiled ones compile nothing but copies (11-D here alone)."""
     monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-    searches, builds = _searcher.search_columns._cache_size(), _structure.build._cache_size()
+    searches, builds = _searcher.search_columns._cache_size(), _structure.built._cache_size()
     for n, q in ((1000, 500), (700, 490), (1020, 509)):
         cloud = np.random.default_rng(n).random((n, 11)).astype(np.float32)
         distances, rows = KDTree(cloud).query(cloud[:q], k=2)
         assert rows[:, 0].tolist() == list(range(q))
         assert distances.shape == (q, 2)
     assert _searcher.search_columns._cache_size() == searches + 1
-    assert _structure.build._cache_size() == builds + 1
+    assert _structure.built._cache_size() == builds + 1
 
 
 def test_each_platform_gets_its_own_engine(monkeypatch):

@@ -27,7 +27,7 @@ def structure(data) -> tuple[Tree, Array | bool]:
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
         points = points if isinstance(points, jax.Array) else placed_like(data, points)[0]
-        tree = _built(points, n, engine=_engines.engine_of(data))
+        tree = built(points, n, engine=_engines.engine_of(data))
         return tree, on_its_way(finite)
 
 
@@ -42,5 +42,5 @@ def _fewest(data) -> int:
 
 
 @partial(jax.jit, static_argnames="engine")
-def _built(points, n, *, engine) -> Tree:
+def built(points, n, *, engine) -> Tree:
     return engine.build(points, n)
