@@ -18,6 +18,7 @@ from ._order import THREADS, extent
 __all__ = ["build"]
 
 LANES = 32
+LEVELS_OF_A_BLOCK = 7  # at the most
 SLOTS_A_THREAD = 8  # of a block that splits a node
 
 
@@ -87,8 +88,8 @@ def _room(m: int) -> int:
 
 def _levels_of_a_block(levels: int, leaf: int, m: int) -> int:
     """Return how many levels above the leaves the nodes are that a block splits."""
-    room = _room(m)
-    return min(levels, (room // leaf).bit_length() - 1, (room // 16).bit_length() - 1)
+    span = 1 << (leaf - 1).bit_length()
+    return min(levels, (_room(m) // span).bit_length() - 1, LEVELS_OF_A_BLOCK)
 
 
 def _split_by_blocks(columns, order, leaf, levels, done):
