@@ -7,7 +7,8 @@ Each figure is the median time of whole public calls in ms, build included where
 and synchronisation included, on float32 points in three dimensions. Without GPUs eight simulated CPU devices
 run few points, which shows that everything works and nothing else. With `--process` each process has one
 GPU, and figures of one GPU alone are left out. `--only memory` measures the peak of device memory: of this
-process, so that it is a run of its own, with `--order input` one more. `--only largest` builds and searches once, in the trees' order.
+process, so that it is a run of its own, and one more with `--order input`. `--only largest` builds and
+searches once, in the trees' order.
 """
 
 import argparse
