@@ -73,7 +73,10 @@ AREAS = {
     "mesh": Area(["spatial/_mesh"], ["spatial/test_mesh.py", "spatial/test_mesh_programs.py"]),
     "cuda": Area(
         ["spatial/_cuda"],
-        [f"spatial/test_cuda_{name}.py" for name in ("finite", "nearest", "every", "radius", "compile")],
+        [
+            f"spatial/test_cuda_{name}.py"
+            for name in ("finite", "build", "nearest", "every", "radius", "compile")
+        ],
         marked="",
     ),
 }
