@@ -77,8 +77,8 @@ def _tree(points, n, scale, leaf_size) -> Tree:
         done += bits
     columns, order, boxes = gathered(order, boxes, 0, -1)
     order = _split_by_blocks(columns, order, leaf, levels, done)
-    columns, order, boxes = gathered(order, boxes, 0, levels)
-    return Tree(columns, order, *boxes, scale, n)
+    columns, order, (lower, upper) = gathered(order, boxes, 0, levels)
+    return Tree(columns, order, lower, upper, scale, n)
 
 
 def _room(m: int) -> int:

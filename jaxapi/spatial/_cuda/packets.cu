@@ -6,7 +6,7 @@
 // Resident on a multiprocessor, for which the compiler saves registers: measured in 3-D, k = 1, 8, 16 and 32.
 #ifndef BLOCKS
 #if DOUBLE
-#define BLOCKS (M != 3 ? 1 : K == 1 ? 12 : K <= 8 ? 10 : K <= 16 ? 8 : 6)
+#define BLOCKS (M != 3 ? 1 : K == 1 ? 12 : K <= 8 ? 9 : K <= 16 ? 8 : 6)
 #else
 #define BLOCKS (M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
 #endif

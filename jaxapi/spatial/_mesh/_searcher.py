@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -61,14 +62,14 @@ class Mesh:
 
     def nearest_of_all(self, columns: Columns, bound, eps, settings: SearchSettings, order: str):
         """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
-        static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
+        static: dict[str, Any] = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, bound, eps):
             box = _box(settings)
             numbers = _without_slopes((*self._numbers(settings, bound, eps), box))
             engine = None if any_traced(self.data) else _engines.engine_of(self.data)
             engine = engine if hasattr(engine, "nearest_of_all") else None
-            s = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
-            static["s"] = s if order == "input" else None
+            each = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
+            static["s"] = each if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, engine=engine, **static)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
