@@ -74,8 +74,11 @@ AREAS = {
     "cuda": Area(
         ["spatial/_cuda"],
         [
-            f"spatial/test_cuda_{name}.py"
-            for name in ("finite", "build", "nearest", "every", "radius", "compile")
+            f"spatial/test_{name}.py"
+            for name in (
+                "build",
+                *(f"cuda_{name}" for name in "finite build nearest every radius compile".split()),
+            )
         ],
         marked="",
     ),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from trees import check, cloud
 
+from jaxapi.spatial._cuda import _build as _cuda_build
 from jaxapi.spatial._structure._build import build, padded_size, plan, rounds
 
 SIZES = [0, 1, 2, 100, 1000]  # all padded to one shape: one compilation
@@ -23,16 +24,27 @@ def test_invariants(kind, n):
 jitted = jax.jit(build, static_argnames="leaf_size")
 
 
+@pytest.fixture(params=["lax", pytest.param("cuda", marks=pytest.mark.kernels)])
+def engine_build(request, monkeypatch):
+    """Build by one engine after the other, the CUDA engine's kernels on the host where there is no GPU."""
+    if request.param == "lax":
+        return jitted
+    request.getfixturevalue("kernels_on_host")
+    if jax.default_backend() != "gpu":
+        monkeypatch.setattr(_cuda_build, "SLOTS_A_THREAD", 64)
+    return jax.jit(_cuda_build.build)
+
+
 @pytest.mark.parametrize(("m", "n"), [(1, 500), (2, 500), (8, 500), (16, 100)])
 def test_dimensions(m, n):
     points = cloud("uniform", n, m, np.float32)
     check(jitted(points, n), points)
 
 
-def test_float64_keeps_its_digits():
+def test_float64_keeps_its_digits(engine_build):
     points = cloud("uniform", 1000, 3, np.float64)
     with jax.enable_x64(True):
-        tree = jitted(jnp.asarray(points), 1000)
+        tree = engine_build(jnp.asarray(points), 1000)
     assert tree.points.dtype == np.float64
     check(tree, points)
 
@@ -44,20 +56,20 @@ def test_vmap():
         check(jax.tree.map(lambda leaf, i=i: leaf[i], trees), points[i])
 
 
-def test_rows_that_are_not_finite_take_no_part():
+def test_rows_that_are_not_finite_take_no_part(engine_build):
     points = cloud("uniform", 100, 3, np.float32)
     points[[3, 50]] = [[np.nan, 0, 0], [0, -np.inf, 0]]
-    tree = jitted(points, 100)
+    tree = engine_build(points, 100)
     assert sorted(np.asarray(tree.rows)[:98]) == sorted(set(range(100)) - {3, 50})
     assert (np.asarray(tree.rows)[98:] == 100).all()
     assert np.isinf(np.asarray(tree.points)[:, 98:]).all()
     assert np.isfinite(np.asarray(tree.lower)[:, 1]).all()
 
 
-def test_splits_follow_the_points():
+def test_splits_follow_the_points(engine_build):
     """Of a uniform cloud, a leaf's box is not much longer than wide, and leaves do not overlap."""
     points = cloud("uniform", 4096, 3, np.float32)
-    tree = jitted(points, 4096)
+    tree = engine_build(points, 4096)
     low, high = (np.asarray(box)[:, tree.leaves :] for box in (tree.lower, tree.upper))
     assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
     assert np.median((high - low).max(0) / (high - low).min(0)) < 4

@@ -58,33 +58,6 @@ def test_blocks_that_split_fewer_levels(monkeypatch):
     assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
 
 
-def test_float64_keeps_its_digits():
-    points = cloud("uniform", 1000, 3, np.float64)
-    with jax.enable_x64(True):
-        tree = jitted(jnp.asarray(points), 1000)
-    assert tree.points.dtype == np.float64
-    check(tree, points)
-
-
-def test_rows_that_are_not_finite_take_no_part():
-    points = cloud("uniform", 100, 3, np.float32)
-    points[[3, 50]] = [[np.nan, 0, 0], [0, -np.inf, 0]]
-    tree = jitted(points, 100)
-    assert sorted(np.asarray(tree.rows)[:98]) == sorted(set(range(100)) - {3, 50})
-    assert (np.asarray(tree.rows)[98:] == 100).all()
-    assert np.isinf(np.asarray(tree.points)[:, 98:]).all()
-    assert np.isfinite(np.asarray(tree.lower)[:, 1]).all()
-
-
-def test_splits_follow_the_points():
-    """Of a uniform cloud, a leaf's box is not much longer than wide, and leaves do not overlap."""
-    points = cloud("uniform", 4096, 3, np.float32)
-    tree = jitted(points, 4096)
-    low, high = (np.asarray(box)[:, tree.leaves :] for box in (tree.lower, tree.upper))
-    assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
-    assert np.median((high - low).max(0) / (high - low).min(0)) < 4
-
-
 def test_vmap():
     points = np.stack([cloud(kind, 100, 2, np.float32) for kind in ("uniform", "duplicates", "line")])
     trees = jax.jit(jax.vmap(lambda p: _cuda.build(p, 100)))(points)
