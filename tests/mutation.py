@@ -25,6 +25,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+CUDA = "finite build nearest every radius compile"
 SPATIAL = "properties against_scipy few kdtree choices radius pairs graphs counting build programs host_order"
 FUSE = "errors integers methods class_attributes state padding random sharded static"
 
@@ -73,13 +74,7 @@ AREAS = {
     "mesh": Area(["spatial/_mesh"], ["spatial/test_mesh.py", "spatial/test_mesh_programs.py"]),
     "cuda": Area(
         ["spatial/_cuda"],
-        [
-            f"spatial/test_{name}.py"
-            for name in (
-                "build",
-                *(f"cuda_{name}" for name in "finite build nearest every radius compile".split()),
-            )
-        ],
+        ["spatial/test_build.py", *(f"spatial/test_cuda_{name}.py" for name in CUDA.split())],
         marked="",
     ),
 }
