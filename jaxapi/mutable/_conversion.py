@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from .._reading import at_hand
 from .._tracing import is_traced
 from ._later import Element
-from ._numbers import at_hand
 
 __all__ = ["Conversion"]
 

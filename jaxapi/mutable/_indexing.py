@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._kept import gpu_of, position
+from .._reading import at_hand
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
-from ._numbers import at_hand
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
 __all__ = ["is_symbolic", "read", "selection_of", "write"]

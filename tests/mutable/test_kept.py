@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi import _kept
-from jaxapi.mutable import _numbers
+from jaxapi import _kept, _reading
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +102,7 @@ def test_filled_arrays(x64):
 def test_numbers_are_read_by_way_of_the_hosts_memory(x64):
     for number in (True, 3, 2.5, 1 + 2j):
         x = +xp.asarray(number)
-        memory = _numbers.at_hand(x._value)
+        memory = _reading.at_hand(x._value)
         assert memory.sharding.memory_kind == "pinned_host"
         assert complex(x) == number
         assert memory.dtype == x.dtype

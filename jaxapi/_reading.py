@@ -8,8 +8,8 @@ import functools
 
 import jax
 
-from .._kept import gpu_of
-from .._tracing import in_a_trace
+from ._kept import gpu_of
+from ._tracing import in_a_trace
 
 __all__ = ["at_hand"]
 
