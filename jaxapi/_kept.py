@@ -1,7 +1,8 @@
 """Numbers on a GPU, kept for the next call.
 
-An operation takes an H200's host 50 us, and a number beside it 100 more to get to the GPU. Positions, numbers
-that are written and numbers in operators come again; kept there, they cost nothing.
+An operation takes an H200's host 50 us, and a number that is sent beside it 100 more. Positions, numbers
+that are written and numbers in operators come again; kept there, they cost nothing. A new one is put together
+there of bytes that the GPU has: 70 us until it is ready, where sending it takes 190.
 """
 
 import functools
@@ -10,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._tracing import in_a_trace, is_traced
-from ._x64 import x64_mode
+from ._tracing import eagerly, in_a_trace, is_traced
+from ._x64 import x64_for, x64_mode
 
-__all__ = ["constant", "constant_anywhere", "gpu_of", "number", "position"]
+__all__ = ["constant", "constant_anywhere", "gpu_in", "gpu_of", "number", "position", "put_together"]
 
 _GPU = "gpu"
 _kept: dict = {}
@@ -39,7 +40,7 @@ def position(i: int, device: jax.Device | None):
         kept = _kept.get((i, device))
     else:
         _latest[0] = i
-        kept = _keep((i, device), jnp.asarray(host), device)
+        kept = _keep((i, device), put_together(host, device), device)
     return host if kept is None else kept
 
 
@@ -61,7 +62,8 @@ def _constant(host: np.ndarray, device: jax.Device | None):
     key = (host.tobytes(), host.shape, host.dtype, device)
     kept = _kept.get(key)
     if kept is None:
-        kept = _keep(key, jnp.asarray(host), device)
+        made = put_together(host, device) if _is_number(host) else jnp.asarray(host)
+        kept = _keep(key, made, device)
     return host if kept is None or kept.dtype != host.dtype else kept
 
 
@@ -77,6 +79,29 @@ def number(x, array: jax.Array):
     return x if kept is None else kept
 
 
+def put_together(host: np.ndarray | np.generic, device: jax.Device) -> jax.Array:
+    """Return one real number of several bytes on ``device``."""
+    with eagerly(), x64_for(host.dtype):
+        there = _bytes_on(device)
+        return _of_bytes(*[there[each] for each in host.tobytes()], dtype=host.dtype)
+
+
+def _is_number(host: np.ndarray) -> bool:
+    """Tell whether it can be put together."""
+    return not host.ndim and host.dtype.kind in "iuf" and host.itemsize > 1
+
+
+@functools.cache
+def _bytes_on(device: jax.Device) -> list[jax.Array]:
+    """Return every byte on a device."""
+    return jax.device_put(list(np.arange(256, dtype=np.uint8)), device)
+
+
+@functools.partial(jax.jit, static_argnames="dtype")
+def _of_bytes(*least_first, dtype):
+    return jax.lax.bitcast_convert_type(jnp.stack(least_first), dtype)
+
+
 def _keep(key, made: jax.Array, device):
     """Keep a number if it is one, not a trace's, and where it should be."""
     if is_traced(made) or made.device != device:
@@ -89,9 +114,14 @@ def _keep(key, made: jax.Array, device):
 
 def gpu_of(array):
     """Return the GPU that holds an array; None if it is traced, elsewhere or on several."""
-    if not _has_gpu() or is_traced(array):
+    return None if is_traced(array) else gpu_in(array.sharding)
+
+
+def gpu_in(sharding) -> jax.Device | None:
+    """Return the GPU that a sharding names; None if that is another device, or if there are several."""
+    if not _has_gpu():
         return None
-    devices = array.sharding.device_set
+    devices = sharding.device_set
     if len(devices) > 1:
         return None
     (device,) = devices

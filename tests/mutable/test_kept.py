@@ -66,6 +66,24 @@ def test_numbers(x64):
         xp.ones(1, dtype=xp.int8) + 300
 
 
+def test_numbers_are_put_together_of_their_bytes(x64):
+    device = jax.devices()[0]
+    for number in (
+        *(np.int32(i) for i in (0, 1, -2, 2**31 - 1)),
+        *(np.float32(x) for x in (0.1, -0.0, np.inf, 1e-45)),
+        *(np.float64(x) for x in (0.1, -0.0, np.pi, 5e-324)),
+        np.uint64(2**64 - 3),
+        np.float16(0.1),
+    ):
+        made = _kept.put_together(number, device)
+        assert made.shape == ()
+        assert made.dtype == number.dtype
+        assert made.devices() == {device}
+        assert np.asarray(made).tobytes() == number.tobytes()
+    traced = jax.jit(lambda x: x + _kept.put_together(np.float32(0.5), device))
+    assert traced(1.0) == 1.5
+
+
 def test_nothing_of_a_trace_is_kept():
     x = xp.zeros(5)
 

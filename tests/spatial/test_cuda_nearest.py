@@ -90,6 +90,32 @@ def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
         tree.query(queries.at[3, 1].set(jnp.nan), 3)
 
 
+def test_queries_within_radii_are_not_padded_once_they_come_again(monkeypatch):
+    use("cuda", monkeypatch)
+    points, queries = uniform(POINTS, 3, 0), uniform(QUERIES, 3, 1)
+    tree, oracle, x = KDTree(jnp.asarray(points)), cKDTree(points), jnp.asarray(queries)
+
+    def check(r):
+        theirs = oracle.query_ball_point(queries, r, return_sorted=True).tolist()
+        counts = [len(rows) for rows in theirs]
+        np.testing.assert_array_equal(tree.query_ball_point(x, r, return_length=True), counts)
+        indptr, rows, _ = tree.query_radius(x, r, sort=True)
+        assert [sorted(each) for each in np.split(np.asarray(rows), indptr[1:-1])] == theirs
+        fixed = tree.query_radius(x, r, max_neighbors=POINTS)
+        assert [
+            sorted(row[:count]) for row, count in zip(np.asarray(fixed.indices), counts, strict=True)
+        ] == theirs
+
+    for r in np.linspace(0.2, 0.3, _searcher.REPEATED):
+        check(r)
+    monkeypatch.setattr(_searcher, "padded_with_radius", None)
+    check(0.25)
+    with pytest.raises(ValueError, match="must be finite"):
+        tree.query_ball_point(x.at[3, 1].set(jnp.nan), 0.25, return_length=True)
+    with pytest.raises(ValueError, match="must be finite"):
+        tree.query_radius(x.at[3, 1].set(jnp.nan), 0.25)
+
+
 @pytest.mark.parametrize("k", [33, 100, 290])
 def test_ties_of_many_neighbours(k):
     points, queries = grid(POINTS, 3, 0), grid(QUERIES, 3, 1)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._kept import gpu_in, put_together
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
 from .._structure._shapes import by_host
@@ -72,7 +73,8 @@ def inputs_for(data, x, dtype):
 @lru_cache(maxsize=64)
 def constant_on(value: float | tuple[float, ...], dtype, sharding):
     """Return a number or a few on the device, kept there: sending one takes as long as a call."""
-    return jax.device_put(np.asarray(value, dtype), sharding)
+    host, gpu = np.asarray(value, dtype), gpu_in(sharding)
+    return put_together(host, gpu) if gpu and not host.ndim else jax.device_put(host, sharding)
 
 
 # --- padding ----------------------------------------------------------------------------------

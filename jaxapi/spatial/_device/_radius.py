@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._reading import at_hand
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
 from .._structure._build import padded_size
@@ -102,7 +103,8 @@ def batched_over_queries(function):
 
 @partial(jax.jit, static_argnames="search")
 def counts_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
-    """Return how many points lie within `radius` (q,) of each query (q, m)."""
+    """Return how many points lie within `radius`, one (q,) for each query (q, m) or one for all."""
+    radius = jnp.broadcast_to(radius, x.shape[:1])
     return batched_over_queries(partial(_counts_within, search=search))(tree, x, radius, box)
 
 
@@ -118,7 +120,11 @@ def _counted(tree, x, radius, box, search):
 
 
 def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
-    """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,)."""
+    """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,).
+
+    `radius` is one (q,) for each query (q, m) or one for all.
+    """
+    radius = jnp.broadcast_to(radius, x.shape[:1])
     function = partial(_nearest_within, search=search, limit=limit)
     return batched_over_queries(function)(tree, x, radius, box)
 
@@ -173,7 +179,7 @@ def _filled_in_size(fill, ends, wide_ends, facts, search: Search, key):
     takes the host as long as a small search: the size of the last such call is tried before they are there.
     """
     last = _last_size(*key)
-    tried = last[0]
+    tried, facts = last[0], at_hand(facts)
     with x64_for(ends.dtype, search.dtype, search.index_dtype):
         found = fill(ends, tried) if tried else None
         total, wrapped, *others = np.asarray(facts).tolist()
@@ -196,6 +202,7 @@ def _last_size(*key) -> list[int]:
 
 @partial(jax.jit, static_argnames="search")
 def _offsets(tree, x, radius, box, *, search):
+    radius = jnp.broadcast_to(radius, x.shape[:1])
     queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
     indptr = jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
     finite = jnp.isfinite(x).all().astype(jnp.int32)

@@ -50,10 +50,11 @@ class Device:
         with eagerly(), x64_for(dtype, settings.index_dtype):
             numbers = [constant_on(each, dtype, self.data.sharding) for each in (bound, eps)]
             arguments = *numbers, self._box(settings)
+            again = partial(self._comes_again, engine, "nearest", x, *static.values())
             if x is self.data and self._lies_in_order(engine, static["k"]):
-                lines = n if self._comes_again(engine, x, static) else self.tree.points.shape[1]
+                lines = n if again() else self.tree.points.shape[1]
                 found, finite = search_own_points(self.tree, *arguments, lines=lines, **static), True
-            elif self._comes_again(engine, x, static):
+            elif again():
                 x = inputs_for(self.data, x, dtype)
                 finite = all_finite(x)
                 found = search_columns(self.tree, x, *arguments, **static)
@@ -72,21 +73,22 @@ class Device:
         slots = self.tree.points.shape[1]
         return hasattr(engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
 
-    def _comes_again(self, engine, x, static) -> bool:
+    def _comes_again(self, engine, work: str, x, *static) -> bool:
         """Tell whether as many queries came several times, so that a program for their number alone pays.
 
         It saves a copy that is padded and results that are cut off, a large part of a short call.
         """
         compiles_soon = not self.tree.is_flat and hasattr(engine, "nearest_of_all")
-        return compiles_soon and calls_before("nearest", x.shape, x.dtype, *static.values()) >= REPEATED
+        return compiles_soon and calls_before(work, x.shape, x.dtype, *static) >= REPEATED
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             q = x.shape[0]
-            x, r, _ = self._padded(x, r, settings)
+            search = self._search(settings)
+            x, r, _ = self._ready("csr", x, r, search)
             indptr, rows, distances = _radius.csr(
-                self.tree, x, r, self._box(settings), search=self._search(settings), sort=sort
+                self.tree, x, r, self._box(settings), search=search, sort=sort
             )
             (indptr,) = first_lines(q + 1, indptr)
             return Neighbors(indptr, rows, distances)
@@ -95,10 +97,9 @@ class Device:
         """Return the nearest neighbours within the radii, and how many there are."""
         q = x.shape[0]
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            x, r, finite = self._padded(x, r, settings)
-            found = _nearest_within(
-                self.tree, x, r, self._box(settings), search=self._search(settings), limit=limit
-            )
+            search = self._search(settings)
+            x, r, finite = self._ready("fixed", x, r, search, limit)
+            found = _nearest_within(self.tree, x, r, self._box(settings), search=search, limit=limit)
             finite = on_its_way(finite)
             rows, distances, counts = lines_of_queries(q, *found)
             if not finite:
@@ -110,10 +111,9 @@ class Device:
         """Return how many neighbours each query has."""
         q = x.shape[0]
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            x, r, finite = self._padded(x, r, settings)
-            counts = _radius.counts_within(
-                self.tree, x, r, self._box(settings), search=self._search(settings)
-            )
+            search = self._search(settings)
+            x, r, finite = self._ready("counts", x, r, search)
+            counts = _radius.counts_within(self.tree, x, r, self._box(settings), search=search)
             finite = on_its_way(finite)
             (counts,) = lines_of_queries(q, counts)
             if not finite:
@@ -192,18 +192,20 @@ class Device:
         engine = _engines.engine_of(self.data)
         return _radius.Search(settings.p, engine, settings.dtype, settings.index_dtype)
 
-    def _padded(self, x, r, settings: SearchSettings):
-        """Return queries and radii padded to one of a few sizes, and whether all are finite.
+    def _ready(self, work: str, x, r, search: _radius.Search, *static):
+        """Return queries and radii, one for each query or one for all, and whether all queries are finite.
 
-        Pads have no neighbours. Whether the queries are finite is known on the host before a search ends.
+        Unless such queries come again, they are padded to one of a few sizes; pads have no neighbours.
         """
         q, rows, home = len(x), padded_size(len(x)), self.data.sharding
-        x = inputs_for(self.data, x, settings.dtype)
-        if r.strides == (0,) and q:  # one radius for all: no need to move more
-            x, finite, r = padded_with_radius(x, self._constant(r[0]), rows)
-        else:
+        x = inputs_for(self.data, x, search.dtype)
+        if r.strides != (0,) or not q:
             x, finite = padded(x, rows)
             r = jax.device_put(np.pad(r, (0, rows - q), constant_values=-1), home)
+        elif self._comes_again(search.engine, work, x, search, *static):
+            r, finite = self._constant(r[0]), all_finite(x)
+        else:
+            x, finite, r = padded_with_radius(x, self._constant(r[0]), rows)
         return x if isinstance(x, jax.Array) else jax.device_put(x, home), r, finite
 
 
