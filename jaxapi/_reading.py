@@ -11,7 +11,7 @@ import jax
 from ._kept import gpu_of
 from ._tracing import in_a_trace
 
-__all__ = ["at_hand"]
+__all__ = ["all_at_hand", "at_hand", "computed_at_hand"]
 
 _HOST = "pinned_host"
 _FEW = 8  # numbers
@@ -19,19 +19,38 @@ _FEW = 8  # numbers
 
 def at_hand(value: jax.Array) -> jax.Array:
     """Return few numbers where the host reads them fast: the array itself, or a copy in its memory."""
-    device = gpu_of(value) if value.size <= _FEW else None
-    if device is None or in_a_trace():
-        return value
-    read = _reader(device)
-    return value if read is None else read(value)
+    device = _gpu(value) if value.size <= _FEW else None
+    return value if device is None else _compiled(_same, device)(value)
+
+
+def all_at_hand(*arrays: jax.Array):
+    """Return arrays where the host reads them fast, to be waited for once."""
+    device, *others = [_gpu(x) for x in arrays]
+    together = device is not None and all(other == device for other in others)
+    return _compiled(_same, device)(arrays) if together else arrays
+
+
+def computed_at_hand(program, *arrays: jax.Array):
+    """Run a program on arrays of one device, and leave its results where the host reads them fast."""
+    return _compiled(program, _gpu(arrays[0]))(*arrays)
+
+
+def _gpu(value: jax.Array) -> jax.Device | None:
+    """Return the GPU that holds an array, if its programs can leave results in memory of the host."""
+    device = gpu_of(value)
+    return None if device is None or in_a_trace() or not _has_host_memory(device) else device
 
 
 @functools.cache
-def _reader(device: jax.Device):
-    """Return the program that copies to the host's memory; None for a device without that."""
-    if _HOST not in {memory.kind for memory in device.addressable_memories()}:
-        return None
-    return jax.jit(_same, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
+def _has_host_memory(device: jax.Device) -> bool:
+    return _HOST in {memory.kind for memory in device.addressable_memories()}
+
+
+@functools.cache
+def _compiled(program, device: jax.Device | None):
+    if device is None:
+        return jax.jit(program)
+    return jax.jit(program, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
 
 
 def _same(x):

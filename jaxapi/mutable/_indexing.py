@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._kept import gpu_of, position
-from .._reading import at_hand
+from .._reading import all_at_hand, computed_at_hand
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
@@ -176,23 +176,17 @@ def _read_mask(value, mask, axis):
         places = np.asarray(mask).nonzero()
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
     if value.nbytes + mask.nbytes <= _SMALL or (_is_at_hand(value) and _is_at_hand(mask)):
-        _fetch(value, mask)
-        if mask.ndim == 1 and np.asarray(mask).all():
+        at_hand = _is_at_hand(value) or _is_at_hand(mask)
+        host, mask = map(np.asarray, (value, mask) if at_hand else all_at_hand(value, mask))
+        if mask.ndim == 1 and mask.all():
             return value
-        host = np.asarray(value)[(FULL,) * axis + (np.asarray(mask),)]
+        host = host[(FULL,) * axis + (mask,)]
         with x64_for(host.dtype):
             selected = jax.device_put(host)  # jnp.asarray compiles for each shape
         return jax.device_put(selected, value.sharding) if value.committed else selected
-    count = _count(mask)
+    count = np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask)
     order = _order(mask)  # computed while the host waits for the count
-    return _take_true(value, mask, order, int(at_hand(count)), axis)
-
-
-def _fetch(*arrays) -> None:
-    """Let arrays come to the host at once, where each alone would be waited for."""
-    for x in arrays:
-        if not _is_at_hand(x):
-            x.copy_to_host_async()
+    return _take_true(value, mask, order, int(count), axis)
 
 
 @jax.jit
@@ -222,7 +216,8 @@ def _one_value_each(mask, new, tail: int) -> bool:
     if is_traced(mask):
         return True
     # the host's copy of a small mask serves the next use, too
-    count = np.count_nonzero(mask) if _is_at_hand(mask) or mask.size <= _SMALL else int(at_hand(_count(mask)))
+    on_host = _is_at_hand(mask) or mask.size <= _SMALL
+    count = np.count_nonzero(mask) if on_host else int(computed_at_hand(_count, mask))
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"
@@ -230,7 +225,6 @@ def _one_value_each(mask, new, tail: int) -> bool:
     return True
 
 
-@jax.jit
 def _count(mask):
     return jnp.sum(mask, dtype=np.int32)
 

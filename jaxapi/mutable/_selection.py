@@ -129,7 +129,7 @@ class Part(NamedTuple):
 
     source: jax.Array
     starts: tuple
-    layout: _Layout
+    layout: _Layout | None  # None for all of it
 
 
 def program_of(selection: Selection, value):

@@ -1,7 +1,7 @@
 """Views and elements read by the program that uses them.
 
-``y[2:] + y[:-2]`` runs one program, not three, and ``x[:-1] = y[1:]`` one, not two, where the parts are used
-once: the second time a part is read by a program of its own and kept. Reading a part changes no bit of it.
+``y[2:] + y[:-2]`` runs one program, not three, and ``x[:-1] = y[1:]`` one, not two. Where a view is used for
+the third time, it is read by a program of its own and kept. Reading a part changes no bit of it.
 """
 
 import functools
@@ -9,27 +9,41 @@ import functools
 import jax
 
 import jaxapi
+from jaxapi import _elementwise, linalg
 
 from .._tracing import is_traced
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
+from ._storage import Storage
 
-__all__ = ["computed", "unread"]
+__all__ = ["computed", "reads_parts", "unread"]
 
-_FUNCTIONS = frozenset([jaxapi.add, jaxapi.subtract, jaxapi.multiply, jaxapi.divide])
+# Those that are one program each, whatever their arguments' values.
+_OF_MATRICES = ("cholesky", "diagonal", "inv", "matmul", "outer", "solve", "vecdot")
+_FUNCTIONS = frozenset(
+    [getattr(jaxapi, name) for name in _elementwise.__all__]
+    + [getattr(linalg, name) for name in _OF_MATRICES]
+)
 
 
-def computed(function, x, y) -> jax.Array | None:
-    """Return ``function(x, y)`` of two mutable arrays; None if there is nothing to be read on the way."""
-    if function not in _FUNCTIONS:
+def reads_parts(function) -> bool:
+    """Whether the program of a function of arrays can read views and elements on the way."""
+    return function in _FUNCTIONS
+
+
+def computed(function, *arrays):
+    """Return ``function(*arrays)``; None if there is nothing to be read on the way."""
+    for x in arrays:
+        if not isinstance(x, Storage):
+            return None
+    parts = [unread(x) if x._view or x._later else None for x in arrays]
+    if not any(parts):
         return None
-    first, second = unread(x), unread(y)
-    if first is None and second is None:
+    parts = [part or Part(x._value, (), None) for part, x in zip(parts, arrays, strict=True)]
+    if any(is_traced(part.source) for part in parts):
         return None
-    a, b = first or (x._value, (), None), second or (y._value, (), None)
-    if is_traced(a[0]) or is_traced(b[0]):
-        return None
-    return _program(function, *a, *b)
+    sources = [(part.source, part.starts) for part in parts]
+    return _program(function, sources, tuple([part.layout for part in parts]))
 
 
 def unread(x) -> Part | None:
@@ -38,16 +52,17 @@ def unread(x) -> Part | None:
     if type(later) is Element and later.place:
         return Part(later.cell.value, *program_of(Selection(later.place, ()), later.cell.value))
     view = x._view
-    if view is None or not view.is_first_use():
+    if view is None or not view.is_read_on_the_way():
         return None
     value = view.owner._value
     return Part(value, *program_of(view.selection, value))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 3, 6))
-def _program(function, x, x_starts, x_layout, y, y_starts, y_layout):
-    if x_layout is not None:
-        x = part_in_program(x, x_starts, x_layout)
-    if y_layout is not None:
-        y = part_in_program(y, y_starts, y_layout)
-    return function(x, y)
+@functools.partial(jax.jit, static_argnums=(0, 2))
+def _program(function, sources, layouts):
+    return function(
+        *[
+            x if layout is None else part_in_program(x, starts, layout)
+            for (x, starts), layout in zip(sources, layouts, strict=True)
+        ]
+    )

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ._array import Array, copied, shared, unwrap, wrap
+from ._together import computed, reads_parts
 
 __all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -25,15 +26,22 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
+    reads = reads_parts(function)
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        values = [x._value if type(x) is Array else unwrap(x) for x in args]
-        out = kwargs.pop("out", None)
-        if "device" in kwargs:
-            kwargs["device"] = elsewhere(kwargs["device"])
+        out = None
+        if kwargs:
+            out = kwargs.pop("out", None)
+            if "device" in kwargs:
+                kwargs["device"] = elsewhere(kwargs["device"])
+            kwargs = {key: unwrap(x) for key, x in kwargs.items()}
         try:
-            result = function(*values, **{key: unwrap(x) for key, x in kwargs.items()})
+            found = computed(function, *args) if reads and not kwargs else None
+            if found is not None:
+                return wrap(found) if out is None else _into(out, found)
+            values = [x._value if type(x) is Array else unwrap(x) for x in args]
+            result = function(*values, **kwargs)
         except (TypeError, ValueError) as error:
             raise numpys_error(error) from None
         if out is not None:

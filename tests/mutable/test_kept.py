@@ -6,6 +6,7 @@ import pytest
 
 import jaxapi.mutable as xp
 from jaxapi import _kept, _reading
+from jaxapi.mutable import _indexing
 
 
 @pytest.fixture(autouse=True)
@@ -131,3 +132,19 @@ def test_numbers_are_read_by_way_of_the_hosts_memory(x64):
     assert jax.jit(lambda y: y * float(x))(2.0) == np.float32(0.2)
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(lambda y: float(xp.asarray(y)))(2.0)
+
+
+@pytest.mark.parametrize("size", [5, 40_000])
+def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
+    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: isinstance(x, np.ndarray))
+    host = np.arange(2 * size, dtype=np.float32).reshape(size, 2)
+    x, mask = xp.asarray(host), host[:, 0] % 3 == 0
+    for key in (mask, xp.asarray(mask)):
+        np.testing.assert_array_equal(x[key], host[mask])
+    whole = host % 5 > 1
+    np.testing.assert_array_equal(x[xp.asarray(whole)], host[whole])
+    np.testing.assert_array_equal(x[:, 0][xp.ones(size, dtype=xp.bool)], host[:, 0])
+    x[xp.asarray(mask), :] = -host[mask]
+    np.testing.assert_array_equal(x, np.where(mask[:, None], -host, host))
+    with pytest.raises(ValueError, match="cannot assign 1000 input values"):
+        x[xp.asarray(mask)] = np.ones((1000, 2))

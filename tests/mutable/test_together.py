@@ -43,16 +43,52 @@ def test_operators(function, parts, dtype):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+FUNCTIONS = {
+    "sqrt": (xp.sqrt, np.sqrt),
+    "@": (operator.matmul, operator.matmul),
+    "matmul": (xp.matmul, np.matmul),
+    "vecdot": (xp.vecdot, np.vecdot),
+    "diagonal": (xp.linalg.diagonal, np.diagonal),
+    "inv": (xp.linalg.inv, np.linalg.inv),
+    "solve": (xp.linalg.solve, np.linalg.solve),
+    "outer": (lambda a, b: xp.linalg.outer(a[0], b[1:, 0]), lambda a, b: np.outer(a[0], b[1:, 0])),
+    "maximum": (xp.maximum, np.maximum),
+}
+OF_ONE = ("sqrt", "diagonal", "inv")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("parts", [lambda x: (x[1].T, x[0, ::-1]), lambda x: (x[0], x.T[..., 1])])
+def test_functions(name, parts):
+    host = np.random.default_rng(0).uniform(1, 2, (2, 3, 3)).astype(np.float32)
+    host[0] += 3 * np.eye(3, dtype=np.float32)
+    host[1] += 5 * np.eye(3, dtype=np.float32)
+    ours, numpys = FUNCTIONS[name]
+    x = xp.asarray(host)
+    if name in OF_ONE:
+        for part, expected in zip(parts(x), parts(host), strict=True):
+            np.testing.assert_allclose(ours(part), numpys(expected), rtol=1e-3, atol=1e-4)
+        return
+    for _ in range(3):
+        np.testing.assert_allclose(ours(*parts(x)), numpys(*parts(host)), rtol=1e-4, atol=1e-4)
+    first, second = parts(x)
+    for function in (ours, xp.subtract, ours):  # reads them on the way twice, then alone
+        function(first, second)
+    np.testing.assert_allclose(ours(first, second), numpys(*parts(host)), rtol=1e-4, atol=1e-4)
+
+
 def test_they_are_not_read_before(monkeypatch):
     x = xp.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
     x[0, 0] = 0.0
     monkeypatch.setattr(_views, "take", None)
     monkeypatch.setattr(_array, "take", None)
     assert float(xp.sum(x[1:] + x[:-1])) == sum(range(4, 12)) + sum(range(8))
+    assert float(xp.sum(xp.matmul(x[1:], x[0]) + xp.sqrt(x[1:, 1]))) == pytest.approx(103 + 5**0.5)
     row = x[1]
     row - x[2]
+    row * x[2]
     with pytest.raises(TypeError):
-        row * x[2]  # used once more, it is read
+        row + x[2]  # used for the third time, it is read
 
 
 def test_what_is_written_between():
