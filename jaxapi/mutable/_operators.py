@@ -8,8 +8,9 @@ import numpy as np
 
 import jaxapi
 
+from .._interop import scalar_like
 from .._interop._numbers import KINDS
-from .._kept import number
+from .._kept import constant, number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
@@ -43,7 +44,9 @@ def _number(x, array, function):
         return asarray(x, dtype=array.dtype)._value if fits else x
     if type(x) is int and array.dtype.kind in "iu":
         np.asarray(x, array.dtype)
-    return x if function is jaxapi.pow else number(x, array)  # x**2 is a product, if the 2 is known
+    if function is jaxapi.pow:  # which takes an int as a number of the array's dtype
+        x = scalar_like(x, array)
+    return constant(x, array) if isinstance(x, np.ndarray) else number(x, array)
 
 
 def _unary(function):
@@ -85,7 +88,7 @@ def _in_place(function):
     reusing = jax.jit(changed, donate_argnums=0)
 
     def program(value, other, donate):
-        if not donate or is_traced(other) or (function is jaxapi.pow and isinstance(other, _NUMBERS)):
+        if not donate or is_traced(other):
             return changed(value, other)  # by the program that x + y has, too
         return reusing(value, other)
 

@@ -148,3 +148,19 @@ def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
     np.testing.assert_array_equal(x, np.where(mask[:, None], -host, host))
     with pytest.raises(ValueError, match="cannot assign 1000 input values"):
         x[xp.asarray(mask)] = np.ones((1000, 2))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float32", "complex64"])
+def test_powers(dtype):
+    host = np.asarray([1, 2, 3], dtype)
+    x = xp.asarray(host)
+    for n in (0, 1, 2, 3):
+        found = x**n
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, host**n, rtol=1e-6)
+    np.testing.assert_allclose(2**x, 2.0 ** host.astype(complex), rtol=1e-6)
+    x **= 2
+    np.testing.assert_allclose(x, host**2, rtol=1e-6)
+    known = len(_kept._kept)
+    x**2
+    assert len(_kept._kept) == known
