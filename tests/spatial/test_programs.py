@@ -220,6 +220,20 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
     assert again.unsafe_buffer_pointer() != place
 
 
+@pytest.mark.parametrize("search", [
+    lambda tree: tree.query(tree.data, 2),
+    lambda tree: tree.query_ball_point(tree.data, 0.3, return_length=True),
+    lambda tree: tree.query_radius(tree.data, 0.3, max_neighbors=4),
+    lambda tree: tree.radius_graph(0.3, max_edges=40),
+    lambda tree: tree.query_pairs(0.3, max_pairs=40),
+    lambda tree: tree.count_neighbors(tree, [0.1, 0.3]),
+])  # fmt: skip
+def test_few_steps_without_jit(search):
+    """Each step is a program of its own where there is vmap or grad alone."""
+    steps = jax.make_jaxpr(lambda points: jax.tree.leaves(search(KDTree(points))))(POINTS).eqns
+    assert len(steps) <= 30
+
+
 def test_other_sizes_compile_nothing(monkeypatch):
     """Points and queries of any number that is padded to a size seen before, from the host or a device."""
     monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")

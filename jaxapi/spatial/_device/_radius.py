@@ -1,8 +1,9 @@
 """Radius searches on a device: from a tree and radii to counts, rows and distances.
 
-Everything is built from two passes over the tree: count each query's neighbours, then write them from
-where the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_point` are pure and traceable;
-`csr`, `edges` and `pairs` serve concrete arrays, whose totals are read back between the passes.
+Everything is built from two passes over the tree: count each query's neighbours, then write them from where
+the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_point` are pure and traceable, and
+compiled as one piece also where a transformation alone would run them step by step; `csr`, `edges` and
+`pairs` serve concrete arrays, whose totals are read back between the passes.
 """
 
 from functools import lru_cache, partial
@@ -119,6 +120,7 @@ def _counted(tree, x, radius, box, search):
     return queries, order, search.count(tree, queries, order, box, "any")
 
 
+@partial(jax.jit, static_argnames=("search", "limit"))
 def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
     """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,).
 
@@ -240,6 +242,7 @@ def _filled(tree, queries, order, indptr, box, *, search, size, sort):
 # --- among the tree's own points -----------------------------------------------------------------------
 
 
+@partial(jax.jit, static_argnames=("search", "relation", "size"))
 def fixed_edges(tree: Tree, radius: Array, box: Array | None, *, search: Search, relation: str, size: int):
     """Return receivers, senders, distances (size,), grouped by receiver, and how many there are.
 
@@ -327,6 +330,7 @@ def _within(offsets, size: int):
 # --- between two trees ---------------------------------------------------------------------------------
 
 
+@partial(jax.jit, static_argnames="search")
 def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Array, box, *, search: Search):
     """Sum ``x_weights[i] * weights[j]`` over the pairs within each of the `radii`: (R,), the weights' dtype.
 
@@ -334,7 +338,9 @@ def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Arr
     dtype; each query's own stays below n.
     """
     function = partial(_two_point, search=search)
-    return jax.custom_batching.sequential_vmap(function)(tree, x, x_weights, weights, radii, box)
+    return jax.custom_batching.sequential_vmap(function)(
+        tree, x.astype(search.dtype), x_weights, weights, radii, box
+    )
 
 
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):

@@ -99,7 +99,7 @@ class Device:
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             search = self._search(settings)
             x, r, finite = self._ready("fixed", x, r, search, limit)
-            found = _nearest_within(self.tree, x, r, self._box(settings), search=search, limit=limit)
+            found = _radius.nearest_within(self.tree, x, r, self._box(settings), search=search, limit=limit)
             finite = on_its_way(finite)
             rows, distances, counts = lines_of_queries(q, *found)
             if not finite:
@@ -147,7 +147,7 @@ class Device:
         """Return receivers, senders, distances (size,) and the true number of edges."""
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             r, box, search = self._constant(r), self._box(settings), self._search(settings)
-            return _fixed_edges(self.tree, r, box, search=search, relation=relation, size=size)
+            return _radius.fixed_edges(self.tree, r, box, search=search, relation=relation, size=size)
 
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
@@ -166,7 +166,7 @@ class Device:
             x, _ = padded(self.data, padded_size(self.data.shape[0]))
             own, others = (_weights(of.data, weights, sums) for of, weights in ((self, own), (other, others)))
             counts = np.asarray(
-                _two_point(
+                _radius.two_point(
                     other.tree, x, own, others, radii, self._box(settings), search=self._search(settings)
                 )
             )
@@ -247,15 +247,6 @@ def picked(distances, rows, n, columns):
 def low_row_first(receivers, senders):
     """Return the pairs (e, 2) with the lower row first."""
     return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
-
-
-_nearest_within = jax.jit(_radius.nearest_within, static_argnames=("search", "limit"))
-_fixed_edges = jax.jit(_radius.fixed_edges, static_argnames=("search", "relation", "size"))
-
-
-@partial(jax.jit, static_argnames="search")
-def _two_point(tree, x, x_weights, weights, radii, box, *, search):
-    return _radius.two_point(tree, x.astype(search.dtype), x_weights, weights, radii, box, search=search)
 
 
 def _weights(data, weights, dtype):

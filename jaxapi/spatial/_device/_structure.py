@@ -23,7 +23,7 @@ def structure(data) -> tuple[Tree, Array | bool]:
     """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
     n = np.int32(data.shape[0])
     if is_traced(data):  # is compiled for its own size anyway
-        return _engines.run(None, "build", jax.lax.stop_gradient(data), n), True
+        return built(jax.lax.stop_gradient(data), n, engine=None), True
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
         points = points if isinstance(points, jax.Array) else placed_like(data, points)[0]
@@ -41,6 +41,7 @@ def _fewest(data) -> int:
     return FEWEST_ON_GPU if device.platform == "gpu" and data.shape[1] < FLAT_FROM else 0
 
 
+# Compiled as one piece also where a transformation alone would run it step by step.
 @partial(jax.jit, static_argnames="engine")
 def built(points, n, *, engine) -> Tree:
-    return engine.build(points, n)
+    return _engines.run(engine, "build", points, n)

@@ -106,8 +106,7 @@ class Traced:
         if not radii.size:
             return jnp.zeros(radii.shape, sums)
         own, others = jnp.asarray(own).astype(sums), jnp.asarray(others).astype(sums)
-        x = self.data.astype(settings.dtype)
-        inputs = x, own, others, radii, _box(settings)
+        inputs = self.data, own, others, radii, _box(settings)
         counts = _radius.two_point(other.tree, *inputs, search=_search(settings))
         return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
 
