@@ -85,10 +85,12 @@ def resolve_dtype(dtype):
 
 def promoted_dtype(*values) -> np.dtype:
     """Return the dtype that arrays, dtypes and Python numbers promote to, 64-bit ones with x64 off too."""
-    if x64_mode():
-        return jnp.result_type(*values)
     weak = [x for x in values if _is_weak(x)]
     strong = [x for x in values if not _is_weak(x)]
+    if not weak and len(dtypes := {getattr(x, "dtype", None) for x in strong}) == 1 and dtypes <= _SUPPORTED:
+        return dtypes.pop()
+    if x64_mode():
+        return jnp.result_type(*values)
     if not strong:
         return jnp.result_type(*weak)
     with x64_on():

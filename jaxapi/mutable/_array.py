@@ -249,16 +249,14 @@ def part_of(owner: Array, selection: Selection) -> Array:
     return _view_of(View(owner, selection))
 
 
-def reshaped(array: Array, shape: tuple[int, ...], part: jax.Array) -> Array | None:
-    """Return the view in another shape, whose value is ``part``; None where NumPy would have to copy."""
+def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return the view in another shape; None where NumPy would have to copy."""
     if array._view:
         try:
             _layout(array).reshape(shape, copy=False)
         except ValueError:
             return None
-    view = View(array, None, shape)
-    view.remember(part)
-    return _view_of(view)
+    return _view_of(View(array, None, shape))
 
 
 def _view_of(view: View) -> Array:

@@ -109,6 +109,7 @@ class _Layout(NamedTuple):
     spans: tuple[int, ...]  # from the first to the last position along each axis
     steps: tuple[int, ...]
     axes: tuple[int | None, ...]
+    reshaped: tuple[int, ...] | None = None  # the shape at last, if it is not that of the axes
 
     @property
     def lengths(self) -> list[int]:
@@ -122,6 +123,12 @@ class _Layout(NamedTuple):
     @property
     def backward(self) -> list[int]:
         return [axis for axis, step in enumerate(self.steps) if step < 0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self.reshaped is not None:
+            return self.reshaped
+        return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
 class Part(NamedTuple):
@@ -159,25 +166,25 @@ def _all_starts(starts, spans, shape):
 
 def part_in_program(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
-    spans, steps, axes = layout
+    spans, steps = layout.spans, layout.steps
     block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
     block = lax.slice(block, [0] * len(spans), spans, [abs(step) for step in steps])
     block = lax.rev(block, layout.backward)
     order = sorted(layout.kept)
     block = block.reshape([block.shape[axis] for axis in order])
     block = lax.transpose(block, [order.index(axis) for axis in layout.kept])
-    return block.reshape([1 if axis is None else layout.lengths[axis] for axis in axes])
+    return block.reshape(layout.shape)
 
 
 _take = jax.jit(part_in_program, static_argnums=2)
 
 
 def _written(value, starts, layout, new, new_starts, new_layout):
-    spans, steps, axes = layout
+    spans, steps = layout.spans, layout.steps
     if new_layout is not None:
         new = part_in_program(new, new_starts, new_layout)
     lengths, kept = layout.lengths, layout.kept
-    new = broadcast(new.astype(value.dtype), [1 if axis is None else lengths[axis] for axis in axes])
+    new = broadcast(new.astype(value.dtype), layout.shape)
     new = new.reshape([lengths[axis] for axis in kept])
     new = lax.transpose(new, [kept.index(axis) for axis in sorted(kept)]).reshape(
         [n if axis in kept else 1 for axis, n in enumerate(lengths)]

@@ -1,6 +1,8 @@
 """The functions that may return their argument, or its memory."""
 
 import functools
+import math
+import operator
 
 import jaxapi
 
@@ -55,13 +57,32 @@ def from_dlpack(x, /, *, device=None, copy=None):
 
 @_like(jaxapi.reshape)
 def reshape(x, /, shape, *args, copy=None, **options):
-    part = jaxapi.reshape(x._value if type(x) is Array else x, shape, *args, **options)
-    if type(x) is not Array or copy or args or options or is_symbolic(x.shape) or 0 in part.shape:
-        return wrap(part)
-    view = reshaped(x, part.shape, part)
-    if view is None and copy is False:
-        raise ValueError(f"shape {x.shape} of this view becomes {part.shape} by a copy alone: leave out copy")
-    return wrap(part) if view is None else view
+    given = type(x) is Array and not (copy or args or options or is_symbolic(x.shape))
+    known = _known_shape(shape, x.size) if given else None
+    if known is not None:
+        view = reshaped(x, known)
+        if view is not None:
+            return view
+        if copy is False:
+            raise ValueError(f"shape {x.shape} of this view becomes {known} by a copy alone: leave out copy")
+    return wrap(jaxapi.reshape(x._value if type(x) is Array else x, shape, *args, **options))
+
+
+def _known_shape(shape, size: int) -> tuple[int, ...] | None:
+    """Return the lengths of a shape in which ``size`` elements fit, at least one; None for another."""
+    try:
+        shape = (
+            (operator.index(shape),)
+            if not isinstance(shape, (tuple, list))
+            else tuple(map(operator.index, shape))
+        )
+    except TypeError:
+        return None
+    given = math.prod([n for n in shape if n != -1])
+    if shape.count(-1) == 1 and given:
+        shape = tuple([size // given if n == -1 else n for n in shape])
+    fits = math.prod(shape) == size and min(shape, default=1) > 0
+    return shape if fits else None
 
 
 @kept

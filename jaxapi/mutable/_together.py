@@ -55,7 +55,8 @@ def unread(x) -> Part | None:
     if view is None or not view.is_read_on_the_way():
         return None
     value = view.owner._value
-    return Part(value, *program_of(view.selection, value))
+    starts, layout = program_of(view.selection, value)
+    return Part(value, starts, layout if view.reshaped is None else layout._replace(reshaped=view.reshaped))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 2))

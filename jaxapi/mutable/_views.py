@@ -63,7 +63,7 @@ class View:
     def is_read_on_the_way(self) -> bool:
         """Whether the next program should read it: not the third time, and not what is read already."""
         self._uses += 1
-        return self._uses < 3 and self.is_simple and self._known[0]() is not self.owner._value
+        return self._uses < 3 and self.owner._view is None and self._known[0]() is not self.owner._value
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
