@@ -1,6 +1,7 @@
 """Reading and writing by index, as functions of `jax.Array` values."""
 
 import functools
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ __all__ = ["is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
+_OFTEN = 8  # reads with one small mask
 
 
 def selection_of(shape: tuple, key) -> Selection | None:
@@ -175,18 +177,74 @@ def _read_mask(value, mask, axis):
             )
         places = np.asarray(mask).nonzero()
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
-    if value.nbytes + mask.nbytes <= _SMALL or (_is_at_hand(value) and _is_at_hand(mask)):
-        at_hand = _is_at_hand(value) or _is_at_hand(mask)
-        host, mask = map(np.asarray, (value, mask) if at_hand else all_at_hand(value, mask))
-        if mask.ndim == 1 and mask.all():
-            return value
-        host = host[(FULL,) * axis + (mask,)]
-        with x64_for(host.dtype):
-            selected = jax.device_put(host)  # jnp.asarray compiles for each shape
-        return jax.device_put(selected, value.sharding) if value.committed else selected
-    count = np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask)
+    is_small = value.nbytes + mask.nbytes <= _SMALL and not _comes_often(mask)
+    if is_small or (_is_at_hand(value) and _is_at_hand(mask)):
+        return _read_on_host(value, mask, axis)
     order = _order(mask)  # computed while the host waits for the count
-    return _take_true(value, mask, order, int(count), axis)
+    with x64_for(value.dtype):
+        return _take_true(value, mask, order, _count_true(mask), axis)
+
+
+def _read_on_host(value, mask, axis):
+    """Select in NumPy, for which no program is compiled for a number of elements."""
+    known = _known(mask)
+    if known and known.host is not None:
+        (there,), host = all_at_hand(value), known.host
+    else:
+        at_hand = _is_at_hand(value) or _is_at_hand(mask)
+        there, host = (value, mask) if at_hand else all_at_hand(value, mask)
+        host = np.asarray(host)
+        known = _keep(mask, np.count_nonzero(host), host)
+    if mask.ndim == 1 and known.count == mask.size:
+        return value
+    selected = np.asarray(there)[(FULL,) * axis + (host,)]
+    with x64_for(selected.dtype):
+        selected = jax.device_put(selected)  # jnp.asarray compiles for each shape
+    return jax.device_put(selected, value.sharding) if value.committed else selected
+
+
+class _Mask:
+    """What is known of the latest mask: masks come again, as in ``x[mask] / y[mask]``."""
+
+    def __init__(self, mask, count: int, host: np.ndarray | None, uses: int):
+        self.mask, self.count, self.host, self.uses = weakref.ref(mask), count, host, uses
+
+
+_latest: list[_Mask | None] = [None]  # replaced as a whole, since threads share it
+
+
+def _known(mask) -> _Mask | None:
+    latest = _latest[0]
+    return latest if latest and latest.mask() is mask else None
+
+
+def _keep(mask, count: int, host: np.ndarray | None = None) -> _Mask:
+    known = _known(mask)
+    kept = _Mask(mask, count, host, known.uses if known else 1)
+    if isinstance(mask, jax.Array):  # others can be written to
+        _latest[0] = kept
+    return kept
+
+
+def _comes_often(mask) -> bool:
+    """Whether one mask is read so often that a program for its number of True is worth its compilation."""
+    known = _known(mask)
+    if known:
+        known.uses += 1
+    return known is not None and known.uses > _OFTEN
+
+
+def _count_true(mask) -> int:
+    """Return how many are True, waiting for that if it is not known."""
+    known = _known(mask)
+    if known is None:
+        on_host = _is_at_hand(mask)
+        known = _keep(mask, np.count_nonzero(mask) if on_host else int(computed_at_hand(_count, mask)))
+    return known.count
+
+
+def _count(mask):
+    return jnp.sum(mask, dtype=np.int32)
 
 
 @jax.jit
@@ -198,8 +256,12 @@ def _order(mask):
 @functools.partial(jax.jit, static_argnums=(3, 4))
 def _take_true(value, mask, order, count, axis):
     every = jnp.arange(mask.size, dtype=np.int32)
-    to = jnp.where(mask.reshape(-1), order - 1, count)
-    places = jnp.zeros(count, np.int32).at[to].set(every, mode="drop")
+    # what is False goes to places beyond the end, each to one of its own
+    to = jnp.where(mask.reshape(-1), order - 1, count + every - order)
+    if value.ndim == mask.ndim:
+        found = jnp.zeros(count, value.dtype)
+        return found.at[to].set(value.reshape(-1), mode="drop", unique_indices=True)
+    places = jnp.zeros(count, np.int32).at[to].set(every, mode="drop", unique_indices=True)
     return jnp.take(_flattened(value, axis, mask.ndim), places, axis=axis, mode="clip")
 
 
@@ -215,18 +277,12 @@ def _one_value_each(mask, new, tail: int) -> bool:
     given = new.shape[-tail - 1]
     if is_traced(mask):
         return True
-    # the host's copy of a small mask serves the next use, too
-    on_host = _is_at_hand(mask) or mask.size <= _SMALL
-    count = np.count_nonzero(mask) if on_host else int(computed_at_hand(_count, mask))
+    count = _count_true(mask)
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"
         )
     return True
-
-
-def _count(mask):
-    return jnp.sum(mask, dtype=np.int32)
 
 
 def _written_mask(value, mask, new, axis, each):

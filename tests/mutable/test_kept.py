@@ -150,6 +150,23 @@ def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
         x[xp.asarray(mask)] = np.ones((1000, 2))
 
 
+@pytest.mark.parametrize("size", [5, 40_000])
+def test_a_mask_that_comes_again(size, monkeypatch):
+    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: isinstance(x, np.ndarray))
+    for dtype in ("float32", "int64", "bool"):
+        host = (np.arange(size) % 7).astype(dtype)
+        table = np.stack([host, host], 1)
+        x, rows, mask = xp.asarray(host), xp.asarray(table), xp.asarray(host > 2)
+        for _ in range(_indexing._OFTEN + 2):
+            np.testing.assert_array_equal(x[mask], host[host > 2])
+            np.testing.assert_array_equal(rows[mask], table[host > 2])
+        mask[0] = True
+        x[mask] = np.zeros(np.count_nonzero(mask), dtype)
+        np.testing.assert_array_equal(x, np.where(np.asarray(mask), 0, host))
+        with pytest.raises(ValueError, match="output values where the mask is true"):
+            x[mask] = np.zeros(size + 1, dtype)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float32", "complex64"])
 def test_powers(dtype):
     host = np.asarray([1, 2, 3], dtype)
