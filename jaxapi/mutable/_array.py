@@ -188,8 +188,10 @@ class Array(Storage, Conversion, Declared):
         place = place_of(key, self.shape)
         if place is not None:
             return element_of(*self._place_of(place))
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
+        selection = Selection.of_ints_and_slices(key, self.shape)
+        if selection is None:
+            key = _plain_key(key)
+            selection = selection_of(self.shape, key)
         if selection is not None:
             return part_of(*self._place(selection))
         value = self._value
@@ -202,8 +204,10 @@ class Array(Storage, Conversion, Declared):
             owner, place = self._place_of(place)
             if owner._write_later(place, value):
                 return
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
+        selection = Selection.of_ints_and_slices(key, self.shape)
+        if selection is None:
+            key = _plain_key(key)
+            selection = selection_of(self.shape, key)
         if selection is None or 0 in selection.shape:
             self._rewrite(write, key, unwrap(value))
             return

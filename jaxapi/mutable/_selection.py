@@ -17,7 +17,7 @@ from .._interop import as_array
 from .._kept import constant, gpu_of, position
 from .._tracing import is_traced
 from .._x64 import x64_for
-from ._keys import check_int, expand
+from ._keys import FULL, check_int, expand
 
 __all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
 __all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
@@ -45,6 +45,25 @@ class Selection(NamedTuple):
         return cls(tuple(ranges), tuple(axes))
 
     @classmethod
+    def of_ints_and_slices(cls, key, shape: tuple[int, ...]) -> "Selection | None":
+        """Return the same for a key of these alone, in less time; None for another."""
+        keys = key if type(key) is tuple else (key,)
+        if len(keys) > len(shape):
+            return None
+        ranges: list[range | int] = []
+        axes = []
+        for axis, size in enumerate(shape):
+            k = keys[axis] if axis < len(keys) else FULL
+            if type(size) is int and type(k) is slice:
+                ranges.append(range(*k.indices(size)))
+                axes.append(axis)
+            elif type(size) is int and type(k) is int:
+                ranges.append(check_int(k, axis, size))
+            else:
+                return None
+        return cls(tuple(ranges), tuple(axes))
+
+    @classmethod
     def transposed(cls, shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
         """Return the selection of everything, with the axes in another order."""
         return cls(tuple(map(range, shape)), axes)
@@ -52,7 +71,7 @@ class Selection(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of what is selected."""
-        return tuple(1 if axis is None else len(self.ranges[axis]) for axis in self.axes)
+        return tuple([1 if axis is None else len(self.ranges[axis]) for axis in self.axes])
 
     def place(self, place: tuple[int, ...]) -> tuple[int, ...]:
         """Return where an element of the result stands in the array itself."""
@@ -212,7 +231,8 @@ def values_for(new, value: jax.Array) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
     if isinstance(new, jax.Array):
-        refuse_complex(new.dtype, dtype)
+        if new.dtype != dtype:
+            refuse_complex(new.dtype, dtype)
         return new
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
