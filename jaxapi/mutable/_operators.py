@@ -8,15 +8,14 @@ import numpy as np
 
 import jaxapi
 
-from .._interop import scalar_like
 from .._interop._numbers import KINDS
-from .._kept import constant, number
+from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
 from ._sharing import asarray
 from ._together import computed
-from ._wrap import numpys_error
+from ._wrap import kept_like, numpys_error
 
 __all__: list[str] = []
 
@@ -44,9 +43,8 @@ def _number(x, array, function):
         return asarray(x, dtype=array.dtype)._value if fits else x
     if type(x) is int and array.dtype.kind in "iu":
         np.asarray(x, array.dtype)
-    if function is jaxapi.pow:  # which takes an int as a number of the array's dtype
-        x = scalar_like(x, array)
-    return constant(x, array) if isinstance(x, np.ndarray) else number(x, array)
+    # JAX raises to an int by other means than to a float
+    return kept_like(x, array) if function is jaxapi.pow else number(x, array)
 
 
 def _unary(function):

@@ -7,12 +7,19 @@ import re
 import jax
 import numpy as np
 
+import jaxapi
+from jaxapi import _elementwise
+
+from .._interop import scalar_like
+from .._interop._numbers import PYTHON_NUMBERS
+from .._kept import constant, gpu_of, number
 from ._array import Array, copied, shared, unwrap, wrap
 from ._together import computed, reads_parts
 
 __all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
+_OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _elementwise.__all__])
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
 
 
@@ -27,6 +34,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
     reads = reads_parts(function)
+    meets_numbers = function in _OF_OPERANDS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -41,6 +49,8 @@ def wrap_function(function, name: str, module: str):
             if found is not None:
                 return wrap(found) if out is None else _into(out, found)
             values = [x._value if type(x) is Array else unwrap(x) for x in args]
+            if meets_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
+                values = _with_numbers_kept(values)
             result = function(*values, **kwargs)
         except (TypeError, ValueError) as error:
             raise numpys_error(error) from None
@@ -56,6 +66,22 @@ def wrap_function(function, name: str, module: str):
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)
     return wrapped
+
+
+def _with_numbers_kept(values: list) -> list:
+    """Return operands, Python's numbers among them where they are kept: sending one takes 100 us."""
+    array = next((x for x in reversed(values) if isinstance(x, jax.Array)), None)
+    if array is None or gpu_of(array) is None:
+        return values
+    return [kept_like(x, array) if type(x) in PYTHON_NUMBERS else x for x in values]
+
+
+def kept_like(x, array: jax.Array):
+    """Return a Python number with the precision that it has beside an array, kept on the array's GPU."""
+    x = scalar_like(x, array)
+    if isinstance(x, jax.Array):
+        return x
+    return constant(x, array) if isinstance(x, np.ndarray) else number(x, array)
 
 
 def elsewhere(device):

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+import jaxapi
 import jaxapi.mutable as xp
 from jaxapi import _kept, _reading
 from jaxapi.mutable import _indexing
@@ -148,6 +149,27 @@ def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
     np.testing.assert_array_equal(x, np.where(mask[:, None], -host, host))
     with pytest.raises(ValueError, match="cannot assign 1000 input values"):
         x[xp.asarray(mask)] = np.ones((1000, 2))
+
+
+def test_numbers_in_functions(x64):
+    for dtype in ("int8", "int32", "float32", "float64", "complex64", "bool"):
+        host = np.asarray([0, 1, 1], dtype)
+        x, mask = xp.asarray(host), xp.asarray([True, False, True])
+        for number in (0, 2, 0.5, True, 1j):
+            for kept in range(3):
+                known = len(_kept._kept)
+                found = xp.where(mask, x, number), xp.where(mask, number, x)
+                expected = jaxapi.where(mask, x._value, number), jaxapi.where(mask, number, x._value)
+                for ours, plain in zip(found, expected, strict=True):
+                    assert ours.dtype == plain.dtype
+                    np.testing.assert_array_equal(ours, plain)
+                assert not kept or len(_kept._kept) == known
+        if dtype.startswith("float"):
+            np.testing.assert_array_equal(xp.maximum(x, 0.5), np.maximum(host, host.dtype.type(0.5)))
+            np.testing.assert_array_equal(xp.clip(x, 0.25, 0.5), np.clip(host, 0.25, 0.5))
+    with pytest.raises(OverflowError):
+        xp.where(mask, xp.asarray([1, 2, 3], dtype=xp.int8), 1000)
+    assert xp.where(mask, 1, 2).dtype == jaxapi.where(mask, 1, 2).dtype
 
 
 @pytest.mark.parametrize("size", [5, 40_000])
