@@ -176,7 +176,9 @@ def estimators(rows, peers, chosen):
         cells = []
         for name, (_, wait) in libraries.items():
             found = []
-            for _ in range(1 if name == "NumPy" else 4):
+            for i in range(1 if name == "NumPy" else 30):
+                if i >= 4 and sum(found[1:]) > 0.5:
+                    break
                 wait()
                 start = time.perf_counter()
                 try:
