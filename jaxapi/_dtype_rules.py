@@ -1,6 +1,6 @@
 """Which dtypes a `jax.Array` can have, and which one Python's numbers get."""
 
-from typing import overload
+from typing import Any, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -87,7 +87,8 @@ def promoted_dtype(*values) -> np.dtype:
     """Return the dtype that arrays, dtypes and Python numbers promote to, 64-bit ones with x64 off too."""
     weak = [x for x in values if _is_weak(x)]
     strong = [x for x in values if not _is_weak(x)]
-    if not weak and len(dtypes := {getattr(x, "dtype", None) for x in strong}) == 1 and dtypes <= _SUPPORTED:
+    dtypes: set[Any] = {getattr(x, "dtype", None) for x in strong}
+    if not weak and len(dtypes) == 1 and dtypes <= _SUPPORTED:
         return dtypes.pop()
     if x64_mode():
         return jnp.result_type(*values)

@@ -194,7 +194,7 @@ def _read_on_host(value, mask, axis):
         at_hand = _is_at_hand(value) or _is_at_hand(mask)
         there, host = (value, mask) if at_hand else all_at_hand(value, mask)
         host = np.asarray(host)
-        known = _keep(mask, np.count_nonzero(host), host)
+        known = _keep(mask, int(np.count_nonzero(host)), host)
     if mask.ndim == 1 and known.count == mask.size:
         return value
     selected = np.asarray(there)[(FULL,) * axis + (host,)]
@@ -238,8 +238,8 @@ def _count_true(mask) -> int:
     """Return how many are True, waiting for that if it is not known."""
     known = _known(mask)
     if known is None:
-        on_host = _is_at_hand(mask)
-        known = _keep(mask, np.count_nonzero(mask) if on_host else int(computed_at_hand(_count, mask)))
+        count = np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask)
+        known = _keep(mask, int(count))
     return known.count
 
 
