@@ -234,6 +234,18 @@ def test_few_steps_without_jit(search):
     assert len(steps) <= 30
 
 
+def test_a_second_vmap_compiles_nothing():
+    clouds = POINTS.reshape(3, 20, 3)
+
+    def search():
+        return jax.vmap(lambda points: KDTree(points).query(points, 2)[1])(clouds)
+
+    rows = search()
+    with _no_compilation():
+        search()
+    np.testing.assert_array_equal(rows, [SciPyTree(each).query(each, 2)[1] for each in clouds])
+
+
 def test_other_sizes_compile_nothing(monkeypatch):
     """Points and queries of any number that is padded to a size seen before, from the host or a device."""
     monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")

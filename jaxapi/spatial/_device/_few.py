@@ -22,6 +22,7 @@ from ._nearest import nearest_in_pieces
 __all__ = ["nearest_of_traced"]
 
 FEW = 1 << 17  # distances
+STATIC = "k", "p", "dtype", "index_dtype"
 
 
 def nearest_of_traced(data, structure, x, bound, eps, box, **settings):
@@ -30,21 +31,34 @@ def nearest_of_traced(data, structure, x, bound, eps, box, **settings):
     Under vmap, queries of one tree become one search, and other trees are searched one after another; the
     choice is made for the search that remains. The tree over concrete points is built where it is needed.
     """
+    if is_traced(data):
+        return _in_one_piece(data, structure(), x, bound, eps, box, few=FEW, **settings)
+    return _search(structure, FEW, settings)(data, None, x, bound, eps, box)
+
+
+# Else vmap alone would compile the loop over trees at each call.
+@partial(jax.jit, static_argnames=("few", *STATIC))
+def _in_one_piece(data, tree, x, bound, eps, box, *, few: int, **settings):
+    return _search(None, few, settings)(data, tree, x, bound, eps, box)
+
+
+def _search(structure, few: int, settings):
+    """Return a function of arrays that searches, and knows what to do under vmap."""
 
     @jax.custom_batching.custom_vmap
     def run(data, tree, *rest):
         def by_tree(data, tree, *rest):
             return nearest_in_pieces(structure() if tree is None else tree, *rest, **settings)
 
-        def few(data, tree, *rest):
+        def by_every_distance(data, tree, *rest):
             return _by_every_distance(data, *rest, **settings)
 
         arrays = data, tree, *rest
-        if data.shape[1] >= FLAT_FROM or data.shape[0] * rest[0].shape[0] > FEW:
+        if data.shape[1] >= FLAT_FROM or data.shape[0] * rest[0].shape[0] > few:
             return by_tree(*arrays)
         if gpu_engine() is None:
-            return few(*arrays)
-        return lax.platform_dependent(*arrays, cuda=by_tree, default=few)
+            return by_every_distance(*arrays)
+        return lax.platform_dependent(*arrays, cuda=by_tree, default=by_every_distance)
 
     @run.def_vmap
     def rule(size, batched, *arrays):
@@ -65,10 +79,10 @@ def nearest_of_traced(data, structure, x, bound, eps, box, **settings):
             found = tuple(each.reshape(*shape, *each.shape[1:]) for each in found)
         return found, (True, True)
 
-    return run(data, structure() if is_traced(data) else None, x, bound, eps, box)
+    return run
 
 
-@partial(jax.jit, static_argnames=("k", "p", "dtype", "index_dtype"))
+@partial(jax.jit, static_argnames=STATIC)
 def _by_every_distance(data, x, bound, eps, box, *, k: int, p: float, dtype, index_dtype):
     data, x = data.astype(dtype), x.astype(dtype)
     x = x if box is None else into_box(x, box)
