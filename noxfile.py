@@ -36,8 +36,8 @@ COMPILED = {
 }
 # each core takes whole files: what their tests compile and trace is alike
 PARALLEL = ("-n", "2", "--dist", "loadfile")
-# Tests compile without XLA's optimizations, in half the time: they should change no result. On the last
-# Python all but these, which compile large programs, see what users see, to the last bit.
+# Tests compile without XLA's optimizations, in half the time: they should change no result. From JAX 0.11 on
+# all but these, which compile large programs, see what users see, to the last bit.
 LARGE = ("tests/spatial", "tests/test_docs.py", "tests/test_examples.py")
 UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
@@ -54,7 +54,7 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, python="python", paths=(), optimized=True):
+def pytest(session, *arguments, python="python", paths=()):
     """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
 
     def run(*chosen, **environment):
@@ -62,15 +62,14 @@ def pytest(session, *arguments, python="python", paths=(), optimized=True):
         session.run(*command, env={**COMPILED, **environment}, external=True)
 
     printed = session.run(python, "-c", "import jax; print(jax.__version__)", silent=True, external=True)
-    flags = UNOPTIMIZED_0_10 if printed.split()[-1].startswith("0.10.") else UNOPTIMIZED
+    oldest = printed.split()[-1].startswith("0.10.")
+    flags = UNOPTIMIZED_0_10 if oldest else UNOPTIMIZED
     unoptimized = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}"}
-    if session.posargs:
-        run(*session.posargs, **({} if optimized else unoptimized))
-    elif optimized:
+    if session.posargs or oldest:
+        run(*(session.posargs or paths), **(unoptimized if oldest else {}))
+    else:
         run(*LARGE, **unoptimized)
         run(*paths, *(f"--ignore={path}" for path in LARGE))
-    else:
-        run(*paths, **unoptimized)
 
 
 @nox.session(python=PYTHONS)
@@ -81,7 +80,7 @@ def tests(session):
     if session.python == PYTHONS[-1]:
         pytest(session)
     else:
-        pytest(session, "-m", "not kernels", optimized=False)
+        pytest(session, "-m", "not kernels")
 
 
 @nox.session(python=PYTHONS[-1])
@@ -113,7 +112,7 @@ def package(session):
     shutil.unpack_archive(sdist, folder)
     session.chdir(folder / sdist.name.removesuffix(".tar.gz"))
     shutil.rmtree("jaxapi")  # so that the tests import the wheel
-    pytest(session, python=python, paths=["tests"], optimized=False)
+    pytest(session, python=python, paths=["tests"])
 
 
 @nox.session
