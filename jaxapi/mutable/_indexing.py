@@ -2,6 +2,7 @@
 
 import functools
 import weakref
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -180,9 +181,10 @@ def _read_mask(value, mask, axis):
     is_small = value.nbytes + mask.nbytes <= _SMALL and not _comes_often(mask)
     if is_small or (_is_at_hand(value) and _is_at_hand(mask)):
         return _read_on_host(value, mask, axis)
+    known = _counted(mask)
     order = _order(mask)  # computed while the host waits for the count
     with x64_for(value.dtype):
-        return _take_true(value, mask, order, _count_true(mask), axis)
+        return _take_true(value, mask, order, int(known.count), axis)
 
 
 def _read_on_host(value, mask, axis):
@@ -194,7 +196,7 @@ def _read_on_host(value, mask, axis):
         at_hand = _is_at_hand(value) or _is_at_hand(mask)
         there, host = (value, mask) if at_hand else all_at_hand(value, mask)
         host = np.asarray(host)
-        known = _keep(mask, int(np.count_nonzero(host)), host)
+        known = _keep(mask, np.count_nonzero(host), host)
     if mask.ndim == 1 and known.count == mask.size:
         return value
     selected = np.asarray(there)[(FULL,) * axis + (host,)]
@@ -206,8 +208,9 @@ def _read_on_host(value, mask, axis):
 class _Mask:
     """What is known of the latest mask: masks come again, as in ``x[mask] / y[mask]``."""
 
-    def __init__(self, mask, count: int, host: np.ndarray | None, uses: int):
-        self.mask, self.count, self.host, self.uses = weakref.ref(mask), count, host, uses
+    def __init__(self, mask, count: Any, host: np.ndarray | None, uses: int):
+        self.mask, self.host, self.uses = weakref.ref(mask), host, uses
+        self.count = count  # of True, perhaps not computed yet
 
 
 _latest: list[_Mask | None] = [None]  # replaced as a whole, since threads share it
@@ -218,10 +221,10 @@ def _known(mask) -> _Mask | None:
     return latest if latest and latest.mask() is mask else None
 
 
-def _keep(mask, count: int, host: np.ndarray | None = None) -> _Mask:
+def _keep(mask, count, host: np.ndarray | None = None) -> _Mask:
     known = _known(mask)
     kept = _Mask(mask, count, host, known.uses if known else 1)
-    if isinstance(mask, jax.Array):  # others can be written to
+    if isinstance(mask, jax.Array) and not is_traced(count):  # others can be written to
         _latest[0] = kept
     return kept
 
@@ -234,13 +237,12 @@ def _comes_often(mask) -> bool:
     return known is not None and known.uses > _OFTEN
 
 
-def _count_true(mask) -> int:
-    """Return how many are True, waiting for that if it is not known."""
+def _counted(mask) -> _Mask:
+    """Count what is True, without waiting for it."""
     known = _known(mask)
-    if known is None:
-        count = np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask)
-        known = _keep(mask, int(count))
-    return known.count
+    if known:
+        return known
+    return _keep(mask, np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask))
 
 
 def _count(mask):
@@ -277,7 +279,7 @@ def _one_value_each(mask, new, tail: int) -> bool:
     given = new.shape[-tail - 1]
     if is_traced(mask):
         return True
-    count = _count_true(mask)
+    count = int(_counted(mask).count)
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"
