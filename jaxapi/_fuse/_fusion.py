@@ -18,7 +18,7 @@ from ._lost_assignments import lost_assignments, refuse_lost_assignments
 from ._padding import Padding, cut, padded_leaves
 from ._static import Static, argument_names
 
-__all__ = ["BoundFusion", "Fusion"]
+__all__ = ["Fusion"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["Promotion", "fit_integer", "integer_promotions", "is_weak_integer"]
+__all__ = ["fit_integer", "integer_promotions", "is_weak_integer"]
 
 
 class Promotion(NamedTuple):

@@ -8,7 +8,7 @@ import ast
 import inspect
 from typing import Any, NamedTuple
 
-__all__ = ["LostAssignment", "lost_assignments", "refuse_lost_assignments"]
+__all__ = ["lost_assignments", "refuse_lost_assignments"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _READ_EVERY_NAME = frozenset(["locals", "vars", "eval", "exec", "dir"])

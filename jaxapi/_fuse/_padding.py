@@ -17,7 +17,7 @@ import numpy as np
 from .._tracing import is_traced
 from ._arguments import signature_of
 
-__all__ = ["Padding", "cut", "padded_leaves", "rows_of_results"]
+__all__ = ["Padding", "cut", "padded_leaves"]
 
 _MOST_ROWS = 2**20  # above, moving the data costs more than what is won
 _MOST_BYTES = 2**24

@@ -8,7 +8,7 @@ from ._build import largest
 from ._tree import Tree
 from ._varying import varying_like
 
-__all__ = ["home_leaf", "split_planes"]
+__all__ = ["home_leaf"]
 
 
 def split_planes(tree: Tree) -> tuple[Array, Array]:
