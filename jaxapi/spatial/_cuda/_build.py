@@ -22,7 +22,7 @@ LEVELS_OF_A_BLOCK = 7  # at the most
 SLOTS_A_THREAD = 8  # of a block that splits a node
 
 
-def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
+def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int = LEAF_SIZE) -> Tree:
     """Build the tree of the first `n` rows of `points`, as `_structure._build.build`."""
     if points.shape[1] >= FLAT_FROM:
         return _build.flat(points, n)

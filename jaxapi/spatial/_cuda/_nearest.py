@@ -28,7 +28,16 @@ ORDERED_FROM = 1 << 15  # queries: fewer are searched sooner than ordered
 
 
 def nearest(
-    tree: Tree, queries: Array, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
+    tree: Tree,
+    queries: Array,
+    bound,
+    eps,
+    box: Array | None,
+    homes: Array | None = None,
+    *,
+    k: int,
+    p: float,
+    rooted: bool = True,
 ) -> tuple[Array, Array]:
     """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
 
@@ -36,11 +45,12 @@ def nearest(
     there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
     one for all or (q,). A missing neighbour has distance inf and row n, and so have all of a query that is
     not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
-    distances are scaled power distances. `k`, `p` and `rooted` are static.
+    distances are scaled power distances. With `homes` (q,), the leaves of queries, which ascend, they
+    are not ordered. `k`, `p` and `rooted` are static.
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    return _batched(k, p, rooted)(tree, queries, bound, eps, box)
+    return _batched(k, p, rooted)(tree, queries, bound, eps, box, homes)
 
 
 def nearest_of_all(
@@ -53,18 +63,15 @@ def nearest_of_all(
     k: int,
     p: float,
     rooted: bool = True,
-    places=None,
 ) -> tuple[Array, Array]:
     """Return distances and rows (lines, k) of the `k` nearest points of each of the tree's, by their rows.
 
     As `nearest`, which takes longer: the tree's points lie in order already. There are n lines or more; from
-    n on they are not written. With `places` (slots,) the neighbours of a slot's point come into that line,
-    those of an empty slot, whose place is n, nowhere.
+    n on they are not written.
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    places = tree.rows if places is None else places
-    line = Ordered(places, places, shift=0, lines=lines)
+    line = Ordered(tree.rows, tree.rows, shift=0, lines=lines)
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
@@ -75,14 +82,14 @@ def _batched(k: int, p: float, rooted: bool):
     """
 
     @jax.custom_batching.custom_vmap
-    def run(tree, queries, bound, eps, box):
-        return _nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+    def run(tree, queries, bound, eps, box, homes):
+        return _nearest(tree, queries, bound, eps, box, homes, k=k, p=p, rooted=rooted)
 
     @run.def_vmap
-    def rule(size, batched, tree, queries, bound, eps, box):
+    def rule(size, batched, tree, queries, bound, eps, box, homes):
         trees, xs, bound_batched, *others = (any(jax.tree.leaves(each)) for each in batched)
         if trees or any(others) or not xs:
-            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box))
+            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box, homes))
             marks = jax.tree.leaves(batched)
             each = [
                 a if b else jnp.broadcast_to(a, (size, *a.shape)) for a, b in zip(flat, marks, strict=True)
@@ -93,14 +100,14 @@ def _batched(k: int, p: float, rooted: bool):
             if bound_batched or bound.ndim:
                 bound = bound.reshape((size if bound_batched else 1, -1))
                 bound = jnp.broadcast_to(bound, shape).reshape(-1)
-            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box)
+            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box, None)
             found = tuple(each.reshape(*shape, k) for each in found)
         return found, (True, True)
 
     return run
 
 
-def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
+def _nearest(tree, queries, bound, eps, box, homes, *, k, p, rooted):
     count, dtype = len(queries), tree.points.dtype
     if count == 0:
         return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
@@ -109,7 +116,10 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
             return _every.nearest(tree, queries, bound, k=k, rooted=rooted)
         return _lax.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     nodes = nodes_of(tree, box)
-    line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
+    if homes is not None:
+        line = Ordered(homes, lax.iota(jnp.int32, count), shift=0)
+    else:
+        line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
     return _search(tree, nodes, line, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 

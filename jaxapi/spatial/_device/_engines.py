@@ -3,9 +3,9 @@
 An engine is a package with a `NAME` and nine functions, pure and traceable, on points or on a tree and
 queries in the dtype of the distances:
 
-- ``build(points, n, *, scale, leaf_size)``,
+- ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
-- ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
+- ``nearest(tree, queries, bound, eps, box, homes, *, k, p, rooted)``,
 - ``count(tree, queries, order, box, *, p, relation)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,

@@ -6,6 +6,8 @@ after the other, so that no packet waits for a slower one. A packet scans its ho
 while they still enter some query's list.
 """
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -22,7 +24,7 @@ PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
 
 
-def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: bool = True):
+def nearest(tree: Tree, queries, bound, eps, box, homes=None, *, k: int, p: float, rooted: bool = True):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
@@ -30,8 +32,9 @@ def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: b
     one for all or (q,). A missing neighbour has distance inf and row n, and so have all of a query that is
     not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
     distances are scaled power distances, by which answers of several trees can be compared without rounding.
+    With `homes` (q,), the leaves that the queries fall in, which ascend, they are not ordered.
     """
-    search = _brute.nearest if tree.is_flat else _nearest
+    search = _brute.nearest if tree.is_flat else partial(_nearest, homes=homes)
     return _of_finite(search, tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
@@ -47,7 +50,7 @@ def _of_finite(search, tree, queries, bound, eps, box, **settings):
     return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
 
 
-def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
+def _nearest(tree, queries, bound, eps, box, *, homes, k, p, rooted):
     """Do it for finite queries in a tree."""
     count = queries.shape[0]
     space = Space(tree, p, box)
@@ -55,8 +58,10 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
     looser = power(1 + eps, p) / box_slack(tree.points.dtype, space.m)
 
     x = queries * tree.scale
-    home = home_leaf(tree, x) >> space.joined
-    home, order = lax.sort((home, lax.iota(jnp.int32, count)), num_keys=1)
+    order = lax.iota(jnp.int32, count)
+    home = (home_leaf(tree, x) if homes is None else homes) >> space.joined
+    if homes is None:
+        home, order = lax.sort((home, order), num_keys=1)
     homes = in_packets(home, PACKET)[:, PACKET // 2]
     limits = in_packets(limit[order], PACKET, 0)
 

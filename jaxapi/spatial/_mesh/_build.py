@@ -7,7 +7,8 @@ import numpy as np
 from jax import lax
 
 from ..._typing import Array
-from .._structure import _build
+from .._device import _engines
+from .._structure._build import scale_of
 from .._structure._tree import Tree
 from ._axes import Axes
 from ._exchange import by_destination, exchange, numbers_sent
@@ -49,8 +50,8 @@ def build(points, n: int, axes: Axes, rows_dtype) -> Forest:
     mine, rows = exchange((points, rows), order, counts, axes, room=room)
 
     count = jnp.asarray(np.asarray(share, np.int32))[here]
-    scale = _build.scale_of(whole, jnp.isfinite(whole).all(axis=1))
-    tree = _build.build(mine, count, scale=scale)
+    scale = scale_of(whole, jnp.isfinite(whole).all(axis=1))
+    tree = _engines.run(None, "build", mine, count, scale)
     rows = jnp.where(lax.iota(jnp.int32, room) < count, rows, n)
     least = rows[0]
     if not tree.is_flat and rows.dtype == tree.rows.dtype:

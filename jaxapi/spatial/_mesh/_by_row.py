@@ -1,20 +1,54 @@
 """Values on their way to the rows of the data that they belong to, and back."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
+from jax import lax
 
 from ._axes import Axes
-from ._exchange import by_destination, exchange, numbers_sent
+from ._exchange import by_destination, deliver, even_share, exchange, most_sent, numbers_sent
 
-__all__ = ["of_rows", "to_rows"]
+__all__ = ["of_rows", "to_rows", "to_rows_in_pieces"]
 
 
-def to_rows(values, rows, missing: tuple, n: int, s: int, axes: Axes):
-    """Send `values` (q, ...) to the `rows` (q,) of all, n for nowhere, of which each device has `s`.
+def to_rows(into, values, rows, n: int, axes: Axes):
+    """Send `values` (q, ...) to the `rows` (q,) of all, n for nowhere.
 
-    Return what this device's rows got (s, ...), `missing` where it is nothing. No row may come twice.
+    Return the arrays `into` of this device's rows (s, ...), changed in place. No row may come twice.
     """
-    places, order, counts = _route(rows, n, s, axes)
-    return exchange(values, order, counts, axes, room=s, places=places, fill=missing)
+    device, places = _places(rows, n, len(jax.tree.leaves(into)[0]), axes)
+    return deliver(into, values, device, places, numbers_sent(device, axes), axes)
+
+
+def to_rows_in_pieces(into, find, rows, size: int, n: int, axes: Axes):
+    """Do the same for what ``find(begin, size)`` finds for `size` of the rows (q,) at a time.
+
+    It also finds a flag for each, all of which (q,) come second.
+    """
+    q, s = len(rows), len(jax.tree.leaves(into)[0])
+    begins = jnp.minimum(jnp.arange(-(-q // size), dtype=jnp.int32) * size, q - size)  # the last may overlap
+
+    def places(begin):
+        return _places(lax.dynamic_slice_in_dim(rows, begin, size), n, s, axes)
+
+    def number(begin):
+        return (places(begin)[0] == lax.iota(rows.dtype, axes.size)[:, None]).sum(axis=1, dtype=jnp.int32)
+
+    counts = axes.gather(lax.map(number, begins))  # (devices, pieces, devices)
+
+    def piece(i, state, most):
+        into, flags = state
+        found, new = find(begins[i], size)
+        into = deliver(into, found, *places(begins[i]), counts[:, i], axes, most=most)
+        return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0)
+
+    def all_pieces(most):
+        start = axes.varying((into, jnp.zeros(q, bool)))
+        return lax.fori_loop(0, len(begins), partial(piece, most=most), start)
+
+    even = even_share(size, axes.size)
+    return lax.cond(most_sent(counts.max(axis=1)) <= even, lambda: all_pieces(even), lambda: all_pieces(None))
 
 
 def of_rows(values, rows, n: int, axes: Axes):
@@ -22,14 +56,14 @@ def of_rows(values, rows, n: int, axes: Axes):
 
     No row may come twice.
     """
-    places, order, counts = _route(rows, n, len(values), axes)
+    device, places = _places(rows, n, len(values), axes)
+    order, counts = by_destination(device, axes.size), numbers_sent(device, axes)
     wanted = exchange(places, order, counts, axes, room=len(values))
     answer = exchange(values[wanted], None, counts.T, axes, room=len(rows))
     return jnp.zeros_like(answer).at[order].set(answer, unique_indices=True)
 
 
-def _route(rows, n: int, s: int, axes: Axes):
-    """Return the place of each row on its device, the order of devices, and how many go to each."""
+def _places(rows, n: int, s: int, axes: Axes):
+    """Return the devices of rows (q,), `axes.size` for none, and their places there; each has `s` rows."""
     device = jnp.where(rows < n, rows // s, axes.size)
-    places = (rows - device * s).astype(jnp.int32)
-    return places, by_destination(device, axes.size), numbers_sent(device, axes)
+    return device, (rows - device * s).astype(jnp.int32)

@@ -13,7 +13,7 @@ from jax import lax
 
 from ._axes import Axes
 
-__all__ = ["by_destination", "exchange", "numbers_sent"]
+__all__ = ["by_destination", "deliver", "even_share", "exchange", "most_sent", "numbers_sent", "written"]
 
 LONGEST = 1 << 27  # bytes of the blocks of a step, so that they take little memory beside what they carry
 UNASKED = 6  # steps at most that are made before it is asked whether there are more
@@ -36,59 +36,94 @@ def numbers_sent(destination, axes: Axes):
     return axes.gather((devices[:, None] == destination).sum(axis=1, dtype=jnp.int32))
 
 
-def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, places=None, fill=0, most=None):
+def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, fill=0, most=None):
     """Send ``counts[i, j]`` lines of the `values` from device ``i`` to ``j``; return (room, ...) lines.
 
     The lines for ``j`` are those that `order` names from ``starts[j]`` on: by default one device's behind
-    another's. Without an `order` they lie there. What arrives is in the order of the senders; with `places`,
-    each of the values on the line that its place says. All other lines are `fill`, one number for all or one
-    for each array. With `most`, no device sends more lines to another one, and there is one step and nothing
-    to wait for.
+    another's. Without an `order` they lie there. What arrives is in the order of the senders; all other lines
+    are `fill`, one number for all or one for each array. With `most`, no device sends more lines to another
+    one, and there is one step and nothing to wait for.
     """
-    here = axes.index()
-    lines = jax.tree.leaves(values)[0].shape[0]
-    received = counts[:, here]
-    begins = jnp.cumsum(received) - received
-    starts = jnp.cumsum(counts[here]) - counts[here] if starts is None else starts
+    here, received, begins = _received(counts, axes)
+    starts = _starts(counts, axes) if starts is None else starts
+    rank = lax.iota(jnp.int32, room) - begins[here]
+    lines = len(jax.tree.leaves(values)[0])
+    line = jnp.where((rank >= 0) & (rank < received[here]), _named(order, starts[here] + rank, lines), lines)
+    fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
+    fills = jax.tree.unflatten(jax.tree.structure(values), fills)
+    stay = jax.tree.map(
+        lambda a, last: jnp.where(_lines(line < lines, a), a.at[line].get(mode="clip"), last), values, fills
+    )
+    return _from_others(stay, values, None, order, counts, starts, axes, most)
+
+
+def deliver(into, values, device, places, counts, axes: Axes, *, most=None):
+    """Send the lines of the `values` (q, ...) to their `device` (q,), to their `places` in its arrays `into`.
+
+    Return these arrays, changed in place. ``counts[i, j]`` lines go from device ``i`` to ``j``; `most` is as
+    in `exchange`. No place is to be written twice.
+    """
+    room = len(jax.tree.leaves(into)[0])
+    target = jnp.where(device == axes.index(), places, room + lax.iota(jnp.int32, len(places)))
+    into = written(into, target, values)
+    order = by_destination(device, axes.size)
+    return _from_others(into, values, places, order, counts, _starts(counts, axes), axes, most)
+
+
+def _from_others(arrived, values, places, order, counts, starts, axes: Axes, most):
+    """Send the lines that do not stay on their devices, and write those that arrive."""
+    here, received, begins = _received(counts, axes)
     peers = axes.peers()
+    room, lines = (len(jax.tree.leaves(each)[0]) for each in (arrived, values))
     size = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
     size *= len(peers)  # bytes of a line to each
-    most = room if most is None and room * size <= SHORT else most
-    steps, block = _steps(room, size, axes.size) if most is None else (1, max(1, most))
+    longest = room if places is None else lines  # of messages
+    most = longest if most is None and longest * size <= SHORT else most
+    steps, block = _steps(longest, size, axes.size) if most is None else (1, max(1, most))
     to_others = jnp.where(peers == here, 0, received[peers])[:, None]
-
-    def source(place):
-        place = jnp.clip(place, 0, max(lines - 1, 0))
-        return place if order is None else order[place]
 
     def step(i, arrived):
         offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
-        sent = source(starts[peers][:, None] + offset)
+        sent = _named(order, starts[peers][:, None] + offset, lines)
         new, place = axes.swap(jax.tree.map(lambda a: a[sent], (values, places)))
         place = begins[peers][:, None] + offset if place is None else place
         past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
-        place = jnp.where(offset < to_others, place, past)
-        return jax.tree.map(lambda a, b: a.at[place].set(b, mode="drop", unique_indices=True), arrived, new)
+        return written(arrived, jnp.where(offset < to_others, place, past), new)
 
-    # Which line lies on each that stays on its device; the others wait for those that come, or for nothing.
-    place = lax.iota(jnp.int32, room if places is None else lines)
-    rank = place - (begins if places is None else starts)[here]
-    stays = (rank >= 0) & (rank < received[here])
-    line = jnp.where(stays, source(starts[here] + rank), lines)
-    if places is not None:
-        target = jnp.where(stays, places.at[line].get(mode="clip"), room + place)
-        line = jnp.full(room, lines, jnp.int32).at[target].set(line, mode="drop", unique_indices=True)
-    fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
-    fills = jax.tree.unflatten(jax.tree.structure(values), fills)
-    arrived = jax.tree.map(
-        lambda a, last: jnp.where(_lines(line < lines, a), a.at[line].get(mode="clip"), last), values, fills
-    )
     for i in range(steps):
         arrived = step(i, arrived)
     if most is not None:
         return arrived
-    farthest = jnp.where(jnp.eye(axes.size, dtype=bool), 0, counts).max()
-    return lax.fori_loop(jnp.int32(steps), -(-farthest // block), step, arrived)
+    return lax.fori_loop(jnp.int32(steps), -(-most_sent(counts) // block), step, arrived)
+
+
+def most_sent(counts):
+    """Return the most lines that go from one device to another."""
+    return jnp.where(jnp.eye(counts.shape[-1], dtype=bool), 0, counts).max()
+
+
+def _received(counts, axes: Axes):
+    """Return the number of this device, how many lines it gets from each, and where each one's begin."""
+    here = axes.index()
+    received = counts[:, here]
+    return here, received, jnp.cumsum(received) - received
+
+
+def _starts(counts, axes: Axes):
+    """Return where the lines for each device begin, one device's behind another's."""
+    own = counts[axes.index()]
+    return jnp.cumsum(own) - own
+
+
+def _named(order, place, lines: int):
+    """Return which lines the places in an order are, or without one in the lines themselves."""
+    place = jnp.clip(place, 0, max(lines - 1, 0))
+    return place if order is None else order[place]
+
+
+def written(into, places, values):
+    """Write lines into arrays, each to its place; those past the end nowhere."""
+    return jax.tree.map(lambda a, b: a.at[places].set(b, mode="drop", unique_indices=True), into, values)
 
 
 def _steps(room: int, size: int, devices: int) -> tuple[int, int]:
@@ -96,10 +131,15 @@ def _steps(room: int, size: int, devices: int) -> tuple[int, int]:
 
     Together they are so many that chance needs no further step where rows go anywhere.
     """
-    even = -(-room // devices)
-    even += 8 * math.isqrt(even)
+    even = even_share(room, devices)
     steps = -(-even * size // LONGEST)
     return min(steps, UNASKED), -(-even // steps)
+
+
+def even_share(lines: int, devices: int) -> int:
+    """Return how many of the lines one device sends to another where they go anywhere, chance included."""
+    even = -(-lines // devices)
+    return even + 8 * math.isqrt(even)
 
 
 def _lines(there, a):

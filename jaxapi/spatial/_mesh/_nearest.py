@@ -81,10 +81,10 @@ def _search_tree(tree, rows, x, reach, there, *, scale, eps, lengths, k, n, p):
     return of_tree(tree, rows, x, bound, eps, lengths, k=k, n=n, p=p, rooted=False)
 
 
-def of_tree(tree, rows, x, bound, eps, lengths, *, k, n, p, rooted):
+def of_tree(tree, rows, x, bound, eps, lengths, homes=None, *, k, n, p, rooted):
     """Return distances and rows of all (q, k) of one tree's nearest points; `rows` as in a forest."""
     distances, found = nearest_of_tree(
-        tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=rooted
+        tree, x, bound, eps, lengths, homes, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=rooted
     )
     return distances, rows_of_all(tree, rows, found, n)
 

@@ -3,14 +3,16 @@
 import math
 from functools import partial
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from .._device._nearest import LARGEST_PIECE
 from .._structure._metric import into_box, scaled_power
 from ._axes import Axes
-from ._build import Forest, points_of
-from ._exchange import by_destination
+from ._build import Forest, points_of, rows_of_points
+from ._by_row import to_rows, to_rows_in_pieces
+from ._exchange import by_destination, written
 from ._lists import filled
 from ._nearest import nearest, no_room, of_tree
 from ._partition import shares
@@ -19,55 +21,91 @@ from ._rounds import FEW, within_reach
 __all__ = ["nearest_of_own"]
 
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
+PIECE = 1 << 23  # neighbours that are found at once before they go home, at the least
+PIECES = 16  # at the most
 
 
-def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, engine=None):
-    """Return the neighbours of the points of this device's tree, in the order of its leaves.
+def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, chosen, nothing, s=None):
+    """Return what is `chosen` of the distances and rows of all points' neighbours.
 
-    All of them are searched for here; those whose k-th neighbour may lie on another device, once more and
-    there, some at a time, so that nothing but the results needs room for all. An `engine` may search the
-    points where they lie, all of which are finite.
+    In the order of the leaves of this device's tree; or in that of the data, of which each device has `s`
+    rows. ``nothing(lines)`` are results of lines without a point.
+
+    All points are searched for here, and their results sent home piece by piece, so that nothing but results
+    needs room for all. Those whose k-th neighbour may lie on another device are searched for once more and
+    there, some at a time.
     """
     tree, most = forest.tree, max(shares(n, axes.size))
-    q, slots = max(most, 1), tree.points.shape[1]
-    part = _near_a_border(q, k, len(tree.points), axes.size)
-    x = points_of(tree, tree.points[:, :q])
+    q = max(most, 1)
+    rows = rows_of_points(forest, n, q)
     again = partial(nearest, eps=eps, lengths=lengths, axes=axes, n=n, k=k, p=p, own=True)
-    if part == q:
-        return again(forest, x, bound)[:2]
-    if engine is not None and forest.rows is None and min(k, most) * slots <= LARGEST_PIECE:
-        found = _where_they_lie(engine, tree, bound, eps, lengths, count=q, k=min(k, most), p=p)
-    else:
+    part = _near_a_border(q, k, len(tree.points), axes.size)
+
+    def search(begin, size):
+        """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""
+        x = points_of(tree, lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
+        homes = (begin + lax.iota(jnp.int32, size)) // tree.leaf_size
         static = {"k": min(k, most), "n": n, "p": p, "rooted": True}
-        found = of_tree(tree, forest.rows, x, bound, eps, lengths, **static)
-    found = filled(found, (jnp.inf, n), k)
-    across = _across(forest, x, found, bound, lengths, axes, p=p)
+        found = of_tree(tree, forest.rows, x, bound, eps, lengths, homes, **static)
+        found = filled(found, (jnp.inf, n), k)
+        return chosen(*found), _across(forest, x, found, bound, lengths, axes, p=p)
+
+    def search_again(points, once=False):
+        """Return the neighbours anywhere of points, and whose are not final."""
+        *found, left = again(forest, points_of(tree, points), bound, once=once)
+        return chosen(*found), left
+
+    def write(out, values, lines):
+        """Write the results of some of the tree's lines, of those from `q` on nowhere."""
+        if s is None:
+            return written(out, lines, values)
+        return to_rows(out, values, rows.at[lines].get(mode="fill", fill_value=n), n, axes)
+
+    if part == q:
+        found, _ = search_again(tree.points[:, :q])
+        return found if s is None else write(nothing(s), found, lax.iota(jnp.int32, q))
+
+    size = min(q, max(-(-q // PIECES), -(-PIECE // k)))
+    if s is not None:
+        out, across = to_rows_in_pieces(nothing(s), search, rows, size, n, axes)
+    elif q * max(k, len(tree.points)) <= LARGEST_PIECE:
+        out, across = search(0, q)
+    else:
+        out, across = _in_pieces(axes.varying(nothing(q)), search, q, size)
     order, count = by_destination(jnp.where(across, 0, 1), 2), across.sum(dtype=jnp.int32)
 
-    def search_part(found, order, begin, end, once=False):
+    def search_part(out, order, begin, end, once=False):
         """Search again for a part of the points in `order`, from `begin` to `end`."""
         place = begin + lax.iota(jnp.int32, part)
-        lines = order.at[place].get(mode="clip")
-        chosen = jnp.where(place < end, lines, slots + place)
-        points = tree.points.at[:, chosen].get(mode="fill", fill_value=jnp.inf)
-        *new, left = again(forest, points_of(tree, points), bound, once=once)
-        found = [
-            a.at[chosen].set(b, mode="drop", unique_indices=True) for a, b in zip(found, new, strict=True)
-        ]
-        return tuple(found), left, lines
+        there = order.at[place].get(mode="clip")
+        lines = jnp.where(place < end, there, q + place)
+        found, left = search_again(tree.points.at[:, lines].get(mode="fill", fill_value=jnp.inf), once)
+        return write(out, found, lines), left, there
 
     # A first part is searched before it is asked how many there are. Those of it that are not done with come
     # behind the others of it, so that all that are left follow each other.
-    found, left, lines = search_part(found, order, 0, count, once=True)
+    out, left, lines = search_part(out, order, 0, count, once=True)
     order = order.at[:part].set(lines[by_destination(jnp.where(left, 1, 0), 2)])
     begin, end = part - left.sum(dtype=jnp.int32), jnp.maximum(count, part)
     parts = -(-axes.max(end - begin) // part)
     return lax.fori_loop(
         jnp.int32(0),
         parts,
-        lambda i, found: search_part(found, order, begin + i * part, end)[0],
-        axes.varying(found),
+        lambda i, out: search_part(out, order, begin + i * part, end)[0],
+        axes.varying(out),
     )
+
+
+def _in_pieces(into, find, q: int, size: int):
+    """Write what ``find(begin, size)`` finds for `size` of `q` lines at a time; return their flags (q,), too."""
+
+    def piece(i, state):
+        begin = jnp.minimum(i * size, q - size)
+        return jax.tree.map(
+            lambda a, b: lax.dynamic_update_slice_in_dim(a, b, begin, 0), state, find(begin, size)
+        )
+
+    return lax.fori_loop(0, -(-q // size), piece, (into, jnp.zeros(q, bool)))
 
 
 def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
@@ -77,16 +115,6 @@ def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
     """
     sides = (1 + math.log2(devices)) / 2
     return min(q, max(FEW, math.ceil(MORE * sides * k ** (1 / m) * q ** (1 - 1 / m))))
-
-
-def _where_they_lie(engine, tree, bound, eps, lengths, *, count: int, k: int, p):
-    """Return the neighbours (count, k) of the tree's points, which are on its first slots; of any tree.
-
-    An empty slot among these has none; those behind them have no line.
-    """
-    slot = lax.iota(jnp.int32, tree.points.shape[1])
-    places = jnp.where(slot < count, slot, tree.n)
-    return engine.nearest_of_all(tree, bound, eps, lengths, lines=count, k=k, p=p, places=places)
 
 
 def _across(forest: Forest, x, found, bound, lengths, axes: Axes, *, p):

@@ -5,6 +5,7 @@ and results are `spread` like the points, or the same on every device; then each
 of them.
 """
 
+import math
 from functools import partial
 
 import jax
@@ -17,7 +18,6 @@ from .._device._searcher import picked
 from .._settings import Columns, SearchSettings, index_dtype
 from . import _nearest, _own, _radius, _ragged
 from ._build import Forest, build, rows_of_points, widened
-from ._by_row import to_rows
 from ._layout import Layout
 from ._partition import shares
 
@@ -93,34 +93,24 @@ def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Colu
     return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
 
 
-@partial(jax.jit, static_argnames=("layout", "columns", "settings", "engine", "s"))
-def nearest_of_all(
-    forest,
-    bound,
-    eps,
-    box,
-    *,
-    layout: Layout,
-    columns: Columns,
-    settings: SearchSettings,
-    engine=None,
-    s: int | None = None,
-):
+@partial(jax.jit, static_argnames=("layout", "columns", "settings", "s"))
+def nearest_of_all(forest, bound, eps, box, *, layout: Layout, columns: Columns, settings, s: int | None):
     """Return distances and rows of the neighbours of all points.
 
-    They are in the order of the data, of which each device has `s` rows; else in the order of the trees. With
-    an `engine` that has `nearest_of_all`, all points that count are finite.
+    They are in the order of the data, of which each device has `s` rows; else in the order of the trees.
     """
 
+    def nothing(lines):
+        shape = lines, math.prod(columns.shape)
+        return jnp.full(shape, jnp.inf, settings.dtype), jnp.full(shape, layout.n, settings.index_dtype)
+
+    def chosen(distances, rows):
+        return _chosen(distances, rows, columns, layout, settings)
+
     def local(forest, bound, eps, box):
-        forest = _local(forest, settings)
-        k = _most(columns, layout)
-        static = {"n": layout.n, "k": k, "p": settings.p, "engine": engine}
-        found = _own.nearest_of_own(forest, bound, eps, box, layout.axes, **static)
-        found = _chosen(*found, columns, layout, settings)
-        if s is not None:
-            missing = jnp.asarray(jnp.inf, settings.dtype), jnp.asarray(layout.n, settings.index_dtype)
-            found = to_rows(found, _rows_of_points(forest, layout), missing, layout.n, s, layout.axes)
+        static = {"n": layout.n, "k": _most(columns, layout), "p": settings.p}
+        static |= {"chosen": chosen, "nothing": nothing, "s": s}
+        found = _own.nearest_of_own(_local(forest, settings), bound, eps, box, layout.axes, **static)
         return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
 
     return layout.run(local, (layout.rows, SAME, SAME, SAME), layout.rows, forest, bound, eps, box)

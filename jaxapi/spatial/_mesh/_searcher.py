@@ -11,7 +11,6 @@ import numpy as np
 from ..._tracing import any_traced, eagerly, is_traced
 from ..._x64 import x64_for, x64_mode
 from .._arguments import reject_traced
-from .._device import _engines
 from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype
@@ -66,11 +65,9 @@ class Mesh:
         with self._context(settings, bound, eps):
             box = _box(settings)
             numbers = _without_slopes((*self._numbers(settings, bound, eps), box))
-            engine = None if any_traced(self.data) else _engines.engine_of(self.data)
-            engine = engine if hasattr(engine, "nearest_of_all") else None
             each = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
             static["s"] = each if order == "input" else None
-            found = _programs.nearest_of_all(self.forest, *numbers, engine=engine, **static)
+            found = _programs.nearest_of_all(self.forest, *numbers, **static)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 

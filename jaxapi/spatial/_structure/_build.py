@@ -65,7 +65,7 @@ def rounds(levels: int, m: int) -> list[int]:
     return sorted((levels * (i + 1) // count - levels * i // count for i in range(count)), reverse=True)
 
 
-def build(points: Array, n: Array, *, scale: Array | None = None, leaf_size: int = LEAF_SIZE) -> Tree:
+def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int = LEAF_SIZE) -> Tree:
     """Build the tree of the first `n` rows of `points`; a flat one where a tree does not pay.
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
