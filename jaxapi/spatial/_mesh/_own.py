@@ -97,7 +97,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
 
 
 def _in_pieces(into, find, q: int, size: int):
-    """Write what ``find(begin, size)`` finds for `size` of `q` lines at a time; return their flags (q,), too."""
+    """Write what ``find(begin, size)`` finds of `q` lines, `size` at a time; return their flags (q,), too."""
 
     def piece(i, state):
         begin = jnp.minimum(i * size, q - size)
