@@ -73,6 +73,20 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
         assert_exact(points[:POINTS], points[:POINTS], tuple(np.asarray(x)[:POINTS] for x in found), k)
 
 
+@pytest.mark.usefixtures("kernel")
+def test_queries_whose_leaves_are_known():
+    """They are not ordered, and found as others are; also where the leaves are wrong."""
+    points = grid(POINTS, 3, 4)
+    tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
+    rows = np.asarray(tree.rows)
+    slots = np.flatnonzero(rows < POINTS)[5:]
+    queries = points[rows[slots]]
+    found_by = jax.jit(partial(_cuda.nearest, k=8, p=2.0))
+    for homes in slots // tree.leaf_size, np.zeros_like(slots):
+        found = found_by(tree, queries, np.float32(np.inf), np.float32(0), None, homes.astype(np.int32))
+        assert_exact(points, queries, tuple(map(np.asarray, found)), 8)
+
+
 def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
     """Nor are few queries once they have come several times."""
     use("cuda", monkeypatch)

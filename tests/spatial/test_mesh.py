@@ -14,8 +14,9 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from radius_engines import use
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree
-from jaxapi.spatial._mesh import _exchange, _finite, _own, _rounds
+from jaxapi.spatial import KDTree, _cuda
+from jaxapi.spatial._device import _engines
+from jaxapi.spatial._mesh import _by_row, _exchange, _finite, _own, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -96,12 +97,10 @@ class TestNearest:
     def test_rounds_of_few(self, monkeypatch):
         """Of many queries some are answered in a round that nobody asks for, the others in more of them.
 
-        When few are left to go on, a device answers a part of them a round. Of its own points it searches
-        those once more that may have neighbours elsewhere, a part at a time.
+        When few are left to go on, a device answers a part of them a round.
         """
         for name, value in {"FEW": 4, "PART": 3, "TURNS": 1, "ROOM": 1}.items():
             monkeypatch.setattr(_rounds, name, value)
-        monkeypatch.setattr(_own, "_near_a_border", lambda *sizes: 4)
         for name, value in {"LONGEST": 3, "SHORT": 0, "UNASKED": 1}.items():
             monkeypatch.setattr(_exchange, name, value)
         mesh = mesh_of(3)
@@ -109,11 +108,40 @@ class TestNearest:
         tree = KDTree(spread(mesh, points))
         agree(tree.query(spread(mesh, queries), 7), nearest(points, queries, 7))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
-        agree(tree.query(tree.data, 7), nearest(points, points, 7))
 
-    def test_points_searched_where_they_lie(self, monkeypatch):
-        """An engine that need not order a tree's own points writes a line for each, the last nobody's."""
+    def test_pieces(self, monkeypatch):
+        """Results go home piece by piece, in one message each where rows go anywhere, else in several.
+
+        The last piece overlaps the one before it. Those points that may have neighbours elsewhere are searched
+        for once more, a part at a time.
+        """
+        for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "_near_a_border": lambda *sizes: 4}.items():
+            monkeypatch.setattr(_own, name, value)
+        monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: lines - 1)
+        for name, value in {"LONGEST": 3, "SHORT": 0, "UNASKED": 1}.items():
+            monkeypatch.setattr(_exchange, name, value)
+        mesh = mesh_of(3)
+        points = clouds(mesh.size * 20)["uniform"][0]
+        n = len(points) - 1
+        widest = np.argmax(np.ptp(points[:n], axis=0))
+        points[:n] = points[np.argsort(-points[:n, widest])]
+        for cloud in points, np.concatenate([np.random.default_rng(4).permutation(points[:n]), points[n:]]):
+            tree = KDTree(spread(mesh, cloud), n=n)
+            expected = nearest(cloud[:n], cloud[:n], 7)
+            distances, rows = tree.query(tree.data, 7)
+            agree((distances[:n], rows[:n]), expected)
+            assert (np.asarray(rows[n:]) == n).all()
+            assert np.isinf(distances[n:]).all()
+            own = np.asarray(tree.indices)
+            found = [np.asarray(each)[own < n] for each in tree.query(tree.data, 7, order="tree")]
+            agree(found, [each[own[own < n]] for each in expected])
+
+    def test_gpu_engine(self, monkeypatch):
+        """The trees are built and searched by kernels."""
         use("cuda", monkeypatch)
+        monkeypatch.setattr(
+            _engines, "run", lambda engine, name, *arrays, **options: getattr(_cuda, name)(*arrays, **options)
+        )
         monkeypatch.setattr(_own, "_near_a_border", lambda *sizes: 4)
         mesh = mesh_of(2)
         points = clouds(mesh.size * 20)["half equal"][0]
@@ -121,12 +149,6 @@ class TestNearest:
         tree = KDTree(spread(mesh, points), n=n)
         expected = nearest(points[:n], points[:n], 8)
         agree([each[:n] for each in tree.query(tree.data, 8)], expected)
-        own = np.asarray(tree.indices)
-        assert (own == n).any()
-        distances, rows = map(np.asarray, tree.query(tree.data, 8, order="tree"))
-        agree((distances[own < n], rows[own < n]), [each[own[own < n]] for each in expected])
-        assert (rows[own == n] == n).all()
-        assert np.isinf(distances[own == n]).all()
 
 
 @pytest.fixture(scope="module")
