@@ -112,8 +112,8 @@ class TestNearest:
     def test_pieces(self, monkeypatch):
         """Results go home piece by piece, in one message each where rows go anywhere, else in several.
 
-        The last piece overlaps the one before it. Those points that may have neighbours elsewhere are searched
-        for once more, a part at a time.
+        The last piece overlaps the one before it. Points that may have neighbours elsewhere are searched for
+        once more, a part at a time.
         """
         for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "_near_a_border": lambda *sizes: 4}.items():
             monkeypatch.setattr(_own, name, value)
