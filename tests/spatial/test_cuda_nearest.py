@@ -74,17 +74,21 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
 
 
 @pytest.mark.usefixtures("kernel")
-def test_queries_whose_leaves_are_known():
-    """They are not ordered, and found as others are; also where the leaves are wrong."""
-    points = grid(POINTS, 3, 4)
+@pytest.mark.parametrize("k", [1, 8, 40])
+def test_the_points_of_some_slots_as_queries(k, monkeypatch):
+    """Also where the last slots are empty, and the first is told by a traced number."""
+    monkeypatch.setattr(_nearest, "AT_ONCE", 32)
+    points, size = grid(POINTS, 3, 4), 100
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
-    rows = np.asarray(tree.rows)
-    slots = np.flatnonzero(rows < POINTS)[5:]
-    queries = points[rows[slots]]
-    found_by = jax.jit(partial(_cuda.nearest, k=8, p=2.0))
-    for homes in slots // tree.leaf_size, np.zeros_like(slots):
-        found = found_by(tree, queries, np.float32(np.inf), np.float32(0), None, homes.astype(np.int32))
-        assert_exact(points, queries, tuple(map(np.asarray, found)), 8)
+    rows, slots = np.asarray(tree.rows), tree.points.shape[1]
+    own = jax.jit(partial(_cuda.nearest_of_slots, size=size, k=k, p=2.0))
+    for begin in (7, slots - size):
+        found = [np.asarray(each) for each in own(tree, begin, np.float32(np.inf), np.float32(0), None)]
+        there = rows[begin : begin + size] < POINTS
+        queries = points[rows[begin : begin + size][there]]
+        assert_exact(points, queries, tuple(each[there] for each in found), k)
+        assert (found[1][~there] == POINTS).all()
+    assert not there.all()
 
 
 def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):

@@ -3,7 +3,7 @@
 from ._build import build
 from ._finite import all_finite
 from ._launch import check
-from ._nearest import nearest, nearest_of_all
+from ._nearest import nearest, nearest_of_all, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "fill_pairs",
     "nearest",
     "nearest_of_all",
+    "nearest_of_slots",
     "ordered_queries",
 ]
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._tracing import is_traced
 from ..._typing import Array
 from .. import _lax
 from .._structure._tree import Tree
@@ -19,7 +20,7 @@ from . import _every
 from ._launch import Kernel, launch
 from ._order import Nodes, Ordered, lengths, nodes_of, ordered, unordered
 
-__all__ = ["nearest", "nearest_of_all"]
+__all__ = ["nearest", "nearest_of_all", "nearest_of_slots"]
 
 LANES = 32
 PACKET_WARPS, SINGLE_WARPS = 2, 4  # a block
@@ -28,16 +29,7 @@ ORDERED_FROM = 1 << 15  # queries: fewer are searched sooner than ordered
 
 
 def nearest(
-    tree: Tree,
-    queries: Array,
-    bound,
-    eps,
-    box: Array | None,
-    homes: Array | None = None,
-    *,
-    k: int,
-    p: float,
-    rooted: bool = True,
+    tree: Tree, queries: Array, bound, eps, box: Array | None, *, k: int, p: float, rooted: bool = True
 ) -> tuple[Array, Array]:
     """Return distances and rows (q, k) of the `k` nearest points of each query, ordered by (distance, row).
 
@@ -45,12 +37,11 @@ def nearest(
     there is one; its entries are 0 on axes that are not periodic. Only points nearer than `bound` are found,
     one for all or (q,). A missing neighbour has distance inf and row n, and so have all of a query that is
     not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
-    distances are scaled power distances. With `homes` (q,), the leaves of queries, which ascend, they
-    are not ordered. `k`, `p` and `rooted` are static.
+    distances are scaled power distances. `k`, `p` and `rooted` are static.
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    return _batched(k, p, rooted)(tree, queries, bound, eps, box, homes)
+    return _batched(k, p, rooted)(tree, queries, bound, eps, box)
 
 
 def nearest_of_all(
@@ -75,6 +66,22 @@ def nearest_of_all(
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
+def nearest_of_slots(
+    tree: Tree, begin, bound, eps, box: Array | None, *, size: int, k: int, p: float, rooted: bool = True
+) -> tuple[Array, Array]:
+    """Return distances and rows (size, k) of the `k` nearest points of those on the slots from `begin` on.
+
+    As `nearest`, which takes longer; an empty slot has no neighbours.
+    """
+    if tree.is_flat:
+        queries = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
+        return nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+    dtype = tree.points.dtype
+    bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
+    line = Ordered(tree.rows, tree.rows, shift=0, lines=size, begin=begin)
+    return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
 def _batched(k: int, p: float, rooted: bool):
     """Return the search; vmap over its queries makes one search of them all.
 
@@ -82,14 +89,14 @@ def _batched(k: int, p: float, rooted: bool):
     """
 
     @jax.custom_batching.custom_vmap
-    def run(tree, queries, bound, eps, box, homes):
-        return _nearest(tree, queries, bound, eps, box, homes, k=k, p=p, rooted=rooted)
+    def run(tree, queries, bound, eps, box):
+        return _nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
     @run.def_vmap
-    def rule(size, batched, tree, queries, bound, eps, box, homes):
+    def rule(size, batched, tree, queries, bound, eps, box):
         trees, xs, bound_batched, *others = (any(jax.tree.leaves(each)) for each in batched)
         if trees or any(others) or not xs:
-            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box, homes))
+            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box))
             marks = jax.tree.leaves(batched)
             each = [
                 a if b else jnp.broadcast_to(a, (size, *a.shape)) for a, b in zip(flat, marks, strict=True)
@@ -100,14 +107,14 @@ def _batched(k: int, p: float, rooted: bool):
             if bound_batched or bound.ndim:
                 bound = bound.reshape((size if bound_batched else 1, -1))
                 bound = jnp.broadcast_to(bound, shape).reshape(-1)
-            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box, None)
+            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box)
             found = tuple(each.reshape(*shape, k) for each in found)
         return found, (True, True)
 
     return run
 
 
-def _nearest(tree, queries, bound, eps, box, homes, *, k, p, rooted):
+def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
     count, dtype = len(queries), tree.points.dtype
     if count == 0:
         return jnp.zeros((0, k), dtype), jnp.zeros((0, k), jnp.int32)
@@ -116,16 +123,13 @@ def _nearest(tree, queries, bound, eps, box, homes, *, k, p, rooted):
             return _every.nearest(tree, queries, bound, k=k, rooted=rooted)
         return _lax.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     nodes = nodes_of(tree, box)
-    if homes is not None:
-        line = Ordered(homes, lax.iota(jnp.int32, count), shift=0)
-    else:
-        line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
+    line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
     return _search(tree, nodes, line, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
 def _search(tree, nodes: Nodes, line: Ordered, queries, bound, eps, box, *, k, p, rooted):
     """Search for queries in their order; those of the tree are not read."""
-    count, m = len(line.order), len(tree.points)
+    count, m = line.count, len(tree.points)
     kernel = partial(Kernel.of, m=m, dtype=tree.points.dtype, p=p, periodic=box is not None)
     arguments = tree, nodes, line, queries, bound, eps, lengths(tree, box), kernel, rooted
     if by_packets(k, m, count):
@@ -141,7 +145,7 @@ def by_packets(k: int, m: int, count: int) -> bool:
 
 
 def _shapes(line: Ordered, k: int, dtype):
-    count = len(line.order) if line.lines is None else line.lines
+    count = line.count if line.lines is None else line.lines
     return jax.ShapeDtypeStruct((count, k), dtype), jax.ShapeDtypeStruct((count, k), jnp.int32)
 
 
@@ -150,23 +154,28 @@ def _of_tree(tree: Tree, nodes: Nodes):
     return tree.points, tree.rows, nodes.boxes, tree.n, tree.scale
 
 
+def _sizes(*numbers):
+    """Return numbers as a kernel takes them; some may be traced."""
+    if any(map(is_traced, numbers)):
+        return jnp.stack([jnp.asarray(each, jnp.int32) for each in numbers])
+    return np.array(numbers, np.int32)
+
+
 def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = len(line.order)
+    count = line.count
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
-    sizes = [count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, line.lines is not None]
+    sizes = _sizes(count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, *line.of_tree)
     arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order
-    inputs = *arrays, np.array(sizes, np.int32)
+    inputs = *arrays, sizes
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(line, k, queries.dtype)))
 
 
 def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = len(line.order)
+    count = line.count
     kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
-    sizes = np.array(
-        [count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.lines is not None], np.int32
-    )
+    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree)
     inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(line, k, queries.dtype)))
@@ -174,11 +183,9 @@ def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
 
 def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
-    count = len(line.order)
+    count = line.count
     kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
-    sizes = np.array(
-        [count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.lines is not None, k], np.int32
-    )
+    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree, k)
     fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     last = tuple(jax.ShapeDtypeStruct((count,), dtype) for dtype in (queries.dtype, jnp.int32))
     outputs = *_shapes(line, k, queries.dtype), *last

@@ -32,6 +32,19 @@ class Ordered(NamedTuple):
     order: Array  # (q,) int32, the query of each key
     shift: int
     lines: int | None = None  # of the results of the tree's own points, whose rows `order` has; else `None`
+    begin: Array | None = None  # the slot of the first line, where these follow the slots, not the rows
+
+    @property
+    def count(self) -> int:
+        """How many queries there are."""
+        return len(self.order) if self.lines is None or self.begin is None else self.lines
+
+    @property
+    def of_tree(self):
+        """What `packets.cu` and `singles.cu` call so, and the slot to begin with."""
+        if self.begin is not None:
+            return 2, self.begin
+        return int(self.lines is not None), 0
 
 
 def nodes_of(tree: Tree, box: Array | None) -> Nodes:

@@ -1,11 +1,12 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and nine functions, pure and traceable, on points or on a tree and
+An engine is a package with a `NAME` and ten functions, pure and traceable, on points or on a tree and
 queries in the dtype of the distances:
 
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
-- ``nearest(tree, queries, bound, eps, box, homes, *, k, p, rooted)``,
+- ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
+- ``nearest_of_slots(tree, begin, bound, eps, box, *, size, k, p, rooted)``,
 - ``count(tree, queries, order, box, *, p, relation)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
@@ -14,7 +15,7 @@ queries in the dtype of the distances:
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
-``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's own points as queries, and
+``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows, and
 ``all_finite(x)``, whether an array is finite, asked at the side of the device's queue.
 """
 

@@ -13,26 +13,13 @@ LARGEST_PIECE = 2**31 - 2**16
 
 
 def nearest(
-    tree: Tree,
-    x,
-    bound,
-    eps,
-    box,
-    homes=None,
-    *,
-    k: int,
-    p: float,
-    dtype,
-    index_dtype,
-    engine=None,
-    rooted: bool = True,
+    tree: Tree, x, bound, eps, box, *, k: int, p: float, dtype, index_dtype, engine=None, rooted: bool = True
 ):
     """Return distances and rows of the `k` nearest points of every query, both (q, k).
 
     They are nearer than `bound`, one for all or (q,), which is 0 for a query that needs none. `dtype` is the
     tree's or a wider one. A query that is not finite has no neighbours. Many queries are searched in pieces
-    whose results and coordinates 32-bit numbers can count. `homes` and `rooted` as in `_lax.nearest`. Pure
-    and traceable.
+    whose results and coordinates 32-bit numbers can count. `rooted` as in `_lax.nearest`. Pure and traceable.
     """
     q, m = x.shape
     tree, x = tree.astype(dtype), x.astype(dtype)
@@ -48,7 +35,6 @@ def nearest(
             bound[start : start + size] if jnp.ndim(bound) else bound,
             eps,
             box,
-            None if homes is None else homes[start : start + size],
             k=k,
             p=p,
             rooted=rooted,

@@ -2,7 +2,7 @@
 
 from .._structure._build import build
 from .._structure._queries import ordered_queries
-from ._nearest import nearest, nearest_of_few
+from ._nearest import nearest, nearest_of_few, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "fill_pairs",
     "nearest",
     "nearest_of_few",
+    "nearest_of_slots",
     "ordered_queries",
 ]
 

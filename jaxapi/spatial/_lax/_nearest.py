@@ -13,18 +13,18 @@ import numpy as np
 from jax import lax
 
 from .._structure._homes import home_leaf
-from .._structure._metric import box_slack, in_units, power, scaled_power
+from .._structure._metric import box_slack, in_units, into_box, power, scaled_power
 from .._structure._tree import Tree
 from . import _brute
 from ._walk import Space, in_packets, walk
 
-__all__ = ["nearest", "nearest_of_few"]
+__all__ = ["nearest", "nearest_of_few", "nearest_of_slots"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
 
 
-def nearest(tree: Tree, queries, bound, eps, box, homes=None, *, k: int, p: float, rooted: bool = True):
+def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: bool = True):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic `box` (m,), if
@@ -32,10 +32,21 @@ def nearest(tree: Tree, queries, bound, eps, box, homes=None, *, k: int, p: floa
     one for all or (q,). A missing neighbour has distance inf and row n, and so have all of a query that is
     not finite. With `eps`, the i-th distance may be up to 1 + eps times the true one. Where not `rooted`,
     distances are scaled power distances, by which answers of several trees can be compared without rounding.
-    With `homes` (q,), the leaves that the queries fall in, which ascend, they are not ordered.
     """
-    search = _brute.nearest if tree.is_flat else partial(_nearest, homes=homes)
+    search = _brute.nearest if tree.is_flat else _nearest
     return _of_finite(search, tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def nearest_of_slots(tree: Tree, begin, bound, eps, box, *, size: int, k: int, p: float, rooted: bool = True):
+    """Return distances and rows (size, k) of the `k` nearest points of those on the slots from `begin` on.
+
+    As `nearest`, without ordering queries; an empty slot has no neighbours.
+    """
+    x = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
+    x = x if box is None else into_box(x, box)
+    leaves = (begin + lax.iota(jnp.int32, size)) // tree.leaf_size
+    search = _brute.nearest if tree.is_flat else partial(_nearest, home=leaves)
+    return _of_finite(search, tree, x, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
 def nearest_of_few(tree: Tree, queries, bound, eps, box, *, k: int, p: float):
@@ -50,8 +61,8 @@ def _of_finite(search, tree, queries, bound, eps, box, **settings):
     return jnp.where(finite, distances, jnp.inf), jnp.where(finite, rows, tree.n)
 
 
-def _nearest(tree, queries, bound, eps, box, *, homes, k, p, rooted):
-    """Do it for finite queries in a tree."""
+def _nearest(tree, queries, bound, eps, box, *, k, p, rooted, home=None):
+    """Do it for finite queries in a tree, in order by the leaves `home` (q,) that they fall in, if given."""
     count = queries.shape[0]
     space = Space(tree, p, box)
     limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), tree.scale, p), count)
@@ -59,8 +70,9 @@ def _nearest(tree, queries, bound, eps, box, *, homes, k, p, rooted):
 
     x = queries * tree.scale
     order = lax.iota(jnp.int32, count)
-    home = (home_leaf(tree, x) if homes is None else homes) >> space.joined
-    if homes is None:
+    ordered = home is not None
+    home = (home if ordered else home_leaf(tree, x)) >> space.joined
+    if not ordered:
         home, order = lax.sort((home, order), num_keys=1)
     homes = in_packets(home, PACKET)[:, PACKET // 2]
     limits = in_packets(limit[order], PACKET, 0)

@@ -14,7 +14,7 @@ from ._axes import Axes
 from ._exchange import by_destination, exchange, numbers_sent
 from ._partition import partition, shares
 
-__all__ = ["Forest", "build", "points_of", "rows_of_all", "rows_of_points", "widened"]
+__all__ = ["Forest", "build", "rows_of_all", "rows_of_points", "widened"]
 
 
 class Forest(NamedTuple):
@@ -85,8 +85,3 @@ def rows_of_points(forest: Forest, n: int, most: int):
     """
     tree = forest.tree
     return rows_of_all(tree, forest.rows, tree.rows[:most], n)
-
-
-def points_of(tree: Tree, points):
-    """Return some of a tree's points (m, q) in the user's units (q, m), nan for what is none."""
-    return jnp.where(points < jnp.inf, points, jnp.nan).T / tree.scale

@@ -15,8 +15,7 @@ from ._axes import Axes
 
 __all__ = ["by_destination", "deliver", "even_share", "exchange", "most_sent", "numbers_sent", "written"]
 
-LONGEST = 1 << 27  # bytes of the blocks of a step, so that they take little memory beside what they carry
-UNASKED = 6  # steps at most that are made before it is asked whether there are more
+LONGEST = 1 << 25  # bytes of the blocks of a step, so that they take little memory beside what they carry
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
@@ -42,7 +41,7 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, fill=
     The lines for ``j`` are those that `order` names from ``starts[j]`` on: by default one device's behind
     another's. Without an `order` they lie there. What arrives is in the order of the senders; all other lines
     are `fill`, one number for all or one for each array. With `most`, no device sends more lines to another
-    one, and there is one step and nothing to wait for.
+    one, so that there is nothing to ask and wait for.
     """
     here, received, begins = _received(counts, axes)
     starts = _starts(counts, axes) if starts is None else starts
@@ -79,7 +78,9 @@ def _from_others(arrived, values, places, order, counts, starts, axes: Axes, mos
     size *= len(peers)  # bytes of a line to each
     longest = room if places is None else lines  # of messages
     most = longest if most is None and longest * size <= SHORT else most
-    steps, block = _steps(longest, size, axes.size) if most is None else (1, max(1, most))
+    unasked = even_share(longest, axes.size) if most is None else max(1, most)
+    steps = -(-unasked * size // LONGEST)
+    block = -(-unasked // steps)
     to_others = jnp.where(peers == here, 0, received[peers])[:, None]
 
     def step(i, arrived):
@@ -90,8 +91,7 @@ def _from_others(arrived, values, places, order, counts, starts, axes: Axes, mos
         past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
         return written(arrived, jnp.where(offset < to_others, place, past), new)
 
-    for i in range(steps):
-        arrived = step(i, arrived)
+    arrived = lax.fori_loop(0, steps, step, axes.varying(arrived))
     if most is not None:
         return arrived
     return lax.fori_loop(jnp.int32(steps), -(-most_sent(counts) // block), step, arrived)
@@ -126,18 +126,8 @@ def written(into, places, values):
     return jax.tree.map(lambda a, b: a.at[places].set(b, mode="drop", unique_indices=True), into, values)
 
 
-def _steps(room: int, size: int, devices: int) -> tuple[int, int]:
-    """Return how many steps to make without asking, and the lines of a block, each of `size` bytes.
-
-    Together they are so many that chance needs no further step where rows go anywhere.
-    """
-    even = even_share(room, devices)
-    steps = -(-even * size // LONGEST)
-    return min(steps, UNASKED), -(-even // steps)
-
-
 def even_share(lines: int, devices: int) -> int:
-    """Return how many of the lines one device sends to another where they go anywhere, chance included."""
+    """Return how many of the lines chance sends from one device to another at the most."""
     even = -(-lines // devices)
     return even + 8 * math.isqrt(even)
 

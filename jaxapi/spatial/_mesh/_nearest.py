@@ -13,7 +13,7 @@ from ._lists import filled, lowest
 from ._partition import shares
 from ._rounds import Search, visit_devices
 
-__all__ = ["nearest", "nearest_below", "no_room", "of_tree"]
+__all__ = ["nearest", "nearest_below", "no_room"]
 
 INT32 = np.dtype(np.int32)
 
@@ -71,20 +71,15 @@ def no_room(distances, rows, least):
 
 
 def _search_tree(tree, rows, x, reach, there, *, scale, eps, lengths, k, n, p):
-    """Return power distances and rows (q, k) of one tree's nearest points."""
+    """Return power distances and rows of all (q, k) of one tree's nearest points; `rows` as in a forest."""
     # The bound is exclusive, and rounded on its way into a power distance again. A little more does no harm:
     # what it lets in comes behind all that lies below the limit, and is left out at the end.
     info = jnp.finfo(x.dtype)
     least = float(4 * info.tiny) ** (1 / p if p <= 4 else 1)
     bound = jnp.maximum(root(jnp.maximum(reach, 0), p) * (1 + 16 * float(info.eps)), least) / scale
     bound = jnp.where(there & (reach >= 0), bound, 0)
-    return of_tree(tree, rows, x, bound, eps, lengths, k=k, n=n, p=p, rooted=False)
-
-
-def of_tree(tree, rows, x, bound, eps, lengths, homes=None, *, k, n, p, rooted):
-    """Return distances and rows of all (q, k) of one tree's nearest points; `rows` as in a forest."""
     distances, found = nearest_of_tree(
-        tree, x, bound, eps, lengths, homes, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=rooted
+        tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=False
     )
     return distances, rows_of_all(tree, rows, found, n)
 

@@ -7,14 +7,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._device import _engines
 from .._device._nearest import LARGEST_PIECE
 from .._structure._metric import into_box, scaled_power
 from ._axes import Axes
-from ._build import Forest, points_of, rows_of_points
+from ._build import Forest, rows_of_all, rows_of_points
 from ._by_row import to_rows, to_rows_in_pieces
 from ._exchange import by_destination, written
 from ._lists import filled
-from ._nearest import nearest, no_room, of_tree
+from ._nearest import nearest, no_room
 from ._partition import shares
 from ._rounds import FEW, within_reach
 
@@ -22,7 +23,7 @@ __all__ = ["nearest_of_own"]
 
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
 PIECE = 1 << 23  # neighbours that are found at once before they go home, at the least
-PIECES = 16  # at the most
+PIECES = 4  # at the most: a search ends with few queries at work
 
 
 def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, chosen, nothing, s=None):
@@ -43,16 +44,16 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
 
     def search(begin, size):
         """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""
-        x = points_of(tree, lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
-        homes = (begin + lax.iota(jnp.int32, size)) // tree.leaf_size
-        static = {"k": min(k, most), "n": n, "p": p, "rooted": True}
-        found = of_tree(tree, forest.rows, x, bound, eps, lengths, homes, **static)
-        found = filled(found, (jnp.inf, n), k)
+        static = {"size": size, "k": min(k, most), "p": p}
+        arrays = tree, jnp.asarray(begin, jnp.int32), bound, eps, lengths
+        distances, found = _engines.run(None, "nearest_of_slots", *arrays, **static)
+        found = filled((distances, rows_of_all(tree, forest.rows, found, n)), (jnp.inf, n), k)
+        x = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
         return chosen(*found), _across(forest, x, found, bound, lengths, axes, p=p)
 
     def search_again(points, once=False):
         """Return the neighbours anywhere of points, and whose are not final."""
-        *found, left = again(forest, points_of(tree, points), bound, once=once)
+        *found, left = again(forest, tree.in_units(points), bound, once=once)
         return chosen(*found), left
 
     def write(out, values, lines):

@@ -35,6 +35,10 @@ class Tree(NamedTuple):
         """Return the tree with coordinates of another floating dtype."""
         return jax.tree.map(lambda a: a.astype(dtype) if jnp.issubdtype(a.dtype, jnp.floating) else a, self)
 
+    def in_units(self, columns) -> Array:
+        """Return some of the points (m, q) in the user's units (q, m), nan for those of empty slots."""
+        return jnp.where(columns < jnp.inf, columns, jnp.nan).T / self.scale
+
     @property
     def is_flat(self) -> bool:
         """Whether the boxes say nothing: the slots are the rows in order, and searches look at all."""
