@@ -149,6 +149,8 @@ class TestNearest:
         tree = KDTree(spread(mesh, points), n=n)
         expected = nearest(points[:n], points[:n], 8)
         agree([each[:n] for each in tree.query(tree.data, 8)], expected)
+        own = np.asarray(tree.indices)
+        assert sorted(own[own < n]) == list(range(n))
 
 
 @pytest.fixture(scope="module")

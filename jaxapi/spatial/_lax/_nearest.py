@@ -87,6 +87,8 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted, home=None):
     missing = rows < 0
     distances = jnp.where(missing, jnp.inf, in_units(distances, tree.scale, p, rooted))
     rows = jnp.where(missing, tree.n, rows)
+    if ordered:
+        return distances, rows
     return tuple(jnp.zeros_like(a).at[order].set(a, unique_indices=True) for a in (distances, rows))
 
 

@@ -72,7 +72,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
     elif q * max(k, len(tree.points)) <= LARGEST_PIECE:
         out, across = search(0, q)
     else:
-        out, across = _in_pieces(axes.varying(nothing(q)), search, q, size)
+        out, across = _in_pieces(axes.varying((nothing(q), jnp.zeros(q, bool))), search, q, size)
     order, count = by_destination(jnp.where(across, 0, 1), 2), across.sum(dtype=jnp.int32)
 
     def search_part(out, order, begin, end, once=False):
@@ -98,7 +98,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
 
 
 def _in_pieces(into, find, q: int, size: int):
-    """Write what ``find(begin, size)`` finds of `q` lines, `size` at a time; return their flags (q,), too."""
+    """Return the arrays `into` with what ``find(begin, size)`` finds of `q` lines, `size` at a time."""
 
     def piece(i, state):
         begin = jnp.minimum(i * size, q - size)
@@ -106,7 +106,7 @@ def _in_pieces(into, find, q: int, size: int):
             lambda a, b: lax.dynamic_update_slice_in_dim(a, b, begin, 0), state, find(begin, size)
         )
 
-    return lax.fori_loop(0, -(-q // size), piece, (into, jnp.zeros(q, bool)))
+    return lax.fori_loop(0, -(-q // size), piece, into)
 
 
 def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
