@@ -129,7 +129,7 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
 
 def _search(tree, nodes: Nodes, line: Ordered, queries, bound, eps, box, *, k, p, rooted):
     """Search for queries in their order; those of the tree are not read."""
-    count, m = line.count, len(tree.points)
+    count, m = line.length, len(tree.points)
     kernel = partial(Kernel.of, m=m, dtype=tree.points.dtype, p=p, periodic=box is not None)
     arguments = tree, nodes, line, queries, bound, eps, lengths(tree, box), kernel, rooted
     if by_packets(k, m, count):
@@ -145,7 +145,7 @@ def by_packets(k: int, m: int, count: int) -> bool:
 
 
 def _shapes(line: Ordered, k: int, dtype):
-    count = line.count if line.lines is None else line.lines
+    count = line.length if line.lines is None else line.lines
     return jax.ShapeDtypeStruct((count, k), dtype), jax.ShapeDtypeStruct((count, k), jnp.int32)
 
 
@@ -162,7 +162,7 @@ def _sizes(*numbers):
 
 
 def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = line.count
+    count = line.length
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
     sizes = _sizes(count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, *line.of_tree)
     arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order
@@ -173,7 +173,7 @@ def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
 
 
 def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
-    count = line.count
+    count = line.length
     kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
     sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree)
     inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
@@ -183,7 +183,7 @@ def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
 
 def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
-    count = line.count
+    count = line.length
     kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
     sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree, k)
     fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes

@@ -35,7 +35,7 @@ class Ordered(NamedTuple):
     begin: Array | None = None  # the slot of the first line, where these follow the slots, not the rows
 
     @property
-    def count(self) -> int:
+    def length(self) -> int:
         """How many queries there are."""
         return len(self.order) if self.lines is None or self.begin is None else self.lines
 
