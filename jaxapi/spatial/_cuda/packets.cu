@@ -173,7 +173,7 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   alignas(8) __shared__ Best::Waiting waiting[WARPS];
   if (number >= count) return;
   const long long place = number + lane < count ? number + lane : count - 1;
-  const long long own = of_tree == 2 ? place : order[place];
+  const long long own = of_tree == 2 ? int(place) : order[place];
   const int missing = *n;
   const bool there = number + lane < count && (of_tree != 1 || own < missing);  // the tree has slots without a point
   const real unit = *scale;
