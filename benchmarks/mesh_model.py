@@ -3,18 +3,18 @@
     python benchmarks/mesh_model.py
 
 Every point's k=8 among all, build included, 3-D float32, uniform. The constants are fitted to bench_mesh.py
-on two H200s of one host, at 1M to 50M points a GPU. Nothing here is a measurement.
+on two H200s of one host, at 1M and 10M points a GPU. Nothing here is a measurement.
 """
 
 from math import log2
 
-ONE = 0.9e-3, 1.32e-9  # one GPU: seconds, and seconds a point
+ONE = 0.9e-3, 1.08e-9  # one GPU: seconds, and seconds a point
 SPLIT = 0.4e-3, 0.06e-9  # the first split of the devices in two: two sorts less than the further ones
 AGAIN = 0.9e-3, 0.15e-9  # a further split; two GPUs have none, so this is the sum of its sorts and gathers
 BOX = 0.005e-9  # the box of a group of devices: each looks at all its points once
 ROUNDS = 0.35e-3, 0.025e-9  # the rounds: to begin and end them, and to look at every point
 FAR = 3.2e-9  # a query that visits another device
-BACK = 0.0, 0.165e-9  # results put back into the order of the data, beside their way
+BACK = 0.0, 0.31e-9  # results put back into the order of the data, in pieces, beside their way
 LINK = 258e9  # bytes a second that each GPU sends within a host of eight, measured
 BETWEEN = 40e9  # between hosts, assumed
 
