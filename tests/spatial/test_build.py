@@ -31,7 +31,7 @@ def engine_build(request, monkeypatch):
         return jitted
     request.getfixturevalue("kernels_on_host")
     if jax.default_backend() != "gpu":
-        monkeypatch.setattr(_cuda_build, "SLOTS_A_THREAD", 64)
+        monkeypatch.setattr(_cuda_build, "_room", lambda m: 512)
     return jax.jit(_cuda_build.build)
 
 

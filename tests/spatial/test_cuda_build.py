@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 def few_threads(monkeypatch):
     """The host takes turns among those of a block."""
     if jax.default_backend() != "gpu":
-        monkeypatch.setattr(_build, "SLOTS_A_THREAD", 64)
+        monkeypatch.setattr(_build, "_room", lambda m: 512)
 
 
 jitted = jax.jit(_cuda.build, static_argnames="leaf_size")

@@ -19,7 +19,7 @@ __all__ = ["build"]
 
 LANES = 32
 LEVELS_OF_A_BLOCK = 7  # at the most
-SLOTS_A_THREAD = 8  # of a block that splits a node
+SLOTS_A_THREAD = 8  # of a block that splits a node; a node above the leaves has no fewer
 
 
 def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int = LEAF_SIZE) -> Tree:

@@ -1,93 +1,122 @@
-// Split nodes of few slots down to the leaves: one a block, in shared memory, one level after another.
+// Split nodes of few slots down to the leaves: one a block, one level after another.
 //
-// A node's slots begin a span of a power of two; the spans lie one after another. A slot's word has its place along
-// the node's widest side and, in the lowest bits, where it was when the block began: so equal points keep their order.
+// A slot has a word: its place along the node's widest side and, in the lowest bits, where it was when the block began,
+// so that equal points keep their order. Each thread holds EACH words in registers, side by side, of one node. A node
+// has a span of a power of two; what the span has more than slots is empty, in a first child at the front and in a
+// second one at the end, so that each half of a sorted span is the span of a child.
 #include "keys.cuh"
+#include "sort.cuh"
 
-constexpr int NODES = 64;                  // above the leaves, at the most
-constexpr int WORDS_EACH = ROOM / THREADS; // of a thread
+#ifndef BLOCKS
+#define BLOCKS (M > 8 ? 1 : 2)  // on a multiprocessor, for which the compiler saves registers
+#endif
+
+constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the leaves
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
-constexpr int BITS = 32 - bits_of(ROOM);  // for the place
+constexpr int BITS = 32 - bits_of(ROOM);                                        // for the place
+constexpr int HELD = (48 * 1024 - 4 * ROOM) / int(M * sizeof(real)) / 4 * 4;  // slots whose points fit beside the words
 
-struct alignas(16) Words { unsigned word[4]; };  // of slots of one leaf
+template <int SIZE> struct Words {
+  unsigned word[SIZE];
+  DEVICE void exchange_at(int i, int j) {
+    const unsigned least = min(word[i], word[j]);
+    word[j] = max(word[i], word[j]);
+    word[i] = least;
+  }
+};
 
-// Sort runs of `length`, a power of two, among `count` words, by Batcher's bitonic network. Steps of up to 32 stay
-// among the words of a warp.
-DEVICE void sort_runs(unsigned* words, int count, int length) {
-  for (int run = 2; run <= length; run *= 2)
-    for (int step = run / 2; step; step /= 2) {
-      for (int i = threadIdx.x; i < count / 2; i += THREADS) {
-        const int one = 2 * i - (i & (step - 1)), two = one + step;
-        const unsigned a = words[one], b = words[two];
-        const bool ascends = run == length || !(one & run);
-        if ((a > b) == ascends) words[one] = b, words[two] = a;
-      }
-      if (step > LANES || (step == 1 && run > LANES)) block_barrier();
-      else warp_barrier();
-    }
+// Meet the words of the thread whose number differs in the bits of a mask, or these backwards; keep the lesser or the
+// greater of each two.
+DEVICE void meet(Words<EACH>& mine, unsigned* room, int mask, bool backwards, bool lesser) {
+  unsigned other[EACH];
+  if (mask < LANES) {
+    FOR(k, EACH) other[k] = shuffle_xor(backwards ? mine.word[EACH - 1 - k] : mine.word[k], mask);
+  } else {
+    block_barrier();
+    FOR(k, EACH) room[k * THREADS + threadIdx.x] = mine.word[k];
+    block_barrier();
+    FOR(k, EACH) other[k] = room[(backwards ? EACH - 1 - k : k) * THREADS + (threadIdx.x ^ mask)];
+  }
+  FOR(k, EACH) mine.word[k] = lesser ? min(mine.word[k], other[k]) : max(mine.word[k], other[k]);
+}
+
+// Sort each span, by merging runs that double: the second half of one is met backwards.
+DEVICE void sort_spans(Words<EACH>& mine, unsigned* room, int span) {
+  sort(mine);
+  for (int threads = 2; threads * EACH <= span; threads *= 2) {  // of a run
+    meet(mine, room, threads - 1, true, !(threadIdx.x & threads / 2));
+    for (int apart = threads / 4; apart; apart /= 2) meet(mine, room, apart, false, !(threadIdx.x & apart));
+    sort_bitonic<EACH / 2>(mine);
+  }
+}
+
+// The least and the greatest of all threads of a node.
+DEVICE void join(real (&low)[M], real (&high)[M], unsigned* room, int span) {
+  const int threads = span / EACH, warps = THREADS / LANES;
+  for (int by = 1; by < min(threads, LANES); by *= 2) FOR(a, M) {
+    low[a] = fmin(low[a], shuffle_xor(low[a], by));
+    high[a] = fmax(high[a], shuffle_xor(high[a], by));
+  }
+  if (threads <= LANES) return;
+  real(*const edges)[2 * M] = reinterpret_cast<real(*)[2 * M]>(room);
+  const int together = threads / LANES, warp = threadIdx.x / LANES;
+  block_barrier();
+  if (threadIdx.x % LANES == 0) FOR(a, M) edges[warp][a] = low[a], edges[warp][M + a] = high[a];
+  block_barrier();
+  const int other = (warp & -together) + threadIdx.x % together;
+  FOR(a, M) low[a] = edges[other][a], high[a] = edges[other][M + a];
+  for (int by = 1; by < together; by *= 2) FOR(a, M) {
+    low[a] = fmin(low[a], shuffle_xor(low[a], by));
+    high[a] = fmax(high[a], shuffle_xor(high[a], by));
+  }
 }
 
 // `columns` of shape (M, slots), in the order of nodes that `done` splits have made, and `rows`. `order` are the rows
 // in the order of the leaves.
-KERNEL(THREADS, 1)
+KERNEL(THREADS, BLOCKS)
 split(const real* columns, const int* rows, const int* sizes, int* order) {
   const int leaf = sizes[0], levels = sizes[1], done = sizes[2];
   const int splits = levels - done, size = leaf << splits;
   const long long slots = (long long)leaf << levels, first = (long long)blockIdx.x * size;
-  const real* points = columns + first;
   int leaf_span = 4;
   while (leaf_span < leaf) leaf_span *= 2;
-  const int room = leaf_span << splits;
-  __shared__ Words words[ROOM / 4];
-  __shared__ real lower[M * NODES], upper[M * NODES];
-  unsigned* const word = words[0].word;
+  alignas(16) __shared__ unsigned room[ROOM];
+  alignas(16) __shared__ real held[M * HELD];
 
-  for (int i = threadIdx.x; i < room; i += THREADS) word[i] = i;
+  const bool holds = size <= HELD;
+  if (holds) for (int i = threadIdx.x; i < size; i += THREADS) FOR(a, M) held[a * HELD + i] = columns[a * slots + first + i];
   block_barrier();
-  for (int made = 0; made < splits; made++) {
-    const int each = size >> made, span = room >> made, shift = 31 - __clz(span);
-    unsigned mine[WORDS_EACH];  // those of the second child leave the end of the first one's
-    FOR(k, WORDS_EACH) {
-      const int i = threadIdx.x + k * THREADS, node = i >> shift, place = i & (span - 1);
-      const int was = made ? (node >> 1 << (shift + 1)) + (node & 1) * each + place : i;
-      mine[k] = i < room && place < each ? word[was] % ROOM : 0;
+  const real* const points = holds ? held : columns + first;
+  const long long stride = holds ? HELD : slots;
+
+  Words<EACH> mine;
+  const int own = threadIdx.x * EACH;
+  const bool idle = own >= leaf_span << splits;
+  FOR(k, EACH) mine.word[k] = own + k - ((leaf_span - leaf) << splits);
+  for (int height = splits; height > 0; height--) {
+    const int span = leaf_span << height, size_here = leaf << height, empty = span - size_here;
+    const int from = (own & (span - 1)) - (own & span ? size_here : 0);  // counted from where it is empty
+    real low[M], high[M];
+    FOR(a, M) low[a] = INFINITE, high[a] = -INFINITE;
+    FOR(k, EACH) if (!idle && unsigned(from + k) >= unsigned(empty)) FOR(a, M) {
+      const real x = points[a * stride + mine.word[k] % ROOM];
+      low[a] = fmin(low[a], x);
+      high[a] = fmax(high[a], x < INFINITE ? x : -INFINITE);
     }
-    block_barrier();
-    FOR(k, WORDS_EACH) if (threadIdx.x + k * THREADS < room) word[threadIdx.x + k * THREADS] = mine[k];
-    for (int i = threadIdx.x; i < M << made; i += THREADS) lower[i] = INFINITE, upper[i] = -INFINITE;
-    block_barrier();
-    const bool together = span >= 4 * LANES;  // the slots of a warp are of one node
-    for (int from = 0; from < room; from += 4 * THREADS) {
-      const int i = from + 4 * threadIdx.x;
-      real low[M], high[M];
-      FOR(a, M) low[a] = INFINITE, high[a] = -INFINITE;
-      if (i < room && (i & (span - 1)) < each) {
-        const Words four = words[i / 4];
-        FOR(j, 4) FOR(a, M) {
-          const real x = points[a * slots + four.word[j]];
-          low[a] = fmin(low[a], x);
-          high[a] = fmax(high[a], x < INFINITE ? x : -INFINITE);
-        }
-      }
-      if (together) for (int by = LANES / 2; by; by /= 2) FOR(a, M) {
-        low[a] = fmin(low[a], shuffle_xor(low[a], by));
-        high[a] = fmax(high[a], shuffle_xor(high[a], by));
-      }
-      if (i >= room || (together && threadIdx.x % LANES)) continue;
-      FOR(a, M) lower_to(lower + (a << made) + (i >> shift), low[a]), raise_to(upper + (a << made) + (i >> shift), high[a]);
+    join(low, high, room, span);
+    const Side side(low, high, 1);
+    FOR(k, EACH) if (!idle) {
+      const unsigned was = mine.word[k] % ROOM;
+      if (unsigned(from + k) < unsigned(empty)) mine.word[k] = from + k < empty / 2 ? 0 : ~0u;
+      else mine.word[k] = side.place(points[side.axis * stride + was], BITS) * ROOM + was;
     }
-    block_barrier();
-    for (int i = threadIdx.x; i < room; i += THREADS) {
-      const int node = i >> shift;
-      const Side side(lower + node, upper + node, 1 << made);
-      const int was = word[i];
-      word[i] = (i & (span - 1)) < each ? side.place(points[side.axis * slots + was], BITS) * ROOM + was : ~0u;
-    }
-    block_barrier();
-    sort_runs(word, room, span);
-    block_barrier();
+    sort_spans(mine, room, span);
   }
-  const int each = 2 * leaf, span = 2 * leaf_span;  // of the nodes above the leaves
-  for (int i = threadIdx.x; i < size; i += THREADS)
-    order[first + i] = rows[first + word[i / each * span + i % each] % ROOM];
+  block_barrier();
+  FOR(k, EACH) room[k * THREADS + threadIdx.x] = mine.word[k] % ROOM;
+  block_barrier();
+  for (int i = threadIdx.x; i < size; i += THREADS) {
+    const int leaf_pair = i / (2 * leaf), place = leaf_pair * 2 * leaf_span + leaf_span - leaf + i % (2 * leaf);
+    order[first + i] = rows[first + room[place % EACH * THREADS + place / EACH]];
+  }
 }
