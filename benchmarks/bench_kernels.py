@@ -1,12 +1,13 @@
-"""The CUDA engine's kernels alone, launched by CUDA's driver: their times, and a process that tools can look into.
+"""The CUDA engine's kernels alone, launched by CUDA's driver: their times, and what tools can look into.
 
     python benchmarks/bench_kernels.py [k=1 k=8 k=32 counts build ...] [--points 1000000] [--check]
     ncu --metrics smsp__inst_executed.sum,dram__bytes.sum python benchmarks/bench_kernels.py k=8
     compute-sanitizer --tool racecheck python benchmarks/bench_kernels.py --check
 
-JAX does everything else on the CPU, and every array has memory of its own on the GPU, so that a profiler sees the
-kernels and nothing but them, and a checker every access beyond an array. Figures are the medians of single launches by
-events, in us. `--check` runs every kind of kernel once, on small clouds with copies and NaN.
+JAX does everything else on the CPU, and every array has memory of its own on the GPU, so that a profiler sees
+the kernels and nothing but them, and a checker every access beyond an array. Figures are the medians of
+single launches by events, in us. `--check` runs every kind of kernel once, on small clouds with copies and
+NaN.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxapi.spatial._cuda import _build, _compile, _finite, _launch, _nearest, _order, _radius
+from jaxapi.spatial._cuda import _build, _compile, _finite, _launch, _nearest, _radius
 from jaxapi.spatial._cuda._launch import Kernel
 from jaxapi.spatial._structure._build import padded_size
 from jaxapi.spatial._structure._queries import own_queries
@@ -94,7 +95,9 @@ class Gpu:
         if kernel not in self.kernels:
             ptx = _compile.compiled(kernel.name, self.architecture, kernel.macros)
             module = self._checked(self.driver.cuModuleLoadData(ptx.encode() + b"\0"))
-            self.kernels[kernel] = self._checked(self.driver.cuModuleGetFunction(module, kernel.name.encode()))
+            self.kernels[kernel] = self._checked(
+                self.driver.cuModuleGetFunction(module, kernel.name.encode())
+            )
         return self.kernels[kernel]
 
     @contextlib.contextmanager
@@ -123,12 +126,12 @@ class Gpu:
         return values[0] if len(values) == 1 else values
 
 
-def tree_of(points):
+def tree_of(points, leaf_size=_build.LEAF_SIZE, size=None):
     """Build a tree as a public call does, of points padded to a size that many share."""
     n = len(points)
-    padded = np.zeros((padded_size(n), points.shape[1]), points.dtype)
+    padded = np.zeros((size or padded_size(n), points.shape[1]), points.dtype)
     padded[:n] = points
-    return _build._tree(padded, jnp.int32(n), None, _build.LEAF_SIZE)
+    return _build._tree(padded, jnp.int32(n), None, leaf_size)
 
 
 def nearest(tree, x, k, p=2.0, box=None):
@@ -175,11 +178,20 @@ def check(gpu, n):
     """Run every kind of kernel once, those for many queries too."""
     _nearest.ORDERED_FROM = 0
     by_packets, _nearest.by_packets = _nearest.by_packets, lambda k, m, count: k <= 32 and m <= 4
-    for m, dtype in ((1, np.float32), (2, np.float32), (3, np.float32), (3, np.float64), (5, np.float32), (16, np.float32)):
+    kinds = (
+        (1, np.float32),
+        (2, np.float32),
+        (3, np.float32),
+        (3, np.float64),
+        (5, np.float32),
+        (16, np.float32),
+    )
+    for i, (m, dtype) in enumerate(kinds):
         with jax.enable_x64(dtype == np.float64):
             x, y = nasty(n, m, dtype, m), nasty(n // 3, m, dtype, m + 20)
             gpu.all_finite(x), gpu.all_finite(y[7:8])
-            tree = tree_of(x)
+            # leaves of 8 and of 24 slots: some levels by sorts, or all by one block
+            tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
                 nearest(tree, y, k)
             nearest(tree, None, 8)
@@ -195,12 +207,17 @@ def check(gpu, n):
 def main():
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("work", nargs="*", default=["build", "k=1", "k=8", "k=32", "own=8", "counts", "fill50"])
+    parser.add_argument(
+        "work", nargs="*", default=["build", "k=1", "k=8", "k=32", "own=8", "counts", "fill50"]
+    )
     parser.add_argument("--points", type=int, default=1_000_000, help="and as many queries, in 3-D")
     parser.add_argument("--repeats", type=int, default=5, help="launches of each kernel")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    gpu = Gpu(1 if options.check else options.repeats)
+    try:
+        gpu = Gpu(1 if options.check else options.repeats)
+    except (ImportError, RuntimeError) as error:
+        return print(f"no NVIDIA GPU: {error}")
     _launch.custom_call, _launch.architecture = gpu, lambda: gpu.architecture
     if options.check:
         check(gpu, min(options.points, 3000))

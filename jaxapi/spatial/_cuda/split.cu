@@ -1,9 +1,12 @@
-// Split nodes of few slots down to the leaves: one a block, one level after another.
+// Split nodes of few slots down to the leaves: one a block, one level after another, and RUN levels by the last sort.
 //
 // A slot has a word: its place along the node's widest side and, in the lowest bits, where it was when the block began,
 // so that equal points keep their order. Each thread holds EACH words in registers, side by side, of one node. A node
 // has a span of a power of two; what the span has more than slots is empty, in a first child at the front and in a
 // second one at the end, so that each half of a sorted span is the span of a child.
+//
+// The last sort lines up 2**RUN leaves, along the side that the others left longest: so any 32 slots that follow each
+// other are close together, whatever the size of a leaf. They are a packet where a tree's own points are the queries.
 #include "keys.cuh"
 #include "sort.cuh"
 
@@ -11,6 +14,9 @@
 #define BLOCKS (M > 8 ? 1 : 2)  // on a multiprocessor, for which the compiler saves registers
 #endif
 
+#ifndef RUN
+#define RUN 3
+#endif
 constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the leaves
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
 constexpr int BITS = 32 - bits_of(ROOM);                                        // for the place
@@ -93,7 +99,7 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
   const int own = threadIdx.x * EACH;
   const bool idle = own >= leaf_span << splits;
   FOR(k, EACH) mine.word[k] = own + k - ((leaf_span - leaf) << splits);
-  for (int height = splits; height > 0; height--) {
+  for (int height = splits; height > 0; height = height > RUN ? height - 1 : 0) {
     const int span = leaf_span << height, size_here = leaf << height, empty = span - size_here;
     const int from = (own & (span - 1)) - (own & span ? size_here : 0);  // counted from where it is empty
     real low[M], high[M];
@@ -104,7 +110,9 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
       high[a] = fmax(high[a], x < INFINITE ? x : -INFINITE);
     }
     join(low, high, room, span);
-    const Side side(low, high, 1);
+    Side side(low, high, 1);
+    const Side next(low, high, 1, side.axis);
+    if (height > RUN && next.size * (1 << RUN) >= side.size) side = next;
     FOR(k, EACH) if (!idle) {
       const unsigned was = mine.word[k] % ROOM;
       if (unsigned(from + k) < unsigned(empty)) mine.word[k] = from + k < empty / 2 ? 0 : ~0u;
@@ -115,8 +123,9 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
   block_barrier();
   FOR(k, EACH) room[k * THREADS + threadIdx.x] = mine.word[k] % ROOM;
   block_barrier();
+  const int run = min(splits, RUN), each = leaf << run, span = leaf_span << run;
   for (int i = threadIdx.x; i < size; i += THREADS) {
-    const int leaf_pair = i / (2 * leaf), place = leaf_pair * 2 * leaf_span + leaf_span - leaf + i % (2 * leaf);
+    const int place = i / each * span + (span - each) / 2 + i % each;
     order[first + i] = rows[first + room[place % EACH * THREADS + place / EACH]];
   }
 }
