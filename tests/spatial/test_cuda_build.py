@@ -58,6 +58,26 @@ def test_blocks_that_split_fewer_levels(monkeypatch):
     assert np.prod(high - low, axis=0).sum() < 1.0 * float(tree.scale) ** 3
 
 
+def test_slots_that_follow_each_other_are_close_together():
+    """32 of them are a packet, also where leaves have another size."""
+    n = 20 << 8
+    points = cloud("uniform", n, 3, np.float32)
+    tree = jitted(points, n)
+    assert tree.leaf_size == 20
+    packets = np.asarray(tree.points).reshape(3, -1, 32)
+    volumes = np.prod(packets.max(2) - packets.min(2), axis=0)
+    assert volumes.sum() < 1.2 * float(tree.scale) ** 3
+
+
+def test_points_that_shared_memory_does_not_hold():
+    """A block has its points at the place of its results then."""
+    with jax.enable_x64(True):
+        points = cloud("duplicates", 512, 16, np.float64)
+        tree = jitted(points, 512)
+        assert tree.points.shape == (16, 512)
+        check(tree, points)
+
+
 def test_vmap():
     points = np.stack([cloud(kind, 100, 2, np.float32) for kind in ("uniform", "duplicates", "line")])
     trees = jax.jit(jax.vmap(lambda p: _cuda.build(p, 100)))(points)

@@ -33,6 +33,8 @@ def nvrtc(monkeypatch, tmp_path):
 
 
 KERNELS = [
+    (Kernel.of("boxes", m=16, dtype=F64), "75"),
+    (Kernel.of("boxes", m=3, dtype=F32), "90"),
     (Kernel.of("extent", m=16, dtype=F64), "75"),
     (Kernel.of("gather", m=3, dtype=F32), "75"),
     (Kernel.of("gather", m=8, dtype=F64), "80"),
@@ -40,6 +42,8 @@ KERNELS = [
     (Kernel.of("keys", m=16, dtype=F64), "90"),
     (Kernel.of("lined", m=3, dtype=F32), "90"),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "75"),
+    (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "90"),
+    (Kernel.of("split", m=3, dtype=F64, room=4096, threads=512), "80"),
     (Kernel.of("split", m=16, dtype=F64, room=2048, threads=256), "90"),
     (Kernel.of("nodes", m=3, dtype=F32, periodic=True), "75"),
     (Kernel.of("order", m=16, dtype=F64), "75"),

@@ -57,28 +57,31 @@ def _tree(points, n, scale, leaf_size) -> Tree:
     if scale is None:
         scale = scale_of_box(*extent(points, n))
 
-    kernel = Kernel.of("gather", m=m, dtype=dtype)
-    struct = jax.ShapeDtypeStruct
+    unsorted, done = (points, n, scale), 0
     boxes = [jnp.full((m, 2 * leaves), far, dtype) for far in (jnp.inf, -jnp.inf)]
-    shapes = struct((m, slots), dtype), struct((slots,), jnp.int32), *(struct((m, 2 * leaves), dtype),) * 2
-
-    def gathered(order, boxes, lowest, highest):
-        """Return the points in an order, their rows, and the boxes, some levels above the leaves."""
-        inputs = points, n, scale, order, np.array([leaf, levels, lowest, highest], np.int32), *boxes
-        columns, order, *boxes = launch(kernel, -(-leaves // LANES), THREADS, inputs, shapes, in_place=2)
-        return columns, order, boxes
-
-    order, done = lax.iota(jnp.int32, slots), 0
-    inner = _levels_of_a_block(levels, leaf, m)
-    for bits in rounds(levels - inner, m):
-        columns, order, boxes = gathered(order, boxes, levels - done, levels - done)
+    order = lax.iota(jnp.int32, slots)
+    for bits in rounds(levels - _levels_of_a_block(levels, leaf, m), m):
+        columns, *boxes = _gathered(unsorted, order, boxes, leaf, levels, done)
         key = _keys(columns, boxes, leaf, levels, done)
         _, order = lax.sort((key, order), num_keys=1, is_stable=True)
         done += bits
-    columns, order, boxes = gathered(order, boxes, 0, -1)
-    order = _split_by_blocks(columns, order, leaf, levels, done)
-    columns, order, (lower, upper) = gathered(order, boxes, 0, levels)
-    return Tree(columns, order, lower, upper, scale, n)
+    columns, rows = _split(unsorted, order, leaf, levels, done)
+    lower, upper = _boxed(columns, boxes, leaf, levels)
+    return Tree(columns, rows, lower, upper, scale, n)
+
+
+def _gathered(unsorted, order, boxes, leaf, levels, done):
+    """Return the points (m, slots) in an order, and add the boxes of the nodes that it has."""
+    points, *_ = unsorted
+    m, leaves = points.shape[1], 1 << levels
+    columns = jax.ShapeDtypeStruct((m, leaf << levels), points.dtype)
+    inputs = *unsorted, order, np.array([leaf, levels, done], np.int32), *boxes
+    kernel = Kernel.of("gather", m=m, dtype=points.dtype)
+    return launch(kernel, -(-leaves // LANES), THREADS, inputs, [columns, *_shapes(boxes)], in_place=2)
+
+
+def _shapes(arrays):
+    return [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arrays]
 
 
 def _room(m: int) -> int:
@@ -92,12 +95,22 @@ def _levels_of_a_block(levels: int, leaf: int, m: int) -> int:
     return min(levels, (_room(m) // span).bit_length() - 1, LEVELS_OF_A_BLOCK)
 
 
-def _split_by_blocks(columns, order, leaf, levels, done):
-    m, slots = columns.shape
+def _split(unsorted, order, leaf, levels, done):
+    """Return the points in the order of the leaves, and their rows, from an order of larger nodes."""
+    points, *_ = unsorted
+    m, (slots,) = points.shape[1], order.shape
     threads = max(_room(m) // SLOTS_A_THREAD, LANES)
-    kernel = Kernel.of("split", m=m, dtype=columns.dtype, room=_room(m), threads=threads)
-    inputs = columns, order, np.array([leaf, levels, done], np.int32)
-    return launch(kernel, 1 << done, threads, inputs, [jax.ShapeDtypeStruct((slots,), jnp.int32)])[0]
+    kernel = Kernel.of("split", m=m, dtype=points.dtype, room=_room(m), threads=threads)
+    inputs = *unsorted, order, np.array([leaf, levels, done], np.int32)
+    outputs = jax.ShapeDtypeStruct((m, slots), points.dtype), jax.ShapeDtypeStruct((slots,), jnp.int32)
+    return launch(kernel, 1 << done, threads, inputs, outputs)
+
+
+def _boxed(columns, boxes, leaf, levels):
+    """Return the boxes of all nodes."""
+    kernel = Kernel.of("boxes", m=columns.shape[0], dtype=columns.dtype)
+    inputs = columns, np.array([leaf, levels], np.int32), *boxes
+    return launch(kernel, -(-(1 << levels) // THREADS), THREADS, inputs, _shapes(boxes), in_place=2)
 
 
 def _keys(columns, boxes, leaf, levels, done):

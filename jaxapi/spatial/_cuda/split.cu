@@ -7,6 +7,7 @@
 //
 // The last sort lines up 2**RUN leaves, along the side that the others left longest: so any 32 slots that follow each
 // other are close together, whatever the size of a leaf. They are a packet where a tree's own points are the queries.
+#include "fetch.cuh"
 #include "keys.cuh"
 #include "sort.cuh"
 
@@ -21,6 +22,9 @@ constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the le
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
 constexpr int BITS = 32 - bits_of(ROOM);                                        // for the place
 constexpr int HELD = (48 * 1024 - 4 * ROOM) / int(M * sizeof(real)) / 4 * 4;  // slots whose points fit beside the words
+
+static_assert(EACH % 4 == 0, "leaves have a multiple of four slots, which one store brings");
+struct alignas(16) Four { int row[4]; };
 
 template <int SIZE> struct Words {
   unsigned word[SIZE];
@@ -77,11 +81,12 @@ DEVICE void join(real (&low)[M], real (&high)[M], unsigned* room, int span) {
   }
 }
 
-// `columns` of shape (M, slots), in the order of nodes that `done` splits have made, and `rows`. `order` are the rows
-// in the order of the leaves.
+// `points` of shape (lines, M), in the user's units, of which the first `*n` count; `order` is that of the nodes which
+// `done` splits have made. `columns` of shape (M, slots) and `rows` are the points, scaled, and their rows in the order
+// of the leaves; a slot without a point has the row `*n`.
 KERNEL(THREADS, BLOCKS)
-split(const real* columns, const int* rows, const int* sizes, int* order) {
-  const int leaf = sizes[0], levels = sizes[1], done = sizes[2];
+split(const real* points, const int* n, const real* scale, const int* order, const int* sizes, real* columns, int* rows) {
+  const int leaf = sizes[0], levels = sizes[1], done = sizes[2], count = *n;
   const int splits = levels - done, size = leaf << splits;
   const long long slots = (long long)leaf << levels, first = (long long)blockIdx.x * size;
   int leaf_span = 4;
@@ -89,11 +94,16 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
   alignas(16) __shared__ unsigned room[ROOM];
   alignas(16) __shared__ real held[M * HELD];
 
-  const bool holds = size <= HELD;
-  if (holds) for (int i = threadIdx.x; i < size; i += THREADS) FOR(a, M) held[a * HELD + i] = columns[a * slots + first + i];
+  const real unit = *scale;
+  real* const here = size <= HELD ? held : columns + first;
+  const long long stride = size <= HELD ? HELD : slots;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < size; i += THREADS) {
+    real x[M];
+    fetch(points, order[first + i], count, unit, x);
+    FOR(a, M) here[a * stride + i] = x[a];
+  }
   block_barrier();
-  const real* const points = holds ? held : columns + first;
-  const long long stride = holds ? HELD : slots;
 
   Words<EACH> mine;
   const int own = threadIdx.x * EACH;
@@ -105,7 +115,7 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
     real low[M], high[M];
     FOR(a, M) low[a] = INFINITE, high[a] = -INFINITE;
     FOR(k, EACH) if (!idle && unsigned(from + k) >= unsigned(empty)) FOR(a, M) {
-      const real x = points[a * stride + mine.word[k] % ROOM];
+      const real x = here[a * stride + mine.word[k] % ROOM];
       low[a] = fmin(low[a], x);
       high[a] = fmax(high[a], x < INFINITE ? x : -INFINITE);
     }
@@ -116,16 +126,34 @@ split(const real* columns, const int* rows, const int* sizes, int* order) {
     FOR(k, EACH) if (!idle) {
       const unsigned was = mine.word[k] % ROOM;
       if (unsigned(from + k) < unsigned(empty)) mine.word[k] = from + k < empty / 2 ? 0 : ~0u;
-      else mine.word[k] = side.place(points[side.axis * stride + was], BITS) * ROOM + was;
+      else mine.word[k] = side.place(here[side.axis * stride + was], BITS) * ROOM + was;
     }
     sort_spans(mine, room, span);
   }
-  block_barrier();
-  FOR(k, EACH) room[k * THREADS + threadIdx.x] = mine.word[k] % ROOM;
-  block_barrier();
+
   const int run = min(splits, RUN), each = leaf << run, span = leaf_span << run;
-  for (int i = threadIdx.x; i < size; i += THREADS) {
-    const int place = i / each * span + (span - each) / 2 + i % each;
-    order[first + i] = rows[first + room[place % EACH * THREADS + place / EACH]];
+  const int from = (own & (span - 1)) - (span - each) / 2;
+  const long long to = first + own / span * each + from;  // of the first word
+  FOR(k, EACH / 4) if (!idle && unsigned(from + 4 * k) < unsigned(each)) {
+    Four four;
+    FOR(i, 4) {
+      const unsigned was = mine.word[4 * k + i] % ROOM;
+      four.row[i] = here[was] < INFINITE ? order[first + was] : count;
+    }
+    *reinterpret_cast<Four*>(rows + to + 4 * k) = four;
+  }
+#pragma unroll 1
+  for (int a = 0; a < M; a++) {
+    real x[EACH];
+    FOR(k, EACH) {
+      const bool there = !idle && unsigned(from + k) < unsigned(each);
+      x[k] = there ? here[a * stride + mine.word[k] % ROOM] : real(0);
+    }
+    block_barrier();  // they may lie where the results come
+    FOR(k, EACH / WORDS) if (!idle && unsigned(from + k * WORDS) < unsigned(each)) {
+      Vector some;
+      FOR(i, WORDS) some.word[i] = x[k * WORDS + i];
+      *reinterpret_cast<Vector*>(columns + a * slots + to + k * WORDS) = some;
+    }
   }
 }
