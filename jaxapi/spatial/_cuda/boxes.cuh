@@ -2,11 +2,13 @@
 #pragma once
 #include "metric.cuh"
 
+constexpr int WHOLE = 5;  // levels above the leaves, up to which a warp has the nodes whole
+
 // In place: `lower` and `upper` of shape (M, 2 * leaves), of empty boxes, get those of the nodes from `lowest` to
 // `highest` levels above the leaves. For one warp, with a leaf for each lane, from the leaf `from` on.
 DEVICE void find_boxes(const real* columns, int from, int leaf, int levels, int lowest, int highest, real* lower,
                        real* upper) {
-  const int leaves = 1 << levels, own = from + threadIdx.x % LANES;
+  const int leaves = 1 << levels, lane = threadIdx.x % LANES, own = from + lane;
   const long long slots = (long long)leaf << levels, nodes = 2ll << levels;
   real low[M], high[M];
   FOR(a, M) low[a] = INFINITE, high[a] = -INFINITE;
@@ -17,18 +19,17 @@ DEVICE void find_boxes(const real* columns, int from, int leaf, int levels, int 
       high[a] = fmax(high[a], x.word[word] < INFINITE ? x.word[word] : -INFINITE);
     }
   }
-  for (int height = 0; height <= highest; height++) {
-    const bool within = height <= 5;  // the warp has the whole node; one higher up is found by all of its warps
-    if (height && within) FOR(a, M) {
+  for (int height = 0; height <= WHOLE; height++) {
+    if (height) FOR(a, M) {
       low[a] = fmin(low[a], shuffle_xor(low[a], 1 << (height - 1)));
       high[a] = fmax(high[a], shuffle_xor(high[a], 1 << (height - 1)));
     }
-    if (height < lowest || own >= leaves || own % (within ? 1 << height : LANES)) continue;
+    if (height < lowest || height > highest || own >= leaves || own % (1 << height)) continue;
     const int node = (leaves + own) >> height;
-    FOR(a, M) {
-      real *const least = lower + a * nodes + node, *const greatest = upper + a * nodes + node;
-      if (within) *least = low[a], *greatest = high[a];
-      else lower_to(least, low[a]), raise_to(greatest, high[a]);
-    }
+    FOR(a, M) lower[a * nodes + node] = low[a], upper[a * nodes + node] = high[a];
   }
+  // A node that is larger is found by all of its warps: one lane each for those above this one.
+  const int height = WHOLE + 1 + lane, node = (leaves + from) >> min(height, 31);
+  if (height >= lowest && height <= highest)
+    FOR(a, M) lower_to(lower + a * nodes + node, low[a]), raise_to(upper + a * nodes + node, high[a]);
 }
