@@ -14,10 +14,12 @@ struct Side {
       if (a != but && width > size) axis = a, start = least, size = width;
     }
   }
-  // The place along it in so many bits; a slot without a point comes last.
-  DEVICE unsigned place(real x, int bits) const {
+  // The place along it in so many bits, or counted backwards; a slot without a point comes last.
+  DEVICE unsigned place(real x, int bits, bool backwards = false) const {
     const unsigned top = (1u << bits) - 1;
     const real fraction = (x - start) / (size > 0 ? size : real(1));
-    return x < INFINITE ? unsigned(fmin(fraction * real(top - 1), real(top - 1))) : top;
+    if (!(x < INFINITE)) return top;
+    const unsigned place = unsigned(fmin(fraction * real(top - 1), real(top - 1)));
+    return backwards ? top - 1 - place : place;
   }
 };

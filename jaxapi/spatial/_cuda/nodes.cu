@@ -23,14 +23,18 @@ nodes(const real* lower, const real* upper, const real* scale, const real* lengt
   for (int i = 2 * M; i < BOX_WORDS; i++) boxes[node * BOX_WORDS + i] = 0;  // loaded with the rest
   if (node >= leaves) return;
   // An inner node is split along the axis on which its children lie farthest apart, or overlap least, and
-  // halfway between them.
+  // halfway between them. Where the first child is the upper one, the axis is counted from -1 down.
   const long long left = 2 * node, right = left + 1;
   int axis = 0;
+  bool turned = false;
   real apart = lower[right] - upper[left];
   FOR(a, M) {
     const real here = lower[a * all + right] - upper[a * all + left];
-    if (here > apart) apart = here, axis = a;
+    const real back = lower[a * all + left] - upper[a * all + right];
+    if (here > apart) apart = here, axis = a, turned = false;
+    if (back > apart) apart = back, axis = a, turned = true;
   }
-  splits[2 * node + 1] = axis;
-  splits[2 * node] = upper[axis * all + left] / 2 + lower[axis * all + right] / 2;
+  const long long low = turned ? right : left, high = turned ? left : right;
+  splits[2 * node + 1] = turned ? -1 - axis : axis;
+  splits[2 * node] = upper[axis * all + low] / 2 + lower[axis * all + high] / 2;
 }

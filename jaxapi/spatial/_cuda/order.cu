@@ -32,14 +32,15 @@ order(const Plane* splits, const real* scale, const real* least, const real* gre
   for (int level = 0; level < levels; level++) {
     const Plane plane = splits[node];
     const real split = plane.at;
-    const int axis = plane.axis;
-    bool right = x[0] > split;
-    FOR(a, M) if (a == axis) right = x[a] > split;
+    const bool turned = plane.axis < 0;  // the first child is the upper one
+    const int axis = turned ? -1 - int(plane.axis) : int(plane.axis);
+    bool above = x[0] > split;
+    FOR(a, M) if (a == axis) above = x[a] > split;
     FOR(a, M) if (a == axis && split > low[a] && split < high[a]) {
-      if (right) low[a] = split;
+      if (above) low[a] = split;
       else high[a] = split;
     }
-    node = 2 * node + right;
+    node = 2 * node + (above != turned);
   }
   int key = node - (1 << levels), places[M];
   FOR(a, M) places[a] = place(x[a], low[a], high[a], bits);

@@ -16,7 +16,10 @@
 #endif
 
 #ifndef RUN
-#define RUN 3
+#define RUN 1
+#endif
+#ifndef SNAKE
+#define SNAKE 1
 #endif
 constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the leaves
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
@@ -109,6 +112,7 @@ split(const real* points, const int* n, const real* scale, const int* order, con
   const int own = threadIdx.x * EACH;
   const bool idle = own >= leaf_span << splits;
   FOR(k, EACH) mine.word[k] = own + k - ((leaf_span - leaf) << splits);
+  unsigned turned = 0;  // bits of the axes along which the node is gone through backwards
   for (int height = splits; height > 0; height = height > RUN ? height - 1 : 0) {
     const int span = leaf_span << height, size_here = leaf << height, empty = span - size_here;
     const int from = (own & (span - 1)) - (own & span ? size_here : 0);  // counted from where it is empty
@@ -122,13 +126,14 @@ split(const real* points, const int* n, const real* scale, const int* order, con
     join(low, high, room, span);
     Side side(low, high, 1);
     const Side next(low, high, 1, side.axis);
-    if (height > RUN && next.size * (1 << RUN) >= side.size) side = next;
+    if (RUN > 1 && height > RUN && next.size * (1 << RUN) >= side.size) side = next;
     FOR(k, EACH) if (!idle) {
       const unsigned was = mine.word[k] % ROOM;
       if (unsigned(from + k) < unsigned(empty)) mine.word[k] = from + k < empty / 2 ? 0 : ~0u;
-      else mine.word[k] = side.place(here[side.axis * stride + was], BITS) * ROOM + was;
+      else mine.word[k] = side.place(here[side.axis * stride + was], BITS, turned >> side.axis & 1) * ROOM + was;
     }
     sort_spans(mine, room, span);
+    if (SNAKE && own & span / 2) turned ^= ~(1u << side.axis);  // begin where the first child ends
   }
 
   const int run = min(splits, RUN), each = leaf << run, span = leaf_span << run;
