@@ -44,7 +44,7 @@ struct Binning {
     if (bin >= 0) all[bin * LANES] += totals[node];
     return bin == UNSURE ? 0 : NOTHING;
   }
-  DEVICE bool needs(int node, int) const {
+  DEVICE bool needs(int node, int, int, int&) const {
     Box box, point;
     box.load(tree.boxes, node);
     FOR(a, M) point.middle[a] = x[a], point.half[a] = 0;

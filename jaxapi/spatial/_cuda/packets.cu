@@ -90,13 +90,16 @@ struct Search {
     box.load(tree.boxes, node);
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node, int height) const {
+  DEVICE bool needs(int node, int height, int own, int& waiting) const {
     Box box;
     box.load(tree.boxes, node);
     const real gap = tree.gap(x, box);
     if (!any_lane(gap <= best.limit() * nearer)) return false;
     // A point's gap is its distance: is the lowest row of its copies, which is the first one's, low enough?
-    return !box.is_point() || any_lane(best.wants(gap, tree.rows[tree.first_slot(node, height)]));
+    if (!box.is_point() || any_lane(best.wants(gap, tree.rows[tree.first_slot(node, height)]))) return true;
+    // Nor are those of its copies that follow; in float64 there are no registers left to see that.
+    if (!DOUBLE && own > node && waiting != NOTHING && tree.alike(own, node)) waiting = NOTHING;
+    return false;
   }
   // Visit a leaf, or none at the end: what is left to do then is done here, so that its code is there once.
   DEVICE void visit(int leaf) {

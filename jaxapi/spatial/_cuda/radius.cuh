@@ -70,7 +70,7 @@ struct Within {
     if (passed(node, height)) return NOTHING;
     return bits_below(fmin(tree.gap(around[0], box), tree.gap(around[1], box)));
   }
-  DEVICE bool needs(int node, int) const {
+  DEVICE bool needs(int node, int, int, int&) const {
     Box box;
     box.load(tree.boxes, node);
     return any_lane(tree.gap(x, box) <= bound * SLACK);

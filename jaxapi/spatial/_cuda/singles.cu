@@ -25,7 +25,7 @@ struct Search {
     if (FLOOR && tree.reach(own, box) * SLACK < floor) return NOTHING;
     return bits_below(tree.gap(own.middle, box));
   }
-  DEVICE bool needs(int, int) const { return true; }
+  DEVICE bool needs(int, int, int, int&) const { return true; }
 
   DEVICE void visit(int leaf) {
     const unsigned first = unsigned(leaf) * tree.leaf;

@@ -42,6 +42,15 @@ struct Tree {
   // Numbers of slots stay below 2**31, where the one after the last may be.
   DEVICE unsigned first_slot(int node, int height) const { return ((unsigned(node) << height) - (1u << levels)) * leaf; }
 
+  // Whether two nodes have the same box.
+  DEVICE bool alike(int node, int other) const {
+    const real *const one = boxes + (long long)node * BOX_WORDS, *const two = boxes + (long long)other * BOX_WORDS;
+    bool same = true;
+#pragma unroll 1
+    for (int i = 0; i < 2 * M; i++) same &= one[i] == two[i];
+    return same;
+  }
+
   // The power distances from x to EIGHT slots; where not `all` count, the first four do, and the others are inf.
   DEVICE void distances(const real (&x)[M], unsigned slot, bool all, real (&out)[EIGHT]) const {
     const unsigned second = slot + (all ? 4 : 0);

@@ -18,7 +18,8 @@ enum Order { NEAREST_FIRST, IN_ORDER };
 //   int open(int node, int height)  once for each node: a measure of the lane's, so many levels above the
 //                                   leaves; NOTHING to leave it out
 //   int reach()                     the greatest measure of nodes to be visited now
-//   bool needs(int node, int height)  all lanes: look closer
+//   bool needs(int node, int height, int own, int& waiting)  all lanes: look closer; may leave out, by NOTHING in
+//                                   its place, what waits of the lane's own node
 template <Order order> struct Walk {
   const int levels, lane;
   Address top;  // of the stack (DEPTHS, LANES), this lane's place
@@ -55,7 +56,7 @@ template <Order order> struct Walk {
       }
       const int child = __ffs(chosen) - 1, node = base + child;
       if (lane == child) waiting = NOTHING;
-      if (!visitor.needs(node, height)) continue;
+      if (!visitor.needs(node, height, base + lane, waiting)) continue;
       if (!height) return node - (1 << levels);
       put(top, (unsigned short)(waiting >> 16));
       top += sizeof(Stack) / DEPTHS;
