@@ -50,6 +50,7 @@ KERNELS = [
     (Kernel.of("packets", m=3, dtype=F32, k=1, warps=2), "75"),
     (Kernel.of("packets", m=2, dtype=F32, k=8, warps=2), "80"),
     (Kernel.of("packets", m=3, dtype=F32, k=8, warps=2), "90"),
+    (Kernel.of("packets", m=4, dtype=F32, k=8, warps=2), "80"),
     (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "90"),
     (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "100"),
     (Kernel.of("packets", m=3, dtype=F32, k=32, warps=2), "75"),

@@ -2,16 +2,16 @@
 #pragma once
 #include "metric.cuh"
 
-// A node's widest side, but for one; the first one of equals.
+// A node's widest side; the first one of equals.
 struct Side {
   int axis;
   real start, size;
 
-  DEVICE Side(const real* lower, const real* upper, long long stride, int but = -1) : axis(0), start(0), size(-1) {
+  DEVICE Side(const real* lower, const real* upper, long long stride) : axis(0), start(0), size(-1) {
     FOR(a, M) {
       const real least = lower[a * stride], greatest = upper[a * stride];
       const real width = least < greatest ? greatest - least : real(0);
-      if (a != but && width > size) axis = a, start = least, size = width;
+      if (width > size) axis = a, start = least, size = width;
     }
   }
   // The place along it in so many bits, or counted backwards; a slot without a point comes last.

@@ -8,7 +8,7 @@
 #if DOUBLE
 #define BLOCKS (M != 3 ? 1 : K == 1 ? 12 : K <= 8 ? 9 : K <= 16 ? 8 : 6)
 #else
-#define BLOCKS (M > 4 ? 1 : K == 1 ? 16 : K <= 8 ? 14 : K <= 16 ? 10 : 8)
+#define BLOCKS (M > 4 ? 1 : K == 1 ? 18 : K <= 8 ? (M > 3 ? 14 : 16) : K <= 16 ? 10 : 8)
 #endif
 #endif
 

@@ -1,12 +1,13 @@
-// Split nodes of few slots down to the leaves: one a block, one level after another, and RUN levels by the last sort.
+// Split nodes of few slots down to the leaves: one a block, one level after another.
 //
 // A slot has a word: its place along the node's widest side and, in the lowest bits, where it was when the block began,
 // so that equal points keep their order. Each thread holds EACH words in registers, side by side, of one node. A node
 // has a span of a power of two; what the span has more than slots is empty, in a first child at the front and in a
 // second one at the end, so that each half of a sorted span is the span of a child.
 //
-// The last sort lines up 2**RUN leaves, along the side that the others left longest: so any 32 slots that follow each
-// other are close together, whatever the size of a leaf. They are a packet where a tree's own points are the queries.
+// A second child begins where the first one ends: the sides across are gone through backwards there. So slots that
+// follow each other lie close together, whatever the size of a leaf. 32 of them are a packet where a tree's own points
+// are the queries.
 #include "fetch.cuh"
 #include "keys.cuh"
 #include "sort.cuh"
@@ -15,12 +16,6 @@
 #define BLOCKS (M > 8 ? 1 : 2)  // on a multiprocessor, for which the compiler saves registers
 #endif
 
-#ifndef RUN
-#define RUN 1
-#endif
-#ifndef SNAKE
-#define SNAKE 1
-#endif
 constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the leaves
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
 constexpr int BITS = 32 - bits_of(ROOM);                                        // for the place
@@ -113,7 +108,7 @@ split(const real* points, const int* n, const real* scale, const int* order, con
   const bool idle = own >= leaf_span << splits;
   FOR(k, EACH) mine.word[k] = own + k - ((leaf_span - leaf) << splits);
   unsigned turned = 0;  // bits of the axes along which the node is gone through backwards
-  for (int height = splits; height > 0; height = height > RUN ? height - 1 : 0) {
+  for (int height = splits; height > 0; height--) {
     const int span = leaf_span << height, size_here = leaf << height, empty = span - size_here;
     const int from = (own & (span - 1)) - (own & span ? size_here : 0);  // counted from where it is empty
     real low[M], high[M];
@@ -124,19 +119,17 @@ split(const real* points, const int* n, const real* scale, const int* order, con
       high[a] = fmax(high[a], x < INFINITE ? x : -INFINITE);
     }
     join(low, high, room, span);
-    Side side(low, high, 1);
-    const Side next(low, high, 1, side.axis);
-    if (RUN > 1 && height > RUN && next.size * (1 << RUN) >= side.size) side = next;
+    const Side side(low, high, 1);
     FOR(k, EACH) if (!idle) {
       const unsigned was = mine.word[k] % ROOM;
       if (unsigned(from + k) < unsigned(empty)) mine.word[k] = from + k < empty / 2 ? 0 : ~0u;
       else mine.word[k] = side.place(here[side.axis * stride + was], BITS, turned >> side.axis & 1) * ROOM + was;
     }
     sort_spans(mine, room, span);
-    if (SNAKE && own & span / 2) turned ^= ~(1u << side.axis);  // begin where the first child ends
+    if (own & span / 2) turned ^= ~(1u << side.axis);
   }
 
-  const int run = min(splits, RUN), each = leaf << run, span = leaf_span << run;
+  const int each = 2 * leaf, span = 2 * leaf_span;  // of the nodes above the leaves
   const int from = (own & (span - 1)) - (span - each) / 2;
   const long long to = first + own / span * each + from;  // of the first word
   FOR(k, EACH / 4) if (!idle && unsigned(from + 4 * k) < unsigned(each)) {
