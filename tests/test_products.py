@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import jaxapi as xp
 from jaxapi._interop import as_array
+from jaxapi._tracing import eagerly
+from jaxapi.linalg import _compilation
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
@@ -281,3 +283,33 @@ def test_transforms():
     np.testing.assert_allclose(jax.grad(lambda x: xp.tensordot(x, x2))(x1), x2, rtol=1e-6)
     got = jax.grad(lambda x: xp.matrix_transpose(x)[1, 0])(x1)
     np.testing.assert_array_equal(got, np.eye(5, 3, k=1) * (np.arange(5) == 0)[:, None])
+
+
+def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    x = jnp.asarray([[1.0, 2.0], [3.0, 4.0]])
+
+    def square(x):
+        return x @ x
+
+    product = _compilation.compiled_product(square)
+    expected = np.asarray([[7, 10], [15, 22]])
+    stack = jnp.stack([x, x])
+
+    @jax.jit
+    def with_a_constant(y):
+        with eagerly():
+            constant = product(x)
+        return y + constant
+
+    np.testing.assert_array_equal(product(x), expected)
+    np.testing.assert_array_equal(jax.jit(product)(x), expected)
+    np.testing.assert_array_equal(jax.vmap(product)(stack)[1], expected)
+    np.testing.assert_array_equal(jax.lax.map(product, stack)[1], expected)
+    np.testing.assert_array_equal(jax.jit(lambda y: y + product(x))(x), expected + x)
+    np.testing.assert_array_equal(with_a_constant(x), expected + x)
+    gradient = jax.grad(lambda x: product(x).sum())(x)
+    np.testing.assert_array_equal(gradient, jax.grad(lambda x: (x @ x).sum())(x))
+    monkeypatch.setattr(_compilation, "_WITHOUT_TRITON", {"no_such_option": True})
+    with pytest.raises(Exception, match="no_such_option"):
+        _compilation.compiled_product(square)(x)

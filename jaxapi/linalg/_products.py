@@ -17,6 +17,7 @@ from jax import lax
 from .._interop import as_array
 from .._promotion import with_operands_promoted
 from .._typing import Array, ArrayLike
+from ._compilation import compiled_product
 
 __all__ = [
     "matmul",
@@ -211,7 +212,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return _vecdot(x1, x2, axis)
 
 
-@jax.jit
+@compiled_product
 @with_operands_promoted
 def _matmul(x1: Array, x2: Array) -> Array:
     _check_matmul(x1.shape, x2.shape)
@@ -225,7 +226,7 @@ def _matrix_transpose(x: Array) -> Array:
     return jnp.swapaxes(x, -1, -2)
 
 
-@partial(jax.jit, static_argnums=2)
+@partial(compiled_product, static_argnums=2)
 @with_operands_promoted
 def _tensordot(x1: Array, x2: Array, axes) -> Array:
     axes1, axes2 = _contracted_axes(axes, x1.ndim, x2.ndim) if type(axes) is int else axes
@@ -238,7 +239,7 @@ def _tensordot(x1: Array, x2: Array, axes) -> Array:
     return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **_precise(x1.dtype)).astype(x1.dtype)
 
 
-@partial(jax.jit, static_argnums=2)
+@partial(compiled_product, static_argnums=2)
 @with_operands_promoted
 def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)

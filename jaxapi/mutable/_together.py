@@ -6,12 +6,11 @@ the third time, it is read by a program of its own and kept. Reading a part chan
 
 import functools
 
-import jax
-
 import jaxapi
 from jaxapi import _elementwise, linalg
 
 from .._tracing import is_traced
+from ..linalg._compilation import compiled_product
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
 from ._storage import Storage
@@ -59,7 +58,7 @@ def unread(x) -> Part | None:
     return Part(value, starts, layout if view.reshaped is None else layout._replace(reshaped=view.reshaped))
 
 
-@functools.partial(jax.jit, static_argnums=(0, 2))
+@functools.partial(compiled_product, static_argnums=(0, 2))
 def _program(function, sources, layouts):
     return function(
         *[
