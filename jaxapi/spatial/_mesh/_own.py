@@ -48,8 +48,8 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
         arrays = tree, jnp.asarray(begin, jnp.int32), bound, eps, lengths
         distances, found = _engines.run(None, "nearest_of_slots", *arrays, **static)
         found = filled((distances, rows_of_all(tree, forest.rows, found, n)), (jnp.inf, n), k)
-        x = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
-        return chosen(*found), _across(forest, x, found, bound, lengths, axes, p=p)
+        points = lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1)
+        return chosen(*found), _across(forest, points, found, bound, lengths, axes, p=p)
 
     def search_again(points, once=False):
         """Return the neighbours anywhere of points, and whose are not final."""
@@ -118,17 +118,16 @@ def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
     return min(q, max(FEW, math.ceil(MORE * sides * k ** (1 / m) * q ** (1 - 1 / m))))
 
 
-def _across(forest: Forest, x, found, bound, lengths, axes: Axes, *, p):
-    """Tell which points `x` of this device may have neighbours on others, beside those `found` here."""
+def _across(forest: Forest, points, found, bound, lengths, axes: Axes, *, p):
+    """Tell which points (m, q) of this device's tree may have neighbours on others, beside those `found`."""
     distances, rows = found
-    info = jnp.finfo(x.dtype)
+    scale, info = forest.tree.scale, jnp.finfo(points.dtype)
     farthest = jnp.minimum(distances[:, -1], bound) * (1 + 16 * float(info.eps))  # the root was rounded
-    reach = jnp.maximum(scaled_power(farthest, forest.tree.scale, p), 4 * info.tiny)
-    wanted = jnp.isfinite(x).all(axis=1) & (bound > 0)
-    x = jnp.where(wanted[:, None], x, 0)
-    x = x if lengths is None else into_box(x, lengths)
+    reach = jnp.maximum(scaled_power(farthest, scale, p), 4 * info.tiny)
+    wanted = (points[0] < jnp.inf) & (bound > 0)
+    points = points if lengths is None else into_box(points.T, lengths * scale).T
 
     def skip(least):
         return no_room(distances, rows, least)
 
-    return within_reach(forest, x, jnp.where(wanted, reach, -1), skip, axes, p=p, lengths=lengths)
+    return within_reach(forest, points, jnp.where(wanted, reach, -1), skip, axes, p=p, lengths=lengths)

@@ -83,7 +83,8 @@ def visit_devices(
             return search.skip(state, least)
 
         reach = search.reach(state)
-        return _nearest_device(forest, x, reach, skip, visited, axes, p=p, lengths=lengths)
+        columns = (x * forest.tree.scale).T
+        return _nearest_device(forest, columns, reach, skip, visited, axes, p=p, lengths=lengths)
 
     def merged(x, old, answer):
         """Return state, visits and next targets of queries after the answers of their targets."""
@@ -159,14 +160,14 @@ def _room(capacity: int, devices: int) -> int:
     return min(capacity, int(-(-capacity // max(devices, 1)) * ROOM))
 
 
-def within_reach(forest: Forest, x, reach, skip, axes: Axes, *, p, lengths):
-    """Tell which queries `x` (q, m) of this device have another device within their reach (q,).
+def within_reach(forest: Forest, columns, reach, skip, axes: Axes, *, p, lengths):
+    """Tell which scaled queries (m, q) of this device have another device within their reach (q,).
 
     None that `skip` excludes, a function of the lowest row of a device.
     """
-    visited = jnp.zeros((x.shape[0], -(-axes.size // WORD)), jnp.uint32)
-    visited = _with_bit(visited, jnp.full(x.shape[0], axes.index()))
-    return _nearest_device(forest, x, reach, skip, visited, axes, p=p, lengths=lengths) < axes.size
+    visited = jnp.zeros((columns.shape[1], -(-axes.size // WORD)), jnp.uint32)
+    visited = _with_bit(visited, jnp.full(columns.shape[1], axes.index()))
+    return _nearest_device(forest, columns, reach, skip, visited, axes, p=p, lengths=lengths) < axes.size
 
 
 def _most(counts):
@@ -181,17 +182,19 @@ def _with_bit(visited, device):
     return visited | jnp.where(device[:, None] // WORD == words, bit[:, None], jnp.uint32(0))
 
 
-def _nearest_device(forest: Forest, x, reach, skip, visited, axes: Axes, *, p, lengths):
-    """Return the nearest device (q,) within reach that a query has not visited; `axes.size` for none."""
-    q, m = x.shape
-    scaled = x * forest.tree.scale
+def _nearest_device(forest: Forest, columns, reach, skip, visited, axes: Axes, *, p, lengths):
+    """Return the nearest device (q,) within reach that a scaled query (m, q) has not visited.
+
+    That is `axes.size` for none.
+    """
+    m, q = columns.shape
     lengths = None if lengths is None else lengths * forest.tree.scale
-    reach = reach * box_slack(x.dtype, m)  # boxes and points round differently
+    reach = reach * box_slack(columns.dtype, m)  # boxes and points round differently
 
     def one(device, best):
         def along(axis):
             length = None if lengths is None else lengths[axis]
-            return axis_gap(scaled[:, axis], forest.lower[device, axis], forest.upper[device, axis], length)
+            return axis_gap(columns[axis], forest.lower[device, axis], forest.upper[device, axis], length)
 
         gap = power_distance(along, m, p)
         seen = visited[:, device // WORD] >> (device % WORD).astype(jnp.uint32) & 1 == 1
@@ -199,7 +202,7 @@ def _nearest_device(forest: Forest, x, reach, skip, visited, axes: Axes, *, p, l
         nearer = (gap <= reach) & (gap < best[0]) & ~passed_by
         return jnp.where(nearer, gap, best[0]), jnp.where(nearer, device.astype(jnp.int32), best[1])
 
-    none = jnp.full(q, jnp.inf, x.dtype), jnp.full(q, axes.size, jnp.int32)
+    none = jnp.full(q, jnp.inf, columns.dtype), jnp.full(q, axes.size, jnp.int32)
     return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
 
 
