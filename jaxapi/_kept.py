@@ -93,8 +93,12 @@ def _is_number(host: np.ndarray) -> bool:
 
 @functools.cache
 def _bytes_on(device: jax.Device) -> list[jax.Array]:
-    """Return every byte on a device."""
-    return jax.device_put(list(np.arange(256, dtype=np.uint8)), device)
+    """Return every byte on a device, committed to it only if it is not the default one.
+
+    What committed arrays meet becomes committed, and programs are compiled once more for that.
+    """
+    there = jax.device_put(list(np.arange(256, dtype=np.uint8)))
+    return there if there[0].device == device else jax.device_put(there, device)
 
 
 @functools.partial(jax.jit, static_argnames="dtype")

@@ -151,6 +151,17 @@ def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
         x[xp.asarray(mask)] = np.ones((1000, 2))
 
 
+@pytest.mark.parametrize("number", [2, 0.5, np.float32(3), np.float64(3), np.int16(4), True, 1j])
+def test_numbers_commit_no_array_to_a_device(number):
+    x = xp.asarray([1.0, 2.0, 3.0]) + 0
+    x[1:] = 0.25
+    x[xp.asarray([True, False, True])] = 0.75
+    for y in (x, x + number, xp.where(x > 1, x, number), x**number):
+        assert not y._value.committed
+    n = xp.asarray([1, 2], dtype=xp.int8) + 1
+    assert not (xp.where(n > 1, n, 3) ** 2)._value.committed
+
+
 def test_numbers_in_functions(x64):
     for dtype in ("int8", "int32", "float32", "float64", "complex64", "bool"):
         host = np.asarray([0, 1, 1], dtype)
