@@ -112,8 +112,8 @@ class TestNearest:
     def test_pieces(self, monkeypatch):
         """Results go home piece by piece, in one message each where rows go anywhere, else in several.
 
-        The last piece overlaps the one before it. Points that may have neighbours elsewhere are searched for
-        once more, a part at a time.
+        The last piece overlaps the one before it. Points that may have neighbours elsewhere, also across the
+        sides of a box, are searched for once more, a part at a time.
         """
         for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "_near_a_border": lambda *sizes: 4}.items():
             monkeypatch.setattr(_own, name, value)
@@ -126,8 +126,8 @@ class TestNearest:
         widest = np.argmax(np.ptp(points[:n], axis=0))
         points[:n] = points[np.argsort(-points[:n, widest])]
         for cloud in points, np.concatenate([np.random.default_rng(4).permutation(points[:n]), points[n:]]):
-            tree = KDTree(spread(mesh, cloud), n=n)
-            expected = nearest(cloud[:n], cloud[:n], 7)
+            tree = KDTree(spread(mesh, cloud), n=n, boxsize=[1, 1, 0])
+            expected = SciPyTree(cloud[:n], boxsize=[1, 1, 0]).query(cloud[:n], 7)
             distances, rows = tree.query(tree.data, 7)
             agree((distances[:n], rows[:n]), expected)
             assert (np.asarray(rows[n:]) == n).all()
