@@ -2,7 +2,9 @@
 
 import numpy as np
 
-__all__ = ["check", "cloud"]
+from jaxapi.spatial import KDTree
+
+__all__ = ["check", "check_nodes", "cloud"]
 
 
 def cloud(kind, n, m, dtype):
@@ -53,3 +55,23 @@ def check(tree, points):
         assert (np.diff(rows[:n][places.ravel() == place]) > 0).all(), (
             "equal points in the order of their rows"
         )
+
+
+def check_nodes(tree, points):
+    """Assert what the nodes of a KDTree's `tree` tell: which points they have, and where these are parted."""
+    nodes, n = [tree.tree], len(points)
+    assert sorted(tree.tree.idx.tolist()) == list(range(n))
+    assert tree.tree.children == n
+    while nodes:
+        node = nodes.pop()
+        np.testing.assert_array_equal(points[node.idx], node.data_points)
+        if isinstance(node, KDTree.leafnode):
+            assert node.split_dim == -1
+            continue
+        assert isinstance(node, KDTree.innernode)
+        assert node.children == node.less.children + node.greater.children
+        assert node.less.level == node.level + 1
+        if node.less.children and node.greater.children:
+            assert node.less.data_points[:, node.split_dim].max() <= node.split
+            assert node.greater.data_points[:, node.split_dim].min() == node.split
+        nodes += [node.less, node.greater]

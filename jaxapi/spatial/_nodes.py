@@ -73,34 +73,43 @@ class InnerNode(Node):
     @cached_property
     def split_dim(self) -> int:
         """The axis along which the children lie farthest apart."""
-        return int(np.argmax(self._apart()))
+        return self._sides[0]
 
     @cached_property
     def split(self) -> float:
         """The least coordinate of `greater` along that axis, inf where it has no points."""
-        tree = self._structure
-        return float(tree.lower[self.split_dim, 2 * self._number + 1] / tree.scale)
+        axis, _, greater = self._sides
+        return float(self._structure.lower[axis, greater] / self._structure.scale)
 
     @cached_property
     def less(self) -> Node:
         """The child with the smaller coordinates."""
-        return node_of(self._structure, 2 * self._number)
+        return node_of(self._structure, self._sides[1])
 
     @cached_property
     def greater(self) -> Node:
         """The child with the greater coordinates."""
-        return node_of(self._structure, 2 * self._number + 1)
+        return node_of(self._structure, self._sides[2])
 
     @property
     def lesser(self) -> Node:
         """SciPy's other name for `less`."""
         return self.less
 
-    def _apart(self):
-        """Return the gap between the children's boxes along each axis; negative where they overlap."""
-        tree, child = self._structure, 2 * self._number
+    @cached_property
+    def _sides(self) -> tuple[int, int, int]:
+        """The axis, the child that lies lower along it, and the other: in either order in the tree."""
+        first, second = 2 * self._number, 2 * self._number + 1
+        upwards, downwards = self._apart(first, second), self._apart(second, first)
+        if downwards.max() > upwards.max():
+            return int(downwards.argmax()), second, first
+        return int(upwards.argmax()), first, second
+
+    def _apart(self, less: int, greater: int):
+        """Return the gap between the boxes of two nodes along each axis; negative where they overlap."""
+        tree = self._structure
         with np.errstate(invalid="ignore"):
-            return np.nan_to_num(tree.lower[:, child + 1] - tree.upper[:, child], nan=-np.inf)
+            return np.nan_to_num(tree.lower[:, greater] - tree.upper[:, less], nan=-np.inf)
 
 
 class Structure:

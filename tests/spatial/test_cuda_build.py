@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
-from trees import check, cloud
+from trees import check, check_nodes, cloud
 
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._cuda import _build
@@ -118,3 +118,10 @@ def test_a_tree_of_concrete_points_is_built_so(monkeypatch):
     expected, _ = cKDTree(points.astype(float)).query(points.astype(float), k=3)
     np.testing.assert_allclose(distances, expected, rtol=1e-6, atol=1e-6)
     assert (np.asarray(rows)[:, 0] == np.arange(700)).all()
+
+
+def test_nodes(monkeypatch):
+    """Children lie in either order along the side that parts them."""
+    monkeypatch.setattr(_engines, "engine_of", lambda data: _cuda)
+    points = cloud("uniform", 300, 3, np.float32)
+    check_nodes(KDTree(jnp.asarray(points)), points)

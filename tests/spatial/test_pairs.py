@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.spatial import KDTree as SciPyTree
+from trees import check_nodes
 
 from jaxapi.spatial import KDTree
 
@@ -61,6 +62,18 @@ def test_graph_has_both_directions(radius_kernel):
     np.testing.assert_array_equal(fixed.senders[count:], 50)
     loops = tree.radius_graph(0.3, loop=True)
     assert int(loops.count) == count + 50
+
+
+def test_all_pairs_in_a_periodic_box(radius_engine):
+    """Half of the box is as far as anything is: also from the slots that padding leaves empty."""
+    tree = KDTree(A[:20], boxsize=1.5)
+    for function in (
+        KDTree.radius_graph,
+        jax.jit(KDTree.radius_graph, static_argnames=("loop", "max_edges")),
+    ):
+        found = function(tree, 9.0, loop=True, max_edges=420)
+        assert int(found.count) == 400
+        np.testing.assert_array_equal(found.receivers, np.repeat(np.arange(21), 20))
 
 
 def test_duplicates_are_neighbours_of_each_other(radius_engine):
@@ -177,20 +190,4 @@ def test_errors():
 
 
 def test_nodes():
-    tree = KDTree(A)
-    nodes = [tree.tree]
-    assert sorted(tree.tree.idx.tolist()) == list(range(50))
-    assert tree.tree.children == 50
-    while nodes:
-        node = nodes.pop()
-        np.testing.assert_array_equal(A[node.idx], node.data_points)
-        if isinstance(node, KDTree.leafnode):
-            assert node.split_dim == -1
-            continue
-        assert isinstance(node, KDTree.innernode)
-        assert node.children == node.less.children + node.greater.children
-        assert node.less.level == node.level + 1
-        if node.less.children and node.greater.children:
-            assert node.less.data_points[:, node.split_dim].max() <= node.split
-            assert node.greater.data_points[:, node.split_dim].min() == node.split
-        nodes += [node.less, node.greater]
+    check_nodes(KDTree(A), A)

@@ -75,11 +75,17 @@ template <bool ONE> struct Choice { using type = Neighbours; };
 template <> struct Choice<true> { using type = Neighbour; };
 using Best = Choice<K == 1>::type;
 
+#if K <= 8
+DEVICE real factor(real x) { return x; }
+#else  // long lists leave few registers: it takes one if it is rounded up
+DEVICE float factor(real x) { return __int_as_float(bits_above(x)); }
+#endif
+
 struct Search {
   const Tree& tree;
   const Box* around;  // two boxes around the packet's queries
   const real (&x)[M];
-  const real nearer;  // a box must be nearer than the limit by this factor
+  const decltype(factor(0)) nearer;  // a box must be nearer than the limit by this factor
   Best& best;
   int reach_bits;
 
@@ -201,7 +207,7 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   Best best(waiting[warp], lane, limit, missing);
   if (any_lane(wants)) {
     around_sides(x, wants, home, boxes_around[warp]);
-    Search search{tree, boxes_around[warp], x, SLACK / looser, best, 0};
+    Search search{tree, boxes_around[warp], x, factor(SLACK / looser), best, 0};
     search.update();
     Walk<NEAREST_FIRST> walk(levels, lane, stacks[warp], search);
     int next;

@@ -40,9 +40,14 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
 
 
 def own_queries(tree: Tree, radius: Array, *, p: float) -> Queries:
-    """Return the tree's own points as queries, in slot order; ``radius`` is one number."""
+    """Return the tree's own points as queries, in slot order; ``radius`` is one number.
+
+    Empty slots reach nothing, not even in a periodic box, where nothing is farther than half of its length.
+    """
     slots = tree.points.shape[1]
-    bound = jnp.broadcast_to(radius_bound(tree, radius, p), slots)
+    there = jnp.isfinite(tree.points[0])
+    bound = radius_bound(tree, radius, p)
+    bound = jnp.where(there, bound, -jnp.ones_like(bound))
     return Queries(tree.points, bound, jnp.arange(slots, dtype=jnp.int32))
 
 
