@@ -17,8 +17,9 @@ class Tree(NamedTuple):
 
     There are ``L`` leaves (a power of two, at least 8) of equal size, ``N`` slots in all. Node 1 is the root,
     the children of node ``i`` are ``2i`` and ``2i + 1``, leaf ``j`` is node ``L + j`` and owns the slots
-    ``j * (N // L)`` up to the next leaf's. A slot without a point (there are more slots than points) has
-    coordinates ``+inf`` and row ``n``. Equal points lie in the order of their rows, which a search for the
+    ``j * (N // L)`` up to the next leaf's. Slots without a point (there are more slots than points) come
+    last, and have coordinates ``+inf`` and row ``n``. Either child of a node may be the one that lies lower
+    along the side that parts them. Equal points lie in the order of their rows, which a search for the
     lowest of them relies on.
 
     Coordinates are the user's times `scale`, a power of two, so that squares neither overflow nor vanish.
