@@ -14,9 +14,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import jax
 import numpy as np
 
-from ._interop import ARRAY_TYPES, as_operand, as_operands
+from ._dtype_rules import resolve_dtype
+from ._interop import ARRAY_TYPES, as_array, as_operand, as_operands, scalar_like
 from ._promotion import promoted
 from ._typing import Array, ArrayLike
+from ._x64 import WIDE
 
 __all__ = ["takes_array", "takes_operands", "takes_sequence"]
 
@@ -27,21 +29,32 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 def takes_array(
-    function: Callable[Concatenate[Any, P], R], *others: str, compiled: bool = True
+    function: Callable[Concatenate[Any, P], R],
+    *others: str,
+    elements: tuple[str, ...] = (),
+    compiled: bool = True,
 ) -> Callable[Concatenate[ArrayLike, P], R]:
     """Return ``function``, which then takes anything array-like for its first argument and ``others``.
 
-    All further arguments shape the program. Pass ``compiled=False`` where values shape the result.
+    ``elements`` are arrays, too, computed with those of the first (as ``initial`` is): there a Python number
+    keeps its precision where the dtype has 64 bits. All further arguments shape the program. Pass
+    ``compiled=False`` where values shape the result.
     """
     names = list(inspect.signature(function).parameters)
-    arrays = frozenset(others)
+    arrays = frozenset(others + elements)
     call = _compiled(function, [name for name in names[1:] if name not in arrays]) if compiled else function
     are_arrays = [name in arrays for name in names[1:]]
+    known = frozenset(names[1:])
+    convert = as_operand if compiled else as_array
 
     @_stands_for(function)
     def converting(x, /, *args, **kwargs):
         if type(x) not in ARRAY_TYPES:
-            x = as_operand(x)
+            x = convert(x)
+        if elements and (len(args) > 1 or not kwargs.keys().isdisjoint(elements)):
+            args, kwargs = _with_precision(x, names[1:], elements, args, kwargs)
+        if not known.issuperset(kwargs):
+            raise _unexpected(function, kwargs.keys() - known)
         if kwargs:
             kwargs = {name: _argument(arg, name in arrays) for name, arg in kwargs.items()}
         elif not args:
@@ -85,9 +98,12 @@ def takes_sequence(
         return function(arrays, *args, **kwargs)
 
     call = _compiled(functools.wraps(function)(promoting), names[1:])
+    known = frozenset(names[1:])
 
     @_stands_for(function)
     def converting(arrays, /, *args, **kwargs):
+        if not known.issuperset(kwargs):
+            raise _unexpected(function, kwargs.keys() - known)
         if isinstance(arrays, (list, tuple)):
             arrays = tuple([x if type(x) in ARRAY_TYPES else as_operand(x) for x in arrays])
         else:
@@ -98,6 +114,22 @@ def takes_sequence(
         return call(arrays, *args, **{name: _argument(arg, False) for name, arg in kwargs.items()})
 
     return converting
+
+
+def _with_precision(x, names: list[str], elements: tuple[str, ...], args: tuple, kwargs: dict):
+    """Return the arguments with Python numbers among ``elements`` in the 64-bit dtype of the computation."""
+    given = dict(zip(names, args, strict=False)) | kwargs
+    dtype = resolve_dtype(given.get("dtype"))
+    if (getattr(x, "dtype", None) if dtype is None else dtype) not in WIDE:
+        return args, kwargs
+    computed = x if dtype is None else jax.ShapeDtypeStruct((), dtype)
+    precise = {name: scalar_like(given[name], computed) for name in elements if name in given}
+    args = tuple([precise.get(name, arg) for name, arg in zip(names, args, strict=False)]) + args[len(names) :]
+    return args, {name: precise.get(name, arg) for name, arg in kwargs.items()}
+
+
+def _unexpected(function, names) -> TypeError:
+    return TypeError(f"{function.__name__}() got an unexpected keyword argument {min(names)!r}")
 
 
 def _compiled(function, static: list[str]):

@@ -28,10 +28,10 @@ __all__ = [
 
 cumulative_sum = takes_array(jnp.cumulative_sum)
 mean = takes_array(jnp.mean, "where")
-prod = takes_array(jnp.prod, "initial", "where")
-std = takes_array(jnp.std, "where", "mean")
-sum = takes_array(jnp.sum, "initial", "where")
-var = takes_array(jnp.var, "where", "mean")
+prod = takes_array(jnp.prod, "where", elements=("initial",))
+std = takes_array(jnp.std, "where", elements=("mean",))
+sum = takes_array(jnp.sum, "where", elements=("initial",))
+var = takes_array(jnp.var, "where", elements=("mean",))
 
 
 def cumulative_prod(

@@ -16,7 +16,7 @@ __all__ = [
     "diff",
 ]
 
-diff = takes_array(jnp.diff, "prepend", "append")
+diff = takes_array(jnp.diff, elements=("prepend", "append"))
 
 
 def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:

@@ -264,6 +264,45 @@ def test_keyword_arrays(x64):
     np.testing.assert_array_equal(xp.repeat(IDS, [1, 0, 2]), np.repeat(IDS, [1, 0, 2]))
 
 
+@pytest.mark.parametrize(
+    ("name", "x", "options"),
+    [
+        ("sum", X, {"initial": 1 / 3}),
+        ("sum", X.astype("float32"), {"initial": 1 / 3, "dtype": "float64"}),
+        ("sum", IDS, {"initial": 2**40 + 1}),
+        ("prod", X, {"initial": 1 / 3}),
+        ("var", X, {"mean": 1 / 3}),
+        ("std", X, {"mean": 1 / 3, "correction": 1}),
+        ("diff", X, {"prepend": 1 / 3, "append": -1e-9}),
+        ("diff", IDS, {"append": 2**40}),
+    ],
+)
+def test_a_number_among_the_elements_keeps_its_precision(name, x, options, x64):
+    reference = {**options, "mean": np.asarray(options["mean"])} if "mean" in options else options
+    expected = getattr(np, name)(x, **reference)
+    for function in (FUNCTIONS[name], jax.jit(FUNCTIONS[name], static_argnames=tuple(options))):
+        out = np.asarray(function(xp.asarray(x), **options))
+        assert out.dtype == expected.dtype
+        np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
+def test_a_number_of_the_elements_that_is_not_named(x64):
+    np.testing.assert_array_equal(xp.diff(X, 1, -1, 1 / 3), np.diff(X, 1, -1, 1 / 3))
+    assert xp.sum(xp.asarray([1], dtype=xp.int8), initial=300) == 301
+
+
+@pytest.mark.parametrize("name", ["mean", "sort", "concat", "take"])
+def test_unknown_arguments(name):
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'keep'"):
+        FUNCTIONS[name]([[1.0], [2.0]], keep=np.float32)
+
+
+def test_unique_elements_of_a_number(x64):
+    for name in ("unique_values", "unique_counts", "unique_inverse", "unique_all"):
+        for out, expected in zip(leaves(FUNCTIONS[name](3)), leaves(getattr(np, name)(3)), strict=True):
+            np.testing.assert_array_equal(out, expected)
+
+
 def test_too_many_arguments():
     for name in ("ceil", "sort", "concat", "fft.fftshift"):
         with pytest.raises(TypeError, match="positional argument"):
