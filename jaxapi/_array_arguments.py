@@ -17,6 +17,7 @@ import numpy as np
 from ._dtype_rules import resolve_dtype
 from ._interop import ARRAY_TYPES, as_array, as_operand, as_operands, scalar_like
 from ._promotion import promoted
+from ._shapes import check_broadcast
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE
 
@@ -70,13 +71,24 @@ def takes_array(
     return converting
 
 
-def takes_operands(function: Callable[..., R]) -> Callable[[ArrayLike, ArrayLike], R]:
+def _in_promoted_dtype(function, x1, x2):
+    return function(*promoted(x1, x2))
+
+
+def takes_operands(
+    function: Callable[..., R], apply: Callable[..., R] = _in_promoted_dtype
+) -> Callable[[ArrayLike, ArrayLike], R]:
     """Return a function of two operands, which then takes anything array-like for both.
 
     A Python number keeps all its precision next to an array of a 64-bit dtype, and raises OverflowError where
-    it does not fit an integer one.
+    it does not fit an integer one. Shapes that do not broadcast raise ValueError, as in NumPy.
     """
-    call = _compiled(functools.wraps(function)(lambda x1, x2: function(*promoted(x1, x2))), [])
+
+    def checked(x1, x2):
+        check_broadcast(function.__name__, x1, x2)
+        return apply(function, x1, x2)
+
+    call = _compiled(functools.wraps(function)(checked), [])
 
     @_stands_for(function)
     def converting(x1: ArrayLike, x2: ArrayLike, /) -> Array:

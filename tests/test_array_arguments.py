@@ -1,6 +1,7 @@
 """Every function takes what `asarray` takes and keeps its dtype: one table of the whole namespace."""
 
 import inspect
+import operator
 import pickle
 
 import jax
@@ -331,3 +332,32 @@ def test_inside_of_transformations():
     assert jax.jit(xp.sort)(x).tolist() == [1.0, 2.0, 3.0]
     assert jax.vmap(xp.cumulative_sum)(x.reshape(1, 3)).tolist() == [[3.0, 4.0, 6.0]]
     assert jax.grad(lambda x: xp.sum(xp.concat((x, [1.0])) ** 2))(x).tolist() == [6.0, 2.0, 4.0]
+
+
+COMPARISONS = {"equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le"}
+COMPARISONS |= {"greater": "gt", "greater_equal": "ge"}
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("signed", ["int64", "int8"])
+def test_signed_and_unsigned_compare_by_value(name, signed, x64):
+    """As Python's integers do; as float64 2**53 + 1 is 2**53."""
+    numbers = [0, 5, 127, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, -1, -128, -(2**53) - 1]
+    info = np.iinfo(signed)
+    small = [x for x in numbers if info.min <= x <= info.max]
+    large = [x for x in numbers if x >= 0]
+    compare = getattr(operator, COMPARISONS[name])
+    x1, x2 = xp.asarray(small, dtype=jnp.dtype(signed))[:, None], xp.asarray(large, dtype=xp.uint64)
+    for function in (FUNCTIONS[name], jax.jit(FUNCTIONS[name])):
+        assert function(x1, x2).tolist() == [[compare(a, b) for b in large] for a in small]
+        assert function(x2, x1).tolist() == [[compare(b, a) for b in large] for a in small]
+
+
+@pytest.mark.parametrize("name", ["add", "less", "floor_divide", "remainder", "clip", "where", "atan2"])
+def test_shapes_that_do_not_broadcast(name):
+    """NumPy's ValueError, with both shapes; inside of jit, too."""
+    x1, x2 = xp.ones(2), xp.ones(3)
+    condition = (True,) if name == "where" else ()
+    for function in (FUNCTIONS[name], jax.jit(FUNCTIONS[name])):
+        with pytest.raises(ValueError, match=r"broadcast.*\(2,\),? \(3,\)"):
+            function(*condition, x1, x2)

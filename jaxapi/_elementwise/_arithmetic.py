@@ -8,8 +8,10 @@ import jax.numpy as jnp
 from .._array_arguments import takes_array, takes_operands
 from .._interop import as_operand, as_operands, scalar_like
 from .._promotion import promoted
+from .._shapes import check_broadcast
 from .._typing import Array, ArrayLike
 from . import _complex
+from ._comparison import by_value
 
 __all__ = [
     "abs",
@@ -75,17 +77,17 @@ ceil = takes_array(jnp.ceil)
 conj = takes_array(jnp.conj)
 copysign = takes_operands(jnp.copysign)
 divide = takes_operands(jnp.divide)
-equal = takes_operands(jnp.equal)
+equal = takes_operands(jnp.equal, by_value)
 floor = takes_array(jnp.floor)
-greater = takes_operands(jnp.greater)
-greater_equal = takes_operands(jnp.greater_equal)
+greater = takes_operands(jnp.greater, by_value)
+greater_equal = takes_operands(jnp.greater_equal, by_value)
 hypot = takes_operands(jnp.hypot)
 imag = takes_array(jnp.imag)
 isfinite = takes_array(jnp.isfinite)
 isinf = takes_array(jnp.isinf)
 isnan = takes_array(jnp.isnan)
-less = takes_operands(jnp.less)
-less_equal = takes_operands(jnp.less_equal)
+less = takes_operands(jnp.less, by_value)
+less_equal = takes_operands(jnp.less_equal, by_value)
 logaddexp = takes_operands(jnp.logaddexp)
 logical_and = takes_operands(jnp.logical_and)
 logical_not = takes_array(jnp.logical_not)
@@ -96,7 +98,7 @@ minimum = takes_operands(jnp.minimum)
 multiply = takes_operands(jnp.multiply)
 negative = takes_array(jnp.negative)
 nextafter = takes_operands(jnp.nextafter)
-not_equal = takes_operands(jnp.not_equal)
+not_equal = takes_operands(jnp.not_equal, by_value)
 positive = takes_array(jnp.positive)
 pow = takes_operands(jnp.pow)
 real = takes_array(jnp.real)
@@ -129,6 +131,8 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     ------
     OverflowError
         If a Python integer is out of the range of the dtype of ``x``.
+    ValueError
+        If the shapes do not broadcast.
 
     Notes
     -----
@@ -153,8 +157,9 @@ def _limit(value, x):
 
 @functools.partial(jax.jit, inline=True)
 def _clip(x, min, max):
-    # `None` promotes nothing.
-    x, *limits = promoted(x, *(limit for limit in (min, max) if limit is not None))
+    given = [x, *(limit for limit in (min, max) if limit is not None)]  # `None` promotes nothing
+    check_broadcast("clip", *given)
+    x, *limits = promoted(*given)
     max = None if max is None else limits.pop()
     return jnp.clip(x, None if min is None else limits.pop(), max)
 
@@ -182,6 +187,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ------
     TypeError
         If an operand is complex.
+    ValueError
+        If the shapes do not broadcast.
 
     Notes
     -----
@@ -201,6 +208,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @functools.partial(jax.jit, inline=True)
 def _floor_divide(x1, x2):
+    check_broadcast("floor_divide", x1, x2)
     x1, x2 = promoted(x1, x2)
     quotient = jnp.floor_divide(x1, x2)
     if not jnp.issubdtype(quotient.dtype, jnp.floating):
@@ -234,6 +242,8 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ------
     TypeError
         If an operand is complex.
+    ValueError
+        If the shapes do not broadcast.
 
     Notes
     -----
@@ -254,6 +264,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @functools.partial(jax.jit, inline=True)
 def _remainder(x1, x2):
+    check_broadcast("remainder", x1, x2)
     x1, x2 = promoted(x1, x2)
     value = jnp.remainder(x1, x2)
     if not jnp.issubdtype(value.dtype, jnp.floating):
