@@ -136,7 +136,9 @@ def _with_precision(x, names: list[str], elements: tuple[str, ...], args: tuple,
         return args, kwargs
     computed = x if dtype is None else jax.ShapeDtypeStruct((), dtype)
     precise = {name: scalar_like(given[name], computed) for name in elements if name in given}
-    args = tuple([precise.get(name, arg) for name, arg in zip(names, args, strict=False)]) + args[len(names) :]
+    args = (
+        tuple([precise.get(name, arg) for name, arg in zip(names, args, strict=False)]) + args[len(names) :]
+    )
     return args, {name: precise.get(name, arg) for name, arg in kwargs.items()}
 
 
