@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._dtype_rules import resolve_dtype
@@ -85,7 +86,7 @@ def takes_operands(
     """
 
     def checked(x1, x2):
-        check_broadcast(function.__name__, x1, x2)
+        check_broadcast(function.__name__, jnp.shape(x1), jnp.shape(x2))
         return apply(function, x1, x2)
 
     call = _compiled(functools.wraps(function)(checked), [])

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 __all__ = ["check_broadcast"]
 
 
-def check_broadcast(name: str, *operands) -> None:
-    """Raise NumPy's ValueError where the shapes do not broadcast: most of JAX's functions raise TypeError."""
-    shapes = [jnp.shape(x) for x in operands]
+def check_broadcast(name: str, *shapes: tuple[int, ...]) -> None:
+    """Raise NumPy's ValueError where shapes do not broadcast: most of JAX's functions raise TypeError."""
     try:
         jnp.broadcast_shapes(*shapes)
     except ValueError:

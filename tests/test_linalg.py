@@ -116,11 +116,40 @@ def test_stacks_and_empty(name):
     assert (out[0] if isinstance(out, tuple) else out).shape[0] == 0
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "bool", *DTYPES])
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, 0.5, -1, np.inf, -np.inf])
+def test_vector_norm(ord, dtype, x64):
+    x = np.array([[3, 4, 1], [1, 2, 2]]).astype(dtype)
+    out = xp.linalg.vector_norm(xp.asarray(x), axis=[-1], keepdims=True, ord=ord)
+    expected = np.linalg.norm(x, ord=ord, axis=-1, keepdims=True)
+    narrow = x.dtype.kind in "biu" and not x64 and x.dtype.itemsize < 8
+    assert out.dtype == ("float32" if narrow else np.linalg.norm(x).dtype)
+    np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-6)
+    assert xp.linalg.vector_norm([3, 4]) == 5
+
+
+@pytest.mark.parametrize("shape", [(4, 0, 3), (4, 3, 0), (0, 3, 3), (0, 3)])
+def test_rank_of_matrices_without_elements(shape):
+    out = xp.linalg.matrix_rank(np.zeros(shape))
+    assert out.dtype == xp.asarray(1).dtype
+    np.testing.assert_array_equal(out, np.zeros(shape[:-2]))
+
+
 class TestErrors:
-    @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "slogdet", "eigvals"])
+    @pytest.mark.parametrize("name", ["pinv", "qr", "svd", "svdvals", "matrix_rank", "matrix_norm"])
+    def test_not_a_matrix(self, name):
+        with pytest.raises(np.linalg.LinAlgError, match=r"matrices.*\(2,\)"):
+            getattr(xp.linalg, name)([1.0, 2.0])
+
+    @pytest.mark.parametrize("shape", [(), (3,), (3, 2), (1, 2), (2, 3, 1)])
+    def test_a_right_side_that_does_not_fit(self, shape):
+        with pytest.raises(ValueError, match=r"x2 must have shape \(2,\) or \(..., 2, k\)"):
+            xp.linalg.solve(xp.eye(2), xp.ones(shape))
+
+    @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "slogdet", "eigvals", "solve"])
     def test_not_square(self, name):
         with pytest.raises(np.linalg.LinAlgError, match=r"square.*\(2, 3\)"):
-            getattr(xp.linalg, name)(xp.ones((2, 3)))
+            getattr(xp.linalg, name)(xp.ones((2, 3)), *[xp.ones(2)] * (name == "solve"))
 
     def test_options(self):
         with pytest.raises(ValueError, match="mode must be"):
@@ -139,6 +168,9 @@ class TestVectors:
         )
         with pytest.raises(ValueError, match="3"):
             xp.linalg.cross(xp.ones(2), xp.ones(2))
+        for axis in (1, -2):
+            with pytest.raises(np.exceptions.AxisError):
+                xp.linalg.cross(xp.ones((3, 3)), xp.ones(3), axis=axis)
 
     def test_outer(self):
         x, y = np.arange(3.0), np.arange(2.0) + 1

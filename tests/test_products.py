@@ -239,11 +239,20 @@ def test_matmul_raises_numpys_types(shape1, shape2):
         (((0,), (5,)), np.exceptions.AxisError),
         (((0, 0), (0, 0)), ValueError),
         ((1.5, 1), TypeError),
+        (1.5, TypeError),
+        ((0,), ValueError),
     ],
 )
 def test_tensordot_errors(axes, error):
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"axes|axis|sizes|integer"):
         xp.tensordot(np.ones((2, 3)), np.ones((2, 3)), axes=axes)
+
+
+def test_tensordot_takes_arrays_of_axes():
+    x1, x2 = values((2, 3, 4), "float32", 1), values((4, 2), "float32", 2)
+    axes = np.array([[2, 0], [0, 1]])
+    for each in (axes, tuple(axes), (axes[0, :1], 0), np.int64(1)):
+        assert_product(xp.tensordot(x1, x2, axes=each), np.tensordot(x1, x2, each), 8)
 
 
 PRODUCTS = [

@@ -158,7 +158,7 @@ def _limit(value, x):
 @functools.partial(jax.jit, inline=True)
 def _clip(x, min, max):
     given = [x, *(limit for limit in (min, max) if limit is not None)]  # `None` promotes nothing
-    check_broadcast("clip", *given)
+    check_broadcast("clip", *map(jnp.shape, given))
     x, *limits = promoted(*given)
     max = None if max is None else limits.pop()
     return jnp.clip(x, None if min is None else limits.pop(), max)
@@ -208,7 +208,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @functools.partial(jax.jit, inline=True)
 def _floor_divide(x1, x2):
-    check_broadcast("floor_divide", x1, x2)
+    check_broadcast("floor_divide", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
     quotient = jnp.floor_divide(x1, x2)
     if not jnp.issubdtype(quotient.dtype, jnp.floating):
@@ -264,7 +264,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @functools.partial(jax.jit, inline=True)
 def _remainder(x1, x2):
-    check_broadcast("remainder", x1, x2)
+    check_broadcast("remainder", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
     value = jnp.remainder(x1, x2)
     if not jnp.issubdtype(value.dtype, jnp.floating):

@@ -9,7 +9,7 @@ from .._missing import missing
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
-from ._vectors import cross, outer
+from ._vectors import cross, outer, vector_norm
 
 __all__ = [
     "cholesky",
@@ -41,7 +41,6 @@ __all__ = [
 
 diagonal = takes_array(jnp.linalg.diagonal)
 trace = takes_array(jnp.linalg.trace)
-vector_norm = takes_array(jnp.linalg.vector_norm)
 
 
 if not TYPE_CHECKING:  # for a type checker unknown names stay errors

@@ -12,7 +12,7 @@ from ._householder import repaired_qr
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult
 from ._scaling import largest_power, times
-from ._shapes import square
+from ._shapes import matrices, square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -247,7 +247,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., m, n)
-        NaN or infinity in a matrix makes its results NaN.
+        NaN or infinity in a matrix makes NaN of what depends on it.
     mode : {'reduced', 'complete'}
         Give Q min(m, n) columns, or m.
 
@@ -258,8 +258,10 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 
     Raises
     ------
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
     ValueError
-        If ``x`` has fewer than two dimensions or ``mode`` is another one.
+        If ``mode`` is another one.
 
     Notes
     -----
@@ -282,7 +284,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
 @functools.partial(jax.jit, static_argnums=(1,))
 @full_precision
 def _qr(x, mode):
-    x = jnp.asarray(x)
+    x = matrices(jnp.asarray(x))
     if not x.size or not jnp.issubdtype(x.dtype, jnp.inexact):
         return QRResult(*jnp.linalg.qr(x, mode=mode))
     power = largest_power(x, axis=-2)
@@ -313,8 +315,8 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
 
     Raises
     ------
-    ValueError
-        If ``x`` has fewer than two dimensions.
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
 
     Notes
     -----
@@ -336,7 +338,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
 @functools.partial(jax.jit, static_argnums=(1,))
 @full_precision
 def _svd(x, full_matrices):
-    return SVDResult(*jnp.linalg.svd(x, full_matrices=full_matrices))
+    return SVDResult(*jnp.linalg.svd(matrices(x), full_matrices=full_matrices))
 
 
 def svdvals(x: ArrayLike, /) -> Array:
@@ -357,8 +359,8 @@ def svdvals(x: ArrayLike, /) -> Array:
 
     Raises
     ------
-    ValueError
-        If ``x`` has fewer than two dimensions.
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
 
     Notes
     -----
@@ -379,7 +381,7 @@ def svdvals(x: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _svdvals(x):
-    return jnp.linalg.svdvals(x)
+    return jnp.linalg.svdvals(matrices(x))
 
 
 def _checked(mode: str) -> str:

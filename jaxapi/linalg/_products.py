@@ -16,6 +16,7 @@ from jax import lax
 
 from .._interop import as_array
 from .._promotion import with_operands_promoted
+from .._shapes import check_broadcast
 from .._typing import Array, ArrayLike
 from ._compilation import compiled_product
 
@@ -136,6 +137,8 @@ def tensordot(
     ------
     ValueError
         If matched sizes differ, the two sequences differ in length, an axis repeats, or ``N`` is negative.
+    TypeError
+        If ``axes`` is neither an int nor a pair of sequences of int.
     numpy.exceptions.AxisError
         If an axis does not exist (a ``ValueError`` and an ``IndexError``).
 
@@ -155,8 +158,8 @@ def tensordot(
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
         x1, x2 = as_array(x1), as_array(x2)
-    if type(axes) is not int:
-        axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # type: ignore[union-attr]  # arrays by now  # which can be hashed
+    if type(axes) is not int:  # make it tuples, which can be hashed
+        axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # type: ignore[union-attr]  # arrays by now
     return _tensordot(x1, x2, axes)
 
 
@@ -275,27 +278,39 @@ def _precise(dtype: np.dtype) -> dict:
 
 def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Spell `tensordot`'s ``axes`` out as two tuples of non-negative axes."""
-    if hasattr(axes, "__index__"):
+    if _is_int(axes):
         n = operator.index(axes)
         if n < 0:
             raise ValueError(f"tensordot: axes must be non-negative when it is an integer, got {n}")
         if n > min(ndim1, ndim2):
             raise np.exceptions.AxisError(f"tensordot: axes={n} needs {n} axes, got {ndim1} and {ndim2}")
         return tuple(range(ndim1 - n, ndim1)), tuple(range(n))
-    axes1, axes2 = axes
-    axes1 = _normalized_axes(axes1, ndim1)
-    axes2 = _normalized_axes(axes2, ndim2)
+    try:
+        axes1, axes2 = axes
+    except (TypeError, ValueError) as error:
+        text = f"tensordot: axes must be an int or a pair of sequences of int, got {axes!r}"
+        raise type(error)(text) from None
+    axes1, axes2 = _normalized_axes(axes1, ndim1), _normalized_axes(axes2, ndim2)
     if len(axes1) != len(axes2):
         raise ValueError(f"tensordot: axes must name as many axes of x1 as of x2, got {axes}")
     return axes1, axes2
 
 
 def _normalized_axes(axes, ndim: int) -> tuple[int, ...]:
-    axes = (axes,) if hasattr(axes, "__index__") else axes
-    normalized = tuple(_normalized_axis(operator.index(a), ndim) for a in axes)
+    try:
+        axes = [operator.index(axis) for axis in ((axes,) if _is_int(axes) else axes)]
+    except TypeError:
+        raise TypeError(
+            f"tensordot: axes must be an int or a pair of sequences of int, got {axes!r}"
+        ) from None
+    normalized = tuple(_normalized_axis(axis, ndim) for axis in axes)
     if len(set(normalized)) != len(normalized):
         raise ValueError(f"tensordot: an axis may appear once in axes, got {tuple(axes)}")
     return normalized
+
+
+def _is_int(axes) -> bool:
+    return hasattr(axes, "__index__") and np.ndim(axes) == 0  # every array of NumPy has the method
 
 
 def _normalized_axis(axis: int, ndim: int) -> int:
@@ -318,7 +333,7 @@ def _check_matmul(shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
             "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
             f"(n?,k),(k,m?)->(n?,m?) (size {k2} is different from {k1}): shapes {shape1} and {shape2}"
         )
-    _check_broadcast("matmul", shape1[:-2], shape2[:-2])
+    check_broadcast("matmul, all axes but the last two", shape1[:-2], shape2[:-2])
 
 
 def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -> tuple[int, int]:
@@ -336,14 +351,8 @@ def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -
             f"(n),(n)->() (size {shape2[axis2]} is different from {shape1[axis1]}): "
             f"axis {axis} of shapes {shape1} and {shape2} must be equal"
         )
-    _check_broadcast("vecdot", *(s[:a] + s[a + 1 :] for s, a in ((shape1, axis1), (shape2, axis2))))
+    check_broadcast(
+        "vecdot, all axes but the contracted one",
+        *(s[:a] + s[a + 1 :] for s, a in ((shape1, axis1), (shape2, axis2))),
+    )
     return axis1, axis2
-
-
-def _check_broadcast(name: str, shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
-    for size1, size2 in zip(reversed(shape1), reversed(shape2), strict=False):
-        if size1 != size2 and 1 not in (size1, size2):
-            raise ValueError(
-                f"{name}: operands could not be broadcast together: "
-                f"the axes that are not contracted have shapes {shape1} and {shape2}"
-            )

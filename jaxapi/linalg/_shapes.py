@@ -5,7 +5,15 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["square"]
+__all__ = ["check_system", "matrices", "square"]
+
+
+def matrices(x: Array) -> Array:
+    """Return ``x``, which must have two dimensions or more."""
+    shape = jnp.shape(x)
+    if len(shape) < 2:
+        raise np.linalg.LinAlgError(f"x must be matrices, of shape (..., m, n), got shape {shape}")
+    return x
 
 
 def square(x: Array) -> Array:
@@ -14,3 +22,10 @@ def square(x: Array) -> Array:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise np.linalg.LinAlgError(f"x must be square matrices, of shape (..., n, n), got shape {shape}")
     return x
+
+
+def check_system(x1: Array, x2: Array) -> None:
+    """Raise ValueError unless ``x2`` is a vector, or matrices, of as many rows as ``x1``."""
+    n, shape = jnp.shape(square(x1))[-1], jnp.shape(x2)
+    if not shape or shape[-2:][0] != n:
+        raise ValueError(f"x2 must have shape ({n},) or (..., {n}, k) for x1 of {x1.shape}, got {shape}")

@@ -10,7 +10,7 @@ from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import SlogdetResult
-from ._shapes import square
+from ._shapes import check_system, matrices, square
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
@@ -161,6 +161,8 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises
     ------
+    numpy.linalg.LinAlgError
+        If the last two axes of ``x1`` are not of one size (a ``ValueError``).
     ValueError
         If the shapes do not fit.
 
@@ -183,6 +185,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @jax.jit
 @full_precision
 def _solve(x1, x2):
+    check_system(x1, x2)
     return jnp.linalg.solve(x1, x2)
 
 
@@ -208,8 +211,8 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 
     Raises
     ------
-    ValueError
-        If ``x`` has fewer than two dimensions.
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
 
     Notes
     -----
@@ -234,13 +237,13 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 @full_precision
 def _pinv(x, rtol):
     # A constant, so that JAX 0.10 can differentiate it too.
-    return jnp.linalg.pinv(x, rtol=_default_rtol(x) if rtol is None else rtol)
+    return jnp.linalg.pinv(matrices(x), rtol=_default_rtol(x) if rtol is None else rtol)
 
 
 @jax.jit
 @full_precision
 def _pinv_for(x, rtol):
-    return jnp.linalg.pinv(x, rtol=rtol)
+    return jnp.linalg.pinv(matrices(x), rtol=rtol)
 
 
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
@@ -252,7 +255,7 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., m, n)
-        NaN or infinity in a matrix makes its results NaN.
+        NaN or infinity in a matrix makes its rank 0.
     rtol : float or array of shape (...), optional
         Singular values up to ``rtol`` times the largest count as zero. Default: ``max(m, n)`` times the
         dtype's epsilon.
@@ -264,8 +267,8 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 
     Raises
     ------
-    ValueError
-        If ``x`` has fewer than two dimensions.
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
 
     Notes
     -----
@@ -286,6 +289,8 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 @jax.jit
 @full_precision
 def _matrix_rank(x, rtol):
+    if 0 in jnp.shape(matrices(x))[-2:]:  # no singular values, of which JAX wants the largest
+        return jnp.zeros(x.shape[:-2], int)
     return jnp.linalg.matrix_rank(x, rtol=rtol)
 
 
@@ -343,7 +348,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., m, n)
-        NaN or infinity in a matrix makes its results NaN.
+        NaN in a matrix makes its norm NaN, as does infinity for 2, -2 and 'nuc'.
     keepdims : bool
         Keep the last two axes with size 1.
     ord : {'fro', 'nuc', 1, -1, 2, -2, inf, -inf}
@@ -356,8 +361,10 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
 
     Raises
     ------
+    numpy.linalg.LinAlgError
+        If ``x`` has fewer than two dimensions (a ``ValueError``).
     ValueError
-        If ``x`` has fewer than two dimensions or ``ord`` is another one.
+        If ``ord`` is another one.
 
     Notes
     -----
@@ -378,7 +385,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
 @functools.partial(jax.jit, static_argnums=(1, 2))
 @full_precision
 def _matrix_norm(x, keepdims, ord):
-    return jnp.linalg.matrix_norm(x, keepdims=keepdims, ord=ord)
+    return jnp.linalg.matrix_norm(matrices(x), keepdims=keepdims, ord=ord)
 
 
 def _default_rtol(x: Array) -> float:

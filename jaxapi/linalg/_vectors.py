@@ -1,15 +1,18 @@
-"""Products of vectors that are no contractions."""
+"""Norms of vectors, and products of them that are no contractions."""
 
 import functools
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from .._dtypes import result_type
 from .._interop import as_array
 from .._promotion import with_operands_promoted
 from .._typing import Array, ArrayLike
 
-__all__ = ["cross", "outer"]
+__all__ = ["cross", "outer", "vector_norm"]
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
@@ -34,6 +37,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     ------
     ValueError
         If the size along ``axis`` is not 3 or the other axes do not broadcast.
+    numpy.exceptions.AxisError
+        If an operand has no such axis (a ``ValueError`` and an ``IndexError``).
 
     Notes
     -----
@@ -56,6 +61,9 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 @functools.partial(jax.jit, static_argnums=2, inline=True)
 @with_operands_promoted
 def _cross(x1, x2, axis):
+    for x in (x1, x2):
+        if not -x.ndim <= axis < x.ndim:
+            raise np.exceptions.AxisError(axis, x.ndim)
     return jnp.linalg.cross(x1, x2, axis=axis)
 
 
@@ -103,3 +111,61 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @with_operands_promoted
 def _outer(x1, x2):
     return jnp.linalg.outer(x1, x2)
+
+
+def vector_norm(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    ord: int | float = 2,
+) -> Array:
+    """Norms of vectors.
+
+    Unlike `jax.numpy.linalg.vector_norm`, the norm of integers is one of floats for every ``ord``, as in
+    NumPy ([1]_): JAX gives the 3-norm of ``[3, 4]`` as 1, for its root is an integer, too.
+
+    Parameters
+    ----------
+    x : array_like, numeric
+        NaN makes a norm NaN; infinity counts as in IEEE arithmetic.
+    axis : int or tuple of int, optional
+        The axes along which a vector's elements lie; all of them if omitted.
+    keepdims : bool
+        Keep these axes with size 1.
+    ord : int, float, inf or -inf
+        ``sum(abs(x)**ord)**(1/ord)``; inf is the largest magnitude, -inf the smallest, and 0 counts the
+        elements that are not 0.
+
+    Returns
+    -------
+    Array
+        Real: of the floating dtype of ``x``, of its parts' if complex, the default one for integers.
+
+    Raises
+    ------
+    ValueError
+        If an axis is out of range, ``ord`` is no number, or there is no element to be the smallest.
+
+    Notes
+    -----
+    The same under `jax.vmap` and `jax.jit`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, linear algebra extension, ``vector_norm``.
+
+    Examples
+    --------
+    >>> print(vector_norm([3, 4]), vector_norm([[3, 4], [6, 8]], axis=1, ord=1))
+    5.0 [ 7. 14.]
+    """
+    return _vector_norm(as_array(x), tuple(axis) if isinstance(axis, list) else axis, keepdims, ord)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+def _vector_norm(x, axis, keepdims, ord):
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        x = x.astype(result_type(x, 0.0))
+    return jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
