@@ -1,13 +1,14 @@
-"""The standard's extension `fft`: every function but `ihfft` is `jax.numpy.fft`'s."""
+"""The standard's extension `fft`: `jax.numpy.fft`'s transforms, and its frequencies."""
 
 import functools
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-from jax.numpy.fft import fftfreq, rfftfreq
+import numpy as np
 
 from ._array_arguments import takes_array
+from ._frequencies import fftfreq, rfftfreq
 from ._interop import as_array
 from ._missing import missing
 from ._typing import Array, ArrayLike
@@ -65,7 +66,9 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     Raises
     ------
     ValueError
-        If ``n`` is less than 1, or ``norm`` is another one.
+        If ``n`` is less than 1 or the signal empty, it is complex, or ``norm`` is another one.
+    numpy.exceptions.AxisError
+        If ``x`` has no such axis (a ``ValueError`` and an ``IndexError``).
 
     Notes
     -----
@@ -85,6 +88,10 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _ihfft(x, n, axis, norm):
+    if not -x.ndim <= axis < x.ndim:
+        raise np.exceptions.AxisError(axis, x.ndim)
+    if not x.shape[axis]:
+        raise ValueError(f"ihfft: the signal is empty along axis {axis} of shape {x.shape}")
     return jnp.fft.ihfft(x, n=n, axis=axis, norm=norm)
 
 
