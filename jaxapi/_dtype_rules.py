@@ -55,8 +55,10 @@ def check_dtype(dtype: np.dtype) -> None:
 
 
 def refuse_complex(source: np.dtype, target: np.dtype) -> None:
-    """Raise TypeError where a cast would drop imaginary parts."""
-    if jnp.issubdtype(source, jnp.complexfloating) and not jnp.issubdtype(target, jnp.complexfloating):
+    """Raise TypeError where a cast would drop imaginary parts; as bool a number is whether it is not 0."""
+    if not jnp.issubdtype(source, jnp.complexfloating) or target == np.bool:
+        return
+    if not jnp.issubdtype(target, jnp.complexfloating):
         raise TypeError(f"complex numbers do not become {target}: take real(x) or imag(x) first")
 
 

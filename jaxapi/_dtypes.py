@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.numpy import (
     bool,
-    can_cast,
     complex64,
     complex128,
     float32,
@@ -26,7 +25,8 @@ from jax.numpy import (
     uint64,
 )
 
-from ._dtype_rules import promoted_dtype
+from ._devices import check_device
+from ._dtype_rules import promoted_dtype, refuse_complex, resolve_dtype
 from ._interop import as_array
 from ._typing import Array, ArrayLike, Device, DTypeLike
 
@@ -58,15 +58,16 @@ def astype(
 ) -> Array:
     """Convert to another dtype.
 
-    Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its bits with x64 mode off, and a
-    copy is made unless ``copy`` is False ([1]_).
+    Unlike `jax.numpy.astype`, a NumPy array of a 64-bit dtype keeps its bits with x64 mode off, a copy is
+    made unless ``copy`` is False, and complex numbers do not become real ones ([1]_).
 
     Parameters
     ----------
     x : array_like
     dtype : dtype
-        A 64-bit dtype is honoured with x64 off too. Floats are truncated toward zero to integers; NaN,
-        and floats outside an integer's range, give values that depend on the backend.
+        A 64-bit dtype is honoured with x64 off too; ``int``, ``float`` and ``complex`` are JAX's defaults.
+        Floats are truncated toward zero to integers; NaN, and floats outside an integer's range, give values
+        that depend on the backend.
     copy : bool
         If False, an array that has the dtype already is returned itself.
     device : Device or Sharding, optional
@@ -77,10 +78,15 @@ def astype(
     Array
         In the shape of ``x``.
 
+    Raises
+    ------
+    TypeError
+        If ``x`` is complex and ``dtype`` real (take `real` or `imag`; bool is allowed), or ``dtype`` or
+        ``device`` is not one.
+
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`; differentiable between floating dtypes. Complex to real warns,
-    as JAX does: take `real` or `imag`.
+    The same under `jax.jit` and `jax.vmap`; differentiable between floating dtypes.
 
     References
     ----------
@@ -92,7 +98,12 @@ def astype(
     >>> print(float(astype(np.asarray([1 / 3]), float64)[0]))
     0.3333333333333333
     """
+    check_device(device)
+    if dtype is None:
+        raise TypeError("astype needs a dtype, got None")
+    dtype = resolve_dtype(dtype)
     array = x if isinstance(x, jax.Array) else as_array(x)
+    refuse_complex(array.dtype, dtype)
     if copy or array.dtype != dtype:
         array = _astype(array, dtype)
     return array if device is None else jax.device_put(array, device)
@@ -101,6 +112,37 @@ def astype(
 @functools.partial(jax.jit, static_argnums=1, inline=True)
 def _astype(x, dtype):
     return jnp.astype(x, dtype, copy=True)
+
+
+def can_cast(from_: DTypeLike | Array, to: DTypeLike, /) -> builtins.bool:
+    """Whether a dtype, or an array's, can be cast to another without losing values.
+
+    Unlike `jax.numpy.can_cast`, an array stands for its dtype on every NumPy ([1]_); a newer one warns.
+
+    Parameters
+    ----------
+    from_ : dtype or array
+    to : dtype
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    TypeError
+        If an argument is not a dtype, as a Python number is not.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, data type functions, ``can_cast``.
+
+    Examples
+    --------
+    >>> can_cast(int16, int32), can_cast(jnp.ones(3), int8)
+    (True, False)
+    """
+    return jnp.can_cast(getattr(from_, "dtype", from_), to)
 
 
 @dataclasses.dataclass(frozen=True)

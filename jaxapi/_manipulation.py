@@ -11,6 +11,7 @@ from jax.numpy import broadcast_shapes
 
 from ._array_arguments import takes_array, takes_sequence
 from ._interop import as_operand
+from ._tracing import is_traced
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -39,8 +40,16 @@ reshape = takes_array(jnp.reshape)
 roll = takes_array(jnp.roll, "shift")
 squeeze = takes_array(jnp.squeeze)
 stack = takes_sequence(jnp.stack)
-tile = takes_array(jnp.tile)
 unstack = takes_array(jnp.unstack)
+
+
+@takes_array
+@functools.wraps(jnp.tile)
+def tile(x, repetitions):
+    counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
+    if any(isinstance(n, int | np.integer) and n < 0 for n in counts):  # with which JAX fails to compile
+        raise ValueError(f"repetitions must not be negative, got {repetitions}")
+    return jnp.tile(x, repetitions)
 
 
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
@@ -156,6 +165,8 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     ------
     ValueError
         If ``axes`` is no permutation of the axes.
+    TypeError
+        If ``axes`` is no sequence of int.
 
     Notes
     -----
@@ -170,11 +181,16 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> permute_dims(jnp.ones((2, 3, 4)), (-1, 0, 1)).shape
     (4, 2, 3)
     """
-    return _permute_dims(as_operand(x), tuple(axes))
+    return _permute_dims(as_operand(x), tuple(map(operator.index, axes)))
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)
 def _permute_dims(x, axes):
+    ndim = jnp.ndim(x)
+    if sorted(axis + ndim if axis < 0 else axis for axis in axes) != list(range(ndim)):
+        raise ValueError(
+            f"axes must be a permutation of the axes of an array of {ndim} dimensions, got {axes}"
+        )
     return jnp.transpose(x, axes)
 
 
@@ -229,9 +245,19 @@ def repeat(
     """
     x = as_operand(x)
     if isinstance(repeats, int | np.integer):
+        _check_repeats(repeats)
         return _repeat(x, operator.index(repeats), axis, total_repeat_length)
     repeats = as_operand(repeats)
+    _check_repeats(repeats)
     return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)  # type: ignore[arg-type]
+
+
+def _check_repeats(repeats) -> None:
+    dtype = jnp.result_type(repeats)
+    if not (jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.bool)):
+        raise TypeError(f"repeats must be integers, got dtype {dtype}")
+    if not is_traced(repeats) and np.any(np.asarray(repeats) < 0):
+        raise ValueError(f"repeats must not be negative, got {repeats}")
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)

@@ -51,6 +51,8 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
         If the searched axis is empty.
     numpy.exceptions.AxisError
         If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
+    TypeError
+        If ``axis`` is not an integer: one axis is searched, or all of them.
 
     Notes
     -----
@@ -100,6 +102,8 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
         If the searched axis is empty.
     numpy.exceptions.AxisError
         If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
+    TypeError
+        If ``axis`` is not an integer: one axis is searched, or all of them.
 
     Notes
     -----
@@ -133,6 +137,8 @@ def _is_extreme(x, axis, reduce):
 
 
 def _check_axis(axis: int | None, ndim: int) -> None:
+    if axis is not None and not hasattr(axis, "__index__"):
+        raise TypeError(f"axis must be an integer or None, got {axis!r}")
     if axis is not None and not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
 
@@ -164,7 +170,9 @@ def searchsorted(
     Raises
     ------
     ValueError
-        If ``x1`` is not 1-D or ``side`` is neither 'left' nor 'right'.
+        If ``x1`` is not 1-D, ``sorter`` is not of its shape, or ``side`` is neither 'left' nor 'right'.
+    TypeError
+        If ``sorter`` is not of integers.
     OverflowError
         If a Python integer is out of the range of the dtype of ``x1``.
 
@@ -187,6 +195,8 @@ def searchsorted(
 
 @functools.partial(jax.jit, static_argnums=3, inline=True)
 def _searchsorted(x1, x2, sorter, side):
+    if sorter is not None and jnp.shape(sorter) != jnp.shape(x1):
+        raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
     x1, x2 = promoted(x1, x2)
     return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)
 

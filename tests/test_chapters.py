@@ -151,6 +151,10 @@ class TestExtremes:
                     getattr(xp, name)(empty)
             with pytest.raises(ValueError, match="out of bounds"):
                 getattr(xp, name)(xp.zeros(2), axis=1)
+        for name in ("argmax", "argmin"):
+            for axis in ((0, 1), 1.0):
+                with pytest.raises(TypeError, match="axis must be"):
+                    getattr(xp, name)(xp.zeros((2, 2)), axis=axis)
 
 
 class TestSearchsorted:
@@ -184,6 +188,8 @@ class TestSearchsorted:
             xp.searchsorted(x, x, side="middle")
         with pytest.raises(OverflowError):
             xp.searchsorted(x, 300)
+        with pytest.raises(ValueError, match="sorter"):
+            xp.searchsorted(x, x, sorter=[0])
 
 
 class TestIsin:
@@ -304,9 +310,33 @@ class TestManipulation:
         x = np.arange(24).reshape(2, 3, 4)
         np.testing.assert_array_equal(np.asarray(xp.permute_dims(xp.asarray(x), axes)), np.transpose(x, axes))
 
-    def test_permute_dims_errors(self):
-        with pytest.raises(ValueError, match=r"axes|permutation|bounds"):
-            xp.permute_dims(xp.ones((2, 3)), (0, 2))
+    @pytest.mark.parametrize("axes", [(0, 2), (0, 0), (0, -2), (0,), (0, 1, 2), (-3, 0)])
+    def test_permute_dims_errors(self, axes):
+        with pytest.raises(ValueError, match="permutation"):
+            xp.permute_dims(xp.ones((2, 3)), axes)
+
+    def test_permute_dims_takes_integers(self):
+        assert xp.permute_dims(xp.ones((2, 3)), np.array([1, 0])).shape == (3, 2)
+        for axes in (0, (0, 1.0)):
+            with pytest.raises(TypeError):
+                xp.permute_dims(xp.ones((2, 3)), axes)
+
+    @pytest.mark.parametrize("repeats", [-1, [1, -1], np.array([-1, 3])])
+    def test_negative_numbers_of_repeats(self, repeats):
+        with pytest.raises(ValueError, match="negative"):
+            xp.repeat([1, 2], repeats)
+        with pytest.raises(ValueError, match="negative"):
+            xp.tile([1, 2], repeats)
+
+    @pytest.mark.parametrize("repeats", [1.5, [1.0, 2.0], [1j]])
+    def test_repeats_that_are_no_integers(self, repeats):
+        with pytest.raises(TypeError, match="integers"):
+            xp.repeat([1, 2], repeats)
+
+    def test_traced_repeats(self):
+        x, repeats = xp.asarray([5, 7]), xp.asarray([2, 1])
+        out = jax.jit(lambda n: xp.repeat(x, n, total_repeat_length=3))(repeats)
+        assert out.tolist() == [5, 5, 7]
 
     def test_broadcast_arrays(self):
         x, y = xp.ones((3, 1), dtype="int8"), xp.zeros(2)
@@ -380,6 +410,37 @@ class TestDtypes:
         assert (out.dtype, float(out[0])) == ("float64", 1 / 3)
         assert xp.astype(np.array([2**40 + 1]), xp.int64).tolist() == [2**40 + 1]
         assert xp.astype(xp.asarray([1j, 0]), xp.bool).tolist() == [True, False]
+
+    def test_astype_by_pythons_types(self, x64):
+        """They are JAX's defaults everywhere; `numpy.dtype("int64") == int`."""
+        for kind, wide in ((int, xp.int64), (float, xp.float64), (complex, xp.complex128)):
+            x = xp.asarray([1], dtype=wide)
+            for copy in (True, False):
+                assert xp.astype(x, kind, copy=copy).dtype == xp.asarray([1], dtype=kind).dtype
+
+    def test_complex_numbers_become_no_real_ones(self):
+        """But bools, as in the standard."""
+        for x in (xp.asarray([1j, 0]), np.array([1j, 0]), [1j, 0]):
+            for convert in (xp.astype, lambda x, dtype: xp.asarray(x, dtype=dtype)):
+                assert convert(x, xp.bool).tolist() == [True, False]
+                for dtype in (xp.float32, xp.int64):
+                    with pytest.raises(TypeError, match="complex"):
+                        convert(x, dtype)
+
+    def test_astype_errors(self):
+        with pytest.raises(TypeError, match="dtype"):
+            xp.astype([1.0], None)
+        with pytest.raises(TypeError, match="device"):
+            xp.astype([1.0], xp.int32, device="cpu")
+        with pytest.raises(TypeError, match="datetime64"):
+            xp.astype([1.0], "M8[s]")
+
+    def test_can_cast(self):
+        for source in (xp.int8, xp.uint8, xp.float32, xp.complex64, xp.bool):
+            for target in (xp.int16, xp.int8, xp.float32, xp.float64):
+                expected = np.can_cast(np.dtype(source), np.dtype(target))
+                assert xp.can_cast(source, target) is expected
+                assert xp.can_cast(xp.ones(2, dtype=source), target) is expected
 
     def test_astype_copy_and_device(self):
         x = xp.ones(3)

@@ -35,7 +35,7 @@ def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.nd
     if dtype is None:
         dtype = default_dtype(_widest(types))
         remedy = "pass a dtype that holds it, such as dtype='int64', or turn JAX's x64 mode on"
-    if complex in types and dtype.kind != "c":
+    if complex in types and dtype.kind not in "bc":
         raise TypeError(f"complex numbers do not become {dtype}: pass their real or imaginary parts")
     try:
         return np.asarray(numbers, dtype=dtype)
