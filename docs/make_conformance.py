@@ -57,7 +57,8 @@ are repaired here, and the tables below say why.
 
 **Arrays in.** Every function takes what `asarray` takes (lists, arrays of NumPy, CuPy and PyTorch) and keeps
 its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number beside
-an array keeps all its precision, and an int that does not fit an integer array raises OverflowError.
+an array keeps all its precision, and an int that does not fit an integer array raises OverflowError. Integers
+compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
 `__wrapped__` leads to `jax.numpy`'s function. What the rule cannot reach is under "What x64 off loses" and in
 [dtypes.md](dtypes.md).
 
@@ -101,6 +102,8 @@ These are XLA's, and a repair would cost every call:
 - **The last digits of real functions.** On a CPU they are within 7 ulp for `tanh`, 4 for `acosh`, 3 for
   `atan`, `sinh`, `cosh`, `asinh`, `atanh` and `log10`, 2.5 for the others (float32 and float64, against
   extended precision; NumPy is within 3). GPUs differ from CPUs in the last digit.
+- **Quotients of float32 on NVIDIA GPUs** are right to 2 ulp, not to the last bit. So `xp.floor_divide` may be off
+  by one there where the quotient is above 2**22.
 """
 
 
