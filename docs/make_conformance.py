@@ -102,8 +102,8 @@ These are XLA's, and a repair would cost every call:
 - **The last digits of real functions.** On a CPU they are within 7 ulp for `tanh`, 4 for `acosh`, 3 for
   `atan`, `sinh`, `cosh`, `asinh`, `atanh` and `log10`, 2.5 for the others (float32 and float64, against
   extended precision; NumPy is within 3). GPUs differ from CPUs in the last digit.
-- **Quotients of float32 on NVIDIA GPUs** are right to 2 ulp, not to the last bit. So `xp.floor_divide` may be off
-  by one there where the quotient is above 2**22.
+- **Quotients of float32 on NVIDIA GPUs** are right to 2 ulp, not to the last bit. So `xp.floor_divide` may be
+  off by one there where the quotient is above 2**22.
 """
 
 

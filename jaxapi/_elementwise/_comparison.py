@@ -28,7 +28,7 @@ def _with_negative(x, negative, compare_with):
 
 
 def _is_signed(x) -> bool:
-    return jnp.issubdtype(getattr(x, "dtype", None), jnp.signedinteger)
+    return hasattr(x, "dtype") and jnp.issubdtype(x.dtype, jnp.signedinteger)
 
 
 def _is_uint64(x) -> bool:
