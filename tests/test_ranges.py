@@ -48,6 +48,18 @@ def test_linspace_of_arrays_is_numpys(dtype, axis, x64):
     assert xp.linspace(start.tolist(), stop.tolist(), 7, axis=axis).shape == want.shape
 
 
+@pytest.mark.parametrize("function", ["linspace", "logspace"])
+def test_lists_have_the_default_dtypes(function, x64):
+    """As in `asarray`; what they hold is computed with in float64."""
+    start, stop = [0.1, 0.2], [[1], [3]]
+    want = getattr(np, function)(start, stop, 5)
+    got = getattr(xp, function)(start, stop, 5)
+    assert_same(got, want if x64 else want.astype(np.float32))
+    assert_same(getattr(xp, function)(start, stop, 5, dtype="float64"), want)
+    assert getattr(xp, function)([1j], 2, 3).dtype == (np.complex128 if x64 else np.complex64)
+    assert getattr(xp, function)([np.float64(1)], 2, 3).dtype == np.float64
+
+
 def test_linspace_of_complex_ends():
     assert_same(xp.linspace(0.1, 1 + 2.3j, 5, dtype="complex128"), np.linspace(0.1, 1 + 2.3j, 5))
     got = jax.jit(lambda stop: xp.linspace(0.1, stop, 5))(np.complex64(1 + 2.3j))
@@ -176,6 +188,7 @@ def test_arange_forms(x64):
     integer = np.int64 if x64 else np.int32
     assert_same(xp.arange(5), np.arange(5, dtype=integer))
     assert_same(xp.arange(0), np.arange(0, dtype=integer))
+    assert_same(xp.arange(True), np.arange(True, dtype=integer))
     assert_same(xp.arange(1, 5), np.arange(1, 5, dtype=integer))
     assert_same(xp.arange(2, 5), np.arange(2, 5, dtype=integer))
     assert_same(xp.arange(3, step=2), np.arange(0, 3, 2, dtype=integer))
@@ -202,6 +215,10 @@ def test_arange_forms(x64):
         (OverflowError, (2**40, 2**40 + 2), {"dtype": "int32"}),
         (OverflowError, (2**64, 2**64 + 2), {"dtype": "uint64"}),
         (TypeError, ([1, 2],), {}),
+        (TypeError, ("3",), {}),
+        (TypeError, (None,), {}),
+        (TypeError, (None, 3), {}),
+        (TypeError, (3,), {"dtype": bool}),
         (ValueError, (1j,), {}),
     ],
 )

@@ -10,15 +10,15 @@ import numpy as np
 from jax import lax
 
 from .._devices import check_device
-from .._dtype_rules import resolve_dtype
+from .._dtype_rules import default_dtype, resolve_dtype
 from .._interop import as_array
 from .._tracing import is_traced
 from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._spacing import (
-    array_or_number,
     checked_axis,
     checked_num,
     complex_spaced,
+    converted,
     evenly_spaced,
     exact_product,
     in_own_width,
@@ -71,6 +71,8 @@ def arange(
         If a value is outside an integer ``dtype`` (NumPy checks the first two values only).
     ValueError
         If an argument is NaN or complex, or the length is infinite.
+    TypeError
+        If an argument is no number, or ``dtype`` is bool or none that JAX has.
     ZeroDivisionError
         If ``step`` is 0.
 
@@ -90,12 +92,18 @@ def arange(
     """
     check_device(device)
     start, stop, step = (_host_scalar(x) for x in (start, stop, step))
-    given = [x for x in (start, stop, step) if x is not None]
+    given = [start, *(x for x in (stop, step) if x is not None)]
     dtype = resolve_dtype(dtype)
-    if dtype == jnp.bool or not all(isinstance(x, (int, float, np.number)) for x in given):
+    if dtype == jnp.bool:
+        raise TypeError("arange: values of dtype bool have no spacing; take astype(arange(...), bool)")
+    for x in given:
+        if x is None or isinstance(x, (str, bytes, list, tuple)):
+            raise TypeError(f"arange: start, stop and step must be numbers, got {x!r}")
+    if not all(isinstance(x, (int, float, np.number)) for x in given):
         return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
     if dtype is None:
         dtype = promoted_dtype(*given)
+        dtype = default_dtype(int) if dtype == jnp.bool else dtype
     if stop is None:
         start, stop = 0, start
     first, stop, step = (x.item() if isinstance(x, np.number) else x for x in (start, stop, step))
@@ -155,7 +163,8 @@ def linspace(
     Parameters
     ----------
     start, stop : array_like
-        Ends of the interval; they broadcast. NaN or infinity spreads as in IEEE arithmetic.
+        Ends of the interval; they broadcast. Lists have JAX's default dtypes, as in `asarray`. NaN or
+        infinity spreads as in IEEE arithmetic.
     num : int
         How many values, at least 0.
     endpoint : bool
@@ -205,9 +214,8 @@ def linspace(
     """
     check_device(device)
     num = checked_num(num)
-    start, stop = array_or_number(start), array_or_number(stop)
+    (start, stop), inexact = converted(start, stop)
     axis = checked_axis(axis, start, stop)
-    inexact = promoted_dtype(start, stop, 0.0)
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"linspace: complex ends do not fit dtype {dtype}; take a complex dtype")

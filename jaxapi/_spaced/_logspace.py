@@ -14,14 +14,13 @@ from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (
-    array_or_number,
     checked_axis,
     checked_num,
     complex_spaced,
+    converted,
     evenly_spaced,
     in_own_width,
     on_device,
-    promoted_dtype,
     working_dtype,
 )
 
@@ -117,9 +116,8 @@ def logspace(
     """
     check_device(device)
     num = checked_num(num)
-    start, stop, base = array_or_number(start), array_or_number(stop), array_or_number(base)
+    (start, stop, base), inexact = converted(start, stop, base)
     axis = checked_axis(axis, start, stop, base)
-    inexact = promoted_dtype(start, stop, 0.0, base)
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")

@@ -17,15 +17,16 @@ import numpy as np
 from jax import lax
 
 from .._interop import as_array
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from .._tracing import any_traced
 from .._typing import Array
 from .._x64 import NARROWED, WIDE, explicit_64_bits, x64_mode, x64_on
 
 __all__ = [
-    "array_or_number",
     "checked_axis",
     "checked_num",
     "complex_spaced",
+    "converted",
     "evenly_spaced",
     "exact_product",
     "in_own_width",
@@ -162,7 +163,20 @@ def checked_axis(axis, *args) -> int:
     return axis % ndim
 
 
-def array_or_number(x) -> Any:
+def converted(*arguments) -> tuple[list, np.dtype]:
+    """Return the arguments as arrays or numbers, and the inexact dtype that they promote to."""
+    values = [_array_or_number(x) for x in arguments]
+    return values, promoted_dtype(*map(_as_in_asarray, arguments, values), 0.0)
+
+
+def _as_in_asarray(given, value):
+    """Return what promotes as `asarray` has it: a list of Python numbers is of JAX's default dtype."""
+    if x64_mode() or not isinstance(given, (list, tuple)) or not leaf_types(given) <= PYTHON_NUMBERS:
+        return value
+    return np.empty(0, NARROWED.get(value.dtype, value.dtype))
+
+
+def _array_or_number(x) -> Any:
     """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
     if type(x) in _WEAK:
         return x
