@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.numpy import broadcast_shapes
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array, takes_sequence
 from ._interop import as_operand
@@ -138,11 +139,7 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
 @functools.partial(jax.jit, static_argnums=1, inline=True)
 def _expand_dims(x, axis):
     axes = axis if isinstance(axis, tuple) else (axis,)
-    ndim = jnp.ndim(x) + len(axes)
-    for one in axes:
-        if not -ndim <= one < ndim:
-            raise np.exceptions.AxisError(one, ndim)
-    return jnp.expand_dims(x, axes)
+    return jnp.expand_dims(x, normalize_axis_tuple(axes, jnp.ndim(x) + len(axes), "axis"))
 
 
 def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
@@ -187,11 +184,9 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
 @functools.partial(jax.jit, static_argnums=1, inline=True)
 def _permute_dims(x, axes):
     ndim = jnp.ndim(x)
-    if sorted(axis + ndim if axis < 0 else axis for axis in axes) != list(range(ndim)):
-        raise ValueError(
-            f"axes must be a permutation of the axes of an array of {ndim} dimensions, got {axes}"
-        )
-    return jnp.transpose(x, axes)
+    if len(axes) != ndim:
+        raise ValueError(f"axes must be a permutation of the {ndim} axes of x, got {axes}")
+    return jnp.transpose(x, normalize_axis_tuple(axes, ndim, "axes"))
 
 
 def repeat(

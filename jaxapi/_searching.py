@@ -4,8 +4,8 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
+from numpy.lib.array_utils import normalize_axis_index
 
 from ._array_arguments import takes_array
 from ._extremes import with_nan
@@ -72,7 +72,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _argmax(x, axis, keepdims):
-    _check_axis(axis, x.ndim)
+    axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
     if lacks_64_bits(x) and x.dtype.kind != "c":
         x = _is_extreme(x, axis, lax.reduce_max)
     return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(int)
@@ -123,7 +123,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
 def _argmin(x, axis, keepdims):
-    _check_axis(axis, x.ndim)
+    axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
     if lacks_64_bits(x) and x.dtype.kind != "c":
         x = ~_is_extreme(x, axis, lax.reduce_min)
     return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(int)
@@ -131,16 +131,9 @@ def _argmin(x, axis, keepdims):
 
 def _is_extreme(x, axis, reduce):
     """Say which elements are the extreme ones, or NaN: JAX searches flags where it cannot search `x`."""
-    axes = tuple(range(x.ndim)) if axis is None else (axis % x.ndim,)
+    axes = tuple(range(x.ndim)) if axis is None else (axis,)
     extreme = with_nan(reduce(x, axes), x, axes)
     return (x == lax.expand_dims(extreme, axes)) | (x != x)
-
-
-def _check_axis(axis: int | None, ndim: int) -> None:
-    if axis is not None and not hasattr(axis, "__index__"):
-        raise TypeError(f"axis must be an integer or None, got {axis!r}")
-    if axis is not None and not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
 
 
 def searchsorted(

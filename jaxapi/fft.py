@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from ._array_arguments import takes_array
 from ._frequencies import fftfreq, rfftfreq
@@ -88,9 +88,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _ihfft(x, n, axis, norm):
-    if not -x.ndim <= axis < x.ndim:
-        raise np.exceptions.AxisError(axis, x.ndim)
-    if not x.shape[axis]:
+    if not x.shape[normalize_axis_index(axis, x.ndim)]:
         raise ValueError(f"ihfft: the signal is empty along axis {axis} of shape {x.shape}")
     return jnp.fft.ihfft(x, n=n, axis=axis, norm=norm)
 

@@ -153,7 +153,7 @@ class TestExtremes:
                 getattr(xp, name)(xp.zeros(2), axis=1)
         for name in ("argmax", "argmin"):
             for axis in ((0, 1), 1.0):
-                with pytest.raises(TypeError, match="axis must be"):
+                with pytest.raises(TypeError, match=r"integer"):
                     getattr(xp, name)(xp.zeros((2, 2)), axis=axis)
 
 
@@ -312,7 +312,7 @@ class TestManipulation:
 
     @pytest.mark.parametrize("axes", [(0, 2), (0, 0), (0, -2), (0,), (0, 1, 2), (-3, 0)])
     def test_permute_dims_errors(self, axes):
-        with pytest.raises(ValueError, match="permutation"):
+        with pytest.raises(ValueError, match=r"permutation|repeated|out of bounds"):
             xp.permute_dims(xp.ones((2, 3)), axes)
 
     def test_permute_dims_takes_integers(self):

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from numpy.lib.array_utils import normalize_axis_index
 
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
@@ -157,10 +158,7 @@ def checked_axis(axis, *args) -> int:
     """Where a new axis goes among those of the broadcast arguments."""
     shapes = {getattr(x, "shape", ()) for x in args}
     ndim = len(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)) + 1
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim, "destination")
-    return axis % ndim
+    return normalize_axis_index(axis, ndim, "destination")
 
 
 def converted(*arguments) -> tuple[list, np.dtype]:

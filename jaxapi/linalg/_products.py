@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from .._interop import as_array
 from .._promotion import with_operands_promoted
@@ -285,38 +286,20 @@ def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tup
         if n > min(ndim1, ndim2):
             raise np.exceptions.AxisError(f"tensordot: axes={n} needs {n} axes, got {ndim1} and {ndim2}")
         return tuple(range(ndim1 - n, ndim1)), tuple(range(n))
+    rule = f"tensordot: axes must be an int or a pair of sequences of int, got {axes!r}"
+    if hasattr(axes, "__len__") and len(axes) != 2:
+        raise ValueError(rule)
     try:
-        axes1, axes2 = axes
-    except (TypeError, ValueError) as error:
-        text = f"tensordot: axes must be an int or a pair of sequences of int, got {axes!r}"
-        raise type(error)(text) from None
-    axes1, axes2 = _normalized_axes(axes1, ndim1), _normalized_axes(axes2, ndim2)
+        axes1, axes2 = (normalize_axis_tuple(*own, "axes") for own in zip(axes, (ndim1, ndim2), strict=True))
+    except TypeError:
+        raise TypeError(rule) from None
     if len(axes1) != len(axes2):
         raise ValueError(f"tensordot: axes must name as many axes of x1 as of x2, got {axes}")
     return axes1, axes2
 
 
-def _normalized_axes(axes, ndim: int) -> tuple[int, ...]:
-    try:
-        axes = [operator.index(axis) for axis in ((axes,) if _is_int(axes) else axes)]
-    except TypeError:
-        raise TypeError(
-            f"tensordot: axes must be an int or a pair of sequences of int, got {axes!r}"
-        ) from None
-    normalized = tuple(_normalized_axis(axis, ndim) for axis in axes)
-    if len(set(normalized)) != len(normalized):
-        raise ValueError(f"tensordot: an axis may appear once in axes, got {tuple(axes)}")
-    return normalized
-
-
 def _is_int(axes) -> bool:
     return hasattr(axes, "__index__") and np.ndim(axes) == 0  # every array of NumPy has the method
-
-
-def _normalized_axis(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
-    return axis % ndim
 
 
 def _check_matmul(shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
@@ -344,7 +327,7 @@ def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -
                 f"vecdot: Input operand {i} does not have enough dimensions "
                 "(has 0, gufunc core with signature (n),(n)->() requires 1); use * for a scalar"
             )
-    axis1, axis2 = _normalized_axis(axis, len(shape1)), _normalized_axis(axis, len(shape2))
+    axis1, axis2 = normalize_axis_index(axis, len(shape1)), normalize_axis_index(axis, len(shape2))
     if shape1[axis1] != shape2[axis2]:
         raise ValueError(
             "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from .._dtypes import result_type
 from .._interop import as_array
@@ -62,8 +62,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 @with_operands_promoted
 def _cross(x1, x2, axis):
     for x in (x1, x2):
-        if not -x.ndim <= axis < x.ndim:
-            raise np.exceptions.AxisError(axis, x.ndim)
+        normalize_axis_index(axis, x.ndim)  # which raises AxisError
     return jnp.linalg.cross(x1, x2, axis=axis)
 
 
