@@ -40,7 +40,7 @@ LOSSES = [
     ("An int64 one becomes int32 there, and wraps.", "jax.vmap(xp.negative)(ids)"),
     ("A Python float that meets a float64 array is rounded to float32 first.", "float(x * 0.1)"),
     ("So a large one is infinite.", "float(x * 1e300)"),
-    ("A Python int beyond int32 raises, even beside an int64 array.", "i + 2**40"),
+    ("A Python int beyond int32 raises, even together with an int64 array.", "i + 2**40"),
     (
         "uint32 with a signed integer stays 32 bits wide.",
         "(xp.ones(1, dtype=xp.uint32) + xp.ones(1, dtype=xp.int32)).dtype",
@@ -56,9 +56,9 @@ jaxapi implements the Python array API standard 2025.12 over `jax.numpy`, on eve
 are repaired here, and the tables below say why.
 
 **Arrays in.** Every function takes what `asarray` takes (lists, arrays of NumPy, CuPy and PyTorch) and keeps
-its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number beside
-an array keeps all its precision, and an int that does not fit an integer array raises OverflowError. Integers
-compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
+its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number together
+with an array keeps all its precision, and an int that does not fit an integer array raises OverflowError.
+Integers compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
 `__wrapped__` leads to `jax.numpy`'s function. What the rule cannot reach is under "What x64 off loses" and in
 [dtypes.md](dtypes.md).
 

@@ -1,8 +1,8 @@
 """Numbers on a GPU, kept for the next call.
 
-An operation takes an H200's host 50 us, and a number that is sent beside it 100 more. Positions, numbers
-that are written and numbers in operators come again; kept there, they cost nothing. A new one is put together
-there of bytes that the GPU has: 70 us until it is ready, where sending it takes 190.
+An operation takes an H200's host 50 us, and a number that is sent with it 100 more. Indices, numbers that are
+written to an array and numbers in operators come again; kept there, they cost nothing. A new one is put
+together there of bytes that the GPU has: 70 us until it is ready, where sending it takes 190.
 """
 
 import functools
@@ -20,12 +20,12 @@ _GPU = "gpu"
 _kept: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
 _FEW = 256  # bytes of an array that is kept
-_BLOCK = 128  # positions sent at once when they come one after the other
+_BLOCK = 128  # indices sent at once when they come one after the other
 _latest = [-_BLOCK]
 
 
 def position(i: int, device: jax.Device | None):
-    """Return a position as an input of a program with an array on ``device``, which `gpu_of` tells."""
+    """Return an index as an input of a program with an array on ``device``, which `gpu_of` tells."""
     if device is None:
         return np.int32(i)
     kept = _kept.get((i, device))
@@ -68,7 +68,7 @@ def _constant(host: np.ndarray, device: jax.Device | None):
 
 
 def number(x, array: jax.Array):
-    """Return a Python number, weakly typed as it is, as an operand beside ``array``."""
+    """Return a Python number, weakly typed as it is, as an operand together with ``array``."""
     device = gpu_of(array)
     if device is None:
         return x

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from ._dtypes import result_type
+from ._dtype_rules import promoted_dtype
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE, x64_for, x64_mode, x64_on
 
@@ -17,7 +17,7 @@ __all__ = ["promoted", "with_operands_promoted"]
 
 def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
     """Return the arrays and numbers in the 64-bit dtype that they promote to, where JAX would miss it."""
-    if x64_mode() or (dtype := result_type(*arrays)) not in WIDE:
+    if x64_mode() or (dtype := promoted_dtype(*arrays)) not in WIDE:
         return arrays
     with x64_on():
         return tuple(jnp.asarray(x, dtype) for x in arrays)
@@ -28,7 +28,7 @@ def with_operands_promoted(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def traced(x1: Array, x2: Array, *options):
-        dtype = result_type(x1, x2)
+        dtype = promoted_dtype(x1, x2)
         with x64_for(dtype):
             return function(x1.astype(dtype), x2.astype(dtype), *options)
 

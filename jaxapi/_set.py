@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ._array_arguments import takes_array
-from ._dtypes import result_type
+from ._dtype_rules import promoted_dtype
 from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
 from ._unique import in_two_programs
@@ -70,7 +70,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
-    with x64_for(result_type(x1, x2)):
+    with x64_for(promoted_dtype(x1, x2)):
         return _is_among(x1, x2.ravel(), invert)
 
 

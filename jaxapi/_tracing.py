@@ -30,7 +30,8 @@ def any_traced(*values) -> bool:
 def eagerly():
     """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too.
 
-    And where the arrays lie: under `jax.set_mesh` JAX refuses arrays that are on other devices.
+    They run on the devices that hold the arrays: the mesh of `jax.set_mesh`, under which JAX refuses arrays on
+    other devices, does not count.
     """
     return _eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
 
@@ -49,7 +50,7 @@ def _without_mesh():
 
 
 def in_a_trace() -> bool:
-    """Whether a JAX transformation is running the code that asks."""
+    """Whether a JAX transformation is running the calling code."""
     return get_opaque_trace_state() != _OUTSIDE
 
 

@@ -54,7 +54,7 @@ def test_rules(name, dtype, x64):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_conjugate(name):
-    # Where a sign is unspecified (NaN beside it) it need not be mirrored.
+    # Where a sign is unspecified (next to a NaN) it need not be mirrored.
     out, mirrored = apply(name, GRID), np.conj(apply(name, np.conj(GRID)))
     free = np.isnan(out.real) | np.isnan(out.imag) | ~np.isfinite(GRID.imag)
     assert (same_complex(out, mirrored) | free).all()

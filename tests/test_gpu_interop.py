@@ -1,4 +1,4 @@
-"""CuPy, PyTorch and NumPy beside JAX on one GPU: pointers, streams, devices."""
+"""CuPy, PyTorch and NumPy together with JAX on one GPU: pointers, streams, devices."""
 
 import jax
 import numpy as np

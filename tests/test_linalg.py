@@ -1,4 +1,4 @@
-"""linalg against NumPy: values, result types, errors, and the precision asked of the compiler."""
+"""linalg against NumPy: values, result types, errors, and the precision of the products."""
 
 import functools
 

@@ -25,8 +25,8 @@ from ._spacing import (
     integer_limits,
     numpy_dtype,
     on_device,
-    promoted_dtype,
     saturated,
+    spaced_dtype,
     working_dtype,
 )
 
@@ -102,7 +102,7 @@ def arange(
     if not all(isinstance(x, (int, float, np.number)) for x in given):
         return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
     if dtype is None:
-        dtype = promoted_dtype(*given)
+        dtype = spaced_dtype(*given)
         dtype = default_dtype(int) if dtype == jnp.bool else dtype
     if stop is None:
         start, stop = 0, start

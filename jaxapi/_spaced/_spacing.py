@@ -34,8 +34,8 @@ __all__ = [
     "integer_limits",
     "numpy_dtype",
     "on_device",
-    "promoted_dtype",
     "saturated",
+    "spaced_dtype",
     "split",
     "two_sum",
     "working_dtype",
@@ -164,7 +164,7 @@ def checked_axis(axis, *args) -> int:
 def converted(*arguments) -> tuple[list, np.dtype]:
     """Return the arguments as arrays or numbers, and the inexact dtype that they promote to."""
     values = [_array_or_number(x) for x in arguments]
-    return values, promoted_dtype(*map(_as_in_asarray, arguments, values), 0.0)
+    return values, spaced_dtype(*map(_as_in_asarray, arguments, values), 0.0)
 
 
 def _as_in_asarray(given, value):
@@ -192,7 +192,7 @@ def integer_limits(dtype: np.dtype) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def promoted_dtype(*args) -> np.dtype:
+def spaced_dtype(*args) -> np.dtype:
     """NumPy's promotion, in JAX's default width where no argument is 64 bits wide of itself."""
     kinds = tuple(map(_kind, args))
     return _promoted(kinds, x64_mode() or not WIDE.isdisjoint(kinds))

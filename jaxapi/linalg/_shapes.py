@@ -1,4 +1,4 @@
-"""The shapes that linear algebra asks for."""
+"""The shapes that linear algebra needs."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._dtypes import result_type
+from .._dtype_rules import promoted_dtype
 from .._interop import as_array
 from .._promotion import with_operands_promoted
 from .._typing import Array, ArrayLike
@@ -166,5 +166,5 @@ def vector_norm(
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _vector_norm(x, axis, keepdims, ord):
     if not jnp.issubdtype(x.dtype, jnp.inexact):
-        x = x.astype(result_type(x, 0.0))
+        x = x.astype(promoted_dtype(x, 0.0))
     return jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
