@@ -56,9 +56,9 @@ jaxapi implements the Python array API standard 2025.12 over `jax.numpy`, on eve
 are repaired here, and the tables below say why.
 
 **Arrays in.** Every function takes what `asarray` takes (lists, arrays of NumPy, CuPy and PyTorch) and keeps
-its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number together
-with an array keeps all its precision, and an int that does not fit an integer array raises OverflowError.
-Integers compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
+its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number with an
+array keeps all its precision, and an int that does not fit an integer array raises OverflowError. Integers
+compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
 `__wrapped__` leads to `jax.numpy`'s function. What the rule cannot reach is under "What x64 off loses" and in
 [dtypes.md](dtypes.md).
 

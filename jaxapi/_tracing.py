@@ -30,8 +30,8 @@ def any_traced(*values) -> bool:
 def eagerly():
     """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too.
 
-    They run on the devices that hold the arrays: the mesh of `jax.set_mesh`, under which JAX refuses arrays on
-    other devices, does not count.
+    They run on the devices that hold the arrays: the mesh of `jax.set_mesh`, under which JAX refuses arrays
+    on other devices, does not count.
     """
     return _eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
 
