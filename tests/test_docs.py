@@ -1,4 +1,4 @@
-"""Every Python block of the README and of the site's pages runs, and gives the output that it shows."""
+"""Every Python block of the site's pages runs, and gives the output that it shows; test_readme has the README."""
 
 import doctest
 import pathlib
@@ -12,7 +12,7 @@ import jaxapi.mutable
 
 ROOT = pathlib.Path(__file__).parents[1]
 MADE = {"conformance.md"}  # docs/make_conformance.py runs what is on it
-PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").glob("*.md")) if p.name not in MADE)]
+PAGES = [p for p in sorted((ROOT / "docs").glob("*.md")) if p.name not in MADE]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 

@@ -1,11 +1,12 @@
-"""The README's quick start runs and says what its comments say."""
+"""The README: its quick start does what its comments say, and the site's first page has its times."""
 
 import pathlib
 import re
 
 import numpy as np
 
-README = pathlib.Path(__file__).parents[1] / "README.md"
+ROOT = pathlib.Path(__file__).parents[1]
+README = ROOT / "README.md"
 
 
 def test_quick_start():
@@ -18,3 +19,9 @@ def test_quick_start():
     assert names["step"](xp.ones(3, dtype=xp.float32), 2, 0.5).dtype == xp.float32
     assert xp.vecdot(xp.ones(100), xp.ones((100, 20)), axis=0).shape == (20,)
     assert int(xp.logspace(0, 39, 40, base=3, dtype=xp.int64)[-1]) == 4052555153018976267
+
+
+def test_the_first_page_has_the_same_times():
+    rows = re.findall(r"^\|.*\|$", README.read_text(), flags=re.MULTILINE)
+    assert len(rows) > 3
+    assert rows == re.findall(r"^\|.*\|$", (ROOT / "docs" / "index.md").read_text(), flags=re.MULTILINE)
