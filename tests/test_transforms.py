@@ -79,6 +79,8 @@ CASES = {
     "min": Case((X,), call("min", keepdims=True), True),
     "all": Case((Z,), call("all", axis=1)),
     "any": Case((Z,), call("any", axis=1)),
+    "fft.fftfreq": Case((X[0, 0],), lambda d: xp.fft.fftfreq(4, d), True),
+    "fft.rfftfreq": Case((X[0, 0],), lambda d: xp.fft.rfftfreq(4, d), True),
     "fft.ihfft": Case((X,), lambda x: xp.fft.ihfft(x), True),
     # Linear algebra.
     "matmul": Case((X, SQUARE), call("matmul"), True),
@@ -94,9 +96,10 @@ CASES = {
     "linalg.solve": Case((SQUARE, SQUARE[0]), call("linalg.solve"), True),
     "linalg.cross": Case((X, Y), call("linalg.cross"), True),
     "linalg.outer": Case((X[0], Y[0]), call("linalg.outer"), True),
+    "linalg.vector_norm": Case((X,), call("linalg.vector_norm", axis=1, ord=3), True),
 }
 # Not functions of arrays alone: tested elsewhere, or with values that are not defined.
-EXEMPT = {"__array_namespace_info__", "empty", "finfo", "from_dlpack", "fuse", "result_type"}
+EXEMPT = {"__array_namespace_info__", "can_cast", "empty", "finfo", "from_dlpack", "fuse", "result_type"}
 
 
 def leaves(tree):
