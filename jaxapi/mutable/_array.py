@@ -12,6 +12,7 @@ import numpy as np
 
 from .._interop import as_array
 from .._tracing import is_traced
+from ._calls import Call
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
@@ -22,7 +23,7 @@ from ._storage import Storage
 from ._together import unread
 from ._views import View
 
-__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
+__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "stand_in", "unwrap", "waiting", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
@@ -228,6 +229,22 @@ def wrap(value: Any) -> Array:
     array._shared = False
     array._view = array._later = None
     return array
+
+
+def waiting(call: Call) -> Array:
+    """Make an array of the result that a call will have."""
+    array = _new(Array)
+    array._shared = False
+    array._view, array._later = None, call
+    call.belongs_to(array)
+    return array
+
+
+def stand_in(array: Array):
+    """Return what has the dtype and the device of an array, and does not run what it waits for."""
+    owner = array._owner
+    later = owner._later
+    return later if type(later) is Call else owner._value
 
 
 def element_of(owner: Array, place: tuple[int, ...]) -> Array:

@@ -4,16 +4,19 @@ import functools
 import math
 import operator
 
+import numpy as np
+
 import jaxapi
 
-from ._array import Array, copied, reshaped, shared, wrap
+from ._array import Array, copied, reshaped, shared, waiting, wrap
 from ._constants import kept
 from ._indexing import is_symbolic
+from ._together import call_of
 from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack", "reshape"]
 
-_NO_MEMORY = (list, tuple)  # what arrays are made of, not around
+_COPIED = (list, tuple, np.ndarray)  # what arrays are made of, not around, unless without a copy
 
 
 def _like(function):
@@ -30,6 +33,8 @@ def _like(function):
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if type(obj) is Array:
+        if not copy and dtype in (None, obj.dtype) and device in (None, obj.device):
+            return obj
         move_to = _elsewhere(obj, device)
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
@@ -37,13 +42,17 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, (bool, int, float, complex)):
         return _number(obj, dtype=dtype, device=device, copy=copy)
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
-    return wrap(value) if copy or isinstance(obj, _NO_MEMORY) else shared(value)
+    return wrap(value) if copy or (copy is None and isinstance(obj, _COPIED)) else shared(value)
 
 
 @_like(jaxapi.astype)
 def astype(x, dtype, /, *, copy=True, device=None):
     if type(x) is not Array:
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
+    if device in (None, x.device) and dtype != x.dtype:
+        call = call_of(_cast, (x,), {"dtype": dtype})
+        if call is not None:
+            return waiting(call)
     move_to = _elsewhere(x, device)
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
@@ -88,6 +97,10 @@ def _known_shape(shape, size: int) -> tuple[int, ...] | None:
 @kept
 def _number(x, *, device, **options):
     return wrap(jaxapi.asarray(x, device=elsewhere(device), **options))
+
+
+def _cast(x, *, dtype):
+    return jaxapi.astype(x, dtype)
 
 
 def _elsewhere(array, device):

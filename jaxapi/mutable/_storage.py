@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tracing import eagerly, in_a_trace, is_traced
+from ._calls import Call, run_waiting
 from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values
 from ._views import View
@@ -27,7 +28,7 @@ class Storage:
 
     _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
-    _later: Element | Written | None  # what the value will be made of
+    _later: Call | Element | Written | None  # what the value will be made of
     _cell: Any  # a weak reference to the Cell of elements that were read of _value
     _copied: bool  # whether another array may hold the same value, as copies do until they are written to
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
@@ -96,7 +97,7 @@ class Storage:
             if found is None:
                 return Element(later.cell, place)
             return found if type(found) is Element else None
-        if later and not place:
+        if type(later) is Element and not place:
             return later
         value = self._value
         known = self._cell
@@ -147,6 +148,7 @@ class Storage:
                 self._view.forget()
             self._owner._hand_out()
             return
+        run_waiting()
         with self._lock:
             count = _count_holders(self)
             with _NEW_LOCK:

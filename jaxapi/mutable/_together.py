@@ -6,16 +6,21 @@ the third time, it is read by a program of its own and kept. Reading a part chan
 
 import functools
 
+import jax
+from jax.sharding import SingleDeviceSharding
+
 import jaxapi
 from jaxapi import _elementwise, linalg
 
-from .._tracing import is_traced
+from .._kept import _has_gpu, gpu_of
+from .._tracing import in_a_trace, is_traced
 from ..linalg._compilation import compiled_product
+from ._calls import LONGEST, Call, is_plain, kind_of, settings
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
 from ._storage import Storage
 
-__all__ = ["computed", "reads_parts", "unread"]
+__all__ = ["call_of", "calls_wait", "can_wait", "computed", "reads_parts", "unread"]
 
 # Those that are one program each, whatever their arguments' values.
 _OF_MATRICES = ("cholesky", "diagonal", "inv", "matmul", "outer", "solve", "vecdot")
@@ -23,6 +28,73 @@ _FUNCTIONS = frozenset(
     [getattr(jaxapi, name) for name in _elementwise.__all__]
     + [getattr(linalg, name) for name in _OF_MATRICES]
 )
+
+_REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
+_WAITING = frozenset(
+    [jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_REDUCTIONS)]
+)
+_OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # of reductions; none is an array
+_NONE: dict = {}
+
+
+def can_wait(function) -> bool:
+    """Whether a call of a function may run with those that use its result."""
+    return function in _WAITING
+
+
+def calls_wait() -> bool:
+    """Whether there are calls that need not run at once."""
+    return _has_gpu() and not in_a_trace() and not jax.config.jax_disable_jit
+
+
+def call_of(function, operands, options: dict = _NONE) -> Call | None:
+    """Return the call of a function of arrays and kept numbers, to run when its result is needed.
+
+    None if it must run at once: where an operand is traced, not on a GPU, large, or in memory that others may
+    delete, and where an option is an array.
+    """
+    if not calls_wait() or not _OPTIONS.issuperset(options):
+        return None
+    now = settings()
+    found: list[Call | Part] = []
+    kinds = []
+    place = None
+    for operand in operands:
+        x = operand if type(operand) is Part else _held(operand, now)
+        if x is None:
+            return None
+        if type(x) is Call:
+            kinds.append((x.shape, x.dtype, x.weak_type))
+            here = x.sharding, x.committed
+        else:
+            source, _, layout = x
+            kinds.append((source.shape if layout is None else layout.shape, source.dtype, source.weak_type))
+            here = (source.sharding, source.committed) if x is not operand else place
+        if place is not None and here != place:
+            return None
+        found.append(x)
+        place = here
+    if place is None:
+        return None
+    try:
+        kind = kind_of(function, tuple(options.items()), now, tuple(kinds))
+    except TypeError:  # an option that is no part of a key
+        return None
+    return None if kind.shape is None else Call(kind, found, *place)
+
+
+def _held(x, now: tuple) -> Call | Part | None:
+    """Return what a call holds of an operand, None if it must not."""
+    if not isinstance(x, Storage):
+        return None
+    later = x._later
+    if type(later) is Call and not later.has_run and later.length < LONGEST and later.kind.settings == now:
+        return later
+    if x._owner._shared:
+        return None
+    part = (unread(x) if x._view or later else None) or Part(x._value, (), None)
+    on_gpu = gpu_of(part.source) is not None and type(part.source.sharding) is SingleDeviceSharding
+    return part if on_gpu and is_plain(part.source) else None
 
 
 def reads_parts(function) -> bool:
