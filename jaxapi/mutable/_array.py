@@ -16,11 +16,12 @@ from ._calls import Call
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
-from ._indexing import is_symbolic, read, selection_of, write
+from ._indexing import filled, is_symbolic, read, selection_of, write
 from ._keys import place_of
-from ._selection import Selection, put, take
+from ._later import SMALL
+from ._selection import Part, Selection, put, take, values_for
 from ._storage import Storage
-from ._together import unread
+from ._together import call_of, calls_wait, unread
 from ._views import View
 
 __all__ = ["Array", "copied", "part_of", "reshaped", "shared", "stand_in", "unwrap", "waiting", "wrap"]
@@ -205,6 +206,13 @@ class Array(Storage, Conversion, Declared):
             owner, place = self._place_of(place)
             if owner._write_later(place, value):
                 return
+        if (
+            type(key) is Array
+            and key.dtype == bool
+            and key.shape == self.shape
+            and self._fill_later(key, value)
+        ):
+            return
         selection = Selection.of_ints_and_slices(key, self.shape)
         if selection is None:
             key = _plain_key(key)
@@ -217,6 +225,29 @@ class Array(Storage, Conversion, Declared):
             return
         part = unread(value) if type(value) is Array and value._owner is not owner else None
         owner._rewrite(put, selection, unwrap(value) if part is None else part)
+
+    def _fill_later(self, mask: "Array", value: Any) -> bool:
+        """Take one value to be written where a mask is True; say no if another is, or it must be at once."""
+        if not calls_wait() or mask.dtype != bool or mask.shape != self.shape:
+            return False
+        if isinstance(value, (int, float, complex, np.generic)):
+            value = Part(values_for(value, stand_in(self)), (), None)
+        elif type(value) is not Array or value.dtype != self.dtype or value.size != 1:
+            return False
+        return self._replace_later(filled, mask, value)
+
+    def _replace_later(self, function: Any, *operands: Any) -> bool:
+        """Take a function of the array that is to replace it; say no if that must be done at once."""
+        if self._view or self.nbytes > SMALL:  # what is larger is written in place
+            return False
+        with self._lock:
+            call = call_of(function, (self, *operands))
+            if call is None:
+                return False
+            self._later = call
+            self._forget_value()
+            call.belongs_to(self)
+        return True
 
 
 _new = object.__new__

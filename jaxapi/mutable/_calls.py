@@ -222,9 +222,9 @@ def _plan(calls: list[Call], results: list[int]) -> tuple[tuple, tuple]:
 
 
 def _program_of(plan: tuple):
-    """Return the compiled program of a plan; None if the calls run one by one.
+    """Return the compiled program of a plan; None if its calls run one by one.
 
-    They do where each has run alone before, so that nothing is to be compiled, until they have come often.
+    They do where next to nothing is to be compiled for that, until they have come often.
     """
     steps, layouts, _ = plan
     if len(steps) == 1 and layouts.count(None) == len(layouts):
@@ -234,7 +234,8 @@ def _program_of(plan: tuple):
         return met
     if len(_met) >= _MOST_MET:
         _met.clear()
-    if met + 1 < _OFTEN and all(kind.has_run for kind, _ in steps):
+    new = {kind for kind, _ in steps if not kind.has_run}
+    if len(steps) > 1 and len(new) < 2 and met + 1 < _OFTEN:
         _met[plan] = met + 1
         return None
     program = _met[plan] = jax.jit(functools.partial(_computed, plan))

@@ -15,7 +15,7 @@ from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
-__all__ = ["is_symbolic", "read", "selection_of", "write"]
+__all__ = ["filled", "is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -191,7 +191,10 @@ def _read_on_host(value, mask, axis):
     """Select in NumPy, for which no program is compiled for a number of elements."""
     known = _known(mask)
     if known and known.host is not None:
-        (there,), host = all_at_hand(value), known.host
+        host = known.host
+        if mask.ndim == 1 and known.count == mask.size:
+            return value
+        (there,) = all_at_hand(value)
     else:
         at_hand = _is_at_hand(value) or _is_at_hand(mask)
         there, host = (value, mask) if at_hand else all_at_hand(value, mask)
@@ -299,6 +302,11 @@ def _written_mask(value, mask, new, axis, each):
     else:
         new = broadcast(new, (*lead, 1, *tail)).reshape((*lead, *[1] * mask.ndim, *tail))
     return jnp.where(mask.reshape(mask.shape + (1,) * len(tail)), new, value)
+
+
+def filled(value, mask, new):
+    """Return an array with one value wherever a mask of its shape is True."""
+    return jnp.where(mask, new.reshape(()), value)
 
 
 _write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))

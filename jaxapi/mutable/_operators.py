@@ -55,10 +55,12 @@ def _applied(function, *operands):
         return waiting(call)
     found = computed(function, *operands)
     if found is None:
-        found = function(
-            *[x._value if type(x) is Array else x.source if type(x) is Part else x for x in operands]
-        )
+        found = function(*map(_plain, operands))
     return wrap(found)
+
+
+def _plain(x):
+    return x._value if type(x) is Array else x.source if type(x) is Part else x
 
 
 def _met(other, array, function):
@@ -108,10 +110,11 @@ def _in_place(function):
         return reusing(value, other)
 
     def operator(self, other):
-        other = _operand(other, self._value, function)
+        other = _met(other, self, function)
         if other is NotImplemented:
             return NotImplemented
-        self._rewrite(program, other)
+        if not self._replace_later(changed, other):
+            self._rewrite(program, _plain(other))
         return self
 
     return operator

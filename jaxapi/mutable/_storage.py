@@ -1,5 +1,6 @@
 """What an array holds: a value, a view or what a value will be made of; and how that is replaced."""
 
+import contextlib
 import sys
 import threading
 import weakref
@@ -140,6 +141,11 @@ class Storage:
             elif later.is_full:
                 self._value  # noqa: B018 (which writes them)
         return True
+
+    def _forget_value(self) -> None:
+        """Drop the value that something else replaces."""
+        with contextlib.suppress(AttributeError):
+            del self._value
 
     def _hand_out(self) -> None:
         """Get ready for others who may delete the value: unread elements and copies keep what they have."""
