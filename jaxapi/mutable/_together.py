@@ -29,11 +29,10 @@ _FUNCTIONS = frozenset(
     + [getattr(linalg, name) for name in _OF_MATRICES]
 )
 
-_REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
-_WAITING = frozenset(
-    [jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_REDUCTIONS)]
-)
-_OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # of reductions; none is an array
+_OF_AXES = ("all", "any", "argmax", "argmin", "expand_dims", "flip", "max", "mean", "min", "prod")
+_OF_AXES += ("squeeze", "std", "sum", "var")
+_WAITING = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_OF_AXES)])
+_OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # that are no arrays
 _NONE: dict = {}
 
 

@@ -9,16 +9,7 @@ import jaxapi.mutable as xp
 from jaxapi import _kept, _reading
 from jaxapi.mutable import _indexing
 
-
-@pytest.fixture(autouse=True)
-def pretended_gpu(monkeypatch):
-    monkeypatch.setattr(_kept, "_GPU", jax.default_backend())
-    monkeypatch.setattr(_kept, "_kept", {})
-    monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
-    _kept._has_gpu.cache_clear()
-    _kept._first_device.cache_clear()
-    yield
-    _kept._has_gpu.cache_clear()
+pytestmark = pytest.mark.usefixtures("pretended_gpu")
 
 
 def test_positions():
