@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from .._reading import at_hand, computed_at_hand
-from .._tracing import eagerly
+from .._tracing import eagerly, in_a_trace
 from .._x64 import x64_as, x64_mode
 from ._selection import part_in_program, take_part
 
@@ -53,7 +53,7 @@ class Kind:
             return
         if [x.dtype for x in seen] != [x.dtype for x in given]:  # an old JAX makes float32 of float64
             return
-        if isinstance(found, jax.ShapeDtypeStruct) and is_plain(found):
+        if isinstance(found, jax.ShapeDtypeStruct) and is_plain(found.shape, found.dtype):
             self.shape, self.dtype, self.weak_type = found.shape, found.dtype, found.weak_type
 
     def __call__(self, *operands):
@@ -63,9 +63,9 @@ class Kind:
 kind_of = functools.lru_cache(maxsize=4096)(Kind)
 
 
-def is_plain(x) -> bool:
+def is_plain(shape: tuple[int, ...], dtype) -> bool:
     """Whether an array is one of numbers, and not large."""
-    return isinstance(x.dtype, np.dtype) and x.size * x.dtype.itemsize <= _LARGE
+    return isinstance(dtype, np.dtype) and math.prod(shape) * dtype.itemsize <= _LARGE
 
 
 class Call:
@@ -106,6 +106,13 @@ class Call:
                 oldest.value()
 
     @property
+    def is_simple(self) -> bool:
+        """Whether it is to run by itself, as things are now."""
+        if self.length > 1 or in_a_trace() or self.kind.settings != settings():
+            return False
+        return all(x.layout is None for x in self.operands)
+
+    @property
     def has_run(self) -> bool:
         return self._result is not None
 
@@ -113,7 +120,10 @@ class Call:
         """Run it, with what it is computed of."""
         with _LOCK:
             if self._result is None:
-                _run([self])
+                if self.is_simple:
+                    self.finish(_run_alone(self))
+                else:
+                    _run([self])
             return self._result  # type: ignore[return-value]
 
     def item(self) -> jax.Array:
@@ -209,8 +219,9 @@ def _plan(calls: list[Call], results: list[int]) -> tuple[tuple, tuple]:
     for call in calls:
         operands = []
         for x in call.operands:
-            if x in numbers if type(x) is Call else False:
-                operands.append(numbers[x])
+            number = numbers.get(x) if type(x) is Call else None
+            if number is not None:
+                operands.append(number)
                 continue
             source, start, layout = (x._result, (), None) if type(x) is Call else x
             arrays.append(source)

@@ -7,12 +7,11 @@ the third time, it is read by a program of its own and kept. Reading a part chan
 import functools
 
 import jax
-from jax.sharding import SingleDeviceSharding
 
 import jaxapi
 from jaxapi import _elementwise, linalg
 
-from .._kept import _has_gpu, gpu_of
+from .._kept import _has_gpu
 from .._tracing import in_a_trace, is_traced
 from ..linalg._compilation import compiled_product
 from ._calls import LONGEST, Call, is_plain, kind_of, settings
@@ -34,6 +33,7 @@ _OF_AXES += ("squeeze", "std", "sum", "var")
 _WAITING = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_OF_AXES)])
 _OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # that are no arrays
 _NONE: dict = {}
+_ONE_DEVICE = jax.sharding.SingleDeviceSharding
 
 
 def can_wait(function) -> bool:
@@ -49,8 +49,8 @@ def calls_wait() -> bool:
 def call_of(function, operands, options: dict = _NONE) -> Call | None:
     """Return the call of a function of arrays and kept numbers, to run when its result is needed.
 
-    None if it must run at once: where an operand is traced, not on a GPU, large, or in memory that others may
-    delete, and where an option is an array.
+    None if it must run at once: where an operand is traced, on several devices, large, or in memory that
+    others may delete, and where an option is an array.
     """
     if not calls_wait() or not _OPTIONS.issuperset(options):
         return None
@@ -63,17 +63,21 @@ def call_of(function, operands, options: dict = _NONE) -> Call | None:
         if x is None:
             return None
         if type(x) is Call:
-            kinds.append((x.shape, x.dtype, x.weak_type))
-            here = x.sharding, x.committed
+            shape, dtype, weak_type, here = x.shape, x.dtype, x.weak_type, (x.sharding, x.committed)
         else:
             source, _, layout = x
-            kinds.append((source.shape if layout is None else layout.shape, source.dtype, source.weak_type))
-            here = (source.sharding, source.committed) if x is not operand else place
-        if place is not None and here != place:
+            dtype, weak_type = source.dtype, source.weak_type
+            shape = source.shape if layout is None else layout.shape
+            here = (source.sharding, source.committed) if x is not operand else place  # numbers are anywhere
+            if not is_plain(source.shape, dtype):
+                return None
+        if place is None:
+            place = here
+        elif here is not place and here != place:
             return None
         found.append(x)
-        place = here
-    if place is None:
+        kinds.append((shape, dtype, weak_type))
+    if place is None or type(place[0]) is not _ONE_DEVICE:
         return None
     try:
         kind = kind_of(function, tuple(options.items()), now, tuple(kinds))
@@ -92,8 +96,7 @@ def _held(x, now: tuple) -> Call | Part | None:
     if x._owner._shared:
         return None
     part = (unread(x) if x._view or later else None) or Part(x._value, (), None)
-    on_gpu = gpu_of(part.source) is not None and type(part.source.sharding) is SingleDeviceSharding
-    return part if on_gpu and is_plain(part.source) else None
+    return None if is_traced(part.source) else part
 
 
 def reads_parts(function) -> bool:
