@@ -240,6 +240,9 @@ class Array(Storage, Conversion, Declared):
         """Take a function of the array that is to replace it; say no if that must be done at once."""
         if self._view or self.nbytes > SMALL:  # what is larger is written in place
             return False
+        for x in (self, *operands):
+            if type(x) is Array:
+                stand_in(x)  # made now, since it takes the lock of another array
         with self._lock:
             call = call_of(function, (self, *operands))
             if call is None:

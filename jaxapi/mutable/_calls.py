@@ -28,9 +28,9 @@ _LARGE = 2**24  # bytes that keep a GPU busy for as long as a call takes its hos
 LONGEST = 16  # calls of a program
 _MOST = 32  # calls that wait
 _OFTEN = 3  # times that calls come in one order until they get a program though each has its own
+_FORGOTTEN = 2**12  # orders that are kept; then all are forgotten
 _LOCK = threading.RLock()
 _waiting: collections.deque = collections.deque()  # weak references
-_MOST_MET = 2**12
 _met: dict = {}  # how often calls came in an order, or their program
 
 
@@ -107,7 +107,7 @@ class Call:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it is to run by itself, as things are now."""
+        """Whether it can run as a call does that does not wait."""
         if self.length > 1 or in_a_trace() or self.kind.settings != settings():
             return False
         return all(x.layout is None for x in self.operands)
@@ -243,7 +243,7 @@ def _program_of(plan: tuple):
     met = _met.get(plan, 0)
     if type(met) is not int:
         return met
-    if len(_met) >= _MOST_MET:
+    if len(_met) >= _FORGOTTEN:
         _met.clear()
     new = {kind for kind, _ in steps if not kind.has_run}
     if len(steps) > 1 and len(new) < 2 and met + 1 < _OFTEN:

@@ -33,6 +33,7 @@ _OF_AXES += ("squeeze", "std", "sum", "var")
 _WAITING = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_OF_AXES)])
 _OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # that are no arrays
 _NONE: dict = {}
+_KEEPS_APART = jax.__version_info__ >= (0, 11)  # XLA honours the barriers between operations
 _ONE_DEVICE = jax.sharding.SingleDeviceSharding
 
 
@@ -43,7 +44,7 @@ def can_wait(function) -> bool:
 
 def calls_wait() -> bool:
     """Whether there are calls that need not run at once."""
-    return _has_gpu() and not in_a_trace() and not jax.config.jax_disable_jit
+    return _KEEPS_APART and _has_gpu() and not in_a_trace() and not jax.config.jax_disable_jit
 
 
 def call_of(function, operands, options: dict = _NONE) -> Call | None:

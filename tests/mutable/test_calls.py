@@ -12,7 +12,10 @@ import pytest
 import jaxapi.mutable as xp
 from jaxapi.mutable import _calls, _together
 
-pytestmark = pytest.mark.usefixtures("pretended_gpu")
+pytestmark = [
+    pytest.mark.usefixtures("pretended_gpu"),
+    pytest.mark.skipif(not _together._KEEPS_APART, reason="this JAX joins operations"),
+]
 
 
 def waits(x):
