@@ -15,7 +15,7 @@ from .._x64 import lacks_64_bits
 from ._array import Array, stand_in, waiting, wrap
 from ._selection import Part
 from ._sharing import asarray
-from ._together import call_of, computed
+from ._together import call_of, can_wait, computed
 from ._wrap import kept_like, numpys_error
 
 __all__: list[str] = []
@@ -50,7 +50,7 @@ def _number(x, array, function):
 
 def _applied(function, *operands):
     """Return a function of arrays, numbers that are kept as `Part`, and others' arrays."""
-    call = call_of(function, operands)
+    call = call_of(function, operands) if can_wait(function) else None
     if call is not None:
         return waiting(call)
     found = computed(function, *operands)
@@ -113,7 +113,7 @@ def _in_place(function):
         other = _met(other, self, function)
         if other is NotImplemented:
             return NotImplemented
-        if not self._replace_later(changed, other):
+        if not (can_wait(function) and self._replace_later(changed, other)):
             self._rewrite(program, _plain(other))
         return self
 

@@ -299,6 +299,16 @@ def test_threads():
         assert largest == np.max((random(500) + np.float32(i)) * 2)
 
 
+def test_products_do_not_wait():
+    x = xp.asarray(random((4, 4)))
+    product = (x + 1) @ x
+    assert not waits(product)
+    x @= x
+    assert not waits(x)
+    np.testing.assert_allclose(product, (random((4, 4)) + 1) @ random((4, 4)), rtol=1e-5)
+    np.testing.assert_allclose(x, random((4, 4)) @ random((4, 4)), rtol=1e-5)
+
+
 def test_jax_disable_jit():
     with jax.disable_jit():
         y = xp.asarray(random(3)) + 1
