@@ -19,6 +19,7 @@ __all__ = ["filled", "is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
+_KEPT = 2**20  # bytes of a mask whose order is kept
 _OFTEN = 8  # reads with one small mask
 
 
@@ -182,7 +183,11 @@ def _read_mask(value, mask, axis):
     if is_small or (_is_at_hand(value) and _is_at_hand(mask)):
         return _read_on_host(value, mask, axis)
     known = _counted(mask)
-    order = _order(mask)  # computed while the host waits for the count
+    order = (
+        _order(mask) if known.order is None else known.order
+    )  # computed while the host waits for the count
+    if mask.nbytes <= _KEPT:
+        known.order = order
     with x64_for(value.dtype):
         return _take_true(value, mask, order, int(known.count), axis)
 
@@ -214,6 +219,7 @@ class _Mask:
     def __init__(self, mask, count: Any, host: np.ndarray | None, uses: int):
         self.mask, self.host, self.uses = weakref.ref(mask), host, uses
         self.count = count  # of True, perhaps not computed yet
+        self.order: jax.Array | None = None  # see _order
 
 
 _latest: list[_Mask | None] = [None]  # replaced as a whole, since threads share it
