@@ -2,10 +2,12 @@
 
 An operation takes an H200's host 50 us, and a number that is sent with it 100 more. Indices, numbers that are
 written to an array and numbers in operators come again; kept there, they cost nothing. A new one is put
-together there of bytes that the GPU has: 70 us until it is ready, where sending it takes 190.
+together there of bytes that the GPU has: 70 us until it is ready, where sending it takes 190. The program for
+that takes 50 ms to compile, so the first ones are sent.
 """
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +16,26 @@ import numpy as np
 from ._tracing import eagerly, in_a_trace, is_traced
 from ._x64 import x64_for, x64_mode
 
-__all__ = ["constant", "constant_anywhere", "gpu_in", "gpu_of", "number", "position", "put_together"]
+__all__ = [
+    "constant",
+    "constant_anywhere",
+    "gpu_in",
+    "gpu_of",
+    "number",
+    "on_gpu",
+    "position",
+    "put_together",
+]
 
 _GPU = "gpu"
 _kept: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
 _FEW = 256  # bytes of an array that is kept
 _BLOCK = 128  # indices sent at once when they come one after the other
-_latest = [-_BLOCK]
+_ALONE = 16  # that come one after the other before a block is sent
+_latest = [-_BLOCK, 0]  # the last index that was new, and how many came before it one after the other
+_SENT = 64  # numbers that are sent before a program for them pays
+_count = itertools.count()
 
 
 def position(i: int, device: jax.Device | None):
@@ -32,7 +46,8 @@ def position(i: int, device: jax.Device | None):
     if kept is not None:
         return kept
     host = np.int32(i)
-    if 0 < i - _latest[0] <= _BLOCK < 2**31 - i:
+    _latest[1] = _latest[1] + 1 if 0 < i - _latest[0] <= _BLOCK < 2**31 - i else 0
+    if _latest[1] > _ALONE:
         _latest[0] = i + _BLOCK - 1
         block = np.arange(i, i + _BLOCK, dtype=np.int32)
         for n, made in zip(block.tolist(), _apart(block), strict=True):
@@ -40,7 +55,7 @@ def position(i: int, device: jax.Device | None):
         kept = _kept.get((i, device))
     else:
         _latest[0] = i
-        kept = _keep((i, device), put_together(host, device), device)
+        kept = _keep((i, device), _new(host, device), device)
     return host if kept is None else kept
 
 
@@ -51,7 +66,7 @@ def constant(host: np.ndarray, array: jax.Array):
 
 def constant_anywhere(host: np.ndarray):
     """Return a NumPy array of few numbers as an input of a program that makes an array of it alone."""
-    if not _has_gpu() or jax.config.jax_default_device is not None or in_a_trace():
+    if not on_gpu() or jax.config.jax_default_device is not None or in_a_trace():
         return host
     return _constant(host, _first_device())
 
@@ -62,7 +77,7 @@ def _constant(host: np.ndarray, device: jax.Device | None):
     key = (host.tobytes(), host.shape, host.dtype, device)
     kept = _kept.get(key)
     if kept is None:
-        made = put_together(host, device) if _is_number(host) else jnp.asarray(host)
+        made = _new(host, device) if _is_number(host) else jnp.asarray(host)
         kept = _keep(key, made, device)
     return host if kept is None or kept.dtype != host.dtype else kept
 
@@ -75,7 +90,7 @@ def number(x, array: jax.Array):
     key = (type(x), repr(x), x64_mode(), device)
     kept = _kept.get(key)
     if kept is None:
-        kept = _keep(key, jnp.asarray(x), device)
+        kept = _keep(key, jax.device_put(x), device)
     return x if kept is None else kept
 
 
@@ -86,6 +101,23 @@ def put_together(host: np.ndarray | np.generic, device: jax.Device) -> jax.Array
         return _of_bytes(*[there[each] for each in host.tobytes()], dtype=host.dtype)
 
 
+def _new(host: np.ndarray | np.generic, device: jax.Device) -> jax.Array:
+    """Return a number on a device: the first ones are sent, which compiles nothing."""
+    if next(_count) >= _SENT:
+        return put_together(host, device)
+    with eagerly(), x64_for(host.dtype):
+        return _uncommitted(host, device)
+
+
+def _uncommitted(numbers, device: jax.Device):
+    """Send numbers to a device, committed to it only if it is not the default one.
+
+    What committed arrays meet becomes committed, and programs are compiled once more for that.
+    """
+    there = jax.device_put(numbers)
+    return there if jax.tree.leaves(there)[0].device == device else jax.device_put(there, device)
+
+
 def _is_number(host: np.ndarray) -> bool:
     """Tell whether it can be put together."""
     return not host.ndim and host.dtype.kind in "iuf" and host.itemsize > 1
@@ -93,12 +125,8 @@ def _is_number(host: np.ndarray) -> bool:
 
 @functools.cache
 def _bytes_on(device: jax.Device) -> list[jax.Array]:
-    """Return every byte on a device, committed to it only if it is not the default one.
-
-    What committed arrays meet becomes committed, and programs are compiled once more for that.
-    """
-    there = jax.device_put(list(np.arange(256, dtype=np.uint8)))
-    return there if there[0].device == device else jax.device_put(there, device)
+    """Return every byte on a device."""
+    return _uncommitted(list(np.arange(256, dtype=np.uint8)), device)
 
 
 @functools.partial(jax.jit, static_argnames="dtype")
@@ -123,7 +151,7 @@ def gpu_of(array):
 
 def gpu_in(sharding) -> jax.Device | None:
     """Return the GPU that a sharding names; None if that is another device, or if there are several."""
-    if not _has_gpu():
+    if not on_gpu():
         return None
     devices = sharding.device_set
     if len(devices) > 1:
@@ -133,7 +161,7 @@ def gpu_in(sharding) -> jax.Device | None:
 
 
 @functools.cache
-def _has_gpu() -> bool:
+def on_gpu() -> bool:
     return jax.default_backend() == _GPU
 
 

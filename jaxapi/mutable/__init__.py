@@ -21,8 +21,8 @@ _wrapped = [name for name in _plain.__all__ if name not in __all__]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
 _add_methods(globals())
-for _name in ("arange", "empty", "eye", "full", "ones", "zeros"):
-    globals()[_name] = _kept(globals()[_name])
+for _name, _fill in {"arange": None, "empty": 0, "eye": None, "full": None, "ones": 1, "zeros": 0}.items():
+    globals()[_name] = _kept(globals()[_name], _fill)
 
 
 def __dir__() -> list[str]:

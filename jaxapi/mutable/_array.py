@@ -340,6 +340,9 @@ def shared(value: Any) -> Array:
 
 def copied(source: Array) -> Array:
     """Return a copy: both hold one value until one of them is written to, or handed to others."""
+    view = source._view
+    if view and view.part is None:  # all of its owner, in another shape
+        return _view_of(View(copied(view.owner), None, view.reshaped))
     source._copied = source._owner._copied = True
     array = wrap(source._value)
     array._copied = True

@@ -9,8 +9,9 @@ import functools
 import jax
 import numpy as np
 
+from .._kept import on_gpu
 from .._tracing import in_a_trace, is_traced
-from .._x64 import x64_mode
+from .._x64 import x64_for, x64_mode
 from ._array import wrap
 
 __all__ = ["kept"]
@@ -22,15 +23,19 @@ _NUMBERS = (int, float, complex, np.generic)
 _NAMES = (str, type(None), type, np.dtype, jax.Device, jax.sharding.Sharding)
 
 
-def kept(function):
-    """Let a function of numbers, dtypes and devices keep the small arrays that it makes."""
+def kept(function, fill: int | None = None):
+    """Let a function of numbers, dtypes and devices keep the small arrays that it makes.
+
+    Those of one value, ``fill``, are sent to a GPU, which compiles nothing.
+    """
 
     @functools.wraps(function)
     def made(*args, **kwargs):
         key = _key(function, args, kwargs)
         value = _kept.get(key)
         if value is None:
-            array = function(*args, **kwargs)
+            sends = fill is not None and key is not None and on_gpu() and not kwargs.get("device")
+            array = _sent(function, args, kwargs, fill) if sends else function(*args, **kwargs)
             if key is None or is_traced(array._value) or array.nbytes > _FEW:
                 return array
             if len(_kept) >= _MOST:
@@ -41,6 +46,15 @@ def kept(function):
         return array
 
     return made
+
+
+def _sent(function, args, kwargs, fill: int):
+    """Return what a function makes, by way of the host if that is small."""
+    made = jax.eval_shape(lambda: function(*args, **kwargs)._value)
+    if made.size * made.dtype.itemsize > _FEW or not isinstance(made.dtype, np.dtype):
+        return function(*args, **kwargs)
+    with x64_for(made.dtype):
+        return wrap(jax.device_put(np.full(made.shape, fill, made.dtype)))
 
 
 def _key(function, args, kwargs) -> tuple | None:

@@ -11,7 +11,7 @@ import jax
 import jaxapi
 from jaxapi import _elementwise, linalg
 
-from .._kept import _has_gpu
+from .._kept import on_gpu
 from .._tracing import in_a_trace, is_traced
 from ..linalg._compilation import compiled_product
 from ._calls import LONGEST, Call, is_plain, kind_of, settings
@@ -44,7 +44,7 @@ def can_wait(function) -> bool:
 
 def calls_wait() -> bool:
     """Whether there are calls that need not run at once."""
-    return _KEEPS_APART and _has_gpu() and not in_a_trace() and not jax.config.jax_disable_jit
+    return _KEEPS_APART and on_gpu() and not in_a_trace() and not jax.config.jax_disable_jit
 
 
 def call_of(function, operands, options: dict = _NONE) -> Call | None:

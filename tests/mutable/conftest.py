@@ -3,6 +3,8 @@
 Files that mark their tests with both sizes run them with the sizes as they are, too.
 """
 
+import itertools
+
 import jax
 import pytest
 
@@ -22,8 +24,11 @@ def pretended_gpu(monkeypatch):
     """Let the CPU take a GPU's place, where numbers are kept and calls wait."""
     monkeypatch.setattr(_kept, "_GPU", jax.default_backend())
     monkeypatch.setattr(_kept, "_kept", {})
-    monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK])
-    _kept._has_gpu.cache_clear()
+    monkeypatch.setattr(_kept, "_latest", [-_kept._BLOCK, 0])
+    monkeypatch.setattr(_kept, "_ALONE", 0)
+    monkeypatch.setattr(_kept, "_SENT", 2)
+    monkeypatch.setattr(_kept, "_count", itertools.count())
+    _kept.on_gpu.cache_clear()
     _kept._first_device.cache_clear()
     yield
-    _kept._has_gpu.cache_clear()
+    _kept.on_gpu.cache_clear()

@@ -279,6 +279,31 @@ def test_memory_is_given_back():
     assert held() is None
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", None])
+def test_constants_are_sent(x64, dtype):
+    for name, number in (("zeros", 0), ("ones", 1)):
+        for shape in ((), (3,), 4, (0, 2)):
+            made = getattr(xp, name)(shape, dtype=dtype)
+            expected = getattr(np, name)(shape, dtype=dtype or jnp.zeros(()).dtype)
+            assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_array_equal(made, expected)
+            assert not made._value.weak_type
+            assert number == 0 or made.size == 0 or made.any()
+    with pytest.raises(ValueError, match="negative"):
+        xp.zeros(-1)
+
+
+def test_copies_of_reshaped_arrays_are_apart():
+    x = xp.asarray(random(6))
+    column = xp.reshape(x, (3, 2))
+    copy = column.copy()
+    copy[0, 0] = 5
+    x[1] = 7
+    np.testing.assert_array_equal(column[0], [random(6)[0], 7])
+    np.testing.assert_array_equal(copy[0], [5, random(6)[1]])
+    np.testing.assert_array_equal(xp.astype(column, xp.float32, copy=True), column)
+
+
 def test_threads():
     x = xp.asarray(random(500))
     shared = xp.sum(xp.sin(x) * 2)

@@ -29,6 +29,15 @@ def test_positions_one_after_the_other_are_sent_together():
     assert {i for i, device in _kept._kept} == {10, *range(11, 11 + _kept._BLOCK)}
 
 
+def test_few_are_sent_one_by_one(monkeypatch):
+    monkeypatch.setattr(_kept, "_ALONE", 4)
+    monkeypatch.setattr(_kept, "put_together", None)  # not before _SENT
+    monkeypatch.setattr(_kept, "_SENT", 100)
+    x = xp.asarray(np.arange(1000))
+    assert [int(x[i : i + 9].sum()) for i in range(20, 26)] == [9 * i + 36 for i in range(20, 26)]
+    assert {i for i, device in _kept._kept} == {*range(20, 25), *range(25, 25 + _kept._BLOCK)}
+
+
 def test_all_are_forgotten_when_there_are_many(monkeypatch):
     monkeypatch.setattr(_kept, "_MOST", 50)
     x = xp.arange(1000)
