@@ -47,6 +47,17 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.name not in CPU_EXAMPLES]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_let_go():
+    """Have JAX forget what a file's tests compiled: it keeps a megabyte for each program, and slows down.
+
+    What other files need comes from JAX's cache on disk, if there is one.
+    """
+    yield
+    if jax.config.jax_compilation_cache_dir:
+        jax.clear_caches()
+
+
 @pytest.fixture(params=[False, True], ids=["x32", "x64"])
 def x64(request):
     """Run the test with 64-bit mode off and on."""
