@@ -21,9 +21,11 @@ def assert_same(got, expected):
     np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+# every shape in two dtypes, and one in the others, for every pair compiles programs
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_values_and_dtypes(dtype, x64):
-    for shape in ((), 3, (2, 3), (0, 2)):
+    several = dtype in ("int64", "float32")
+    for shape in ((), 3, (2, 3), (0, 2)) if several else ((2, 3),):
         assert_same(xp.zeros(shape, dtype=dtype), np.zeros(shape, dtype))
         assert_same(xp.ones(shape, dtype=dtype), np.ones(shape, dtype))
         assert_same(xp.full(shape, 7, dtype=dtype), np.full(shape, 7, dtype))
@@ -35,12 +37,11 @@ def test_values_and_dtypes(dtype, x64):
     assert xp.empty_like(x).dtype == dtype
     assert_same(xp.zeros_like(x, dtype="int64"), np.zeros((2, 3), "int64"))
     for rows, columns, k in [
-        (3, None, 0),
         (2, 3, 1),
-        (3, 2, -1),
-        (2, 2, 10**30),
-        (2, 2, -(10**30)),
-        (0, 2, 0),
+        (2, 3, -1),
+        (2, 3, 10**30),
+        (2, 3, -(10**30)),
+        *([(3, None, 0), (3, 2, -1), (0, 2, 0)] if several else []),
     ]:
         diagonal = max(-5, min(k, 5))
         assert_same(xp.eye(rows, columns, k=k, dtype=dtype), np.eye(rows, columns, k=diagonal, dtype=dtype))

@@ -136,6 +136,7 @@ class TestNearest:
             found = [np.asarray(each)[own < n] for each in tree.query(tree.data, 7, order="tree")]
             agree(found, [each[own[own < n]] for each in expected])
 
+    @pytest.mark.kernels
     def test_gpu_engine(self, monkeypatch):
         """The trees are built and searched by kernels."""
         use("cuda", monkeypatch)
