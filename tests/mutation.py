@@ -66,7 +66,7 @@ AREAS = {
     "fuse": Area(
         ["_fuse"], ["test_fuse.py", *(f"test_fuse_{name}.py" for name in FUSE.split()), "test_explain.py"]
     ),
-    "mutable": Area(["mutable"], ["mutable"]),
+    "mutable": Area(["mutable", "_kept.py", "_reading.py"], ["mutable"]),
     "spatial": Area(
         ["spatial/_structure", "spatial/_lax", "spatial/_host", "spatial/_device"],
         [f"spatial/test_{name}.py" for name in SPATIAL.split()],
