@@ -393,9 +393,15 @@ class TestDtypes:
         assert xp.result_type(xp.int8, 1) == "int8"
         assert xp.result_type(xp.float64, 1.0, 2) == "float64"
         assert xp.result_type(xp.float64, 1j) == "complex128"
+        for wide in (xp.int64, xp.uint64):
+            assert xp.result_type(wide, 1.0) == "float64"
+            assert xp.result_type(wide, 1j) == "complex128"
+        # A number of NumPy has a dtype, though it is a Python float, too.
+        assert xp.result_type(xp.float32, np.float64(1)) == "float64"
+        assert xp.result_type(xp.complex64, np.complex128(1)) == "complex128"
         assert xp.result_type(1.0) == xp.result_type(1, 1.0) == double
         assert xp.result_type(xp.int32, 1.0) == double
-        assert xp.result_type(jnp.asarray(1.0), xp.asarray([1], dtype=xp.int8)) in ("float32", "float64")
+        assert xp.result_type(jnp.asarray(1.0), xp.asarray([1], dtype=xp.int8)) == double
         with pytest.raises(ValueError, match="at least one"):
             xp.result_type()
 
