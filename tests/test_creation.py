@@ -118,6 +118,16 @@ def test_a_new_value_does_not_compile():
     assert (fill._cache_size(), eye._cache_size()) == before
 
 
+def test_an_array_like_one_that_may_move_may_move():
+    """JAX moves arrays that were put nowhere to the device of those that they meet."""
+    there = jax.devices()[-1]
+    for like in (xp.zeros_like, xp.ones_like, xp.empty_like, lambda x: xp.full_like(x, 2)):
+        assert not like(xp.ones(3)).committed
+        moved = like(jax.device_put(np.ones(3), there))
+        assert moved.committed
+        assert (like(xp.ones(3)) + moved).device == there
+
+
 def test_transformations(x64):
     np.testing.assert_array_equal(jax.jit(lambda v: xp.full(3, v, dtype="float64"))(1.5), np.full(3, 1.5))
     assert jax.jit(lambda: xp.full(3, 0.1, dtype="float64"))()[0] == xp.asarray(0.1, dtype="float64")

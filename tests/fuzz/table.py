@@ -231,7 +231,7 @@ SPECS = {
     **each("linalg.matrix_rank", FLOATS, low_rank, [()]),
     **each(
         "linalg.vector_norm",
-        FLOATS + COMPLEX,
+        [*FLOATS, *COMPLEX, "int64"],
         same(1, **FINITE),
         FILLED,
         {**REDUCED, "ord": st.sampled_from([0, 1, 2, 3, np.inf, -np.inf])},
