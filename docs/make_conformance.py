@@ -98,6 +98,8 @@ These are XLA's, and a repair would cost every call:
   1.0, and `xp.reciprocal` of a complex number loses subnormal parts.
 - **Reciprocals of complex infinities and zeros.** `inf + inf j` and `inf + nan j` give 0, as C99 has it
   (NumPy: NaN), and a complex 0 gives `inf + nan j` (NumPy: `nan + nan j`). The standard leaves both open.
+- **Integers divided by zero** give -1 or -2 in `xp.floor_divide` and 0 in `xp.remainder`, without a warning
+  (NumPy: a warning and 0).
 - **The sign of `inf + nan j`** is `nan + nan j`, as the standard says; NumPy has 1.
 - **The last digits of real functions.** On a CPU they are within 7 ulp for `tanh`, 4 for `acosh`, 3 for
   `atan`, `sinh`, `cosh`, `asinh`, `atanh` and `log10`, 2.5 for the others (float32 and float64, against

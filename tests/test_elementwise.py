@@ -234,3 +234,31 @@ def test_quotients_of_one_sign_are_not_negative_zero(dtype, x64):
         out = np.asarray(xp.floor_divide(xp.asarray(sign * x1), xp.asarray(sign * x2)))
         assert (out == 0).all()
         assert not np.signbit(out).any()
+
+
+@pytest.mark.parametrize(
+    "dtypes", [("int8", "int8"), ("int32", "int32"), ("int64", "int64"), ("uint8", "int8")]
+)
+def test_integer_powers(dtypes, x64):
+    """As Python's, rounded toward zero where the power is negative, and wrapped."""
+    bases = [-128, -3, -2, -1, 0, 1, 2, 3, 127, 255]
+    bases = [x for x in bases if np.iinfo(dtypes[0]).min <= x <= np.iinfo(dtypes[0]).max]
+    powers = [-128, -20, -3, -2, -1, 0, 1, 2, 3, 7]
+    x1, x2 = xp.asarray(bases, dtype=dtypes[0])[:, None], xp.asarray(powers, dtype=dtypes[1])
+    dtype = np.result_type(*dtypes)
+    exact = [[x**n if n >= 0 else (x**-n if abs(x) == 1 else 0) for n in powers] for x in bases]
+    expected = np.array([[(x + 2**63) % 2**64 - 2**63 for x in row] for row in exact]).astype(dtype)
+    for function in (xp.pow, jax.jit(xp.pow)):
+        out = function(x1, x2)
+        assert out.dtype == dtype
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_integers_to_a_negative_number_raise_as_in_numpy():
+    for x in (2, [1, 2], np.array([3]), xp.asarray([3], dtype=xp.uint8)):
+        for function in (xp.pow, jax.jit(xp.pow, static_argnums=1), np.power):
+            if function is np.power or not isinstance(x, list):
+                with pytest.raises((ValueError, OverflowError)):
+                    function(x, -1)
+    assert xp.pow(xp.asarray([2.0, 4.0]), -1).tolist() == [0.5, 0.25]
+    assert xp.pow(2.0, -1) == 0.5

@@ -54,6 +54,7 @@ CASES = {
     # Element-wise.
     "clip": Case((X, X + 0.1, Y), call("clip"), True),
     "floor_divide": Case((X, Y), call("floor_divide"), True),
+    "pow": Case((X, Y), call("pow"), True),
     "remainder": Case((X, Y), call("remainder"), True),
     "sign": Case((X,), call("sign"), True),
     **{

@@ -10,6 +10,7 @@ from .._interop import as_operand, as_operands, scalar_like
 from .._promotion import promoted
 from .._shapes import check_broadcast
 from .._typing import Array, ArrayLike
+from .._x64 import x64_for
 from . import _complex
 from ._comparison import by_value
 
@@ -100,7 +101,6 @@ negative = takes_array(jnp.negative)
 nextafter = takes_operands(jnp.nextafter)
 not_equal = takes_operands(jnp.not_equal, by_value)
 positive = takes_array(jnp.positive)
-pow = takes_operands(jnp.pow)
 real = takes_array(jnp.real)
 reciprocal = takes_array(jnp.reciprocal)
 round = takes_array(jnp.round)
@@ -220,6 +220,65 @@ def _floor_divide(x1, x2):
     # `abs` only where the quotient is zero: there it may have come out as -0 from operands of one sign.
     floor = jnp.where(quotient == 0, jnp.abs(quotient), quotient)
     return jax.lax.stop_gradient(jnp.where(unchanged, ratio, floor))
+
+
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Raise ``x1`` to the power ``x2``.
+
+    Unlike `jax.numpy.pow`, an integer to a negative integer power raises where the power is a Python int, as
+    in NumPy, and elsewhere gives the whole part of the result [1]_: JAX gives -1197088493 for ``3**-3``.
+
+    Parameters
+    ----------
+    x1, x2 : array_like, numeric, shapes that broadcast
+        Python scalars take the other operand's dtype, where their kind allows.
+
+    Returns
+    -------
+    Array
+        Of the promoted dtype and broadcast shape. Integers wrap; to negative powers 1 and -1 give 1 or -1,
+        all others 0. NaN where an operand is, but for ``x1**0`` and ``1**x2``, which are 1; and where a
+        negative real ``x1`` has a fractional ``x2``.
+
+    Raises
+    ------
+    ValueError
+        If integers have a negative Python int as power (make them floats first), or the shapes do not
+        broadcast.
+    OverflowError
+        If a Python integer is out of the range of the other operand's integer dtype.
+
+    Notes
+    -----
+    The same under `jax.jit` and `jax.vmap`; differentiable.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, element-wise functions, ``pow``, which leaves that case open.
+
+    Examples
+    --------
+    >>> print(pow([2, 3], 2), pow([2.0, 4.0], -1))
+    [4 9] [0.5  0.25]
+    """
+    is_negative = type(x2) is int and x2 < 0
+    x1, x2 = as_operands(x1, x2)
+    if is_negative and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
+        raise ValueError("integers to a negative integer power are no integers: make them floats first")
+    return _pow(x1, x2)
+
+
+@functools.partial(jax.jit, inline=True)
+def _pow(x1, x2):
+    check_broadcast("pow", jnp.shape(x1), jnp.shape(x2))
+    x1, x2 = promoted(x1, x2)
+    dtype = jnp.result_type(x1, x2)
+    if not jnp.issubdtype(dtype, jnp.signedinteger):
+        return jnp.pow(x1, x2)
+    with x64_for(dtype):
+        x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
+        inverse = jnp.where(jnp.abs(x1) == 1, jnp.where(x2 & 1 == 1, x1, 1), 0)
+        return jnp.where(x2 < 0, inverse, jnp.pow(x1, jnp.maximum(x2, 0))).astype(dtype)
 
 
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
