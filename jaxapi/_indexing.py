@@ -1,13 +1,27 @@
 """Indexing functions (chapter "Indexing functions" of the standard)."""
 
+import functools
+
 import jax.numpy as jnp
 
 from ._array_arguments import takes_array
+from ._promotion import as_indices
 
 __all__ = [
     "take",
     "take_along_axis",
 ]
 
-take = takes_array(jnp.take, "indices")
-take_along_axis = takes_array(jnp.take_along_axis, "indices")
+
+def _with_any_indices(function):
+    """Return a function that takes indices of narrow dtypes, too."""
+
+    @functools.wraps(function)
+    def taken(x, indices, *options, **named_options):
+        return function(x, as_indices(indices), *options, **named_options)
+
+    return taken
+
+
+take = takes_array(_with_any_indices(jnp.take), "indices")
+take_along_axis = takes_array(_with_any_indices(jnp.take_along_axis), "indices")

@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array, takes_sequence
 from ._interop import as_operand
+from ._promotion import as_indices
 from ._tracing import is_traced
 from ._typing import Array, ArrayLike
 
@@ -244,6 +245,7 @@ def repeat(
         return _repeat(x, operator.index(repeats), axis, total_repeat_length)
     repeats = as_operand(repeats)
     _check_repeats(repeats)
+    repeats = as_indices(repeats)
     return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)  # type: ignore[arg-type]
 
 

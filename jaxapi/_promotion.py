@@ -7,12 +7,13 @@ import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
+import numpy as np
 
 from ._dtype_rules import promoted_dtype
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE, x64_for, x64_mode, x64_on
 
-__all__ = ["promoted", "with_operands_promoted"]
+__all__ = ["as_indices", "promoted", "with_operands_promoted"]
 
 
 def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
@@ -33,3 +34,10 @@ def with_operands_promoted(function: Callable) -> Callable:
             return function(x1.astype(dtype), x2.astype(dtype), *options)
 
     return traced
+
+
+def as_indices(x: ArrayLike) -> ArrayLike:
+    """Return integers of 32 bits at least: JAX adds lengths to indices in the dtype of these, and wraps."""
+    dtype = jnp.result_type(x)
+    narrow = dtype == np.bool or (jnp.issubdtype(dtype, jnp.integer) and dtype.itemsize < 4)
+    return jnp.asarray(x, np.int32) if narrow else x

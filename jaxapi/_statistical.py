@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array
 from ._dtype_rules import refuse_complex
@@ -26,12 +27,25 @@ __all__ = [
     "var",
 ]
 
+
+def _with_axis_checked(function):
+    """Return a function that raises AxisError for an axis out of range: JAX counts the elements first."""
+
+    @functools.wraps(function)
+    def checked(x, axis=None, *options, **named_options):
+        if axis is not None:
+            axis = normalize_axis_tuple(axis, jnp.ndim(x), "axis")
+        return function(x, axis, *options, **named_options)
+
+    return checked
+
+
 cumulative_sum = takes_array(jnp.cumulative_sum)
-mean = takes_array(jnp.mean, "where")
+mean = takes_array(_with_axis_checked(jnp.mean), "where")
 prod = takes_array(jnp.prod, "where", elements=("initial",))
-std = takes_array(jnp.std, "where", elements=("mean",))
+std = takes_array(_with_axis_checked(jnp.std), "where", elements=("mean",))
 sum = takes_array(jnp.sum, "where", elements=("initial",))
-var = takes_array(jnp.var, "where", elements=("mean",))
+var = takes_array(_with_axis_checked(jnp.var), "where", elements=("mean",))
 
 
 def cumulative_prod(

@@ -257,6 +257,22 @@ class TestVectorProducts:
             np.testing.assert_array_equal(np.asarray(out), expected)
 
 
+@pytest.mark.parametrize("name", ["mean", "std", "var"])
+class TestMoments:
+    @pytest.mark.parametrize("axis", [1, -2, (0, 3)])
+    def test_an_axis_out_of_range(self, name, axis):
+        with pytest.raises(np.exceptions.AxisError):
+            getattr(xp, name)([1.0, 2.0], axis=axis)
+
+    def test_axes(self, name):
+        x = np.arange(24.0).reshape(2, 3, 4)
+        for axis in (None, 1, -1, (0, -1), [0, 1], ()):
+            expected = getattr(np, name)(x, axis=tuple(axis) if isinstance(axis, list) else axis)
+            np.testing.assert_allclose(getattr(xp, name)(x, axis=axis), expected)
+            np.testing.assert_allclose(getattr(xp, name)(x, axis), expected)
+            assert getattr(xp, name)(x, axis=axis, keepdims=True).ndim == 3
+
+
 class TestCumulativeProd:
     @given(data=st.data())
     def test_numpys(self, data):
@@ -327,6 +343,21 @@ class TestManipulation:
             xp.repeat([1, 2], repeats)
         with pytest.raises(ValueError, match="negative"):
             xp.tile([1, 2], repeats)
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+    def test_indices_and_repeats_of_narrow_dtypes(self, dtype, x64):
+        """Which JAX adds to lengths that the dtype cannot hold."""
+        x = np.arange(40_000)
+        last = [-1, -100, 5] if dtype[0] == "i" else [200, 255]
+        indices = np.asarray(last, dtype)
+        repeats = np.asarray([100, 100], dtype)
+        for convert in (xp.asarray, np.asarray):
+            np.testing.assert_array_equal(xp.take(x, convert(indices)), x[indices])
+            np.testing.assert_array_equal(xp.take_along_axis(x, convert(indices)), x[indices])
+            np.testing.assert_array_equal(xp.repeat(x[:2], convert(repeats)), np.repeat(x[:2], repeats))
+        traced = jax.jit(lambda n: xp.repeat(xp.asarray(x[:2]), n, total_repeat_length=200))
+        np.testing.assert_array_equal(traced(xp.asarray(repeats)), np.repeat(x[:2], repeats))
+        np.testing.assert_array_equal(jax.jit(xp.take)(xp.asarray(x), xp.asarray(indices)), x[indices])
 
     @pytest.mark.parametrize("repeats", [1.5, [1.0, 2.0], [1j]])
     def test_repeats_that_are_no_integers(self, repeats):
