@@ -1,6 +1,7 @@
 """Manipulation functions (chapter "Manipulation functions" of the standard)."""
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 
@@ -38,11 +39,27 @@ broadcast_to = takes_array(jnp.broadcast_to)
 concat = takes_sequence(jnp.concat)
 flip = takes_array(jnp.flip)
 moveaxis = takes_array(jnp.moveaxis)
-reshape = takes_array(jnp.reshape)
 roll = takes_array(jnp.roll, "shift")
 squeeze = takes_array(jnp.squeeze)
 stack = takes_sequence(jnp.stack)
 unstack = takes_array(jnp.unstack)
+
+
+@takes_array
+@functools.wraps(jnp.reshape)
+def reshape(x, shape, *options, **named_options):
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    if all(isinstance(n, int | np.integer) for n in lengths):
+        _check_reshape(jnp.size(x), [int(n) for n in lengths])
+    return jnp.reshape(x, shape, *options, **named_options)
+
+
+def _check_reshape(size: int, lengths: list[int]) -> None:
+    """Raise NumPy's ValueError, where JAX raises TypeError."""
+    known = math.prod(n for n in lengths if n != -1)
+    fits = size % known == 0 if lengths.count(-1) == 1 and known else size == known and -1 not in lengths
+    if not fits or min(lengths, default=0) < -1:
+        raise ValueError(f"cannot reshape array of size {size} into shape {tuple(lengths)}")
 
 
 @takes_array

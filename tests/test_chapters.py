@@ -337,6 +337,22 @@ class TestManipulation:
             with pytest.raises(TypeError):
                 xp.permute_dims(xp.ones((2, 3)), axes)
 
+    @pytest.mark.parametrize("shape", [5, (2, 4), (), (-1, 4), (-1, -1), (-2, -3), (3, -2), (0, -1)])
+    def test_shapes_that_do_not_fit(self, shape):
+        for x in (xp.ones(6), xp.ones((0, 3))) if shape == (0, -1) else (xp.ones(6),):
+            for function in (xp.reshape, jax.jit(xp.reshape, static_argnums=1)):
+                with pytest.raises(ValueError, match="reshape"):
+                    function(x, shape)
+
+    @pytest.mark.parametrize("shape", [6, (2, 3), (-1,), (3, -1), (1, 6, 1), [2, -1]])
+    def test_reshape(self, shape):
+        x = np.arange(6)
+        for order in ("C", "F"):
+            np.testing.assert_array_equal(xp.reshape(x, shape, order=order), x.reshape(shape, order=order))
+        np.testing.assert_array_equal(xp.reshape(x, shape=shape, copy=True), x.reshape(shape))
+        assert xp.reshape(xp.ones((0, 3)), (3, -1)).shape == (3, 0)
+        assert xp.reshape(3, (1, -1)).shape == (1, 1)
+
     @pytest.mark.parametrize("repeats", [-1, [1, -1], np.array([-1, 3])])
     def test_negative_numbers_of_repeats(self, repeats):
         with pytest.raises(ValueError, match="negative"):

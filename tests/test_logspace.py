@@ -253,6 +253,17 @@ def test_traced_floats_are_accurate(dtype, endpoint, x64):
                         assert ulps(power, c, e) <= bound
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_traced_bases_at_the_ends_of_the_range(dtype, x64):
+    traced = jax.jit(lambda base: xp.logspace(-1, 2, 4, base=base))
+    for base in (0.0, np.inf, -np.inf, np.nan, float(np.finfo(dtype).max), float(np.finfo(dtype).tiny)):
+        with np.errstate(all="ignore"):
+            want = np.logspace(-1, 2, 4, base=base).astype(dtype)
+        want[np.abs(want) < np.finfo(dtype).tiny] = 0  # as XLA has subnormal numbers
+        got = traced(xp.asarray(base, dtype=dtype))
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+
+
 def test_traced_complex_is_accurate():
     num = 21
     traced = jax.jit(lambda start, stop, base: xp.logspace(start, stop, num, base=base))
