@@ -116,9 +116,13 @@ def test_stacks_and_empty(name):
     assert (out[0] if isinstance(out, tuple) else out).shape[0] == 0
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "bool", *DTYPES])
-@pytest.mark.parametrize("ord", [0, 1, 2, 3, 0.5, -1, np.inf, -np.inf])
-def test_vector_norm(ord, dtype, x64):
+# every dtype with one order, and every order with some dtypes, for every pair compiles a program
+@pytest.mark.parametrize(
+    ("dtype", "ord"),
+    [(dtype, 3) for dtype in ("int8", "uint32", "bool", "float64", "complex128")]
+    + [(dtype, ord) for dtype in ("int64", "complex64") for ord in (0, 1, 2, 3, 0.5, -1, np.inf, -np.inf)],
+)
+def test_vector_norm(dtype, ord, x64):
     x = np.array([[3, 4, 1], [1, 2, 2]]).astype(dtype)
     out = xp.linalg.vector_norm(xp.asarray(x), axis=[-1], keepdims=True, ord=ord)
     expected = np.linalg.norm(x, ord=ord, axis=-1, keepdims=True)
