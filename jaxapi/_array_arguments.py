@@ -22,7 +22,7 @@ from ._shapes import check_broadcast
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE
 
-__all__ = ["takes_array", "takes_operands", "takes_sequence"]
+__all__ = ["static_argument", "takes_array", "takes_operands", "takes_sequence"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -153,14 +153,18 @@ def _compiled(function, static: list[str]):
 
 
 def _argument(value, is_array: bool):
-    """Convert an array; put anything else into a form that `jax.jit` can compare."""
+    if type(value) in _PLAIN:
+        return value
+    return as_operand(value) if is_array else static_argument(value)
+
+
+def static_argument(value):
+    """Put an axis, a shape or an option into a form that `jax.jit` can compare."""
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if is_array:
-        return as_operand(value)
     if kind is tuple or kind is list:
-        return tuple([each if type(each) is int else _argument(each, False) for each in value])
+        return tuple([each if type(each) is int else static_argument(each) for each in value])
     if isinstance(value, np.ndarray | jax.Array):  # traced, it raises JAX's error
         return value.item() if value.ndim == 0 else tuple(value.tolist())
     return value

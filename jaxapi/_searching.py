@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._array_arguments import takes_array
+from ._array_arguments import static_argument, takes_array
 from ._extremes import with_nan
 from ._interop import as_array, as_operand, as_operands
 from ._promotion import promoted
@@ -67,7 +67,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _argmax(as_array(x), axis, keepdims)
+    return _argmax(as_array(x), static_argument(axis), keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -118,7 +118,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _argmin(as_array(x), axis, keepdims)
+    return _argmin(as_array(x), static_argument(axis), keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)

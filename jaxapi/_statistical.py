@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ._array_arguments import takes_array
+from ._array_arguments import static_argument, takes_array
 from ._dtype_rules import refuse_complex
 from ._extremes import with_nan
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
@@ -95,7 +95,7 @@ def cumulative_prod(
     >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
     [      1     100   10000 1000000]
     """
-    return _cumulative_prod(as_operand(x), axis, dtype, include_initial)
+    return _cumulative_prod(as_operand(x), static_argument(axis), dtype, include_initial)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
@@ -169,8 +169,7 @@ def max(
     >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [5 7]
     """
-    if type(axis) is list:
-        axis = tuple(axis)
+    axis = static_argument(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:
@@ -238,8 +237,7 @@ def min(
     >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [1 2]
     """
-    if type(axis) is list:
-        axis = tuple(axis)
+    axis = static_argument(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:

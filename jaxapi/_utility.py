@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from ._array_arguments import takes_array
+from ._array_arguments import static_argument, takes_array
 from ._interop import as_operand
 from ._typing import Array, ArrayLike
 
@@ -57,9 +57,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(all(jnp.asarray([1, 1j])))
     True
     """
-    if type(axis) is list:
-        axis = tuple(axis)
-    return _all(as_operand(x), axis, keepdims)
+    return _all(as_operand(x), static_argument(axis), keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
@@ -105,9 +103,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(any(jnp.asarray([0, 1j])))
     True
     """
-    if type(axis) is list:
-        axis = tuple(axis)
-    return _any(as_operand(x), axis, keepdims)
+    return _any(as_operand(x), static_argument(axis), keepdims)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)

@@ -312,7 +312,10 @@ def test_too_many_arguments():
 
 def test_arrays_in_place_of_an_axis_or_a_shape():
     """A concrete one is read; a traced one raises JAX's error."""
-    assert xp.sum(SQUARE, axis=jnp.asarray(0)).shape == (3,)
+    for name in ("sum", "max", "min", "all", "any", "argmax", "cumulative_prod", "linalg.vector_norm"):
+        for axis in (jnp.asarray(0), np.asarray(0), np.int64(0)):
+            expected = FUNCTIONS[name](SQUARE, axis=0)
+            np.testing.assert_array_equal(FUNCTIONS[name](SQUARE, axis=axis), expected)
     assert xp.reshape(SQUARE, (jnp.asarray(9),)).shape == (9,)
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(lambda x, axis: xp.sum(x, axis=axis))(jnp.ones(3), 0)

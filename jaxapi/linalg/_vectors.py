@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._array_arguments import static_argument
 from .._dtype_rules import promoted_dtype
 from .._interop import as_array
 from .._promotion import with_operands_promoted
@@ -160,7 +161,7 @@ def vector_norm(
     >>> print(vector_norm([3, 4]), vector_norm([[3, 4], [6, 8]], axis=1, ord=1))
     5.0 [ 7. 14.]
     """
-    return _vector_norm(as_array(x), tuple(axis) if isinstance(axis, list) else axis, keepdims, ord)
+    return _vector_norm(as_array(x), static_argument(axis), keepdims, ord)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
