@@ -12,9 +12,9 @@ from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array, takes_sequence
-from ._interop import as_operand
+from ._interop import as_array, as_operand
 from ._promotion import as_indices
-from ._tracing import is_traced
+from ._tracing import any_traced, eagerly
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -224,12 +224,13 @@ def repeat(
     ----------
     x : array_like
     repeats : int or array_like of int
-        How often; for each element along the axis by itself, if it is an array.
+        How often; for each element along the axis by itself, if it is an array. Negative numbers of a traced
+        array, and with ``total_repeat_length`` those of any array, are not seen.
     axis : int, optional
         The axis along which elements repeat; ``x`` is flattened if it is omitted.
     total_repeat_length : int, optional
-        The length of the result along the axis, as in JAX: cut, or filled with the last element. An array of
-        ``repeats`` needs it under `jax.jit`.
+        The length of the result along the axis, as in JAX: cut, or filled with the last element. A traced
+        array of ``repeats`` needs it.
 
     Returns
     -------
@@ -257,21 +258,27 @@ def repeat(
     [1 1 1 2 2 2] [1 1 2]
     """
     x = as_operand(x)
-    if isinstance(repeats, int | np.integer):
-        _check_repeats(repeats)
-        return _repeat(x, operator.index(repeats), axis, total_repeat_length)
-    repeats = as_operand(repeats)
-    _check_repeats(repeats)
-    repeats = as_indices(repeats)
+    repeats = _checked_repeats(repeats, total_repeat_length is None)
+    if isinstance(repeats, int):
+        return _repeat(x, repeats, axis, total_repeat_length)
     return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)  # type: ignore[arg-type]
 
 
-def _check_repeats(repeats) -> None:
+def _checked_repeats(repeats, shape_the_result: bool):
+    """Return an int, a traced array, or a NumPy array: inside of a trace, too, it tells the length."""
+    if isinstance(repeats, int | np.integer):
+        repeats = operator.index(repeats)
+    elif any_traced(*jax.tree.leaves(repeats)) or not shape_the_result:
+        repeats = as_indices(as_array(repeats))
+    else:
+        with eagerly():
+            repeats = np.asarray(as_indices(as_array(repeats)))
     dtype = jnp.result_type(repeats)
-    if not (jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.bool)):
+    if not jnp.issubdtype(dtype, jnp.integer):
         raise TypeError(f"repeats must be integers, got dtype {dtype}")
-    if not is_traced(repeats) and np.any(np.asarray(repeats) < 0):
+    if not isinstance(repeats, jax.Array) and np.any(repeats < 0):
         raise ValueError(f"repeats must not be negative, got {repeats}")
+    return repeats
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)

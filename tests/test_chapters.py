@@ -380,6 +380,12 @@ class TestManipulation:
         with pytest.raises(TypeError, match="integers"):
             xp.repeat([1, 2], repeats)
 
+    def test_repeats_that_are_known_inside_of_jit(self, x64):
+        x = xp.asarray([5, 7])
+        for repeats in ([2, 1], np.array([2, 1]), np.array([2, 1], "int8"), xp.asarray([2, 1])):
+            assert jax.jit(lambda x, n=repeats: xp.repeat(x, n))(x).tolist() == [5, 5, 7]
+            assert xp.repeat(x, repeats).tolist() == [5, 5, 7]
+
     def test_traced_repeats(self):
         x, repeats = xp.asarray([5, 7]), xp.asarray([2, 1])
         out = jax.jit(lambda n: xp.repeat(x, n, total_repeat_length=3))(repeats)

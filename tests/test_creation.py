@@ -64,6 +64,14 @@ def test_fill_values_keep_every_digit(x64):
     assert_same(xp.full((2, 2), [1.0, 2], dtype="float64"), np.array([[1.0, 2]] * 2))
 
 
+def test_arrays_in_place_of_lengths():
+    for length in (np.array(3), xp.asarray(3), np.int8(3)):
+        assert xp.zeros(length).shape == (3,)
+    assert xp.ones(np.array([2, 3])).shape == (2, 3)
+    with pytest.raises(TypeError, match=r"shape must be .* traced"):
+        jax.jit(xp.zeros)(3)
+
+
 def test_values_that_do_not_fit_raise():
     with pytest.raises(OverflowError, match="int8"):
         xp.full(2, 300, dtype=xp.int8)
