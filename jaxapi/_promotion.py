@@ -13,7 +13,7 @@ from ._dtype_rules import promoted_dtype
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE, x64_for, x64_mode, x64_on
 
-__all__ = ["as_indices", "promoted", "with_operands_promoted"]
+__all__ = ["as_indices", "as_inexact", "promoted", "with_operands_promoted"]
 
 
 def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
@@ -41,3 +41,8 @@ def as_indices(x: ArrayLike) -> ArrayLike:
     dtype = jnp.result_type(x)
     narrow = dtype == np.bool or (jnp.issubdtype(dtype, jnp.integer) and dtype.itemsize < 4)
     return jnp.asarray(x, np.int32) if narrow else x
+
+
+def as_inexact(x: Array) -> Array:
+    """Return integers as floats, of 64 bits where they or the default float have so many."""
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(promoted_dtype(x, 0.0))

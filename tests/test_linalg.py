@@ -104,6 +104,16 @@ def test_rank_and_tolerance():
     np.testing.assert_allclose(np.asarray(out), np.stack([np.diag([1, 0]), np.diag([1, 1e6])]), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint32"])
+def test_integer_matrices_that_are_singular(dtype, x64):
+    """Their singular values count as zero by the precision that they are computed in."""
+    x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], dtype)
+    out = xp.linalg.pinv(xp.asarray(x))
+    assert out.dtype == ("float64" if x64 or dtype == "int64" else "float32")
+    np.testing.assert_allclose(out, np.linalg.pinv(x), atol=1e-5)
+    assert xp.linalg.matrix_rank(xp.asarray(x)) == 2
+
+
 @pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigh", "eig", "svd", "qr", "slogdet", "svdvals"])
 def test_stacks_and_empty(name):
     x = np.stack([SYMMETRIC, 2 * SYMMETRIC])

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._interop import as_operand
+from .._promotion import as_inexact
 from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import SlogdetResult
@@ -236,8 +237,10 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 @functools.partial(jax.jit, static_argnums=1)
 @full_precision
 def _pinv(x, rtol):
-    # A constant, so that JAX 0.10 can differentiate it too.
-    return jnp.linalg.pinv(matrices(x), rtol=_default_rtol(x) if rtol is None else rtol)
+    x = as_inexact(matrices(x))
+    if rtol is None:  # a constant, so that JAX 0.10 can differentiate it too
+        rtol = max(x.shape[-2:]) * float(jnp.finfo(x.dtype).eps)
+    return jnp.linalg.pinv(x, rtol=rtol)
 
 
 @jax.jit
@@ -386,8 +389,3 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
 @full_precision
 def _matrix_norm(x, keepdims, ord):
     return jnp.linalg.matrix_norm(matrices(x), keepdims=keepdims, ord=ord)
-
-
-def _default_rtol(x: Array) -> float:
-    dtype = x.dtype if jnp.issubdtype(x.dtype, jnp.inexact) else float
-    return max(x.shape[-2:]) * float(jnp.finfo(dtype).eps)

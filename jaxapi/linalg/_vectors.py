@@ -8,9 +8,8 @@ import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._array_arguments import static_argument
-from .._dtype_rules import promoted_dtype
 from .._interop import as_array
-from .._promotion import with_operands_promoted
+from .._promotion import as_inexact, with_operands_promoted
 from .._typing import Array, ArrayLike
 
 __all__ = ["cross", "outer", "vector_norm"]
@@ -166,6 +165,4 @@ def vector_norm(
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
 def _vector_norm(x, axis, keepdims, ord):
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        x = x.astype(promoted_dtype(x, 0.0))
-    return jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    return jnp.linalg.vector_norm(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)
