@@ -11,7 +11,7 @@ import functools
 import math
 import threading
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,7 +22,7 @@ from .._tracing import eagerly, in_a_trace
 from .._x64 import x64_as, x64_mode
 from ._selection import part_in_program, take_part
 
-__all__ = ["LONGEST", "Call", "is_plain", "kind_of", "run_waiting", "settings"]
+__all__ = ["LONGEST", "Call", "Known", "is_plain", "kind_of", "run_waiting", "settings"]
 
 _LARGE = 2**24  # bytes that keep a GPU busy for as long as a call takes its host
 LONGEST = 16  # calls of a program
@@ -30,7 +30,7 @@ _MOST = 32  # calls that wait
 _OFTEN = 3  # times that calls come in one order until they get a program though each has its own
 _FORGOTTEN = 2**12  # orders that are kept; then all are forgotten
 _LOCK = threading.RLock()
-_waiting: collections.deque = collections.deque()  # weak references
+_waiting: collections.deque = collections.deque()  # weak references to arrays
 _met: dict = {}  # how often calls came in an order, or their program
 
 
@@ -45,19 +45,27 @@ class Kind:
     def __init__(self, function, options: tuple, settings: tuple, operands: tuple):
         self.function, self.options, self.settings = function, dict(options), settings
         self.has_run = False  # alone, so that it is compiled
-        self.shape, self.dtype, self.weak_type = None, None, False
+        self.result: Any = None  # shape, dtype and more; None if such calls do not wait
         try:
-            given = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in operands]
+            given = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in operands]
             seen, found = jax.eval_shape(lambda *xs: (xs, self(*xs)), *given)
         except Exception:  # which the call raises when it runs at once
             return
         if [x.dtype for x in seen] != [x.dtype for x in given]:  # an old JAX makes float32 of float64
             return
         if isinstance(found, jax.ShapeDtypeStruct) and is_plain(found.shape, found.dtype):
-            self.shape, self.dtype, self.weak_type = found.shape, found.dtype, found.weak_type
+            self.result = Known(found.shape, found.dtype, found.weak_type)
 
     def __call__(self, *operands):
         return self.function(*operands, **self.options)
+
+
+class Known(NamedTuple):
+    """What is known of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
 
 
 kind_of = functools.lru_cache(maxsize=4096)(Kind)
@@ -81,9 +89,8 @@ class Call:
         self._result: jax.Array | None = None
         self._at_hand: jax.Array | None = None
 
-    shape = property(lambda self: self.kind.shape)
-    dtype = property(lambda self: self.kind.dtype)
-    weak_type = property(lambda self: self.kind.weak_type)
+    shape = property(lambda self: self.kind.result.shape)
+    dtype = property(lambda self: self.kind.result.dtype)
 
     @property
     def device(self) -> jax.Device:
@@ -99,18 +106,9 @@ class Call:
     def belongs_to(self, array) -> None:
         """Say which array is to hold the result, and wait."""
         self._array = weakref.ref(array)
-        _waiting.append(weakref.ref(self))
+        _waiting.append(self._array)
         if len(_waiting) > _MOST:
-            oldest = _waiting.popleft()()
-            if oldest is not None and oldest.is_wanted:
-                oldest.value()
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether it can run as a call does that does not wait."""
-        if self.length > 1 or in_a_trace() or self.kind.settings != settings():
-            return False
-        return all(x.layout is None for x in self.operands)
+            _run_for(_waiting.popleft())
 
     @property
     def has_run(self) -> bool:
@@ -120,10 +118,7 @@ class Call:
         """Run it, with what it is computed of."""
         with _LOCK:
             if self._result is None:
-                if self.is_simple:
-                    self.finish(_run_alone(self))
-                else:
-                    _run([self])
+                _run([self])
             return self._result  # type: ignore[return-value]
 
     def item(self) -> jax.Array:
@@ -149,11 +144,18 @@ def run_waiting() -> None:
     """Run every call whose result is wanted, before others may delete what it is computed of."""
     while _waiting:
         with _LOCK:
-            calls = [call for call in [reference() for reference in _waiting] if call is not None]
+            arrays = list(_waiting)
             _waiting.clear()
-            for call in calls:
-                if call.is_wanted:
-                    call.value()
+            for array in arrays:
+                _run_for(array)
+
+
+def _run_for(reference) -> None:
+    """Run what an array waits for, if there is such an array still."""
+    array = reference()
+    later = array is not None and array._later
+    if type(later) is Call:
+        later.value()
 
 
 def _to_run(calls: list[Call]) -> list[Call]:
@@ -173,9 +175,14 @@ def _to_run(calls: list[Call]) -> list[Call]:
 
 
 def _run(wanted: list[Call]) -> None:
+    first = wanted[0]
+    if len(wanted) == first.length == 1 and not any(x.layout for x in first.operands):
+        with _context_of(first):
+            first.finish(_run_alone(first))
+        return
     calls = _to_run(wanted)
     plan, sources = _plan(calls, [i for i, call in enumerate(calls) if call in wanted or call.is_wanted])
-    with eagerly(), _settings_of(calls[0]):
+    with _context_of(calls[0]):
         program = _program_of(plan)
         if program is None:
             for call in calls:
@@ -189,7 +196,7 @@ def _run(wanted: list[Call]) -> None:
 def _run_at_hand(call: Call) -> jax.Array:
     calls = _to_run([call])
     plan, sources = _plan(calls, [len(calls) - 1])
-    with eagerly(), _settings_of(call):
+    with _context_of(call):
         program = _program_of(plan)
         if program is not None:
             (number,) = computed_at_hand(program, *sources)
@@ -199,13 +206,19 @@ def _run_at_hand(call: Call) -> jax.Array:
         return at_hand(call._result)
 
 
-def _settings_of(call: Call):
-    return contextlib.nullcontext() if call.kind.settings == settings() else _settings_as(*call.kind.settings)
+def _context_of(call: Call):
+    """Return the context in which a call runs: that in which it was made, which is mostly the one around."""
+    if call.kind.settings == settings() and not in_a_trace() and jax.sharding.get_abstract_mesh().empty:
+        return _AS_IT_IS
+    return _apart(*call.kind.settings)
+
+
+_AS_IT_IS = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _settings_as(x64: bool, promotion: str):
-    with x64_as(x64), jax.numpy_dtype_promotion(promotion):
+def _apart(x64: bool, promotion: str):
+    with eagerly(), x64_as(x64), jax.numpy_dtype_promotion(promotion):
         yield
 
 
@@ -237,9 +250,7 @@ def _program_of(plan: tuple):
 
     They do where next to nothing is to be compiled for that, until they have come often.
     """
-    steps, layouts, _ = plan
-    if len(steps) == 1 and layouts.count(None) == len(layouts):
-        return None
+    steps, _, _ = plan
     met = _met.get(plan, 0)
     if type(met) is not int:
         return met

@@ -14,7 +14,7 @@ from jaxapi import _elementwise, linalg
 from .._kept import on_gpu
 from .._tracing import in_a_trace, is_traced
 from ..linalg._compilation import compiled_product
-from ._calls import LONGEST, Call, is_plain, kind_of, settings
+from ._calls import LONGEST, Call, Known, is_plain, kind_of, settings
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
 from ._storage import Storage
@@ -64,27 +64,28 @@ def call_of(function, operands, options: dict = _NONE) -> Call | None:
         if x is None:
             return None
         if type(x) is Call:
-            shape, dtype, weak_type, here = x.shape, x.dtype, x.weak_type, (x.sharding, x.committed)
+            known, here = x.kind.result, (x.sharding, x.committed)
         else:
             source, _, layout = x
-            dtype, weak_type = source.dtype, source.weak_type
-            shape = source.shape if layout is None else layout.shape
+            known = source.aval
             here = (source.sharding, source.committed) if x is not operand else place  # numbers are anywhere
-            if not is_plain(source.shape, dtype):
+            if not is_plain(known.shape, known.dtype):
                 return None
+            if layout is not None:
+                known = Known(layout.shape, known.dtype, known.weak_type)
         if place is None:
             place = here
         elif here is not place and here != place:
             return None
         found.append(x)
-        kinds.append((shape, dtype, weak_type))
+        kinds.append(known)
     if place is None or type(place[0]) is not _ONE_DEVICE:
         return None
     try:
         kind = kind_of(function, tuple(options.items()), now, tuple(kinds))
     except TypeError:  # an option that is no part of a key
         return None
-    return None if kind.shape is None else Call(kind, found, *place)
+    return None if kind.result is None else Call(kind, found, *place)
 
 
 def _held(x, now: tuple) -> Call | Part | None:
