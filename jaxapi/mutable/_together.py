@@ -67,12 +67,11 @@ def call_of(function, operands, options: dict = _NONE) -> Call | None:
             known, here = x.kind.result, (x.sharding, x.committed)
         else:
             source, _, layout = x
-            known = source.aval
             here = (source.sharding, source.committed) if x is not operand else place  # numbers are anywhere
-            if not is_plain(known.shape, known.dtype):
+            shape, dtype = source.shape, source.dtype
+            if not is_plain(shape, dtype):
                 return None
-            if layout is not None:
-                known = Known(layout.shape, known.dtype, known.weak_type)
+            known = Known(layout.shape if layout else shape, dtype, source.weak_type)
         if place is None:
             place = here
         elif here is not place and here != place:
