@@ -79,14 +79,23 @@ def is_plain(shape: tuple[int, ...], dtype) -> bool:
 class Call:
     """A call that has not run yet; it knows shape, dtype and device of its result."""
 
-    __slots__ = ("__weakref__", "_array", "_at_hand", "_result", "committed", "kind", "length", "operands")
-    __slots__ += ("sharding",)
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_at_hand",
+        "_result",
+        "committed",
+        "kind",
+        "length",
+        "operands",
+        "sharding",
+    )
 
     def __init__(self, kind: Kind, operands: list, sharding, committed: bool):
         self.kind, self.operands, self.sharding, self.committed = kind, operands, sharding, committed
-        self.length = 1 + sum([x.length for x in operands if type(x) is Call])
+        self.length: int = 1 + sum([x.length for x in operands if type(x) is Call])
         self._array: Any = None
-        self._result: jax.Array | None = None
+        self._result: Any = None
         self._at_hand: jax.Array | None = None
 
     shape = property(lambda self: self.kind.result.shape)
@@ -119,7 +128,7 @@ class Call:
         with _LOCK:
             if self._result is None:
                 _run([self])
-            return self._result  # type: ignore[return-value]
+            return self._result
 
     def item(self) -> jax.Array:
         """Return the number where the host reads it fast."""

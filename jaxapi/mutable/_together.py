@@ -5,6 +5,7 @@ the third time, it is read by a program of its own and kept. Reading a part chan
 """
 
 import functools
+from typing import Any
 
 import jax
 
@@ -28,8 +29,10 @@ _FUNCTIONS = frozenset(
     + [getattr(linalg, name) for name in _OF_MATRICES]
 )
 
-_OF_AXES = ("all", "any", "argmax", "argmin", "expand_dims", "flip", "max", "mean", "min", "prod")
-_OF_AXES += ("squeeze", "std", "sum", "var")
+_OF_AXES = (
+    *("all", "any", "argmax", "argmin", "expand_dims", "flip", "max", "mean", "min", "prod", "squeeze"),
+    *("std", "sum", "var"),
+)
 _WAITING = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_OF_AXES)])
 _OPTIONS = frozenset(["axis", "correction", "dtype", "keepdims"])  # that are no arrays
 _NONE: dict = {}
@@ -58,9 +61,10 @@ def call_of(function, operands, options: dict = _NONE) -> Call | None:
     now = settings()
     found: list[Call | Part] = []
     kinds = []
-    place = None
+    place: Any = None
+    here: Any
     for operand in operands:
-        x = operand if type(operand) is Part else _held(operand, now)
+        x: Any = operand if type(operand) is Part else _held(operand, now)
         if x is None:
             return None
         if type(x) is Call:
