@@ -96,7 +96,7 @@ class Call:
         self.length: int = 1 + sum([x.length for x in operands if type(x) is Call])
         self._array: Any = None
         self._result: Any = None
-        self._at_hand: jax.Array | None = None
+        self._at_hand: Any = None
 
     shape = property(lambda self: self.kind.result.shape)
     dtype = property(lambda self: self.kind.result.dtype)
