@@ -61,6 +61,13 @@ def test_compare_sees_differences(airports):
     assert _airports.compare(moved, scipys)[0] == 1
 
 
+def test_the_same_values_of_another_dtype_or_shape_differ():
+    x = np.array([1.0, np.nan, 2.0])
+    assert _comparison._same(x, x * (1 + 1e-9), 1e-6)
+    for other in (x.astype("float32"), x[None], x * (1 + 1e-5), x[::-1]):
+        assert not _comparison._same(x, other, 1e-6)
+
+
 def test_neighbours_leave_out_the_own_row():
     points = np.array([[0.0, 0, 1]] * 6 + [[0, 1.0, 0], [1.0, 0, 0]])
     found = _airports.neighbours(SciPyKDTree, points)

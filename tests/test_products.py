@@ -144,6 +144,17 @@ def test_half_precision_is_summed_in_float32(dtype):
         assert float(got) == 64
 
 
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, np.float16])
+@pytest.mark.parametrize("name", ["vecdot", "matmul", "tensordot"])
+def test_half_precision_asks_for_sums_in_float32(name, dtype):
+    """Which XLA makes on a CPU in any case."""
+    options = {"axes": 1} if name == "tensordot" else {}
+    x = jnp.ones((4, 4), dtype)
+    text = jax.jit(lambda x: getattr(xp, name)(x, x, **options)).lower(x).as_text()
+    (product,) = [line for line in text.splitlines() if "dot_general" in line]
+    assert product.rstrip().endswith("xf32>")
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "int64", "uint64"])
 def test_64_bit_operands_stay_64_bit(dtype, x64):
     x = as_array(np.array([1, 2**20 + 1, 2**20 + 3], dtype))
