@@ -1,6 +1,7 @@
 """The dtypes to compute in: the standard's promotion, indices that do not wrap, floats for integers.
 
-JAX leaves the standard's table where x64 mode is off: uint32 with int32 gives int32, uint64 with int64 float32.
+JAX leaves the standard's table where x64 mode is off: uint32 with int32 gives int32, and uint64 with int64
+float32.
 """
 
 import functools
