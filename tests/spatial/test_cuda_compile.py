@@ -39,6 +39,7 @@ KERNELS = [
     (Kernel.of("gather", m=3, dtype=F32), "75"),
     (Kernel.of("gather", m=8, dtype=F64), "80"),
     (Kernel.of("gather", m=16, dtype=F32), "100"),
+    (Kernel.of("in_units", m=1, dtype=F64, p=3), "75"),
     (Kernel.of("keys", m=16, dtype=F64), "90"),
     (Kernel.of("lined", m=3, dtype=F32), "90"),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "75"),

@@ -302,7 +302,9 @@ def test_power_distances():
     distances, rows = query(points, queries)
     powers, same = query(points, queries, rooted=False)
     np.testing.assert_array_equal(rows, same)
-    scale = np.asarray(jitted_build(points, np.int32(POINTS), leaf_size=4).scale)
+    tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
+    np.testing.assert_array_equal(_cuda.in_units(tree, powers, None, p=2.0), distances)
+    scale = np.asarray(tree.scale)
     np.testing.assert_allclose(powers, np.square(distances * scale), rtol=1e-6)
     assert len(np.unique(powers * 1024 % 1)) == 1, "exact, as coordinates are integers"
 

@@ -3,7 +3,7 @@
 from ._build import build
 from ._finite import all_finite
 from ._launch import check
-from ._nearest import nearest, nearest_of_all, nearest_of_slots
+from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "fill_edges",
     "fill_lines",
     "fill_pairs",
+    "in_units",
     "nearest",
     "nearest_of_all",
     "nearest_of_slots",

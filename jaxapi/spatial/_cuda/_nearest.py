@@ -18,9 +18,9 @@ from .. import _lax
 from .._structure._tree import Tree
 from . import _every
 from ._launch import Kernel, launch
-from ._order import Nodes, Ordered, lengths, nodes_of, ordered, unordered
+from ._order import THREADS, Nodes, Ordered, lengths, nodes_of, ordered, unordered
 
-__all__ = ["nearest", "nearest_of_all", "nearest_of_slots"]
+__all__ = ["in_units", "nearest", "nearest_of_all", "nearest_of_slots"]
 
 LANES = 32
 PACKET_WARPS, SINGLE_WARPS = 2, 4  # a block
@@ -80,6 +80,20 @@ def nearest_of_slots(
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
     line = Ordered(tree.rows, tree.rows, shift=0, lines=size, begin=begin)
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def in_units(tree: Tree, powers: Array, box: Array | None, *, p: float) -> Array:
+    """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives.
+
+    XLA rounds roots of its own in other ways.
+    """
+    lines, k = powers.shape
+    if tree.is_flat and not _every.serves(k, p, box):
+        return _lax.in_units(tree, powers, box, p=p)
+    kernel = Kernel.of("in_units", m=1, dtype=powers.dtype, p=p)
+    inputs = powers, tree.scale, np.array([lines, k], np.int32)
+    output = jax.ShapeDtypeStruct(powers.shape, powers.dtype)
+    return launch(kernel, -(-lines * k // THREADS), THREADS, inputs, [output])[0]
 
 
 def _batched(k: int, p: float, rooted: bool):

@@ -1,12 +1,13 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and ten functions, pure and traceable, on points or on a tree and
+An engine is a package with a `NAME` and eleven functions, pure and traceable, on points or on a tree and
 queries in the dtype of the distances:
 
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``nearest_of_slots(tree, begin, bound, eps, box, *, size, k, p, rooted)``,
+- ``in_units(tree, powers, box, *, p)``,
 - ``count(tree, queries, order, box, *, p, relation)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,

@@ -2,7 +2,7 @@
 
 from .._structure._build import build
 from .._structure._queries import ordered_queries
-from ._nearest import nearest, nearest_of_few, nearest_of_slots
+from ._nearest import in_units, nearest, nearest_of_few, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "fill_edges",
     "fill_lines",
     "fill_pairs",
+    "in_units",
     "nearest",
     "nearest_of_few",
     "nearest_of_slots",

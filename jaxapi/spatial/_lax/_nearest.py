@@ -12,13 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._structure import _metric
 from .._structure._homes import home_leaf
-from .._structure._metric import box_slack, in_units, into_box, power, scaled_power
+from .._structure._metric import box_slack, into_box, power, scaled_power
 from .._structure._tree import Tree
 from . import _brute
 from ._walk import Space, in_packets, walk
 
-__all__ = ["nearest", "nearest_of_few", "nearest_of_slots"]
+__all__ = ["in_units", "nearest", "nearest_of_few", "nearest_of_slots"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
@@ -47,6 +48,11 @@ def nearest_of_slots(tree: Tree, begin, bound, eps, box, *, size: int, k: int, p
     leaves = (begin + lax.iota(jnp.int32, size)) // tree.leaf_size
     search = _brute.nearest if tree.is_flat else partial(_nearest, home=leaves)
     return _of_finite(search, tree, x, bound, eps, box, k=k, p=p, rooted=rooted)
+
+
+def in_units(tree: Tree, powers, box, *, p: float):
+    """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives."""
+    return _metric.in_units(powers, tree.scale, p)
 
 
 def nearest_of_few(tree: Tree, queries, bound, eps, box, *, k: int, p: float):
@@ -85,7 +91,7 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted, home=None):
     distances, rows = lax.map(one, (in_packets(x[order], PACKET), homes, limits))  # (packets, k, PACKET)
     distances, rows = (a.swapaxes(1, 2).reshape(-1, k)[:count] for a in (distances, rows))
     missing = rows < 0
-    distances = jnp.where(missing, jnp.inf, in_units(distances, tree.scale, p, rooted))
+    distances = jnp.where(missing, jnp.inf, _metric.in_units(distances, tree.scale, p, rooted))
     rows = jnp.where(missing, tree.n, rows)
     if ordered:
         return distances, rows

@@ -5,6 +5,7 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
+from .._device import _engines
 from .._device._nearest import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
 from ._axes import Axes
@@ -13,7 +14,7 @@ from ._lists import filled, lowest
 from ._partition import shares
 from ._rounds import Search, visit_devices
 
-__all__ = ["nearest", "nearest_below", "no_room"]
+__all__ = ["in_units", "nearest", "nearest_below", "no_room"]
 
 INT32 = np.dtype(np.int32)
 
@@ -27,7 +28,12 @@ def nearest(forest: Forest, x, bound, eps, lengths, axes: Axes, *, n, k, p, own=
     limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), forest.tree.scale, p), x.shape[:1])
     static = {"n": n, "k": k, "p": p, "own": own, "once": once}
     powers, rows, left = nearest_below(forest, x, limit, eps, lengths, axes, **static)
-    return jnp.where(rows < n, root(powers, p) / forest.tree.scale, jnp.inf), rows, left
+    return in_units(forest, powers, lengths, p), rows, left
+
+
+def in_units(forest: Forest, powers, lengths, p: float):
+    """Return the distances of scaled power distances, rounded as the search of one tree rounds them."""
+    return _engines.run(None, "in_units", forest.tree, powers, lengths, p=p)
 
 
 def nearest_below(forest: Forest, x, limit, eps, lengths, axes: Axes, *, n, k, p, own=False, once=False):

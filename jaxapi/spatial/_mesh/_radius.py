@@ -5,12 +5,12 @@ import numpy as np
 from jax import lax
 
 from .._device import _radius
-from .._structure._metric import into_box, root
+from .._structure._metric import into_box
 from .._structure._queries import ordered_queries, radius_bound
 from ._axes import Axes
 from ._build import Forest, rows_of_points
 from ._by_row import of_rows
-from ._nearest import nearest_below
+from ._nearest import in_units, nearest_below
 from ._rounds import Search, visit_devices
 
 __all__ = ["around", "counts_within", "nearest_within", "search_of", "sent_radii", "sums_within"]
@@ -108,8 +108,7 @@ def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, 
     below = jnp.where(reach >= 0, jnp.maximum(above, tiny), 0)
     zero = jnp.zeros((), x.dtype)
     powers, rows, _ = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
-    there = rows < n
-    distances = jnp.where(there, root(powers, p) / tree.scale, jnp.inf)
+    distances = in_units(forest, powers, lengths, p)
     in_order = lax.sort((distances, rows), dimension=1, num_keys=2)
     whole = (counts <= limit)[:, None]
     distances, rows = (
