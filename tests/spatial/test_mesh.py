@@ -59,6 +59,21 @@ class TestNearest:
         agree(in_order, (distances[own[there]], rows[own[there]]))
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
 
+    def test_distances_have_the_bits_of_one_device(self):
+        """Which rounds others than SciPy, so that it is one device inside of `jit` that is compared with."""
+
+        @jax.jit
+        def alone(points, queries):
+            tree = KDTree(points)
+            return *tree.query(tree.data, K), *tree.query(queries, K)
+
+        for name in "uniform", "clusters", "far queries":
+            mesh, points, queries = cloud(name)
+            tree = KDTree(points, sharding=NamedSharding(mesh, SPREAD))
+            found = *tree.query(tree.data, K), *tree.query(spread(mesh, queries), K)
+            for each, expected in zip(found, alone(points, queries), strict=True):
+                np.testing.assert_array_equal(each[: len(expected)], expected)
+
     @pytest.mark.parametrize("name", ["equal points", "grid, with ties"])
     def test_the_others(self, name):
         """Of equal points each has the others as neighbours, and not itself."""
