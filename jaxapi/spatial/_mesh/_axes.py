@@ -47,11 +47,11 @@ class Axes(NamedTuple):
         return lax.iota(jnp.int32, self.size)
 
     def swap(self, tree):
-        """Send line ``i`` of the arrays (peers, lines, ...) to the i-th of the `peers`, and get theirs."""
+        """Send element ``i`` of the arrays (peers, ...) to the i-th of the `peers`, and get theirs."""
         leaves = jax.tree.leaves(tree)
         if len(leaves) == 1:
             return jax.tree.map(self._swap, tree)
-        return unpacked(self._swap(packed(tree, 2)), tree, 2)
+        return unpacked(self.swap(packed(tree, 1)), tree, 1)
 
     def _swap(self, a):
         if self.size == 2:

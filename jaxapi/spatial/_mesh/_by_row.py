@@ -1,13 +1,22 @@
 """Values on their way to the rows of the data that they belong to, and back."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from ._axes import Axes
-from ._exchange import by_destination, deliver, even_share, exchange, most_sent, numbers_sent
+from ._exchange import (
+    arrived,
+    by_destination,
+    deliver,
+    deliver_here,
+    even_share,
+    exchange,
+    most_sent,
+    no_message,
+    numbers_sent,
+    outgoing,
+)
 
 __all__ = ["of_rows", "to_rows", "to_rows_in_pieces"]
 
@@ -36,19 +45,40 @@ def to_rows_in_pieces(into, find, rows, size: int, n: int, axes: Axes):
         return (places(begin)[0] == lax.iota(rows.dtype, axes.size)[:, None]).sum(axis=1, dtype=jnp.int32)
 
     counts = axes.gather(lax.map(number, begins))  # (devices, pieces, devices)
+    flags = jnp.zeros(q, bool)
 
-    def piece(i, state, most):
-        into, flags = state
-        found, new = find(begins[i], size)
-        into = deliver(into, found, *places(begins[i]), counts[:, i], axes, most=most)
-        return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0)
+    def in_turn():
+        """Send what is found before the next search."""
 
-    def all_pieces(most):
-        start = axes.varying((into, jnp.zeros(q, bool)))
-        return lax.fori_loop(0, len(begins), partial(piece, most=most), start)
+        def piece(i, state):
+            into, flags = state
+            found, new = find(begins[i], size)
+            into = deliver(into, found, *places(begins[i]), counts[:, i], axes)
+            return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0)
+
+        return lax.fori_loop(0, len(begins), piece, axes.varying((into, flags)))
+
+    def at_once():
+        """Send what is found during the next search: what arrives then is written when that is done."""
+        before = jnp.pad(counts, ((0, 0), (1, 0), (0, 0)))
+
+        def piece(i, state):
+            into, flags, message = state
+            message = axes.swap(message)
+            found, new = find(begins[i], size)
+            device, own = places(begins[i])
+            into = deliver_here(into, found, device, own, axes)
+            into = arrived(into, message, before[:, i], even, axes)
+            into, found = lax.optimization_barrier((into, found))
+            message = outgoing(found, own, device, counts[:, i], even, axes)
+            return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0), message
+
+        start = axes.varying((into, flags, no_message(into, even, axes)))
+        *found, message = lax.fori_loop(0, len(begins), piece, start)
+        return arrived(found[0], axes.swap(message), counts[:, -1], even, axes), found[1]
 
     even = even_share(size, axes.size)
-    return lax.cond(most_sent(counts.max(axis=1)) <= even, lambda: all_pieces(even), lambda: all_pieces(None))
+    return lax.cond(most_sent(counts.max(axis=1)) <= even, at_once, in_turn)
 
 
 def of_rows(values, rows, n: int, axes: Axes):

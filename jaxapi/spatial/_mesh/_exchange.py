@@ -12,8 +12,21 @@ import jax.numpy as jnp
 from jax import lax
 
 from ._axes import Axes
+from ._words import packed, unpacked
 
-__all__ = ["by_destination", "deliver", "even_share", "exchange", "most_sent", "numbers_sent", "written"]
+__all__ = [
+    "arrived",
+    "by_destination",
+    "deliver",
+    "deliver_here",
+    "even_share",
+    "exchange",
+    "most_sent",
+    "no_message",
+    "numbers_sent",
+    "outgoing",
+    "written",
+]
 
 LONGEST = 1 << 25  # bytes of the blocks of a step, so that they take little memory beside what they carry
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
@@ -56,24 +69,58 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, fill=
     return _from_others(stay, values, None, order, counts, starts, axes, most)
 
 
-def deliver(into, values, device, places, counts, axes: Axes, *, most=None):
+def deliver(into, values, device, places, counts, axes: Axes):
     """Send the lines of the `values` (q, ...) to their `device` (q,), to their `places` in its arrays `into`.
 
-    Return these arrays, changed in place. ``counts[i, j]`` lines go from device ``i`` to ``j``; `most` is as
-    in `exchange`. No place is to be written twice.
+    Return these arrays, changed in place. ``counts[i, j]`` lines go from device ``i`` to ``j``. No place is
+    to be written twice.
     """
-    room = len(jax.tree.leaves(into)[0])
-    target = jnp.where(device == axes.index(), places, room + lax.iota(jnp.int32, len(places)))
-    into = written(into, target, values)
+    into = deliver_here(into, values, device, places, axes)
     order = by_destination(device, axes.size)
-    return _from_others(into, values, places, order, counts, _starts(counts, axes), axes, most)
+    return _from_others(into, values, places, order, counts, _starts(counts, axes), axes, None)
 
 
-def _from_others(arrived, values, places, order, counts, starts, axes: Axes, most):
+def deliver_here(into, values, device, places, axes: Axes):
+    """Do so for those lines alone that stay on this device."""
+    past = len(jax.tree.leaves(into)[0]) + lax.iota(jnp.int32, len(places))
+    return written(into, jnp.where(device == axes.index(), places, past), values)
+
+
+def outgoing(values, places, device, counts, most: int, axes: Axes):
+    """Return a message to every peer, words (peers, w), of those lines that do not stay here.
+
+    The arguments are those of `deliver`; at most so many lines go from one device to another.
+    """
+    first = _starts(counts, axes)[axes.peers()][:, None]
+    sent = _named(by_destination(device, axes.size), first + lax.iota(jnp.int32, most), len(device))
+    return packed(jax.tree.map(lambda a: a[sent], (values, places)), 1)
+
+
+def no_message(into, most: int, axes: Axes):
+    """Return words as those of a message."""
+    return packed(jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), _parts(into, most, axes)), 1)
+
+
+def arrived(into, message, counts, most: int, axes: Axes):
+    """Write the lines of the messages that came to their places in the arrays `into`."""
+    values, places = unpacked(message, _parts(into, most, axes), 1)
+    there = lax.iota(jnp.int32, most) < _to_others(counts, axes)
+    past = len(jax.tree.leaves(into)[0]) + lax.iota(jnp.int32, places.size).reshape(places.shape)
+    return written(into, jnp.where(there, places, past), values)
+
+
+def _parts(into, most: int, axes: Axes):
+    """Return shapes and dtypes of what a message for the arrays `into` holds: lines, and their places."""
+    shape = len(axes.peers()), most
+    lines = jax.tree.map(lambda a: jax.ShapeDtypeStruct((*shape, *a.shape[1:]), a.dtype), into)
+    return lines, jax.ShapeDtypeStruct(shape, jnp.int32)
+
+
+def _from_others(into, values, places, order, counts, starts, axes: Axes, most):
     """Send the lines that do not stay on their devices, and write those that arrive."""
-    here, received, begins = _received(counts, axes)
+    begins = _received(counts, axes)[2]
     peers = axes.peers()
-    room, lines = (len(jax.tree.leaves(each)[0]) for each in (arrived, values))
+    room, lines = (len(jax.tree.leaves(each)[0]) for each in (into, values))
     size = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
     size *= len(peers)  # bytes of a line to each
     longest = room if places is None else lines  # of messages
@@ -81,20 +128,20 @@ def _from_others(arrived, values, places, order, counts, starts, axes: Axes, mos
     unasked = even_share(longest, axes.size) if most is None else max(1, most)
     steps = -(-unasked * size // LONGEST)
     block = -(-unasked // steps)
-    to_others = jnp.where(peers == here, 0, received[peers])[:, None]
+    to_others = _to_others(counts, axes)
 
-    def step(i, arrived):
+    def step(i, into):
         offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
         sent = _named(order, starts[peers][:, None] + offset, lines)
         new, place = axes.swap(jax.tree.map(lambda a: a[sent], (values, places)))
         place = begins[peers][:, None] + offset if place is None else place
         past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
-        return written(arrived, jnp.where(offset < to_others, place, past), new)
+        return written(into, jnp.where(offset < to_others, place, past), new)
 
-    arrived = lax.fori_loop(0, steps, step, axes.varying(arrived))
+    into = lax.fori_loop(0, steps, step, axes.varying(into))
     if most is not None:
-        return arrived
-    return lax.fori_loop(jnp.int32(steps), -(-most_sent(counts) // block), step, arrived)
+        return into
+    return lax.fori_loop(jnp.int32(steps), -(-most_sent(counts) // block), step, into)
 
 
 def most_sent(counts):
@@ -107,6 +154,12 @@ def _received(counts, axes: Axes):
     here = axes.index()
     received = counts[:, here]
     return here, received, jnp.cumsum(received) - received
+
+
+def _to_others(counts, axes: Axes):
+    """Return how many lines each of the peers sends to this device (peers, 1); it sends itself none."""
+    here, peers = axes.index(), axes.peers()
+    return jnp.where(peers == here, 0, counts[peers, here])[:, None]
 
 
 def _starts(counts, axes: Axes):
