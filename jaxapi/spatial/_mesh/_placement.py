@@ -48,8 +48,10 @@ def _put(x, place: NamedSharding):
 
 
 def _one_for_all(x):
-    """Return a number that was broadcast as this number, which is less to move."""
-    return x[0] if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,) else x
+    """Return a number that was broadcast as this number, which is less to move, and kept on the devices."""
+    return (
+        np.asarray(x[0]) if isinstance(x, np.ndarray) and x.ndim == 1 and len(x) and x.strides == (0,) else x
+    )
 
 
 def _spread_when_traced(x, layout: Layout) -> bool:

@@ -8,8 +8,8 @@ A device answers a fixed number of queries a round, the others wait: as many as 
 on their way, and a part of these when few have to go on. Where one device would have to answer more than
 `HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
 
-To ask whether another round is needed, a GPU has to wait for the host. So the first large round, which every
-search needs, is made without asking.
+To ask whether another round is needed, a GPU has to wait for the host. So the first large round and a small
+one, which nearly every search needs, are made without asking.
 """
 
 from collections.abc import Callable
@@ -138,8 +138,8 @@ def visit_devices(
         hot = jnp.argmax(load).astype(jnp.int32)
         return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot, capacity), lambda: send(now, capacity))
 
-    def rounds(now: Trip, one, capacity, enough) -> Trip:
-        return lax.while_loop(lambda now: _most(now.counts) > enough, partial(one, capacity=capacity), now)
+    def rounds(now: Trip, one) -> Trip:
+        return lax.while_loop(lambda now: _most(now.counts) > 0, one, now)
 
     state, visited = axes.varying((state, visited))
     target = next_target(x, state, visited)
@@ -147,11 +147,17 @@ def visit_devices(
     if once:
         trip = send(trip, q, _room(q, axes.size - 1 if at_home else axes.size))
     elif at_home or q <= FEW:
-        trip = rounds(trip, one_round, q, 0)
+        trip = rounds(trip, partial(one_round, capacity=q))
     else:
         part, whole = max(q // PART, FEW), q + q // SPARE // LINES * LINES
-        trip = rounds(send(trip, whole, _room(whole, axes.size)), one_round, whole, TURNS * part)
-        trip = rounds(trip, send, part, 0)
+
+        def more(now: Trip) -> Trip:
+            few = _most(now.counts) <= TURNS * part
+            return lax.cond(few, partial(send, capacity=part), partial(one_round, capacity=whole), now)
+
+        trip = send(trip, whole, _room(whole, axes.size))
+        trip = send(trip, part, _room(part, axes.size - 1))
+        trip = rounds(trip, more)
     return trip.state, trip.target < axes.size
 
 
