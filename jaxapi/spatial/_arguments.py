@@ -146,7 +146,8 @@ def neighbour_columns(k) -> Columns:
     columns = tuple(_whole(each) for each in ([k] if np.ndim(k) == 0 else k))
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
-    return Columns(max(columns), None if np.ndim(k) == 0 else columns)
+    first = len(columns) > 1 and columns == tuple(range(1, len(columns) + 1))  # as by their number
+    return Columns(max(columns), None if np.ndim(k) == 0 or first else columns)
 
 
 def _real(value, name: str) -> float:

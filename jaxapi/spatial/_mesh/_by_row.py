@@ -30,12 +30,12 @@ def to_rows(into, values, rows, n: int, axes: Axes):
     return deliver(into, values, device, places, numbers_sent(device, axes), axes)
 
 
-def to_rows_in_pieces(into, find, rows, size: int, n: int, axes: Axes):
-    """Do the same for what ``find(begin, size)`` finds for `size` of the rows (q,) at a time.
+def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
+    """Do the same for what ``find(begin, size)`` finds for the first `q` of the rows, `size` at a time.
 
     It also finds a flag for each, all of which (q,) come second.
     """
-    q, s = len(rows), len(jax.tree.leaves(into)[0])
+    s = len(jax.tree.leaves(into)[0])
     begins = jnp.minimum(jnp.arange(-(-q // size), dtype=jnp.int32) * size, q - size)  # the last may overlap
 
     def places(begin):

@@ -38,7 +38,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
     """
     tree, most = forest.tree, max(shares(n, axes.size))
     q = max(most, 1)
-    rows = rows_of_points(forest, n, q)
+    rows = rows_of_points(forest, n, tree.points.shape[1])
     again = partial(nearest, eps=eps, lengths=lengths, axes=axes, n=n, k=k, p=p, own=True)
     part = _near_a_border(q, k, len(tree.points), axes.size)
 
@@ -68,7 +68,7 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
 
     size = min(q, max(-(-q // PIECES), -(-PIECE // k)))
     if s is not None:
-        out, across = to_rows_in_pieces(nothing(s), search, rows, size, n, axes)
+        out, across = to_rows_in_pieces(nothing(s), search, rows, q, size, n, axes)
     elif q * max(k, len(tree.points)) <= LARGEST_PIECE:
         out, across = search(0, q)
     else:
