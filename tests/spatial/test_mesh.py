@@ -116,8 +116,7 @@ class TestNearest:
         """
         for name, value in {"FEW": 4, "PART": 3, "TURNS": 1, "ROOM": 1}.items():
             monkeypatch.setattr(_rounds, name, value)
-        for name, value in {"LONGEST": 300, "SHORT": 0}.items():
-            monkeypatch.setattr(_exchange, name, value)
+        monkeypatch.setattr(_exchange, "SHORT", 0)
         mesh = mesh_of(3)
         points, queries = clouds(mesh.size * 20)["uniform"]
         tree = KDTree(spread(mesh, points))
@@ -133,8 +132,7 @@ class TestNearest:
         for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "_near_a_border": lambda *sizes: 4}.items():
             monkeypatch.setattr(_own, name, value)
         monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: lines - 1)
-        for name, value in {"LONGEST": 300, "SHORT": 0}.items():
-            monkeypatch.setattr(_exchange, name, value)
+        monkeypatch.setattr(_exchange, "SHORT", 0)
         mesh = mesh_of(3)
         points = clouds(mesh.size * 20)["uniform"][0]
         n = len(points) - 1

@@ -1,8 +1,8 @@
 """Rows from each device to each other one, in blocks of one size.
 
 JAX's `ragged_all_to_all`, which would send what there is and no more, does not exist on the CPU. Here every
-device sends every other one a block a step, as many steps as the longest message needs. What stays on its
-device is copied there.
+device sends every other one a block of an even share a step, as many steps as the longest message needs. What
+stays on its device is copied there.
 """
 
 import math
@@ -28,7 +28,6 @@ __all__ = [
     "written",
 ]
 
-LONGEST = 1 << 25  # bytes of the blocks of a step, so that they take little memory beside what they carry
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
@@ -122,12 +121,9 @@ def _from_others(into, values, places, order, counts, starts, axes: Axes, most):
     peers = axes.peers()
     room, lines = (len(jax.tree.leaves(each)[0]) for each in (into, values))
     size = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
-    size *= len(peers)  # bytes of a line to each
     longest = room if places is None else lines  # of messages
-    most = longest if most is None and longest * size <= SHORT else most
-    unasked = even_share(longest, axes.size) if most is None else max(1, most)
-    steps = -(-unasked * size // LONGEST)
-    block = -(-unasked // steps)
+    most = longest if most is None and longest * size * len(peers) <= SHORT else most
+    block = even_share(longest, axes.size) if most is None else max(1, most)
     to_others = _to_others(counts, axes)
 
     def step(i, into):
@@ -138,10 +134,10 @@ def _from_others(into, values, places, order, counts, starts, axes: Axes, most):
         past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
         return written(into, jnp.where(offset < to_others, place, past), new)
 
-    into = lax.fori_loop(0, steps, step, axes.varying(into))
+    into = axes.varying(step(0, into))
     if most is not None:
         return into
-    return lax.fori_loop(jnp.int32(steps), -(-most_sent(counts) // block), step, into)
+    return lax.fori_loop(jnp.int32(1), -(-most_sent(counts) // block), step, into)
 
 
 def most_sent(counts):
