@@ -76,14 +76,15 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("k", [1, 8, 40])
 def test_the_points_of_some_slots_as_queries(k, monkeypatch):
-    """Also where the last slots are empty, and the first is told by a traced number."""
+    """Also where the last slots are empty, the first is told by a traced number, and the nodes are there."""
     monkeypatch.setattr(_nearest, "AT_ONCE", 32)
     points, size = grid(POINTS, 3, 4), 100
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
     rows, slots = np.asarray(tree.rows), tree.points.shape[1]
     own = jax.jit(partial(_cuda.nearest_of_slots, size=size, k=k, p=2.0))
-    for begin in (7, slots - size):
-        found = [np.asarray(each) for each in own(tree, begin, np.float32(np.inf), np.float32(0), None)]
+    for begin, prepared in (7, ()), (slots - size, jax.jit(_cuda.nodes_of)(tree, None)):
+        arrays = tree, prepared, begin, np.float32(np.inf), np.float32(0), None
+        found = [np.asarray(each) for each in own(*arrays)]
         there = rows[begin : begin + size] < POINTS
         queries = points[rows[begin : begin + size][there]]
         assert_exact(points, queries, tuple(each[there] for each in found), k)

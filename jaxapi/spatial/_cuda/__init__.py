@@ -4,6 +4,7 @@ from ._build import build
 from ._finite import all_finite
 from ._launch import check
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
+from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "nearest",
     "nearest_of_all",
     "nearest_of_slots",
+    "nodes_of",
     "ordered_queries",
 ]
 

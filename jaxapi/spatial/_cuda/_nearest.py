@@ -67,11 +67,21 @@ def nearest_of_all(
 
 
 def nearest_of_slots(
-    tree: Tree, begin, bound, eps, box: Array | None, *, size: int, k: int, p: float, rooted: bool = True
+    tree: Tree,
+    prepared: Nodes | tuple[()],
+    begin,
+    bound,
+    eps,
+    box: Array | None,
+    *,
+    size: int,
+    k: int,
+    p: float,
+    rooted: bool = True,
 ) -> tuple[Array, Array]:
     """Return distances and rows (size, k) of the `k` nearest points of those on the slots from `begin` on.
 
-    As `nearest`, which takes longer; an empty slot has no neighbours.
+    As `nearest`, which takes longer; an empty slot has no neighbours. The nodes may be `prepared`.
     """
     if tree.is_flat:
         queries = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
@@ -79,7 +89,9 @@ def nearest_of_slots(
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
     line = Ordered(tree.rows, tree.rows, shift=0, lines=size, begin=begin)
-    return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
+    return _search(
+        tree, prepared or nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted
+    )
 
 
 def in_units(tree: Tree, powers: Array, box: Array | None, *, p: float) -> Array:

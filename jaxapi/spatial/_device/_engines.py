@@ -6,7 +6,7 @@ queries in the dtype of the distances:
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
-- ``nearest_of_slots(tree, begin, bound, eps, box, *, size, k, p, rooted)``,
+- ``nearest_of_slots(tree, prepared, begin, bound, eps, box, *, size, k, p, rooted)``,
 - ``in_units(tree, powers, box, *, p)``,
 - ``count(tree, queries, order, box, *, p, relation)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
@@ -15,7 +15,8 @@ queries in the dtype of the distances:
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``.
 
-`_lax` documents them, and runs everywhere. `_cuda` also has ``check()``, which raises where it cannot run,
+`_lax` documents them, and runs everywhere. `_cuda` also has ``nodes_of(tree, box)``, which `prepared` calls,
+``check()``, which raises where it cannot run,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows, and
 ``all_finite(x)``, whether an array is finite, asked at the side of the device's queue.
 """
@@ -26,6 +27,7 @@ import warnings
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from ..._tracing import is_traced
@@ -33,7 +35,7 @@ from .. import _lax
 from .._structure._tree import FLAT_FROM
 from .._structure._varying import varying_alike, varying_like
 
-__all__ = ["engine_name", "engine_of", "gpu_engine", "run"]
+__all__ = ["engine_name", "engine_of", "gpu_engine", "prepared", "run"]
 
 
 @functools.cache
@@ -92,3 +94,19 @@ def run(engine, name: str, *arrays, **options):
         return varying_like(getattr(gpu_engine(), name)(*arrays, **options), arrays)
 
     return lax.platform_dependent(*arrays, cuda=cuda, default=portable)
+
+
+def prepared(tree, box):
+    """Return what `nearest_of_slots` reads beside the tree on a GPU, made once for a loop of searches."""
+    engine = gpu_engine()
+    if engine is None or tree.is_flat:
+        return ()
+    shapes = jax.eval_shape(engine.nodes_of, tree, box)
+
+    def nothing(*arrays):
+        return varying_like(jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), arrays)
+
+    def nodes(*arrays):
+        return varying_like(engine.nodes_of(*arrays), arrays)
+
+    return lax.platform_dependent(*varying_alike(tree, box), cuda=nodes, default=nothing)

@@ -38,10 +38,13 @@ def nearest(tree: Tree, queries, bound, eps, box, *, k: int, p: float, rooted: b
     return _of_finite(search, tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
-def nearest_of_slots(tree: Tree, begin, bound, eps, box, *, size: int, k: int, p: float, rooted: bool = True):
+def nearest_of_slots(
+    tree: Tree, prepared, begin, bound, eps, box, *, size: int, k: int, p: float, rooted: bool = True
+):
     """Return distances and rows (size, k) of the `k` nearest points of those on the slots from `begin` on.
 
-    As `nearest`, without ordering queries; an empty slot has no neighbours.
+    As `nearest`, without ordering queries; an empty slot has no neighbours. What is `prepared` for a GPU is
+    not read.
     """
     x = tree.in_units(lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1))
     x = x if box is None else into_box(x, box)

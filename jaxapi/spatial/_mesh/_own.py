@@ -23,7 +23,7 @@ __all__ = ["nearest_of_own"]
 
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
 PIECE = 1 << 23  # neighbours that are found at once before they go home, at the least
-PIECES = 6  # at the most: a search ends with few queries at work, and begins with the tree's nodes
+PIECES = 5  # at the most: a search ends with few queries at work
 
 
 def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, chosen, nothing, s=None):
@@ -41,11 +41,12 @@ def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, 
     rows = rows_of_points(forest, n, tree.points.shape[1])
     again = partial(nearest, eps=eps, lengths=lengths, axes=axes, n=n, k=k, p=p, own=True)
     part = _near_a_border(q, k, len(tree.points), axes.size)
+    prepared = _engines.prepared(tree, lengths)
 
     def search(begin, size):
         """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""
         static = {"size": size, "k": min(k, most), "p": p}
-        arrays = tree, jnp.asarray(begin, jnp.int32), bound, eps, lengths
+        arrays = tree, prepared, jnp.asarray(begin, jnp.int32), bound, eps, lengths
         distances, found = _engines.run(None, "nearest_of_slots", *arrays, **static)
         found = filled((distances, rows_of_all(tree, forest.rows, found, n)), (jnp.inf, n), k)
         points = lax.dynamic_slice_in_dim(tree.points, begin, size, axis=1)
