@@ -5,18 +5,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from ._axes import Axes
-from ._exchange import (
-    arrived,
-    by_destination,
-    deliver,
-    deliver_here,
-    even_share,
-    exchange,
-    most_sent,
-    no_message,
-    numbers_sent,
-    outgoing,
-)
+from ._delivery import arrived, deliver, deliver_here, no_message, outgoing
+from ._exchange import by_destination, even_share, exchange, most_sent, numbers_sent
 
 __all__ = ["of_rows", "to_rows", "to_rows_in_pieces"]
 
@@ -47,7 +37,7 @@ def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
     counts = axes.gather(lax.map(number, begins))  # (devices, pieces, devices)
     flags = jnp.zeros(q, bool)
 
-    def in_turn():
+    def one_by_one():
         """Send what is found before the next search."""
 
         def piece(i, state):
@@ -58,7 +48,7 @@ def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
 
         return lax.fori_loop(0, len(begins), piece, axes.varying((into, flags)))
 
-    def at_once():
+    def overlapping():
         """Send what is found during the next search: what arrives then is written when that is done."""
         before = jnp.pad(counts, ((0, 0), (1, 0), (0, 0)))
 
@@ -68,17 +58,19 @@ def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
             found, new = find(begins[i], size)
             device, own = places(begins[i])
             into = deliver_here(into, found, device, own, axes)
-            into = arrived(into, message, before[:, i], even, axes)
+            into = arrived(into, message, before[:, i], 0, even, axes)
+            # Only when that has been read is there a new message, which then needs no room of its own.
             into, found = lax.optimization_barrier((into, found))
-            message = outgoing(found, own, device, counts[:, i], even, axes)
+            order = by_destination(device, axes.size)
+            message = outgoing(found, own, order, counts[:, i], 0, even, axes)
             return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0), message
 
         start = axes.varying((into, flags, no_message(into, even, axes)))
         *found, message = lax.fori_loop(0, len(begins), piece, start)
-        return arrived(found[0], axes.swap(message), counts[:, -1], even, axes), found[1]
+        return arrived(found[0], axes.swap(message), counts[:, -1], 0, even, axes), found[1]
 
     even = even_share(size, axes.size)
-    return lax.cond(most_sent(counts.max(axis=1)) <= even, at_once, in_turn)
+    return lax.cond(most_sent(counts.max(axis=1)) <= even, overlapping, one_by_one)
 
 
 def of_rows(values, rows, n: int, axes: Axes):

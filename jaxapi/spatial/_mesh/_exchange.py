@@ -12,19 +12,19 @@ import jax.numpy as jnp
 from jax import lax
 
 from ._axes import Axes
-from ._words import packed, unpacked
 
 __all__ = [
-    "arrived",
     "by_destination",
-    "deliver",
-    "deliver_here",
     "even_share",
     "exchange",
+    "in_blocks",
     "most_sent",
-    "no_message",
+    "named",
     "numbers_sent",
-    "outgoing",
+    "only",
+    "size_of",
+    "starts_of",
+    "to_others",
     "written",
 ]
 
@@ -56,88 +56,39 @@ def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, fill=
     one, so that there is nothing to ask and wait for.
     """
     here, received, begins = _received(counts, axes)
-    starts = _starts(counts, axes) if starts is None else starts
+    starts = starts_of(counts, axes) if starts is None else starts
     rank = lax.iota(jnp.int32, room) - begins[here]
     lines = len(jax.tree.leaves(values)[0])
-    line = jnp.where((rank >= 0) & (rank < received[here]), _named(order, starts[here] + rank, lines), lines)
+    line = jnp.where((rank >= 0) & (rank < received[here]), named(order, starts[here] + rank, lines), lines)
     fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
     fills = jax.tree.unflatten(jax.tree.structure(values), fills)
     stay = jax.tree.map(
         lambda a, last: jnp.where(_lines(line < lines, a), a.at[line].get(mode="clip"), last), values, fills
     )
-    return _from_others(stay, values, None, order, counts, starts, axes, most)
-
-
-def deliver(into, values, device, places, counts, axes: Axes):
-    """Send the lines of the `values` (q, ...) to their `device` (q,), to their `places` in its arrays `into`.
-
-    Return these arrays, changed in place. ``counts[i, j]`` lines go from device ``i`` to ``j``. No place is
-    to be written twice.
-    """
-    into = deliver_here(into, values, device, places, axes)
-    order = by_destination(device, axes.size)
-    return _from_others(into, values, places, order, counts, _starts(counts, axes), axes, None)
-
-
-def deliver_here(into, values, device, places, axes: Axes):
-    """Do so for those lines alone that stay on this device."""
-    past = len(jax.tree.leaves(into)[0]) + lax.iota(jnp.int32, len(places))
-    return written(into, jnp.where(device == axes.index(), places, past), values)
-
-
-def outgoing(values, places, device, counts, most: int, axes: Axes):
-    """Return a message to every peer, words (peers, w), of those lines that do not stay here.
-
-    The arguments are those of `deliver`; at most so many lines go from one device to another.
-    """
-    first = _starts(counts, axes)[axes.peers()][:, None]
-    sent = _named(by_destination(device, axes.size), first + lax.iota(jnp.int32, most), len(device))
-    return packed(jax.tree.map(lambda a: a[sent], (values, places)), 1)
-
-
-def no_message(into, most: int, axes: Axes):
-    """Return words as those of a message."""
-    return packed(jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), _parts(into, most, axes)), 1)
-
-
-def arrived(into, message, counts, most: int, axes: Axes):
-    """Write the lines of the messages that came to their places in the arrays `into`."""
-    values, places = unpacked(message, _parts(into, most, axes), 1)
-    there = lax.iota(jnp.int32, most) < _to_others(counts, axes)
-    past = len(jax.tree.leaves(into)[0]) + lax.iota(jnp.int32, places.size).reshape(places.shape)
-    return written(into, jnp.where(there, places, past), values)
-
-
-def _parts(into, most: int, axes: Axes):
-    """Return shapes and dtypes of what a message for the arrays `into` holds: lines, and their places."""
-    shape = len(axes.peers()), most
-    lines = jax.tree.map(lambda a: jax.ShapeDtypeStruct((*shape, *a.shape[1:]), a.dtype), into)
-    return lines, jax.ShapeDtypeStruct(shape, jnp.int32)
-
-
-def _from_others(into, values, places, order, counts, starts, axes: Axes, most):
-    """Send the lines that do not stay on their devices, and write those that arrive."""
-    begins = _received(counts, axes)[2]
     peers = axes.peers()
-    room, lines = (len(jax.tree.leaves(each)[0]) for each in (into, values))
-    size = sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves((values, places)))
-    longest = room if places is None else lines  # of messages
-    most = longest if most is None and longest * size * len(peers) <= SHORT else most
-    block = even_share(longest, axes.size) if most is None else max(1, most)
-    to_others = _to_others(counts, axes)
 
-    def step(i, into):
-        offset = i * block + lax.iota(jnp.int32, block)  # among the lines of one sender
-        sent = _named(order, starts[peers][:, None] + offset, lines)
-        new, place = axes.swap(jax.tree.map(lambda a: a[sent], (values, places)))
-        place = begins[peers][:, None] + offset if place is None else place
-        past = room + lax.iota(jnp.int32, place.size).reshape(place.shape)
-        return written(into, jnp.where(offset < to_others, place, past), new)
+    def step(begin, block, into):
+        offset = begin + lax.iota(jnp.int32, block)  # among the lines of one sender
+        sent = named(order, starts[peers][:, None] + offset, lines)
+        new, place = axes.swap(jax.tree.map(lambda a: a[sent], values)), begins[peers][:, None] + offset
+        return written(into, only(offset < to_others(counts, axes), place, room), new)
 
-    into = axes.varying(step(0, into))
+    return in_blocks(step, stay, room, size_of(values), counts, axes, most)
+
+
+def in_blocks(step, into, lines: int, size: int, counts, axes: Axes, most=None):
+    """Return the arrays `into` after ``step(begin, block, into)`` for each block of the longest message.
+
+    Messages have up to so many `lines` of `size` bytes; `most` is as in `exchange`.
+    """
+    if most is None and lines * size * len(axes.peers()) <= SHORT:
+        most = lines
+    block = even_share(lines, axes.size) if most is None else max(1, most)
+    into = axes.varying(step(0, block, into))
     if most is not None:
         return into
-    return lax.fori_loop(jnp.int32(1), -(-most_sent(counts) // block), step, into)
+    blocks = -(-most_sent(counts) // block)
+    return lax.fori_loop(jnp.int32(1), blocks, lambda i, into: step(i * block, block, into), into)
 
 
 def most_sent(counts):
@@ -152,22 +103,32 @@ def _received(counts, axes: Axes):
     return here, received, jnp.cumsum(received) - received
 
 
-def _to_others(counts, axes: Axes):
+def to_others(counts, axes: Axes):
     """Return how many lines each of the peers sends to this device (peers, 1); it sends itself none."""
     here, peers = axes.index(), axes.peers()
     return jnp.where(peers == here, 0, counts[peers, here])[:, None]
 
 
-def _starts(counts, axes: Axes):
+def starts_of(counts, axes: Axes):
     """Return where the lines for each device begin, one device's behind another's."""
     own = counts[axes.index()]
     return jnp.cumsum(own) - own
 
 
-def _named(order, place, lines: int):
+def named(order, place, lines: int):
     """Return which lines the places in an order are, or without one in the lines themselves."""
     place = jnp.clip(place, 0, max(lines - 1, 0))
     return place if order is None else order[place]
+
+
+def only(there, places, room: int):
+    """Return the places of the lines that are `there`, for the others some past the end, each its own."""
+    return jnp.where(there, places, room + lax.iota(jnp.int32, places.size).reshape(places.shape))
+
+
+def size_of(values) -> int:
+    """Return how many bytes a line has."""
+    return sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves(values))
 
 
 def written(into, places, values):
