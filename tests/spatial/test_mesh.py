@@ -320,8 +320,9 @@ class TestErrors:
         padded = np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)
         assert KDTree(spread(mesh, padded), n=len(points)).n == len(points)
         assert asked == [True] * (mesh.size - 1) + [False]
+        padded[0] = np.nan
         with pytest.raises(ValueError, match="data must be finite"):
-            KDTree(spread(mesh, padded))
+            KDTree(spread(mesh, padded), n=len(points))
 
     def test_how_points_lie(self):
         mesh = mesh_of(2)

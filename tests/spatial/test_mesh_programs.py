@@ -19,26 +19,22 @@ EACH = 24  # points of a device
 
 
 class TestTransformations:
-    def test_explicit_axes_in_jit(self):
+    def test_explicit_axes(self):
+        """In jit; of a tree that jit returned; and of queries that are not spread."""
         mesh = mesh_of(2, AxisType.Explicit)
         points, queries = clouds(2 * EACH)["uniform"]
         expected = nearest(points, queries, 3)
+        counts = SciPyTree(points).query_ball_point(queries, 0.5, return_length=True)
+        same = jax.device_put(queries, NamedSharding(mesh, PartitionSpec()))
         points, queries = spread(mesh, points, queries)
         tree, found = jax.jit(lambda points, queries: (tree := KDTree(points), tree.query(queries, 3)))(
             points, queries
         )
         agree(found, expected)
-        with jax.set_mesh(mesh):  # a tree that jit returned
+        with jax.set_mesh(mesh):
             agree(tree.query(queries, 3), expected)
-
-    def test_explicit_axes_of_queries_that_are_not_spread(self):
-        mesh = mesh_of(2, AxisType.Explicit)
-        points, queries = clouds(2 * EACH)["uniform"]
-        expected = SciPyTree(points).query_ball_point(queries, 0.5, return_length=True)
-        tree = KDTree(spread(mesh, points))
-        same = jax.device_put(queries, NamedSharding(mesh, PartitionSpec()))
         count = jax.jit(lambda tree, x: tree.query_ball_point(x, 0.5, return_length=True))
-        np.testing.assert_array_equal(count(tree, same), expected)
+        np.testing.assert_array_equal(count(tree, same), counts)
 
     def test_grad_with_auto_axes_in_a_traced_box(self):
         mesh = mesh_of(2)

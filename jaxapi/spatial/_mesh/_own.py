@@ -23,7 +23,7 @@ __all__ = ["nearest_of_own"]
 
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
 PIECE = 1 << 23  # neighbours that are found at once before they go home, at the least
-PIECES = 5  # at the most: a search ends with few queries at work
+PIECES = 6  # at the most: a search ends with few queries at work
 
 
 def nearest_of_own(forest: Forest, bound, eps, lengths, axes: Axes, *, n, k, p, chosen, nothing, s=None):
