@@ -160,6 +160,9 @@ def test_linspace_transforms():
         (ValueError, (0, np.nan, 3), {"dtype": "int8"}),
         (ValueError, (0, np.inf, 3), {"dtype": "int8"}),
         (TypeError, (0, 1j, 3), {"dtype": "float32"}),
+        (TypeError, (["a"], 1, 3), {}),
+        (TypeError, ([2**70], 1, 3), {}),
+        (TypeError, (np.array(["2026-01-01"], "M8[D]"), 1, 3), {}),
     ],
 )
 def test_linspace_errors(error, args, kwargs):

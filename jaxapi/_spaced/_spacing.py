@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._dtype_rules import check_dtype
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from .._tracing import any_traced
@@ -178,10 +179,11 @@ def _array_or_number(x) -> Any:
     """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
     if type(x) in _WEAK:
         return x
-    if isinstance(x, (np.ndarray, np.generic)):
-        return x
     if isinstance(x, (list, tuple)) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
-        return np.asarray(x)
+        x = np.asarray(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        check_dtype(x.dtype)
+        return x
     return as_array(x)
 
 
