@@ -36,7 +36,7 @@ def pytest_report_header(config):
 
 
 # Examples of JAX's own docstrings whose last digit is a CPU's.
-CPU_EXAMPLES = {"jaxapi.fft.hfft", "jaxapi.linalg.vector_norm"}
+CPU_EXAMPLES = {"jaxapi.fft.hfft"}
 
 
 def pytest_collection_modifyitems(config, items):
