@@ -8,13 +8,14 @@ on two H200s of one host, at 1M and 10M points a GPU. Nothing here is a measurem
 
 from math import log2
 
-ONE = 0.9e-3, 1.08e-9  # one GPU: seconds, and seconds a point
-SPLIT = 0.4e-3, 0.06e-9  # the first split of the devices in two: two sorts less than the further ones
+ONE = 1.42e-3, 1.02e-9  # one GPU: seconds, and seconds a point where there are 10 million
+SPLIT = 0.32e-3, 0.04e-9  # the first split of the devices in two: two sorts less than the further ones
 AGAIN = 0.9e-3, 0.15e-9  # a further split; two GPUs have none, so this is the sum of its sorts and gathers
 BOX = 0.005e-9  # the box of a group of devices: each looks at all its points once
-ROUNDS = 0.35e-3, 0.025e-9  # the rounds: to begin and end them, and to look at every point
+ROUNDS = 0.3e-3, 0.015e-9  # the rounds: to begin and end them, and to look at every point
 FAR = 3.2e-9  # a query that visits another device
-BACK = 0.0, 0.31e-9  # results put back into the order of the data, in pieces, beside their way
+BACK = 0.2e-3, 0.28e-9  # results put into the order of the data, in pieces, beside their way
+SEARCH, PIECES = 0.7e-9, 6  # seconds a point, during which all pieces but the last are on their way
 LINK = 258e9  # bytes a second that each GPU sends within a host of eight, measured
 BETWEEN = 40e9  # between hosts, assumed
 
@@ -34,13 +35,15 @@ def sent(size: float, devices: int) -> float:
 
 def times(points: float, devices: int) -> tuple[float, float, float]:
     """Return the seconds on one GPU with `points`, on `devices` with as many each, and in input order."""
-    one = ONE[0] + ONE[1] * points
+    one = ONE[0] + ONE[1] * points * log2(points) / log2(1e7)  # more points lie in more levels
     further = log2(devices) - 1
     split = SPLIT[0] + AGAIN[0] * further + (SPLIT[1] + AGAIN[1] * further + BOX * (devices - 1)) * points
     far = far_share(points, devices) * points
     visits = ROUNDS[0] + ROUNDS[1] * points + FAR * far + sent(80 * far, devices)
     own = one + split + sent(16 * points, devices) + visits
-    return one, own, own + sent(68 * points, devices) + BACK[0] + BACK[1] * points
+    way = sent(68 * points, devices)
+    way -= min(way, SEARCH * points) * (1 - 1 / PIECES)
+    return one, own, own + way + BACK[0] + BACK[1] * points
 
 
 def main():
