@@ -3,6 +3,8 @@
 import hashlib
 import math
 import os
+import shutil
+import subprocess
 import tempfile
 import types
 from pathlib import Path
@@ -124,6 +126,26 @@ def test_ptx_is_kept_by_sources_options_and_versions(nvrtc, monkeypatch, tmp_pat
     _compile.compiled.cache_clear()
     _compile.compiled(kernel.name, "90", kernel.macros)
     assert len(list(tmp_path.glob("*/*"))) == 3
+
+
+def test_hints_that_old_ptx_does_not_know_are_left_out():
+    text = (
+        '.version 9.0\n.target sm_90\n{\n\t.pragma "used_bytes_mask 4095";\n\tld.global.v4.f32 \t{%f1};\n}\n'
+    )
+    assert (
+        _compile._with_version(text, "90")
+        == ".version 7.8\n.target sm_90\n{\n\tld.global.v4.f32 \t{%f1};\n}\n"
+    )
+    assert _compile._with_version(text, "200") == text
+
+
+@pytest.mark.skipif(shutil.which("ptxas") is None, reason="no assembler of PTX")
+@pytest.mark.parametrize("architecture", ["75", "80", "90"])
+@pytest.mark.parametrize("name", ["gather", "nodes", "order"])
+def test_ptx_of_an_old_version_can_be_assembled(name, architecture, nvrtc, tmp_path):
+    kernel, written = Kernel.of(name, m=3, dtype=F32), tmp_path / "kernel.ptx"
+    written.write_text(_compile.compiled(name, architecture, kernel.macros))
+    subprocess.run(["ptxas", f"-arch=sm_{architecture}", written, "-o", tmp_path / "out"], check=True)
 
 
 def test_compiles_where_nothing_can_be_kept(nvrtc, monkeypatch, tmp_path):

@@ -19,6 +19,10 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 # The PTX version that each architecture needs. NVRTC writes its own version, which a driver of the same
 # major version may be too old for, although the kernels use nothing that is new.
 OLDEST_PTX = {"75": "6.3", "80": "7.0", "86": "7.1", "87": "7.4", "89": "7.8", "90": "7.8"}
+OLDEST_PTX |= {"100": "8.6", "103": "8.8", "120": "8.7", "121": "8.8"}
+
+# What NVRTC writes that older versions do not know, and that says nothing but which bytes of a load are used.
+HINTS = r'(?m)^\s*\.pragma "used_bytes_mask [^"]*";\n'
 
 
 @functools.cache
@@ -62,7 +66,7 @@ def cache_folder() -> Path:
 
 def _digest(kernel, options) -> str:
     """Return a name for what the PTX depends on."""
-    parts = [kernel, *options, nvrtc().nvrtcVersion(), OLDEST_PTX, sources()]
+    parts = [kernel, *options, nvrtc().nvrtcVersion(), OLDEST_PTX, HINTS, sources()]
     return f"{kernel}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 
@@ -124,4 +128,6 @@ def _checked(answer):
 def _with_version(ptx: str, architecture: str) -> str:
     """Ask for no newer PTX than the architecture needs."""
     oldest = OLDEST_PTX.get(architecture)
-    return re.sub(r"(?m)^\.version .*$", f".version {oldest}", ptx, count=1) if oldest else ptx
+    if oldest is None:
+        return ptx
+    return re.sub(r"(?m)^\.version .*$", f".version {oldest}", re.sub(HINTS, "", ptx), count=1)
