@@ -6,12 +6,12 @@
 
 JAX does everything else on the CPU, and every array has memory of its own on the GPU, so that a profiler sees
 the kernels and nothing but them, and a checker every access beyond an array. Figures are the medians of
-single launches by events, in us. `--check` runs every kind of kernel once, on small clouds with copies and
-NaN.
+single launches by events, in us. `--check` runs every kind of kernel on small clouds with copies and NaN,
+twice: the host gets results from memory that was filled before, and what a kernel leaves in memory that was
+not, the next kernels read, so that initcheck sees who reads what nobody has written.
 """
 
 import argparse
-import contextlib
 import ctypes
 import os
 import statistics
@@ -23,21 +23,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxapi.spatial._cuda import _build, _compile, _finite, _launch, _nearest, _radius
+from jaxapi.spatial._cuda import _build, _compile, _every, _finite, _launch, _nearest, _radius
 from jaxapi.spatial._cuda._launch import Kernel
-from jaxapi.spatial._structure._build import padded_size
+from jaxapi.spatial._structure._build import flat, padded_size
 from jaxapi.spatial._structure._queries import own_queries
 
 NEIGHBOURS = {"counts": 4, "counts50": 50, "fill": 4, "fill50": 50}
 
 
 class Gpu:
-    """One GPU, by the driver; a kernel's arrays live as long as its launch."""
+    """One GPU, by the driver; a kernel's arrays live as long as its launch, but for those of `checks`."""
 
-    def __init__(self, repeats: int):
+    def __init__(self, repeats: int, *, checks: bool = False):
         from cuda.bindings import driver
 
-        self.driver, self.repeats = driver, repeats
+        self.driver, self.repeats, self.checks = driver, repeats, checks
         self._checked(driver.cuInit(0))
         device = self._checked(driver.cuDeviceGet(0))
         self._checked(driver.cuCtxSetCurrent(self._checked(driver.cuDevicePrimaryCtxRetain(device))))
@@ -45,30 +45,52 @@ class Gpu:
         kinds = [getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}") for name in names]
         self.architecture = "".join(str(self._checked(driver.cuDeviceGetAttribute(k, device))) for k in kinds)
         self.start, self.end = (self._checked(driver.cuEventCreate(0)) for _ in range(2))
-        self.kernels, self.times = {}, {}
+        self.kernels, self.times, self.left = {}, {}, {}
 
     def __call__(self, kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases):
         """Do what `_launch.custom_call` does, here and now; keep the median time of a few launches."""
-        inputs = [np.asarray(each) for each in inputs]
-        outputs = [np.empty(each.shape, each.dtype) for each in outputs]
-        with self._held([*inputs, *outputs]) as places:
-            arguments = [*places[: len(inputs)], *places[len(inputs) :]]
-            for one, other in aliases.items():
-                arguments[len(inputs) + other] = places[one]
-            values = [ctypes.c_void_p(place) for place in arguments]
-            times = []
-            for _ in range(self.repeats):
-                for one, place in enumerate(places[: len(inputs)]):  # what is changed in place, too
-                    self._sent(place, inputs[one])
-                times.append(self.launched(kernel, blocks, threads, values))
-            for place, output in zip(arguments[len(inputs) :], outputs, strict=True):
-                if output.nbytes:
-                    self._checked(self.driver.cuMemcpyDtoH(output.ctypes.data, place, output.nbytes))
+        arrays = [np.asarray(each) for each in inputs]
+        results = [np.empty(each.shape, each.dtype) for each in outputs]
+        sources = [self._memory(each.nbytes) for each in arrays]
+        targets = [self._memory(each.nbytes) for each in results]
+        for one, other in aliases.items():
+            self._free(targets[other])
+            targets[other] = sources[one]
+        times = []
+        for _ in range(self.repeats):
+            for target, result in zip(targets, results, strict=True):
+                self._fill(target, result.nbytes)
+            for source, array in zip(sources, arrays, strict=True):  # what is changed in place, too
+                self._send(source, array)
+            times.append(self.launched(kernel, blocks, threads, [*sources, *targets]))
+        for target, result in zip(targets, results, strict=True):
+            self._fetch(result, target)
+        for place in {*sources, *targets}:
+            self._free(place)
         self.times.setdefault(kernel.name, []).append(statistics.median(times))
-        return [jnp.asarray(each) for each in outputs]
+        made = [jnp.asarray(each) for each in results]
+        if self.checks:
+            self._once_more(kernel, blocks, threads, inputs, made, aliases)
+        return made
 
-    def launched(self, kernel: Kernel, blocks: int, threads: int, values) -> float:
-        """Launch a kernel on arguments; return how many us it took."""
+    def _once_more(self, kernel, blocks, threads, inputs, made, aliases):
+        """Launch a kernel on what others left, and leave what it makes in memory that is not filled."""
+        sources = []
+        for each in inputs:
+            place, _ = self.left.get(id(each), (None, None))
+            if place is None:
+                array = np.asarray(each)
+                place = self._memory(array.nbytes)
+                self._send(place, array)
+            sources.append(place)
+        targets = {other: sources[one] for one, other in aliases.items()}
+        targets = [targets[i] if i in targets else self._memory(each.nbytes) for i, each in enumerate(made)]
+        self.launched(kernel, blocks, threads, [*sources, *targets])
+        self.left |= {id(each): (place, each) for each, place in zip(made, targets, strict=True)}
+
+    def launched(self, kernel: Kernel, blocks: int, threads: int, arguments) -> float:
+        """Launch a kernel on places of memory and numbers; return how many us it took."""
+        values = [ctypes.c_void_p(each) if isinstance(each, int) else each for each in arguments]
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         where, driver = ctypes.addressof(pointers), self.driver
         self._checked(driver.cuEventRecord(self.start, 0))
@@ -81,13 +103,15 @@ class Gpu:
     def all_finite(self, x: np.ndarray) -> bool:
         """Do what `_finite.SideStream` does."""
         kernel, found = Kernel.of("not_finite", m=1, dtype=x.dtype), np.zeros(1, np.int32)
-        with self._held([x, found]) as (place, answer):
-            values = ctypes.c_void_p(place), ctypes.c_longlong(x.size), ctypes.c_void_p(answer)
-            self._sent(place, x)
-            self._sent(answer, found)
-            blocks = -(-x.size // (_finite.THREADS * _finite.EACH))
-            times = [self.launched(kernel, blocks, _finite.THREADS, values) for _ in range(self.repeats)]
-            self._checked(self.driver.cuMemcpyDtoH(found.ctypes.data, answer, found.nbytes))
+        numbers, answer = self._memory(x.nbytes), self._memory(found.nbytes)
+        self._send(numbers, x)
+        self._send(answer, found)
+        arguments = numbers, ctypes.c_longlong(x.size), answer
+        blocks = -(-x.size // (_finite.THREADS * _finite.EACH))
+        times = [self.launched(kernel, blocks, _finite.THREADS, arguments) for _ in range(self.repeats)]
+        self._fetch(found, answer)
+        self._free(numbers)
+        self._free(answer)
         self.times.setdefault(kernel.name, []).append(statistics.median(times))
         return not found[0]
 
@@ -100,23 +124,27 @@ class Gpu:
             )
         return self.kernels[kernel]
 
-    @contextlib.contextmanager
-    def _held(self, arrays):
-        """Hold memory of the size of each array; 0 for an empty one."""
-        places = []
-        try:
-            for each in arrays:
-                size = each.nbytes
-                places.append(int(self._checked(self.driver.cuMemAlloc(size))) if size else 0)
-            yield places
-        finally:
-            for place in filter(None, places):
-                self._checked(self.driver.cuMemFree(place))
+    # --- memory; the place of no bytes is 0 -------------------------------------------------------------
 
-    def _sent(self, place, array):
+    def _memory(self, size: int) -> int:
+        return int(self._checked(self.driver.cuMemAlloc(size))) if size else 0
+
+    def _free(self, place: int):
+        if place:
+            self._checked(self.driver.cuMemFree(place))
+
+    def _fill(self, place: int, size: int):
+        if size:
+            self._checked(self.driver.cuMemsetD8(place, 0xFF, size))  # nan, or row -1
+
+    def _send(self, place: int, array: np.ndarray):
         if array.nbytes:
             array = np.ascontiguousarray(array)
             self._checked(self.driver.cuMemcpyHtoD(place, array.ctypes.data, array.nbytes))
+
+    def _fetch(self, array: np.ndarray, place: int):
+        if array.nbytes:
+            self._checked(self.driver.cuMemcpyDtoH(array.ctypes.data, place, array.nbytes))
 
     @staticmethod
     def _checked(answer):
@@ -202,6 +230,9 @@ def check(gpu, n):
     _nearest.by_packets = lambda k, m, count: False
     nearest(tree_of(nasty(n, 3, np.float32, 5)), nasty(n // 3, 3, np.float32, 6), 8)
     _nearest.by_packets = by_packets
+    with jax.disable_jit():  # rounds of every distance, which else are a loop of XLA's
+        x, y = nasty(n, 20, np.float32, 7), nasty(n // 3, 20, np.float32, 8)
+        _every.nearest(flat(x, n), jnp.asarray(y), jnp.float32(np.inf), k=8, rooted=True)
 
 
 def main():
@@ -215,7 +246,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     try:
-        gpu = Gpu(1 if options.check else options.repeats)
+        gpu = Gpu(1 if options.check else options.repeats, checks=options.check)
     except (ImportError, RuntimeError) as error:
         return print(f"no NVIDIA GPU: {error}")
     _launch.custom_call, _launch.architecture = gpu, lambda: gpu.architecture
