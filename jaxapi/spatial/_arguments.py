@@ -240,16 +240,19 @@ def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
     r = _number_array(r, "r")
     if r.shape == batch:
         return _rounded(r, dtype)
-    try:
-        shape = np.broadcast_shapes(r.shape, batch)
-    except ValueError:
-        shape = None
-    if shape != batch:
+    if r.ndim and _broadcast_shape(r.shape, batch) != batch:
         raise ValueError(
             f"could not broadcast input array from shape {r.shape} into shape {batch}: r must be "
             "one radius, or one for each point of x"
         )
     return (jnp if is_traced(r) else np).broadcast_to(_rounded(r, dtype), batch)
+
+
+def _broadcast_shape(*shapes) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 def one_radius(r, dtype, name: str = "r"):

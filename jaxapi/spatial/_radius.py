@@ -12,6 +12,7 @@ from ._arguments import reject_traced
 from ._results import FixedNeighbors, Neighbors
 from ._settings import result_dtype
 from ._state import TreeState
+from ._structure._shapes import in_shape
 
 __all__ = ["RadiusSearches"]
 
@@ -221,4 +222,4 @@ class RadiusSearches(TreeState):
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
         with eagerly_unless_traced(x, r):
-            return x.reshape((q, self._m)), r.reshape(q), batch, settings
+            return in_shape(x, (q, self._m)), in_shape(r, (q,)), batch, settings

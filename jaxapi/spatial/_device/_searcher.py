@@ -13,7 +13,7 @@ from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
 from .._structure._prefix import first_lines, lines_of_queries
-from .._structure._shapes import calls_before
+from .._structure._shapes import calls_before, in_shape
 from .._structure._tree import Tree
 from . import _engines, _radius
 from ._arrays import NOT_FINITE, RECORD, constant_on, inputs_for, padded, padded_with_radius
@@ -63,7 +63,7 @@ class Device:
                 found = search_columns(self.tree, x, *arguments, **static)
             finite = on_its_way(finite)
             found = lines_of_queries(q, *found)
-            distances, rows = (each if each.shape == shape else each.reshape(shape) for each in found)
+            distances, rows = (in_shape(each, shape) for each in found)
         if not finite:
             raise ValueError(NOT_FINITE)
         return distances, rows
@@ -105,7 +105,7 @@ class Device:
             if not finite:
                 raise ValueError(NOT_FINITE)
             shape = (*batch, limit)
-            return FixedNeighbors(rows.reshape(shape), distances.reshape(shape), counts.reshape(batch))
+            return FixedNeighbors(in_shape(rows, shape), in_shape(distances, shape), in_shape(counts, batch))
 
     def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
         """Return how many neighbours each query has."""
@@ -118,7 +118,7 @@ class Device:
             (counts,) = lines_of_queries(q, counts)
             if not finite:
                 raise ValueError(NOT_FINITE)
-            return counts.reshape(batch)
+            return in_shape(counts, batch)
 
     def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool) -> list[list[int]]:
         """Return the rows of each query's neighbours."""

@@ -1,14 +1,19 @@
-"""Whether a shape comes again: compiling for one that does not takes longer than the host's way."""
+"""Shapes, and whether one comes again: compiling for one that does not takes longer than the host's way."""
 
 import itertools
 from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["by_host", "calls_before"]
+__all__ = ["by_host", "calls_before", "in_shape"]
 
 _BY_HOST = 4  # calls for each shape
 _LARGE = 1 << 25  # bytes, from which on the way to the host and back takes as long as compiling
+
+
+def in_shape(x, shape: tuple[int, ...]):
+    """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
+    return x if x.shape == shape else x.reshape(shape)
 
 
 def by_host(x, work: str, nbytes: int | None = None) -> bool:
