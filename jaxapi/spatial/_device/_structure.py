@@ -11,22 +11,23 @@ from ..._x64 import x64_for
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
 from . import _engines
-from ._arrays import padded, placed_like
+from ._arrays import constant_on, padded, placed_like
 from ._finite import on_its_way
 
 __all__ = ["structure"]
 
 FEWEST_ON_GPU = 1 << 15
+_INT32 = np.dtype(np.int32)
 
 
 def structure(data) -> tuple[Tree, Array | bool]:
     """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
-    n = np.int32(data.shape[0])
     if is_traced(data):  # is compiled for its own size anyway
-        return built(jax.lax.stop_gradient(data), n, engine=None), True
+        return built(jax.lax.stop_gradient(data), np.int32(data.shape[0]), engine=None), True
     with eagerly(), x64_for(data.dtype):
         points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
         points = points if isinstance(points, jax.Array) else placed_like(data, points)[0]
+        n = constant_on(data.shape[0], _INT32, data.sharding)
         tree = built(points, n, engine=_engines.engine_of(data))
         return tree, on_its_way(finite)
 
