@@ -100,11 +100,12 @@ def test_extent(dtype):
     x[7] = np.nan, 1
     x[8] = -np.inf, 9
     with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
-        found = jax.jit(extent)(x, 250)
-        nothing = jax.jit(extent)(x, 0)
+        empty = np.array([[np.inf] * 2, [-np.inf] * 2], dtype)
+        found = jax.jit(extent)(x, 250, empty)
+        nothing = jax.jit(extent)(x, 0, empty)
     real = np.delete(x[:250], [7, 8], axis=0)
     np.testing.assert_array_equal(found, [real.min(0), real.max(0)])
-    np.testing.assert_array_equal(nothing, [[np.inf] * 2, [-np.inf] * 2])
+    np.testing.assert_array_equal(nothing, empty)
 
 
 def test_a_tree_of_concrete_points_is_built_so(monkeypatch):

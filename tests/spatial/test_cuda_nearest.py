@@ -335,17 +335,24 @@ def test_vmap(of):
 
 
 def test_order_puts_queries_of_a_leaf_together():
+    """But those far from all points by their place alone, behind the others of a node."""
     points = uniform(POINTS, 3, 18)
+    far = np.float32([[5, 0, 0]]) + uniform(2 * POINTS, 3, 19) / 10
+    queries = np.random.default_rng(20).permutation(np.concatenate([points, far]))
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
-    for queries in (points, 1000 + uniform(512, 3, 19)):
-        line = jax.jit(lambda q: ordered(tree, nodes_of(tree, None), q)[:2])(queries)
-        keys, order = (np.asarray(x) for x in line)
-        np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
-        bits = (31 - tree.levels) // 3 * 3
-        homes = np.asarray(home_leaf(tree, queries * tree.scale))
-        np.testing.assert_array_equal(keys >> bits, np.sort(homes))
-    steps = np.linalg.norm(np.diff(queries[order], axis=0), axis=1)
-    assert steps.mean() < 0.5 * np.linalg.norm(np.diff(queries, axis=0), axis=1).mean(), "far queries, too"
+    line = jax.jit(lambda q: ordered(tree, nodes_of(tree, None), q))(queries)
+    order, leaves = np.asarray(line.order), np.asarray(line.leaves)
+    np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
+    np.testing.assert_array_equal(leaves, home_leaf(tree, queries * tree.scale))
+    near, behind = np.split(queries[order], [len(points)])
+    assert (near[:, 0] <= 1).all()
+    assert (np.diff(leaves[order[: len(points)]]) >= 0).all()
+    assert len(set(leaves[order[len(points) :]])) < len(far) / 32, "their leaves tell them apart badly"
+    for each in (near, behind):
+        steps, apart = (
+            np.linalg.norm(each - other, axis=1)[1:] for other in (np.roll(each, 1, 0), each[::-1])
+        )
+        assert steps.mean() < 0.4 * apart.mean()
 
 
 def test_kernels_depend_on_no_sizes(monkeypatch):

@@ -55,7 +55,8 @@ def _tree(points, n, scale, leaf_size) -> Tree:
     levels, leaf = plan(rows, leaf_size)
     slots, leaves, dtype = leaf << levels, 1 << levels, points.dtype
     if scale is None:
-        scale = scale_of_box(*extent(points, n))
+        empty = np.repeat([[np.inf], [-np.inf]], m, axis=1).astype(dtype)
+        scale = scale_of_box(*extent(points, n, empty))
 
     unsorted, done = (points, n, scale), 0
     boxes = [jnp.full((m, 2 * leaves), far, dtype) for far in (jnp.inf, -jnp.inf)]

@@ -18,7 +18,7 @@ from .. import _lax
 from .._structure._tree import Tree
 from . import _every
 from ._launch import Kernel, launch
-from ._order import THREADS, Nodes, Ordered, lengths, nodes_of, ordered, unordered
+from ._order import THREADS, Nodes, Ordered, lengths, nodes_of, ordered
 
 __all__ = ["in_units", "nearest", "nearest_of_all", "nearest_of_slots"]
 
@@ -62,7 +62,7 @@ def nearest_of_all(
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    line = Ordered(tree.rows, tree.rows, shift=0, lines=lines)
+    line = Ordered.points(tree, lines)
     return _search(tree, nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
@@ -88,7 +88,7 @@ def nearest_of_slots(
         return nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    line = Ordered(tree.rows, tree.rows, shift=0, lines=size, begin=begin)
+    line = Ordered.slots(tree, begin, size)
     return _search(
         tree, prepared or nodes_of(tree, box), line, tree.points, bound, eps, box, k=k, p=p, rooted=rooted
     )
@@ -149,7 +149,8 @@ def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):
             return _every.nearest(tree, queries, bound, k=k, rooted=rooted)
         return _lax.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
     nodes = nodes_of(tree, box)
-    line = ordered(tree, nodes, queries) if count >= ORDERED_FROM else unordered(count)
+    many = count >= ORDERED_FROM
+    line = ordered(tree, nodes, queries) if many else Ordered.as_they_come(tree, count)
     return _search(tree, nodes, line, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
@@ -171,8 +172,7 @@ def by_packets(k: int, m: int, count: int) -> bool:
 
 
 def _shapes(line: Ordered, k: int, dtype):
-    count = line.length if line.lines is None else line.lines
-    return jax.ShapeDtypeStruct((count, k), dtype), jax.ShapeDtypeStruct((count, k), jnp.int32)
+    return tuple(jax.ShapeDtypeStruct((line.lines, k), each) for each in (dtype, jnp.int32))
 
 
 def _of_tree(tree: Tree, nodes: Nodes):
@@ -190,8 +190,8 @@ def _sizes(*numbers):
 def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     count = line.length
     kernel = kernel("packets", k=k, warps=PACKET_WARPS)
-    sizes = _sizes(count, tree.leaf_size, tree.levels, line.shift, bound.ndim, rooted, *line.of_tree)
-    arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.keys, line.order
+    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.source, line.begin)
+    arrays = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, line.leaves
     inputs = *arrays, sizes
     packets = -(-count // LANES)
     blocks, threads = -(-packets // PACKET_WARPS), PACKET_WARPS * LANES
@@ -201,7 +201,7 @@ def _by_packets(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, ro
 def _by_singles(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, rooted, k):
     count = line.length
     kernel = kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
-    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree)
+    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.source, line.begin)
     inputs = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     blocks, threads = -(-count // SINGLE_WARPS), SINGLE_WARPS * LANES
     return tuple(launch(kernel, blocks, threads, inputs, _shapes(line, k, queries.dtype)))
@@ -211,7 +211,7 @@ def _in_passes(tree, nodes, line: Ordered, queries, bound, eps, box, kernel, roo
     """Find `AT_ONCE` neighbours after another, each pass from the last neighbour of the one before."""
     count = line.length
     kernel = kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
-    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, *line.of_tree, k)
+    sizes = _sizes(count, tree.leaf_size, tree.levels, bound.ndim, rooted, line.source, line.begin, k)
     fixed = *_of_tree(tree, nodes), queries, bound, eps, box, line.order, sizes
     last = tuple(jax.ShapeDtypeStruct((count,), dtype) for dtype in (queries.dtype, jnp.int32))
     outputs = *_shapes(line, k, queries.dtype), *last

@@ -1,5 +1,6 @@
 """What a search needs beside the tree: its nodes as the kernels read them, and the queries in order."""
 
+import enum
 from typing import NamedTuple
 
 import jax
@@ -11,10 +12,11 @@ from ..._typing import Array
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 
-__all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordered", "unordered"]
+__all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordered"]
 
 THREADS = 128  # a block, where each thread works alone
-KEY_BITS = 31
+KEY_BITS = 31  # for the leaf and the place in it; one more tells queries that are far
+LEVELS_ABOVE = 6  # the leaf is the node that these are far from
 EXTENT_BLOCKS = 1024  # more would wait for each other at the end
 
 
@@ -22,29 +24,43 @@ class Nodes(NamedTuple):
     """The nodes of a tree, as `nodes.cu` makes them."""
 
     boxes: Array  # (2L * words of a box,)
-    splits: Array  # (L * 2,) where a node is split, and along which axis
+    planes: Array  # (L * 2,) where a node is split, and along which axis
+    empty: Array  # (2, m), a box: to fill a constant in place takes a copy of it at each call
+
+
+class Source(enum.IntEnum):
+    """Whose neighbours are searched, and in which order; `walk.cuh` has the same."""
+
+    ORDERED = 0  # queries, in an order
+    AS_THEY_COME = 1  # queries
+    POINTS = 2  # the tree's points, slot by slot, whose results go where their rows are
+    SLOTS = 3  # the same from one slot on, and so do their results
 
 
 class Ordered(NamedTuple):
-    """The order of queries by where they fall."""
+    """Queries in an order, and how many results there is room for; what is not read is any array."""
 
-    keys: Array  # (q,) int32 ascending; the leaf is ``key >> shift``
-    order: Array  # (q,) int32, the query of each key
-    shift: int
-    lines: int | None = None  # of the results of the tree's own points, whose rows `order` has; else `None`
-    begin: Array | None = None  # the slot of the first line, where these follow the slots, not the rows
+    source: Source
+    order: Array  # (length,) int32, the queries, or the rows of points, one after another
+    leaves: Array  # (length,) int32, the leaf that each query falls in, in the order of the queries
+    length: int
+    lines: int
+    begin: Array | int = 0  # the first slot
 
-    @property
-    def length(self) -> int:
-        """How many queries there are."""
-        return len(self.order) if self.lines is None or self.begin is None else self.lines
+    @classmethod
+    def as_they_come(cls, tree: Tree, count: int) -> "Ordered":
+        """Return so many queries as they come."""
+        return cls(Source.AS_THEY_COME, tree.rows, tree.rows, count, count)
 
-    @property
-    def of_tree(self):
-        """What `packets.cu` and `singles.cu` call so, and the slot to begin with."""
-        if self.begin is not None:
-            return 2, self.begin
-        return int(self.lines is not None), 0
+    @classmethod
+    def points(cls, tree: Tree, lines: int) -> "Ordered":
+        """Return the tree's points; their results have n lines or more."""
+        return cls(Source.POINTS, tree.rows, tree.rows, len(tree.rows), lines)
+
+    @classmethod
+    def slots(cls, tree: Tree, begin, size: int) -> "Ordered":
+        """Return the points of so many slots from one on."""
+        return cls(Source.SLOTS, tree.rows, tree.rows, size, size, begin)
 
 
 def nodes_of(tree: Tree, box: Array | None) -> Nodes:
@@ -57,6 +73,7 @@ def nodes_of(tree: Tree, box: Array | None) -> Nodes:
     outputs = (
         jax.ShapeDtypeStruct((2 * leaves * box_words,), dtype),
         jax.ShapeDtypeStruct((2 * leaves,), dtype),
+        jax.ShapeDtypeStruct((2, m), dtype),
     )
     return Nodes(*launch(kernel, -(-2 * leaves // THREADS), THREADS, inputs, outputs))
 
@@ -69,38 +86,38 @@ def lengths(tree: Tree, box: Array | None) -> Array:
 def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     """Return the order of queries (q, m), in the user's units."""
     count, m = queries.shape
-    axes = min(m, KEY_BITS - tree.levels)
-    bits = (KEY_BITS - tree.levels) // axes
-    sizes = np.array([count, tree.levels, bits, axes], np.int32)
+    above = min(tree.levels, LEVELS_ABOVE)
+    places = [_place_bits(m, bits) for bits in (KEY_BITS - tree.levels, KEY_BITS - tree.levels + above)]
+    sizes = np.array([count, tree.levels, above, *places[0], *places[1]], np.int32)
     kernel = Kernel.of("order", m=m, dtype=queries.dtype)
-    inputs = nodes.splits, tree.scale, *extent(queries, count), queries, sizes
-    output = jax.ShapeDtypeStruct((count,), jnp.int32)
-    (keys,) = launch(kernel, -(-count // THREADS), THREADS, inputs, [output])
-    keys, order = lax.sort((keys, lax.iota(jnp.int32, count)), num_keys=1)
-    return Ordered(keys, order, bits * axes)
+    box = extent(queries, count, nodes.empty)
+    inputs = nodes.boxes, nodes.planes, tree.scale, box, queries, sizes
+    outputs = [jax.ShapeDtypeStruct((count,), dtype) for dtype in (jnp.uint32, jnp.int32, jnp.int32)]
+    keys, numbers, leaves = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
+    _, order = lax.sort((keys, numbers), num_keys=1)
+    return Ordered(Source.ORDERED, order, leaves, count, count)
 
 
-def unordered(count: int) -> Ordered:
-    """Return queries as they come, without keys: as if all fell in the first leaf."""
-    return Ordered(jnp.zeros(count, jnp.int32), lax.iota(jnp.int32, count), 0)
+def _place_bits(m: int, bits: int) -> tuple[int, int]:
+    """Return how many bits for each of how many axes tell a place on a curve, of so many in all."""
+    axes = min(m, bits)
+    return bits // axes, axes
 
 
-def extent(x: Array, n) -> tuple[Array, Array]:
-    """Return the least and the greatest coordinates (m,) of those of the first `n` lines that are finite."""
+def extent(x: Array, n, empty: Array) -> Array:
+    """Return the least and the greatest coordinates (2, m) of the first `n` lines that are finite."""
     lines, m = x.shape
     blocks = min(-(-lines // THREADS), EXTENT_BLOCKS)
-    box = [jnp.full(m, far, x.dtype) for far in (jnp.inf, -jnp.inf)]
-    inputs = x, jnp.asarray(n, jnp.int32), np.array([blocks * THREADS], np.int32), *box
-    outputs = [jax.ShapeDtypeStruct((m,), x.dtype)] * 2
-    return tuple(
-        launch(Kernel.of("extent", m=m, dtype=x.dtype), blocks, THREADS, inputs, outputs, in_place=2)
-    )
+    inputs = x, jnp.asarray(n, jnp.int32), np.array([blocks * THREADS], np.int32), empty
+    output = jax.ShapeDtypeStruct(empty.shape, x.dtype)
+    return launch(Kernel.of("extent", m=m, dtype=x.dtype), blocks, THREADS, inputs, [output], in_place=1)[0]
 
 
-def lined(tree: Tree, line: Ordered, queries: Array, bound: Array) -> tuple[Array, Array]:
-    """Return queries (m, q), scaled, and their bounds (q,) in an order."""
+def lined(tree: Tree, line: Ordered, queries: Array, bound: Array) -> tuple[Array, Array, Array]:
+    """Return queries (m, q), scaled, and their bounds (q,) and leaves (q,), as ``~leaf``, in an order."""
     count, m = queries.shape
     kernel = Kernel.of("lined", m=m, dtype=queries.dtype)
     outputs = [jax.ShapeDtypeStruct((*axes, count), queries.dtype) for axes in ((m,), ())]
-    inputs = queries, bound, tree.scale, line.order, np.array([count], np.int32)
+    outputs.append(jax.ShapeDtypeStruct((count,), jnp.int32))
+    inputs = queries, bound, tree.scale, line.order, line.leaves, np.array([count], np.int32)
     return tuple(launch(kernel, -(-count // THREADS), THREADS, inputs, outputs))

@@ -37,7 +37,7 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
         nothing = jnp.zeros(0, jnp.int32)
         return Queries(queries.T, bound, nothing), nothing
     line = ordered(tree, nodes_of(tree, None), queries)
-    return Queries(*lined(tree, line, queries, bound), ~(line.keys >> line.shift)), line.order
+    return Queries(*lined(tree, line, queries, bound)), line.order
 
 
 def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:

@@ -1,10 +1,9 @@
 // The least and the greatest coordinates of those lines that are finite.
 #include "metric.cuh"
 
-// `x` of shape (lines, M), of which the first `*count` count; in place `least` and `greatest` of shape (M,), from an
-// empty box on.
+// `x` of shape (lines, M), of which the first `*count` count; in place `box` of shape (2, M), from an empty one on.
 KERNEL(128, 1)
-extent(const real* x, const int* count, const int* sizes, const real*, const real*, real* least, real* greatest) {
+extent(const real* x, const int* count, const int* sizes, const real*, real* box) {
   const long long stride = sizes[0];  // threads in all
   real low[M], high[M];
   FOR(a, M) low[a] = INFINITE, high[a] = -INFINITE;
@@ -22,5 +21,5 @@ extent(const real* x, const int* count, const int* sizes, const real*, const rea
       low[a] = fmin(low[a], shuffle_xor(low[a], by));
       high[a] = fmax(high[a], shuffle_xor(high[a], by));
     }
-  if (threadIdx.x % LANES == 0) FOR(a, M) lower_to(least + a, low[a]), raise_to(greatest + a, high[a]);
+  if (threadIdx.x % LANES == 0) FOR(a, M) lower_to(box + a, low[a]), raise_to(box + M + a, high[a]);
 }

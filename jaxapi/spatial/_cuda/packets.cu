@@ -166,15 +166,15 @@ template <int COUNT, class T, int SIZE> DEVICE void store(T* to, const T (&from)
   }
 }
 
-// `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells. Where `of_tree`,
-// the queries are the tree's own points, slot by slot: `order` has their rows, and `queries` and `keys` are not read.
-// Where it is 2, they are those from the slot `first` on, their lines follow each other, and `order` is not read, too.
+// `found` of shape (count, K); `bounds` of shape (count,) or one for all, which `bound_stride` tells. What the source
+// does not have is not read: `order`, `queries`, and `leaves`, the leaf that each query falls in.
 KERNEL(WARPS * LANES, BLOCKS)
 packets(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
-        const real* bounds, const real* eps, const real* lengths, const int* keys, const int* order,
+        const real* bounds, const real* eps, const real* lengths, const int* order, const int* leaves,
         const int* sizes, real* found, int* found_rows) {
-  const int count = sizes[0], leaf = sizes[1], levels = sizes[2], key_shift = sizes[3], bound_stride = sizes[4];
-  const int rooted = sizes[5], of_tree = sizes[6], first = of_tree ? sizes[7] : 0;
+  const int count = sizes[0], leaf = sizes[1], levels = sizes[2], bound_stride = sizes[3];
+  const int rooted = sizes[4], source = sizes[5], first = sizes[6];
+  const bool of_tree = source >= POINTS;
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
   const long long number = ((long long)blockIdx.x * WARPS + warp) * LANES;
   __shared__ Stack stacks[WARPS];
@@ -182,9 +182,9 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   alignas(8) __shared__ Best::Waiting waiting[WARPS];
   if (number >= count) return;
   const long long place = number + lane < count ? number + lane : count - 1;
-  const long long own = of_tree == 2 ? int(place) : order[place];
+  const long long own = source == ORDERED || source == POINTS ? order[place] : int(place);
   const int missing = *n;
-  const bool there = number + lane < count && (of_tree != 1 || own < missing);  // the tree has slots without a point
+  const bool there = number + lane < count && (source != POINTS || own < missing);  // some slots have no point
   const real unit = *scale;
   const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
 
@@ -199,7 +199,7 @@ packets(const real* points, const int* rows, const real* boxes, const int* n, co
   real limit = power(bound * unit);
   limit = limit > 0 ? below(limit) : real(0);  // the last power distance below the bound
   const real looser = power(1 + *eps);
-  const int home = of_tree ? int((first + place) / leaf) : keys[place] >> key_shift;
+  const int home = of_tree ? int((first + place) / leaf) : source == ORDERED ? leaves[own] : 0;
   // A lane that wants nothing is infinitely far from everything.
   FOR(a, M) x[a] = wants ? x[a] : INFINITE;
   limit = wants ? fmin(limit, home_bound(tree, x, home) * looser) : real(0);

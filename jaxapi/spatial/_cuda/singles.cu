@@ -40,9 +40,8 @@ struct Search {
 };
 
 // `found` of shape (count, columns), of which columns `*first` to `*first + K` are written; with FLOOR, from
-// the last neighbour found before, (count,), on. `last` may be read and written in place. Where `of_tree`, the queries
-// are the tree's own points, slot by slot: `order` has their rows, and `queries` is not read. Where it is 2, they are
-// those from the slot `begin` on, their lines follow each other, and `order` is not read, too.
+// the last neighbour found before, (count,), on. `last` may be read and written in place. What the source does not
+// have is not read: `order` and `queries`.
 KERNEL(WARPS * LANES, 1)
 singles(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,
         const real* bounds, const real* eps, const real* lengths, const int* order, const int* sizes,
@@ -53,7 +52,8 @@ singles(const real* points, const int* rows, const real* boxes, const int* n, co
         real* found, int* found_rows
 #endif
 ) {
-  const int count = sizes[0], bound_stride = sizes[3], rooted = sizes[4], of_tree = sizes[5], begin = sizes[6];
+  const int count = sizes[0], bound_stride = sizes[3], rooted = sizes[4], source = sizes[5], begin = sizes[6];
+  const bool of_tree = source >= POINTS;
   int leaf = sizes[1], levels = sizes[2];
   while (2 * leaf <= LANES && levels > 1) leaf *= 2, levels--;
   const int warp = threadIdx.x / LANES, lane = threadIdx.x % LANES;
@@ -61,9 +61,9 @@ singles(const real* points, const int* rows, const real* boxes, const int* n, co
   __shared__ Stack stacks[WARPS];
   __shared__ Waiting waiting[WARPS];
   if (number >= count) return;
-  const long long own = of_tree == 2 ? number : order[number];
+  const long long own = source == ORDERED || source == POINTS ? order[number] : number;
   const int missing = *n;
-  if (of_tree == 1 && own == missing) return;  // a slot without a point
+  if (source == POINTS && own == missing) return;  // a slot without a point
   const real unit = *scale;
   const Tree tree{points, rows, boxes, leaf, levels, Period(lengths, unit)};
   const real looser = power(1 + *eps);

@@ -14,6 +14,14 @@ using Stack = unsigned short[DEPTHS * LANES];
 
 enum Order { NEAREST_FIRST, IN_ORDER };
 
+// Whose neighbours are searched, and in which order.
+enum Source {
+  ORDERED,       // queries, in an order
+  AS_THEY_COME,  // queries
+  POINTS,        // the tree's points, slot by slot: `order` has their rows, where their results go
+  SLOTS,         // the same from one slot on, and so do their results
+};
+
 // The visitor has
 //   int open(int node, int height)  once for each node: a measure of the lane's, so many levels above the
 //                                   leaves; NOTHING to leave it out
