@@ -12,19 +12,17 @@ import numpy as np
 
 from .._interop import as_array
 from .._tracing import is_traced
-from ._calls import Call
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
-from ._indexing import filled, is_symbolic, read, selection_of, write
+from ._indexing import is_symbolic, read, selection_of, write
 from ._keys import place_of
-from ._later import SMALL
-from ._selection import Part, Selection, put, take, values_for
+from ._selection import Selection, put, take
 from ._storage import Storage
-from ._together import call_of, calls_wait, unread
+from ._together import unread
 from ._views import View
 
-__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "stand_in", "unwrap", "waiting", "wrap"]
+__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
@@ -206,13 +204,6 @@ class Array(Storage, Conversion, Declared):
             owner, place = self._place_of(place)
             if owner._write_later(place, value):
                 return
-        if (
-            type(key) is Array
-            and key.dtype == bool
-            and key.shape == self.shape
-            and self._fill_later(key, value)
-        ):
-            return
         selection = Selection.of_ints_and_slices(key, self.shape)
         if selection is None:
             key = _plain_key(key)
@@ -226,32 +217,6 @@ class Array(Storage, Conversion, Declared):
         part = unread(value) if type(value) is Array and value._owner is not owner else None
         owner._rewrite(put, selection, unwrap(value) if part is None else part)
 
-    def _fill_later(self, mask: "Array", value: Any) -> bool:
-        """Take one value to be written where a mask is True; say no if another is, or it must be at once."""
-        if not calls_wait() or mask.dtype != bool or mask.shape != self.shape:
-            return False
-        if isinstance(value, (int, float, complex, np.generic)):
-            value = Part(values_for(value, stand_in(self)), (), None)
-        elif type(value) is not Array or value.dtype != self.dtype or value.size != 1:
-            return False
-        return self._replace_later(filled, mask, value)
-
-    def _replace_later(self, function: Any, *operands: Any) -> bool:
-        """Take a function of the array that is to replace it; say no if that must be done at once."""
-        if self._view or self.nbytes > SMALL:  # what is larger is written in place
-            return False
-        for x in (self, *operands):
-            if type(x) is Array:
-                stand_in(x)  # made now, since it takes the lock of another array
-        with self._lock:
-            call = call_of(function, (self, *operands))
-            if call is None:
-                return False
-            self._later = call
-            self._forget_value()
-            call.belongs_to(self)
-        return True
-
 
 _new = object.__new__
 
@@ -263,22 +228,6 @@ def wrap(value: Any) -> Array:
     array._shared = False
     array._view = array._later = None
     return array
-
-
-def waiting(call: Call) -> Array:
-    """Make an array of the result that a call will have."""
-    array = _new(Array)
-    array._shared = False
-    array._view, array._later = None, call
-    call.belongs_to(array)
-    return array
-
-
-def stand_in(array: Array):
-    """Return what has the dtype and the device of an array, and does not run what it waits for."""
-    owner = array._owner
-    later = owner._later
-    return later if type(later) is Call else owner._value
 
 
 def element_of(owner: Array, place: tuple[int, ...]) -> Array:

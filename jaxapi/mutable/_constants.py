@@ -13,6 +13,7 @@ from .._kept import on_gpu
 from .._tracing import in_a_trace, is_traced
 from .._x64 import x64_for, x64_mode
 from ._array import wrap
+from ._wrap import elsewhere
 
 __all__ = ["kept"]
 
@@ -34,7 +35,8 @@ def kept(function, fill: int | None = None):
         key = _key(function, args, kwargs)
         value = _kept.get(key)
         if value is None:
-            sends = fill is not None and key is not None and on_gpu() and not kwargs.get("device")
+            here = key is not None and elsewhere(kwargs.get("device")) is None
+            sends = here and fill is not None and on_gpu()
             array = _sent(function, args, kwargs, fill) if sends else function(*args, **kwargs)
             if key is None or is_traced(array._value) or array.nbytes > _FEW:
                 return array

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._reading import at_hand
 from .._tracing import is_traced
-from ._calls import Call
 from ._later import Element
 
 __all__ = ["Conversion"]
@@ -62,7 +61,7 @@ class Conversion:
     def _number(self) -> Any:
         """Return what Python's numbers are made of: an element's number without a program, where it can."""
         later = self._later
-        return later.item() if type(later) in (Call, Element) else at_hand(self._value)
+        return later.item() if type(later) is Element else at_hand(self._value)
 
     def __bool__(self) -> bool:
         return bool(self._number())

@@ -15,7 +15,7 @@ from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
-__all__ = ["filled", "is_symbolic", "read", "selection_of", "write"]
+__all__ = ["is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -308,11 +308,6 @@ def _written_mask(value, mask, new, axis, each):
     else:
         new = broadcast(new, (*lead, 1, *tail)).reshape((*lead, *[1] * mask.ndim, *tail))
     return jnp.where(mask.reshape(mask.shape + (1,) * len(tail)), new, value)
-
-
-def filled(value, mask, new):
-    """Return an array with one value wherever a mask of its shape is True."""
-    return jnp.where(mask, new.reshape(()), value)
 
 
 _write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))

@@ -12,10 +12,9 @@ from .._interop._numbers import KINDS
 from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
-from ._array import Array, stand_in, waiting, wrap
-from ._selection import Part
+from ._array import Array, wrap
 from ._sharing import asarray
-from ._together import call_of, can_wait, computed
+from ._together import computed
 from ._wrap import kept_like, numpys_error
 
 __all__: list[str] = []
@@ -48,38 +47,19 @@ def _number(x, array, function):
     return kept_like(x, array) if function is jaxapi.pow else number(x, array)
 
 
-def _applied(function, *operands):
-    """Return a function of arrays, numbers that are kept as `Part`, and others' arrays."""
-    call = call_of(function, operands) if can_wait(function) else None
-    if call is not None:
-        return waiting(call)
-    found = computed(function, *operands)
-    if found is None:
-        found = function(*map(_plain, operands))
-    return wrap(found)
-
-
-def _plain(x):
-    return x._value if type(x) is Array else x.source if type(x) is Part else x
-
-
-def _met(other, array, function):
-    """Return what meets an array, which need not be computed yet, in an operator, or NotImplemented."""
-    if type(other) is Array:
-        return other
-    met = _operand(other, stand_in(array), function)
-    return Part(met, (), None) if isinstance(met, jax.Array) and met is not other else met
-
-
 def _unary(function):
-    return lambda self: _applied(function, self)
+    return lambda self: wrap(function(self._value))
 
 
 def _binary(function):
     def operator(self, other):
         try:
-            other = _met(other, self, function)
-            return NotImplemented if other is NotImplemented else _applied(function, self, other)
+            if type(other) is Array:
+                found = computed(function, self, other)
+                return wrap(function(self._value, other._value) if found is None else found)
+            value = self._value
+            other = _operand(other, value, function)
+            return NotImplemented if other is NotImplemented else wrap(function(value, other))
         except TypeError as error:
             raise numpys_error(error) from None
 
@@ -88,8 +68,9 @@ def _binary(function):
 
 def _reflected(function):
     def operator(self, other):
-        other = _met(other, self, function)
-        return NotImplemented if other is NotImplemented else _applied(function, other, self)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value))
 
     return operator
 
@@ -110,11 +91,10 @@ def _in_place(function):
         return reusing(value, other)
 
     def operator(self, other):
-        other = _met(other, self, function)
+        other = _operand(other, self._value, function)
         if other is NotImplemented:
             return NotImplemented
-        if not (can_wait(function) and self._replace_later(changed, other)):
-            self._rewrite(program, _plain(other))
+        self._rewrite(program, other)
         return self
 
     return operator

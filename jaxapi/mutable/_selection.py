@@ -20,7 +20,7 @@ from .._x64 import x64_for
 from ._keys import FULL, check_int, expand
 
 __all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
-__all__ += ["part_in_program", "program_of", "put", "take", "take_part", "values_for"]
+__all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
 
 
 class Selection(NamedTuple):
@@ -103,11 +103,6 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     if selection.axes == tuple(range(value.ndim)) and selection.ranges == tuple(map(range, value.shape)):
         return value
     return _take(value, *program_of(selection, value))
-
-
-def take_part(source: jax.Array, starts: tuple, layout) -> jax.Array:
-    """Return a `Part` of an array by a program of its own."""
-    return source if layout is None else _take(source, starts, layout)
 
 
 def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:

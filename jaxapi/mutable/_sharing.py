@@ -8,10 +8,9 @@ import numpy as np
 
 import jaxapi
 
-from ._array import Array, copied, reshaped, shared, waiting, wrap
+from ._array import Array, copied, reshaped, shared, wrap
 from ._constants import kept
 from ._indexing import is_symbolic
-from ._together import call_of
 from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack", "reshape"]
@@ -49,10 +48,6 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 def astype(x, dtype, /, *, copy=True, device=None):
     if type(x) is not Array:
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
-    if device in (None, x.device) and dtype != x.dtype:
-        call = call_of(_cast, (x,), {"dtype": dtype})
-        if call is not None:
-            return waiting(call)
     move_to = _elsewhere(x, device)
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
@@ -97,10 +92,6 @@ def _known_shape(shape, size: int) -> tuple[int, ...] | None:
 @kept
 def _number(x, *, device, **options):
     return wrap(jaxapi.asarray(x, device=elsewhere(device), **options))
-
-
-def _cast(x, *, dtype):
-    return jaxapi.astype(x, dtype)
 
 
 def _elsewhere(array, device):

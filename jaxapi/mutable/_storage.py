@@ -1,6 +1,5 @@
 """What an array holds: a value, a view or what a value will be made of; and how that is replaced."""
 
-import contextlib
 import sys
 import threading
 import weakref
@@ -11,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._tracing import eagerly, in_a_trace, is_traced
-from ._calls import Call, run_waiting
 from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values
 from ._views import View
@@ -29,7 +27,7 @@ class Storage:
 
     _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
-    _later: Call | Element | Written | None  # what the value will be made of
+    _later: Element | Written | None  # what the value will be made of
     _cell: Any  # a weak reference to the Cell of elements that were read of _value
     _copied: bool  # whether another array may hold the same value, as copies do until they are written to
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
@@ -98,7 +96,7 @@ class Storage:
             if found is None:
                 return Element(later.cell, place)
             return found if type(found) is Element else None
-        if type(later) is Element and not place:
+        if later and not place:
             return later
         value = self._value
         known = self._cell
@@ -142,11 +140,6 @@ class Storage:
                 self._value  # noqa: B018 (which writes them)
         return True
 
-    def _forget_value(self) -> None:
-        """Drop the value that something else replaces."""
-        with contextlib.suppress(AttributeError):
-            del self._value
-
     def _hand_out(self) -> None:
         """Get ready for others who may delete the value: unread elements and copies keep what they have."""
         if self._view:
@@ -154,7 +147,6 @@ class Storage:
                 self._view.forget()
             self._owner._hand_out()
             return
-        run_waiting()
         with self._lock:
             count = _count_holders(self)
             with _NEW_LOCK:

@@ -13,9 +13,8 @@ from jaxapi import _elementwise
 from .._interop import scalar_like
 from .._interop._numbers import PYTHON_NUMBERS
 from .._kept import constant, gpu_of, number
-from ._array import Array, copied, shared, stand_in, unwrap, waiting, wrap
-from ._selection import Part
-from ._together import call_of, calls_wait, can_wait, computed, reads_parts
+from ._array import Array, copied, shared, unwrap, wrap
+from ._together import computed, reads_parts
 
 __all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -34,7 +33,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
-    reads, waits = reads_parts(function), can_wait(function)
+    reads = reads_parts(function)
     meets_numbers = function in _OF_OPERANDS
 
     @functools.wraps(function)
@@ -46,11 +45,6 @@ def wrap_function(function, name: str, module: str):
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
         try:
-            if waits and out is None and calls_wait():
-                operands = _with_numbers(args) if meets_numbers else args
-                call = call_of(function, operands, kwargs)
-                if call is not None:
-                    return waiting(call)
             found = computed(function, *args) if reads and not kwargs else None
             if found is not None:
                 return wrap(found) if out is None else _into(out, found)
@@ -72,20 +66,6 @@ def wrap_function(function, name: str, module: str):
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)
     return wrapped
-
-
-def _with_numbers(operands):
-    """Return operands, Python's numbers among them as parts of a call."""
-    if PYTHON_NUMBERS.isdisjoint(map(type, operands)):
-        return operands
-    array = next((x for x in reversed(operands) if type(x) is Array), None)
-    if array is None:
-        return operands
-    array = stand_in(array)
-    numbers = [kept_like(x, array) if type(x) in PYTHON_NUMBERS else None for x in operands]
-    return [
-        Part(n, (), None) if isinstance(n, jax.Array) else x for x, n in zip(operands, numbers, strict=True)
-    ]
 
 
 def _with_numbers_kept(values: list) -> list:

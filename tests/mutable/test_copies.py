@@ -128,3 +128,24 @@ def test_a_fill_value_that_changes():
     assert float(xp.full(2, value)[0]) == 0
     value[()] = 1
     assert float(xp.full(2, value)[0]) == 1
+
+
+def test_copies_of_reshaped_arrays_are_apart():
+    x = xp.asarray(np.arange(6.0, dtype=np.float32))
+    column = xp.reshape(x, (3, 2))
+    copy, cast = column.copy(), xp.astype(column, xp.float32)
+    copy[0, 0] = 50
+    x[1] = 7
+    np.testing.assert_array_equal(column, [[0, 7], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(copy, [[50, 1], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(cast, [[0, 1], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(column.T.copy(), column.T)
+
+
+def test_arrays_made_of_numpys_do_not_share_their_memory():
+    host = np.arange(1000.0, dtype=np.float32)
+    x = xp.asarray(host)
+    host[:] = 0
+    x[0] = 5
+    np.testing.assert_array_equal(x[:3], [5, 1, 2])
+    assert host[0] == 0

@@ -8,7 +8,7 @@ import pytest
 import jaxapi
 import jaxapi.mutable as xp
 from jaxapi import _kept, _reading
-from jaxapi.mutable import _indexing
+from jaxapi.mutable import _constants, _indexing
 
 pytestmark = pytest.mark.usefixtures("pretended_gpu")
 
@@ -216,3 +216,27 @@ def test_powers(dtype):
     known = len(_kept._kept)
     x**2
     assert len(_kept._kept) == known
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", None])
+def test_constants_are_sent(x64, monkeypatch, dtype):
+    monkeypatch.setattr(_constants, "_kept", {})
+    for name in ("zeros", "ones", "empty"):
+        for shape in ((), (3,), 4, (0, 2)):
+            made = getattr(xp, name)(shape, dtype=dtype)
+            expected = getattr(np, name.replace("empty", "zeros"))(shape, dtype=dtype or jnp.zeros(()).dtype)
+            assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_array_equal(made, expected)
+            assert not made._value.weak_type
+    with pytest.raises(ValueError, match="negative"):
+        xp.zeros(-1)
+
+
+def test_constants_that_are_sent_compile_nothing(monkeypatch, caplog):
+    monkeypatch.setattr(_constants, "_kept", {})
+    with jax.log_compiles():
+        x = xp.ones((7, 13), dtype=xp.float32)
+        y = xp.zeros((7, 13), dtype=xp.int16)
+    assert "Compiling" not in caplog.text
+    np.testing.assert_array_equal(x, np.ones((7, 13)))
+    np.testing.assert_array_equal(y, np.zeros((7, 13)))
