@@ -221,7 +221,8 @@ def check(gpu, n):
             # leaves of 8 and of 24 slots: some levels by sorts, or all by one block
             tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
-                nearest(tree, y, k)
+                distances, _ = nearest(tree, y, k)
+            _nearest.in_units(tree, distances, None, p=2.0)
             nearest(tree, None, 8)
             if m == 3:
                 nearest(tree, y, 8, p=np.inf, box=jnp.ones(3, dtype))
