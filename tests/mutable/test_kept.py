@@ -28,6 +28,8 @@ def test_positions_one_after_the_other_are_sent_together():
     x = xp.arange(1000)
     assert [int(x[i]) for i in (10, 11, 12)] == [10, 11, 12]
     assert {i for i, device in _kept._kept} == {10, *range(11, 11 + _kept._BLOCK)}
+    assert int(x[11 + _kept._BLOCK]) == 11 + _kept._BLOCK
+    assert {i for i, device in _kept._kept} == {10, *range(11, 11 + 2 * _kept._BLOCK)}
 
 
 def test_few_are_sent_one_by_one(monkeypatch):
@@ -85,6 +87,24 @@ def test_numbers_are_put_together_of_their_bytes(x64):
         assert np.asarray(made).tobytes() == number.tobytes()
     traced = jax.jit(lambda x: x + _kept.put_together(np.float32(0.5), device))
     assert traced(1.0) == 1.5
+
+
+def test_only_numbers_of_several_bytes_are_put_together(monkeypatch):
+    made, new = [], _kept._new
+    monkeypatch.setattr(_kept, "_new", lambda host, device: made.append(host.dtype) or new(host, device))
+    for host in np.int8(3), np.float32(0.5), np.bool_(True), np.int32(7), np.asarray([1, 2], np.int32):
+        there = _kept.constant(np.asarray(host), jnp.zeros(1))
+        assert isinstance(there, jax.Array)
+        assert (there.shape, there.dtype) == (host.shape, host.dtype)
+        np.testing.assert_array_equal(there, host)
+    assert made == [np.float32, np.int32]
+
+
+def test_a_number_that_comes_again_is_the_same_array():
+    first = _kept.number(2.5, jnp.zeros(1))
+    assert isinstance(first, jax.Array)
+    assert first.weak_type
+    assert _kept.number(2.5, jnp.zeros(1)) is first
 
 
 def test_nothing_of_a_trace_is_kept():
