@@ -93,6 +93,7 @@ def log_of(nvrtc, name, options):
     return kept.read_text()
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
 def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):
     """For GPUs of all generations; lists of up to 32 neighbours stay in registers."""
