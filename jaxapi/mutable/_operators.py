@@ -38,6 +38,8 @@ def _operand(x, array, function):
 
 def _number(x, array, function):
     """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
+    if _may_raise(function, array, x):
+        return x
     if lacks_64_bits(array):
         fits = array.dtype.kind in KINDS.get(type(x), "")
         return asarray(x, dtype=array.dtype)._value if fits else x
@@ -45,6 +47,11 @@ def _number(x, array, function):
         np.asarray(x, array.dtype)
     # JAX raises to an int by other means than to a float
     return kept_like(x, array) if function is jaxapi.pow else number(x, array)
+
+
+def _may_raise(function, array, x) -> bool:
+    """Whether ``x`` raises as a power of ``array``, for what a program would not know: being a Python int."""
+    return function is jaxapi.pow and type(x) is int and x < 0 and array.dtype.kind in "iu"
 
 
 def _unary(function):
@@ -86,7 +93,7 @@ def _in_place(function):
     reusing = jax.jit(changed, donate_argnums=0)
 
     def program(value, other, donate):
-        if not donate or is_traced(other):
+        if not donate or is_traced(other) or _may_raise(function, value, other):
             return changed(value, other)  # by the program that x + y has, too
         return reusing(value, other)
 

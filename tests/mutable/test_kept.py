@@ -1,5 +1,7 @@
 """Numbers that are kept on a GPU: here the CPU takes its place."""
 
+import operator
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -236,6 +238,18 @@ def test_powers(dtype):
     known = len(_kept._kept)
     x**2
     assert len(_kept._kept) == known
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_negative_powers(x64, dtype):
+    """Integers have none: NumPy raises, too."""
+    x = xp.asarray(np.asarray([1, 2, 3], dtype))
+    for apply in (operator.pow, operator.ipow):
+        with pytest.raises(ValueError, match="negative integer power"):
+            apply(x, -1)
+    assert np.asarray(x).tolist() == [1, 2, 3]
+    np.testing.assert_array_equal((-2) ** xp.asarray(np.asarray([0, 1, 3], "int8")), [1, -2, -8])
+    np.testing.assert_allclose(xp.asarray([2.0, 4.0]) ** -1, [0.5, 0.25], rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", None])
