@@ -207,6 +207,7 @@ def test_one_program_for_all_positions(caplog):
     """A new position compiles nothing."""
     x = xp.zeros(37)
     y = x[3], x[4:9]
+    assert float(y[0]) == 0
     for _ in range(2):  # by a copy, and in place
         x[3] = 1
         x[4:9] = 2

@@ -9,8 +9,9 @@ import pytest
 from scipy.spatial import cKDTree
 from trees import check, check_nodes, cloud
 
+import jaxapi as xp
 from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _build
+from jaxapi.spatial._cuda import _build, _launch
 from jaxapi.spatial._cuda._order import extent
 from jaxapi.spatial._device import _engines
 
@@ -76,6 +77,24 @@ def test_points_that_shared_memory_does_not_hold():
         tree = jitted(points, 512)
         assert tree.points.shape == (16, 512)
         check(tree, points)
+
+
+def test_float64_arrays_are_filled_in_place_with_x64_off(monkeypatch):
+    """What a kernel fills is of the dtype of its result then, too."""
+    filled = []
+
+    def custom_call(kernel, blocks, threads, inputs, outputs, aliases):
+        filled.extend((jnp.asarray(inputs[i]).dtype, outputs[j].dtype) for i, j in aliases.items())
+        return tuple(jnp.zeros(each.shape, each.dtype) for each in outputs)
+
+    monkeypatch.setattr(_launch, "custom_call", custom_call)
+    with jax.enable_x64(False):
+        points = xp.asarray(cloud("uniform", 100, 2, np.float64))
+        tree = jax.eval_shape(lambda points: _cuda.build(points, 100), points)
+        jax.eval_shape(
+            lambda tree, points: _cuda.nearest(tree, points, np.inf, 0.0, None, k=1, p=2.0), tree, points
+        )
+    assert set(filled) == {(np.dtype("float64"),) * 2}
 
 
 def test_vmap():

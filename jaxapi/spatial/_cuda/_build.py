@@ -55,7 +55,7 @@ def _tree(points, n, scale, leaf_size) -> Tree:
     levels, leaf = plan(rows, leaf_size)
     slots, leaves, dtype = leaf << levels, 1 << levels, points.dtype
     if scale is None:
-        empty = np.repeat([[np.inf], [-np.inf]], m, axis=1).astype(dtype)
+        empty = jnp.stack([jnp.full(m, far, dtype) for far in (jnp.inf, -jnp.inf)])
         scale = scale_of_box(*extent(points, n, empty))
 
     unsorted, done = (points, n, scale), 0

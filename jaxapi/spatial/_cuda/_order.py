@@ -104,7 +104,7 @@ def _place_bits(m: int, bits: int) -> tuple[int, int]:
     return bits // axes, axes
 
 
-def extent(x: Array, n, empty: Array | np.ndarray) -> Array:
+def extent(x: Array, n, empty: Array) -> Array:
     """Return the least and the greatest coordinates (2, m) of the first `n` lines that are finite."""
     lines, m = x.shape
     blocks = min(-(-lines // THREADS), EXTENT_BLOCKS)
