@@ -183,9 +183,8 @@ def _read_mask(value, mask, axis):
     if is_small or (_is_at_hand(value) and _is_at_hand(mask)):
         return _read_on_host(value, mask, axis)
     known = _counted(mask)
-    order = (
-        _order(mask) if known.order is None else known.order
-    )  # computed while the host waits for the count
+    # computed while the host waits for the count
+    order = _order(mask) if known.order is None else known.order
     if mask.nbytes <= _KEPT:
         known.order = order
     with x64_for(value.dtype):
