@@ -46,7 +46,15 @@ AREAS = {
     ),
     "chapters": Area(
         ["_searching.py", "_statistical.py", "_sorting.py", "_set.py", "_manipulation.py", "_creation"],
-        ["test_chapters.py", "test_creation.py", "test_array_arguments.py", "test_transforms.py"],
+        [
+            "test_chapters.py",
+            "test_manipulation.py",
+            "test_dtypes.py",
+            "test_fft.py",
+            "test_creation.py",
+            "test_array_arguments.py",
+            "test_transforms.py",
+        ],
     ),
     "linalg": Area(
         ["linalg"],
