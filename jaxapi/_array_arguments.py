@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._dtype_rules import resolve_dtype
+from ._errors import numpy_error, raises_as_numpy
 from ._interop import ARRAY_TYPES, as_array, as_operand, as_operands, scalar_like
 from ._promotion import promoted
 from ._shapes import check_broadcast
@@ -57,17 +58,22 @@ def takes_array(
             args, kwargs = _with_precision(x, names[1:], elements, args, kwargs)
         if not known.issuperset(kwargs):
             raise _unexpected(function, kwargs.keys() - known)
-        if kwargs:
-            kwargs = {name: _argument(arg, name in arrays) for name, arg in kwargs.items()}
-        elif not args:
-            return call(x)
-        elif len(args) == 1 and are_arrays:
-            return call(x, _argument(args[0], are_arrays[0]))
-        elif len(args) == 2 and type(args[0]) is type(args[1]) is int:
-            return call(x, *args)
-        if len(args) > len(are_arrays):
-            return call(x, *args, **kwargs)  # which raises
-        return call(x, *map(_argument, args, are_arrays), **kwargs)
+        try:
+            if kwargs:
+                kwargs = {name: _argument(arg, name in arrays) for name, arg in kwargs.items()}
+            elif not args:
+                return call(x)
+            elif len(args) == 1 and are_arrays:
+                return call(x, _argument(args[0], are_arrays[0]))
+            elif len(args) == 2 and type(args[0]) is type(args[1]) is int:
+                return call(x, *args)
+            if len(args) > len(are_arrays):
+                return call(x, *args, **kwargs)  # which raises
+            return call(x, *map(_argument, args, are_arrays), **kwargs)
+        except (TypeError, ValueError) as error:
+            if (numpys := numpy_error(error)) is not None:
+                raise numpys from None
+            raise
 
     return converting
 
@@ -110,7 +116,7 @@ def takes_sequence(
         arrays = promoted(*arrays) if isinstance(arrays, tuple) and arrays else arrays
         return function(arrays, *args, **kwargs)
 
-    call = _compiled(functools.wraps(function)(promoting), names[1:])
+    call = _compiled(raises_as_numpy(functools.wraps(function)(promoting)), names[1:])
     known = frozenset(names[1:])
 
     @_stands_for(function)
@@ -121,6 +127,8 @@ def takes_sequence(
             arrays = tuple([x if type(x) in ARRAY_TYPES else as_operand(x) for x in arrays])
         else:
             arrays = as_operand(arrays)
+            if not jnp.ndim(arrays):
+                raise TypeError(f"{function.__name__} takes a sequence of arrays, got one of shape ()")
         if not args and not kwargs:
             return call(arrays)
         args = [_argument(arg, False) for arg in args]

@@ -187,7 +187,11 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     >>> finfo(float32).eps
     1.1920928955078125e-07
     """
-    limits = jnp.finfo(getattr(type, "dtype", type))
+    dtype = "void" if type is None else getattr(type, "dtype", type)  # numpy.dtype(None) is float64
+    try:
+        limits = jnp.finfo(dtype)
+    except (TypeError, ValueError):
+        raise ValueError(f"finfo takes a floating or complex dtype or such an array, got {type!r}") from None
     return FloatInfo(
         bits=int(limits.bits),
         eps=float(limits.eps),

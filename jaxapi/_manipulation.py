@@ -12,9 +12,10 @@ from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array, takes_sequence
+from ._errors import raises_as_numpy
 from ._interop import as_array, as_operand
 from ._promotion import as_indices
-from ._tracing import any_traced, eagerly
+from ._tracing import eagerly_unless_traced, is_traced
 from ._typing import Array, ArrayLike
 
 __all__ = [
@@ -107,6 +108,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
 
 
 @functools.partial(jax.jit, inline=True)
+@raises_as_numpy
 def _broadcast_arrays(arrays):
     return tuple(jnp.broadcast_arrays(*arrays))
 
@@ -148,15 +150,12 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     >>> expand_dims(jnp.ones((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    return _expand_dims(
-        as_operand(x),
-        tuple(axis) if isinstance(axis, list | tuple) else operator.index(axis),  # type: ignore[arg-type]
-    )
+    axes = axis if isinstance(axis, list | tuple) else (axis,)
+    return _expand_dims(as_operand(x), tuple(map(operator.index, axes)))  # type: ignore[arg-type]
 
 
 @functools.partial(jax.jit, static_argnums=1, inline=True)
-def _expand_dims(x, axis):
-    axes = axis if isinstance(axis, tuple) else (axis,)
+def _expand_dims(x, axes):
     return jnp.expand_dims(x, normalize_axis_tuple(axes, jnp.ndim(x) + len(axes), "axis"))
 
 
@@ -258,29 +257,29 @@ def repeat(
     [1 1 1 2 2 2] [1 1 2]
     """
     x = as_operand(x)
-    repeats = _checked_repeats(repeats, total_repeat_length is None)
-    if isinstance(repeats, int):
-        return _repeat(x, repeats, axis, total_repeat_length)
-    return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)  # type: ignore[arg-type]
-
-
-def _checked_repeats(repeats, shape_the_result: bool):
-    """Return an int, a traced array, or a NumPy array: inside of a trace, too, it tells the length."""
+    axis = None if axis is None else operator.index(axis)
     if isinstance(repeats, int | np.integer):
         repeats = operator.index(repeats)
-    elif any_traced(*jax.tree.leaves(repeats)) or not shape_the_result:
-        repeats = as_indices(as_array(repeats))
-    else:
-        with eagerly():
-            repeats = np.asarray(as_indices(as_array(repeats)))
-    dtype = jnp.result_type(repeats)
-    if not jnp.issubdtype(dtype, jnp.integer):
-        raise TypeError(f"repeats must be integers, got dtype {dtype}")
-    if not isinstance(repeats, jax.Array) and np.any(repeats < 0):
+        _refuse_negative(repeats)
+        return _repeat(x, repeats, axis, total_repeat_length)
+    with eagerly_unless_traced(*jax.tree.leaves(repeats)):
+        counts = as_indices(as_array(repeats))
+    if not jnp.issubdtype(jnp.result_type(counts), jnp.integer):
+        raise TypeError(f"repeats must be integers, got dtype {jnp.result_type(counts)}")
+    if total_repeat_length is None and not is_traced(counts):  # their sum is the length of the result
+        counts = np.asarray(counts)
+        _refuse_negative(counts)
+    return _repeat_each(x, counts, axis, total_repeat_length)
+
+
+def _refuse_negative(repeats: int | np.ndarray) -> None:
+    if np.any(repeats < 0):
         raise ValueError(f"repeats must not be negative, got {repeats}")
-    return repeats
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
-def _repeat(x, repeats, axis, total_repeat_length):
-    return jnp.repeat(x, repeats, axis, total_repeat_length=total_repeat_length)
+@raises_as_numpy
+def _repeat_each(x, counts, axis, total_repeat_length):
+    return jnp.repeat(x, counts, axis, total_repeat_length=total_repeat_length)
+
+
+_repeat = functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)(_repeat_each)

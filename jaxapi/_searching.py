@@ -8,6 +8,7 @@ from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from ._array_arguments import static_argument, takes_array
+from ._errors import raises_as_numpy
 from ._extremes import with_nan
 from ._interop import as_array, as_operand, as_operands
 from ._promotion import promoted
@@ -245,5 +246,6 @@ def where(
 
 
 @functools.partial(jax.jit, inline=True)
+@raises_as_numpy
 def _where(condition, x1, x2):
     return jnp.where(condition, *promoted(x1, x2))

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import static_argument, takes_array
 from ._dtype_rules import refuse_complex
+from ._errors import raises_as_numpy
 from ._extremes import with_nan
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
@@ -99,6 +100,7 @@ def cumulative_prod(
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+@raises_as_numpy
 def _cumulative_prod(x, axis, dtype, include_initial):
     x = jnp.asarray(x)
     if dtype is None:
@@ -178,6 +180,7 @@ def max(
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@raises_as_numpy
 def _max(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
@@ -246,6 +249,7 @@ def min(
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@raises_as_numpy
 def _min(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ._array_arguments import static_argument, takes_array
+from ._errors import raises_as_numpy
 from ._interop import as_operand
 from ._typing import Array, ArrayLike
 
@@ -61,6 +62,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@raises_as_numpy
 def _all(x, axis, keepdims):
     return jnp.all(_is_true(x), axis=axis, keepdims=keepdims)
 
@@ -107,6 +109,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@raises_as_numpy
 def _any(x, axis, keepdims):
     return jnp.any(_is_true(x), axis=axis, keepdims=keepdims)
 

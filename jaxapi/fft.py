@@ -1,6 +1,7 @@
 """The standard's extension `fft`: `jax.numpy.fft`'s transforms, and its frequencies."""
 
 import functools
+import operator
 from typing import TYPE_CHECKING
 
 import jax
@@ -33,7 +34,6 @@ __all__ = [
 fft = takes_array(jnp.fft.fft)
 fftn = takes_array(jnp.fft.fftn)
 fftshift = takes_array(jnp.fft.fftshift)
-hfft = takes_array(jnp.fft.hfft)
 ifft = takes_array(jnp.fft.ifft)
 ifftn = takes_array(jnp.fft.ifftn)
 ifftshift = takes_array(jnp.fft.ifftshift)
@@ -41,6 +41,15 @@ irfft = takes_array(jnp.fft.irfft)
 irfftn = takes_array(jnp.fft.irfftn)
 rfft = takes_array(jnp.fft.rfft)
 rfftn = takes_array(jnp.fft.rfftn)
+
+
+@functools.wraps(jnp.fft.hfft)
+def _hfft(x, n=None, axis=-1, norm=None):
+    normalize_axis_index(axis, jnp.ndim(x))  # JAX raises IndexError
+    return jnp.fft.hfft(x, n, axis, norm)
+
+
+hfft = takes_array(_hfft)
 
 
 def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
@@ -83,7 +92,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     >>> print(abs(ihfft(jnp.ones(4))))
     [1. 0. 0.]
     """
-    return _ihfft(as_array(x), n, axis, norm)
+    return _ihfft(as_array(x), n, operator.index(axis), norm)
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)

@@ -266,7 +266,7 @@ def _lengths(shape) -> tuple[int, ...]:
     try:
         lengths = (
             tuple(operator.index(n) for n in shape)
-            if hasattr(shape, "__iter__") and getattr(shape, "ndim", None) != 0
+            if hasattr(shape, "__getitem__") and getattr(shape, "ndim", None) != 0
             else (operator.index(shape),)
         )
     except TypeError as error:

@@ -2,7 +2,7 @@
 
 Each answer names the line of the user's code and the remedy. Only what JAX raises about a traced array is
 answered: by JAX's exception classes, and elsewhere by the frames of the traceback. Where JAX has no class
-of its own for a mistake in shapes or axes, its text tells which it is; text that is not recognised passes
+of its own for a mistake in shapes or axes, `numpy_error` tells which it is; what is not recognised passes
 unchanged but for a note that names the line.
 """
 
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import numpy_error
 from .._tracing import any_traced
 
 __all__ = ["translate"]
@@ -22,13 +23,6 @@ _LIBRARIES = ("jax", "jaxlib", "jaxapi", "numpy", "functools", "contextlib")
 _UNIQUE = ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
 _SHAPED_BY_VALUES = frozenset(
     {"argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat", *_UNIQUE}
-)
-_SHAPE = re.compile(r"\((?:\d+,?(?: \d+,?)*)?\)")
-_AXIS = re.compile(r"axis (-?\d+) is out of bounds for array of dimension (\d+)")
-_SHAPE_MISTAKES = (
-    "requires contracting dimensions to have the same shape",
-    "cannot reshape array",
-    "Cannot concatenate arrays",
 )
 _NO_SUCH_OUT = re.compile(r"(?:\w+\.)*(\w+)\(\) got an unexpected keyword argument 'out'")  # Python's text
 _NOT_AN_OUT = "return arrays must be of ArrayType"  # NumPy's
@@ -121,7 +115,7 @@ def _answer(error, failure, where) -> Exception | None:
             f"jax arrays are immutable, so out= does not work {where}: use the result of the "
             "function and return it"
         )
-    return _numpys_type(error, failure, where) if failure.of_a_tracer else None
+    return _mistake_with_a_tracer(error, failure, where) if failure.of_a_tracer else None
 
 
 def _needs_a_value(error, failure) -> bool:
@@ -141,18 +135,11 @@ def _passes_out(error, failure) -> bool:
     return hasattr(jnp, refused[1]) if refused else _NOT_AN_OUT in str(error)
 
 
-def _numpys_type(error, failure, where) -> Exception | None:
-    """Make the exception of NumPy's type for a mistake in shapes, axes or assignment, told by JAX's text."""
-    text = str(error)
-    if "ncompatible shapes for broadcasting" in text and isinstance(error, (TypeError, ValueError)):
-        shapes = " ".join(match.replace(" ", "") for match in _SHAPE.findall(text))
-        return ValueError(f"operands could not be broadcast together with shapes {shapes} {where}")
-    if isinstance(error, TypeError) and any(mistake in text for mistake in _SHAPE_MISTAKES):
-        return ValueError(f"{text} ({where})")
-    if isinstance(error, (ValueError, IndexError)) and not isinstance(error, np.exceptions.AxisError):
-        axis = _AXIS.search(text)
-        if axis:
-            return np.exceptions.AxisError(f"{axis.group()} {where}")
+def _mistake_with_a_tracer(error, failure, where) -> Exception | None:
+    """Answer a mistake in shapes, axes or assignment."""
+    numpys = error if isinstance(error, np.exceptions.AxisError) else numpy_error(error)
+    if numpys is not None:
+        return type(numpys)(f"{numpys} {where}")
     if isinstance(error, TypeError) and any("setitem" in function for function in failure.functions):
         return TypeError(
             f"jax arrays are immutable, so subscripts cannot be assigned {where}. Instead of x[i] = y "

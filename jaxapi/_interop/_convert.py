@@ -25,7 +25,7 @@ from ._dlpack import (
     share_dlpack,
 )
 from ._host_memory import copy_host, share_host
-from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy, scalar_like
+from ._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy, refuse_masked, scalar_like
 
 __all__ = ["ARRAY_TYPES", "as_array", "as_operand", "as_operands", "import_array", "import_dlpack", "place"]
 
@@ -178,6 +178,7 @@ def _from_sequence(sequence, dtype, device, copy: bool | None) -> Array:
     types = leaf_types(sequence)
     if types <= PYTHON_NUMBERS:
         return _from_numbers(sequence, types, dtype, device, copy)
+    refuse_masked(types)
     if copy is False:
         raise BufferError("a sequence has no memory that could be shared: pass copy=None")
     if any(_is_foreign_array_type(kind) for kind in types):
@@ -261,6 +262,5 @@ def _from_plain_python(x, dtype, device, copy: bool | None) -> Array:
 
 
 def _plain_numpy(x) -> np.ndarray:
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError("a masked array's mask would be lost: pass x.filled(value), or x.data and x.mask")
+    refuse_masked([type(x)])
     return np.asarray(x)

@@ -1,12 +1,14 @@
 """Python numbers and nested sequences of them to NumPy, with JAX's default dtypes."""
 
+from collections.abc import Iterable
+
 import jax.numpy as jnp
 import numpy as np
 
 from .._dtype_rules import default_dtype
 from .._x64 import WIDE, x64_mode, x64_on
 
-__all__ = ["KINDS", "PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "scalar_like"]
+__all__ = ["KINDS", "PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "refuse_masked", "scalar_like"]
 
 PYTHON_NUMBERS = frozenset({bool, int, float, complex})
 KINDS = {int: "iufc", float: "fc", complex: "c"}  # of the arrays that a number takes the dtype of
@@ -62,6 +64,12 @@ def scalar_like(x, array):
     if type(x) is int:
         return np.asarray(x, dtype) if dtype.kind in "iu" else float(x)
     return x
+
+
+def refuse_masked(types: Iterable[type]) -> None:
+    """Raise TypeError if a masked array is among what becomes an array."""
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in types):
+        raise TypeError("a masked array's mask would be lost: pass x.filled(value), or x.data and x.mask")
 
 
 def _plain(kind: type) -> type:

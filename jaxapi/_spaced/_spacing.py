@@ -19,7 +19,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .._dtype_rules import check_dtype
 from .._interop import as_array
-from .._interop._numbers import PYTHON_NUMBERS, leaf_types
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
 from .._tracing import any_traced
 from .._typing import Array
 from .._x64 import NARROWED, WIDE, explicit_64_bits, x64_mode, x64_on
@@ -180,8 +180,10 @@ def _array_or_number(x) -> Any:
     if type(x) in _WEAK:
         return x
     if isinstance(x, (list, tuple)) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
+        refuse_masked(leaf_types(x))
         x = np.asarray(x)
     if isinstance(x, (np.ndarray, np.generic)):
+        refuse_masked([type(x)])
         check_dtype(x.dtype)
         return x
     return as_array(x)

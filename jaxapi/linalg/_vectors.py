@@ -1,6 +1,7 @@
 """Norms of vectors, and products of them that are no contractions."""
 
 import functools
+import operator
 from collections.abc import Sequence
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._array_arguments import static_argument
+from .._errors import raises_as_numpy
 from .._interop import as_array
 from .._promotion import as_inexact, with_operands_promoted
 from .._typing import Array, ArrayLike
@@ -55,7 +57,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
         x1, x2 = as_array(x1), as_array(x2)
-    return _cross(x1, x2, axis)
+    return _cross(x1, x2, operator.index(axis))
 
 
 @functools.partial(jax.jit, static_argnums=2, inline=True)
@@ -164,5 +166,6 @@ def vector_norm(
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+@raises_as_numpy
 def _vector_norm(x, axis, keepdims, ord):
     return jnp.linalg.vector_norm(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)

@@ -15,7 +15,7 @@ from .._x64 import lacks_64_bits
 from ._array import Array, wrap
 from ._sharing import asarray
 from ._together import computed
-from ._wrap import kept_like, numpys_error
+from ._wrap import kept_like
 
 __all__: list[str] = []
 
@@ -60,15 +60,12 @@ def _unary(function):
 
 def _binary(function):
     def operator(self, other):
-        try:
-            if type(other) is Array:
-                found = computed(function, self, other)
-                return wrap(function(self._value, other._value) if found is None else found)
-            value = self._value
-            other = _operand(other, value, function)
-            return NotImplemented if other is NotImplemented else wrap(function(value, other))
-        except TypeError as error:
-            raise numpys_error(error) from None
+        if type(other) is Array:
+            found = computed(function, self, other)
+            return wrap(function(self._value, other._value) if found is None else found)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(value, other))
 
     return operator
 
@@ -84,11 +81,7 @@ def _reflected(function):
 
 def _in_place(function):
     def changed(value, other):
-        try:
-            result = function(value, other)
-        except TypeError as error:
-            raise numpys_error(error) from None
-        return _as_before(result, value)
+        return _as_before(function(value, other), value)
 
     reusing = jax.jit(changed, donate_argnums=0)
 

@@ -16,9 +16,8 @@ from .._kept import constant, gpu_of, number
 from ._array import Array, copied, shared, unwrap, wrap
 from ._together import computed, reads_parts
 
-__all__ = ["elsewhere", "numpys_error", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
+__all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
-_AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _elementwise.__all__])
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
 
@@ -44,16 +43,13 @@ def wrap_function(function, name: str, module: str):
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
-        try:
-            found = computed(function, *args) if reads and not kwargs else None
-            if found is not None:
-                return wrap(found) if out is None else _into(out, found)
-            values = [x._value if type(x) is Array else unwrap(x) for x in args]
-            if meets_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
-                values = _with_numbers_kept(values)
-            result = function(*values, **kwargs)
-        except (TypeError, ValueError) as error:
-            raise numpys_error(error) from None
+        found = computed(function, *args) if reads and not kwargs else None
+        if found is not None:
+            return wrap(found) if out is None else _into(out, found)
+        values = [x._value if type(x) is Array else unwrap(x) for x in args]
+        if meets_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
+            values = _with_numbers_kept(values)
+        result = function(*values, **kwargs)
         if out is not None:
             return _into(out, result)
         if type(result) not in _JAX_ARRAYS:
@@ -93,15 +89,6 @@ def elsewhere(device):
 def _only_device():
     devices = jax.devices()
     return devices[0] if len(devices) == 1 else object()
-
-
-def numpys_error(error: Exception) -> Exception:
-    """Return NumPy's exception for an axis out of bounds and for shapes that do not broadcast."""
-    text = str(error)
-    if "ncompatible shapes for broadcasting" in text:
-        return ValueError("shapes could not be broadcast together: " + text.splitlines()[0])
-    axis = _AXIS.search(text)
-    return error if axis is None else np.exceptions.AxisError(axis.group())
 
 
 def without_examples(function) -> str:

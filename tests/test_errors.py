@@ -1,0 +1,113 @@
+"""Mistakes in shapes and axes raise NumPy's exceptions, whatever JAX raises."""
+
+import inspect
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi as xp
+from jaxapi._errors import numpy_error
+
+X = np.arange(6.0).reshape(2, 3)
+MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
+
+# What functions with an axis take before it, if that is not one array.
+ARGUMENTS = {
+    "concat": ((X, X),),
+    "linalg.cross": (X, X),
+    "linalg.vecdot": (X, X),
+    "linspace": (0, X, 3),
+    "logspace": (0, X, 3),
+    "repeat": (X, 2),
+    "roll": (X, 1),
+    "stack": ((X, X),),
+    "take": (X, [0]),
+    "take_along_axis": (X, [[0]]),
+    "vecdot": (X, X),
+}
+
+DO_NOT_FIT = {
+    "broadcast_arrays": (X, [1, 2]),
+    "broadcast_to": (X, (4, 3)),
+    "concat": ((X, X[0]),),
+    "flip": (X, (0, 0)),
+    "moveaxis": (X, (0, 0), (0, 1)),
+    "reshape": (X, (4,)),
+    "stack": ((X, X[0]),),
+    "where": (X > 1, X, [1, 2]),
+}
+
+
+def functions_with_an_axis():
+    for prefix, module in (("", xp), ("linalg.", xp.linalg), ("fft.", xp.fft)):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if inspect.isfunction(function) and "axis" in inspect.signature(function).parameters:
+                yield pytest.param(function, ARGUMENTS.get(prefix + name, (X,)), id=prefix + name)
+
+
+@pytest.mark.parametrize("axis", [4, -5])
+@pytest.mark.parametrize(("function", "arguments"), list(functions_with_an_axis()))
+def test_an_axis_out_of_bounds(function, arguments, axis):
+    with pytest.raises(np.exceptions.AxisError, match=f"axis {axis} is out of bounds for array of dimension"):
+        function(*arguments, axis=axis)
+
+
+@pytest.mark.parametrize(("name", "arguments"), list(DO_NOT_FIT.items()))
+def test_shapes_that_do_not_fit(name, arguments):
+    numpys = getattr(np, name)
+    with pytest.raises(ValueError, match=r"shape|axis|dimension"):
+        numpys(*arguments)
+    function = getattr(xp, name)
+    with pytest.raises(ValueError, match=r"shape|axis|dimension|permutation|broadcast"):
+        function(*arguments)
+    with pytest.raises(ValueError, match=r"shape|axis|dimension|permutation|broadcast"):
+        jax.eval_shape(lambda: function(*arguments))
+
+
+def test_concat_of_lengths_that_differ():
+    with pytest.raises(ValueError, match="along dimension 0"):
+        xp.concat((X, X[:, :2]))
+
+
+@pytest.mark.parametrize("function", [xp.concat, xp.stack])
+def test_a_sequence_is_needed(function):
+    with pytest.raises(TypeError, match=f"{function.__name__} takes a sequence of arrays"):
+        function(5.0)
+
+
+def test_exceptions_that_stay():
+    assert numpy_error(ValueError("no text that is known")) is None
+    assert numpy_error(TypeError("axis 5 is out of bounds for array of dimension 2")) is None
+    assert numpy_error(np.exceptions.AxisError("axis 5 is out of bounds for array of dimension 2")) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: xp.asarray([MASKED, MASKED]),
+        lambda: xp.asarray([1.0, np.ma.masked]),
+        lambda: xp.sum(MASKED),
+        lambda: xp.linspace(0, MASKED, 3),
+        lambda: xp.linspace([MASKED, MASKED], 0, 3),
+        lambda: xp.logspace(MASKED, 1, 3),
+        lambda: xp.logspace(0, 1, 3, base=MASKED),
+        lambda: xp.where(MASKED > 1, 1.0, 2.0),
+    ],
+)
+def test_masks_are_not_lost(call):
+    with pytest.raises(TypeError, match="mask would be lost"):
+        call()
+
+
+def test_arguments_that_no_program_can_be_compiled_for():
+    for call in (
+        lambda: xp.repeat(X, 2, axis=[0]),
+        lambda: xp.linalg.cross(X, X, axis=[0]),
+        lambda: xp.fft.ihfft(X, axis=[0]),
+        lambda: xp.expand_dims(X, axis=([0],)),
+        lambda: xp.zeros({1, 2}),
+    ):
+        with pytest.raises(TypeError, match="integer"):
+            call()
