@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
+from jaxapi import _compilation
 from jaxapi._interop import as_array
 from jaxapi._tracing import eagerly
-from jaxapi.linalg import _compilation
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]

@@ -15,11 +15,11 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from .._compilation import compiled_product
 from .._interop import as_array
 from .._promotion import with_operands_promoted
 from .._shapes import check_broadcast
 from .._typing import Array, ArrayLike
-from ._compilation import compiled_product
 
 __all__ = [
     "matmul",

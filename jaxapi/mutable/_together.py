@@ -9,8 +9,8 @@ import functools
 import jaxapi
 from jaxapi import _elementwise, linalg
 
+from .._compilation import compiled_product
 from .._tracing import is_traced
-from ..linalg._compilation import compiled_product
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
 from ._storage import Storage

@@ -10,7 +10,7 @@ import functools
 
 import jax
 
-from .._tracing import in_a_trace
+from ._tracing import in_a_trace
 
 __all__ = ["compiled_product"]
 
