@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._compilation import compiled
 from ._dtype_rules import resolve_dtype
 from ._errors import numpy_error, raises_as_numpy
 from ._interop import ARRAY_TYPES, as_array, as_operand, as_operands, scalar_like
@@ -156,8 +157,7 @@ def _unexpected(function, names) -> TypeError:
 
 
 def _compiled(function, static: list[str]):
-    """Compile, unless JAX has."""
-    return function if hasattr(function, "lower") else jax.jit(function, static_argnames=static, inline=True)
+    return compiled(function, static_argnames=static, inline=True)
 
 
 def _argument(value, is_array: bool):

@@ -25,6 +25,7 @@ from jax.numpy import (
     uint64,
 )
 
+from ._compilation import compiled
 from ._devices import check_device
 from ._dtype_rules import promoted_dtype, refuse_complex, resolve_dtype
 from ._interop import as_array
@@ -109,7 +110,7 @@ def astype(
     return array if device is None else jax.device_put(array, device)
 
 
-@functools.partial(jax.jit, static_argnums=1, inline=True)
+@functools.partial(compiled, static_argnums=1, inline=True)
 def _astype(x, dtype):
     return jnp.astype(x, dtype, copy=True)
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._compilation import compiled
 from ._devices import check_device
 from ._dtype_rules import default_dtype, resolve_dtype
 from ._interop import as_operand
@@ -134,7 +135,7 @@ def _frequencies(n: int, d, dtype: DTypeLike | None, device, one_sided: bool) ->
     return frequencies if device is None else jax.device_put(frequencies, device)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3, 4))
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4))
 def _computed(d, n: int, working, dtype, one_sided: bool) -> Array:
     cycles = lax.iota(np.int32, n // 2 + 1 if one_sided else n)
     if not one_sided:

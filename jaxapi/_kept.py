@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._compilation import compiled
 from ._tracing import eagerly, in_a_trace, is_traced
 from ._x64 import x64_for, x64_mode
 
@@ -129,7 +130,7 @@ def _bytes_on(device: jax.Device) -> list[jax.Array]:
     return _uncommitted(list(np.arange(256, dtype=np.uint8)), device)
 
 
-@functools.partial(jax.jit, static_argnames="dtype")
+@functools.partial(compiled, static_argnames="dtype")
 def _of_bytes(*least_first, dtype):
     return jax.lax.bitcast_convert_type(jnp.stack(least_first), dtype)
 
@@ -170,6 +171,6 @@ def _first_device() -> jax.Device:
     return jax.local_devices()[0]
 
 
-@jax.jit
+@compiled
 def _apart(block):
     return tuple(block)

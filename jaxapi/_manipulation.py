@@ -12,6 +12,7 @@ from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import takes_array, takes_sequence
+from ._compilation import compiled
 from ._errors import raises_as_numpy
 from ._interop import as_array, as_operand
 from ._promotion import as_indices
@@ -107,7 +108,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     return _broadcast_arrays(tuple(map(as_operand, arrays)))
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 @raises_as_numpy
 def _broadcast_arrays(arrays):
     return tuple(jnp.broadcast_arrays(*arrays))
@@ -154,7 +155,7 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     return _expand_dims(as_operand(x), tuple(map(operator.index, axes)))  # type: ignore[arg-type]
 
 
-@functools.partial(jax.jit, static_argnums=1, inline=True)
+@functools.partial(compiled, static_argnums=1, inline=True)
 def _expand_dims(x, axes):
     return jnp.expand_dims(x, normalize_axis_tuple(axes, jnp.ndim(x) + len(axes), "axis"))
 
@@ -198,7 +199,7 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     return _permute_dims(as_operand(x), tuple(map(operator.index, axes)))
 
 
-@functools.partial(jax.jit, static_argnums=1, inline=True)
+@functools.partial(compiled, static_argnums=1, inline=True)
 def _permute_dims(x, axes):
     ndim = jnp.ndim(x)
     if len(axes) != ndim:

@@ -8,6 +8,7 @@ import functools
 
 import jax
 
+from ._compilation import compiled
 from ._kept import gpu_of
 from ._tracing import in_a_trace
 
@@ -49,8 +50,8 @@ def _has_host_memory(device: jax.Device) -> bool:
 @functools.cache
 def _compiled(program, device: jax.Device | None):
     if device is None:
-        return jax.jit(program)
-    return jax.jit(program, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
+        return compiled(program)
+    return compiled(program, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
 
 
 def _same(x):

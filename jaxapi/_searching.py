@@ -2,12 +2,12 @@
 
 import functools
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from ._array_arguments import static_argument, takes_array
+from ._compilation import compiled
 from ._errors import raises_as_numpy
 from ._extremes import with_nan
 from ._interop import as_array, as_operand, as_operands
@@ -71,7 +71,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     return _argmax(as_array(x), static_argument(axis), keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 def _argmax(x, axis, keepdims):
     axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
     if lacks_64_bits(x) and x.dtype.kind != "c":
@@ -122,7 +122,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     return _argmin(as_array(x), static_argument(axis), keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 def _argmin(x, axis, keepdims):
     axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
     if lacks_64_bits(x) and x.dtype.kind != "c":
@@ -187,7 +187,7 @@ def searchsorted(
     return _searchsorted(x1, x2, None if sorter is None else as_operand(sorter), side)
 
 
-@functools.partial(jax.jit, static_argnums=3, inline=True)
+@functools.partial(compiled, static_argnums=3, inline=True)
 def _searchsorted(x1, x2, sorter, side):
     if sorter is not None and jnp.shape(sorter) != jnp.shape(x1):
         raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
@@ -245,7 +245,7 @@ def where(
     return _where(as_operand(condition), x1, x2)
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 @raises_as_numpy
 def _where(condition, x1, x2):
     return jnp.where(condition, *promoted(x1, x2))

@@ -2,10 +2,10 @@
 
 import functools
 
-import jax
 import jax.numpy as jnp
 
 from ._array_arguments import takes_array
+from ._compilation import compiled
 from ._dtype_rules import promoted_dtype
 from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
@@ -68,7 +68,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     return _isin(x1, x2, invert)
 
 
-@functools.partial(jax.jit, static_argnums=2, inline=True)
+@functools.partial(compiled, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
     with x64_for(promoted_dtype(x1, x2)):
         return _is_among(x1, x2.ravel(), invert)

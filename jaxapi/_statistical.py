@@ -3,12 +3,12 @@
 import functools
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import static_argument, takes_array
+from ._compilation import compiled
 from ._dtype_rules import refuse_complex
 from ._errors import raises_as_numpy
 from ._extremes import with_nan
@@ -99,7 +99,7 @@ def cumulative_prod(
     return _cumulative_prod(as_operand(x), static_argument(axis), dtype, include_initial)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
 @raises_as_numpy
 def _cumulative_prod(x, axis, dtype, include_initial):
     x = jnp.asarray(x)
@@ -179,7 +179,7 @@ def max(
     return _max(x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 @raises_as_numpy
 def _max(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
@@ -248,7 +248,7 @@ def min(
     return _min(x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 @raises_as_numpy
 def _min(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ._compilation import compiled
 from ._tracing import in_a_trace, is_traced
 from ._x64 import x64_for
 
@@ -71,7 +72,7 @@ def _is_at_hand(x) -> bool:
     return len(x.sharding.device_set) == 1
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
+@functools.partial(compiled, static_argnums=(1, 2))
 def _sorted(x, index, with_order):
     """Return the elements in order, where each stood, where another one begins, and how many do."""
     x = x.reshape(-1)
@@ -83,7 +84,7 @@ def _sorted(x, index, with_order):
     return x, order, begins, jnp.sum(begins, dtype=index)
 
 
-@functools.partial(jax.jit, static_argnums=(3, 4, 5, 6))
+@functools.partial(compiled, static_argnums=(3, 4, 5, 6))
 def _taken(x, order, begins, shape, count, index, parts):
     places = jnp.nonzero(begins, size=count)[0].astype(index)
     found = {"values": x[places]}

@@ -3,10 +3,10 @@
 import functools
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 
 from ._array_arguments import static_argument, takes_array
+from ._compilation import compiled
 from ._errors import raises_as_numpy
 from ._interop import as_operand
 from ._typing import Array, ArrayLike
@@ -61,7 +61,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     return _all(as_operand(x), static_argument(axis), keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 @raises_as_numpy
 def _all(x, axis, keepdims):
     return jnp.all(_is_true(x), axis=axis, keepdims=keepdims)
@@ -108,7 +108,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     return _any(as_operand(x), static_argument(axis), keepdims)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2), inline=True)
 @raises_as_numpy
 def _any(x, axis, keepdims):
     return jnp.any(_is_true(x), axis=axis, keepdims=keepdims)

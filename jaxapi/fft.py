@@ -4,11 +4,11 @@ import functools
 import operator
 from typing import TYPE_CHECKING
 
-import jax
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
 from ._array_arguments import takes_array
+from ._compilation import compiled
 from ._frequencies import fftfreq, rfftfreq
 from ._interop import as_array
 from ._missing import missing
@@ -95,7 +95,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     return _ihfft(as_array(x), n, operator.index(axis), norm)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
 def _ihfft(x, n, axis, norm):
     if not x.shape[normalize_axis_index(axis, x.ndim)]:
         raise ValueError(f"ihfft: the signal is empty along axis {axis} of shape {x.shape}")

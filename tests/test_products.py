@@ -312,7 +312,7 @@ def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
     def square(x):
         return x @ x
 
-    product = _compilation.compiled_product(square)
+    product = _compilation.compiled(square)
     expected = np.asarray([[7, 10], [15, 22]])
     stack = jnp.stack([x, x])
 
@@ -330,6 +330,24 @@ def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
     np.testing.assert_array_equal(with_a_constant(x), expected + x)
     gradient = jax.grad(lambda x: product(x).sum())(x)
     np.testing.assert_array_equal(gradient, jax.grad(lambda x: (x @ x).sum())(x))
-    monkeypatch.setattr(_compilation, "_WITHOUT_TRITON", {"no_such_option": True})
-    with pytest.raises(Exception, match="no_such_option"):
-        _compilation.compiled_product(square)(x)
+    given = []
+    jit = jax.jit
+
+    def recorded(function, **options):
+        given.append(options.get("compiler_options"))
+        return jit(function, **options)
+
+    monkeypatch.setattr(jax, "jit", recorded)
+    _compilation.compiled(square)(x)
+    assert given == [None, _compilation._FASTER]
+
+
+def test_without_the_options_of_a_compiler_that_has_others(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(_compilation, "_FASTER", {"xla_no_such_option": True})
+    double = _compilation.compiled(lambda x, times=2: x * times, static_argnames="times")
+    x = jnp.asarray([1.0, 2.0])
+    np.testing.assert_array_equal(double(x), 2 * x)
+    np.testing.assert_array_equal(double(x, times=3), 3 * x)
+    with pytest.raises(TypeError):
+        double(x, "a")

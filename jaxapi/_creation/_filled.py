@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._compilation import compiled
 from .._devices import as_sharding, check_device
 from .._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from .._interop import as_array
@@ -288,16 +289,16 @@ def _value(fill_value, dtype: np.dtype | None):
 
 def _call(function, value, *, shape, dtype: np.dtype, device) -> Array:
     """Run one compiled call with the result on ``device``, 64-bit dtypes as they are."""
-    compiled = _compiled(function, None if device is None else as_sharding(device))
+    program = _program(function, None if device is None else as_sharding(device))
     with x64_for(dtype, value.dtype):
         if device is None and isinstance(value, (np.ndarray, np.generic)):
             value = constant_anywhere(np.asarray(value))
-        return compiled(value, shape=shape, dtype=dtype)
+        return program(value, shape=shape, dtype=dtype)
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(function, sharding: jax.sharding.Sharding | None):
-    return jax.jit(function, static_argnames=("shape", "dtype"), out_shardings=sharding)
+def _program(function, sharding: jax.sharding.Sharding | None):
+    return compiled(function, static_argnames=("shape", "dtype"), out_shardings=sharding)
 
 
 def _fill(value, *, shape, dtype):

@@ -2,10 +2,10 @@
 
 import functools
 
-import jax
 import jax.numpy as jnp
 
 from .._array_arguments import takes_array
+from .._compilation import compiled
 from .._interop import as_operand
 from .._typing import Array, ArrayLike
 
@@ -54,6 +54,6 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
     return _meshgrid(tuple(map(as_operand, arrays)), indexing)
 
 
-@functools.partial(jax.jit, static_argnums=1, inline=True)
+@functools.partial(compiled, static_argnums=1, inline=True)
 def _meshgrid(arrays, indexing):
     return tuple(jnp.meshgrid(*arrays, indexing=indexing))

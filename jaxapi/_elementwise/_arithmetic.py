@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .._array_arguments import takes_array, takes_operands
+from .._compilation import compiled
 from .._interop import as_operand, as_operands, scalar_like
 from .._promotion import promoted
 from .._shapes import check_broadcast
@@ -155,7 +156,7 @@ def _limit(value, x):
     return None if value is None else scalar_like(as_operand(value), x)
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 def _clip(x, min, max):
     given = [x, *(limit for limit in (min, max) if limit is not None)]  # `None` promotes nothing
     check_broadcast("clip", *map(jnp.shape, given))
@@ -206,7 +207,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _floor_divide(*as_operands(x1, x2))
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 def _floor_divide(x1, x2):
     check_broadcast("floor_divide", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
@@ -268,7 +269,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _pow(x1, x2)
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 def _pow(x1, x2):
     check_broadcast("pow", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
@@ -321,7 +322,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _remainder(*as_operands(x1, x2))
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 def _remainder(x1, x2):
     check_broadcast("remainder", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._compilation import compiled
 from .._devices import check_device
 from .._dtype_rules import default_dtype, resolve_dtype
 from .._interop import as_array
@@ -266,12 +267,12 @@ def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
     return np.array([first, second] if length else [0, 0], dtype)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(compiled, static_argnums=(0, 1))
 def _counted(length: int, dtype: np.dtype) -> Array:
     return jnp.arange(length, dtype=dtype)
 
 
-@partial(jax.jit, static_argnums=(1, 2))
+@partial(compiled, static_argnums=(1, 2))
 def _arange(first_two: Array, length: int, dtype: np.dtype) -> Array:
     first, second = first_two
     i = lax.iota(first_two.dtype, length)
@@ -322,7 +323,7 @@ def _floors(x: ArrayLike, dtype: np.dtype) -> np.ndarray:
     return floors.astype(dtype)
 
 
-@partial(jax.jit, static_argnums=(2, 3, 4, 5))
+@partial(compiled, static_argnums=(2, 3, 4, 5))
 def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: int) -> Array:
     if jnp.iscomplexobj(rows):
         real = _linspace_rows(rows.real, ends, num, endpoint, rows.real.dtype, axis)
@@ -340,7 +341,7 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
     return jnp.moveaxis(values, 0, axis).astype(dtype)
 
 
-@partial(jax.jit, static_argnums=(2, 3, 4, 5, 6))
+@partial(compiled, static_argnums=(2, 3, 4, 5, 6))
 def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
     work, spaced = working_dtype(), evenly_spaced
     if inexact.kind == "c":
@@ -353,7 +354,7 @@ def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis
     return jnp.moveaxis(values, 0, axis).astype(dtype)
 
 
-@partial(jax.jit, static_argnums=(2, 3))
+@partial(compiled, static_argnums=(2, 3))
 def _step(start, stop, div: int, inexact) -> Array:
     step = (stop - start) / div if div > 0 else (stop - start) * np.nan
     return step.astype(inexact)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compilation import compiled
 from .._devices import check_device
 from .._dtype_rules import resolve_dtype
 from .._tracing import any_traced, is_traced
@@ -181,7 +182,7 @@ def _log_in_two_words(base) -> np.ndarray | None:
         return np.stack([rounded, np.nan_to_num((exact - rounded).astype(np.complex128))])
 
 
-@partial(jax.jit, static_argnums=(4, 5, 6, 7, 8))
+@partial(compiled, static_argnums=(4, 5, 6, 7, 8))
 def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
     shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
     work = working_dtype()

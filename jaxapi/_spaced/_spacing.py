@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._compilation import compiled
 from .._dtype_rules import check_dtype
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
@@ -142,7 +143,7 @@ def on_device(host: np.ndarray) -> Array:
     return in_own_width(_unchanged, host)
 
 
-@jax.jit
+@compiled
 def _unchanged(x: Array) -> Array:
     return x
 

@@ -2,10 +2,10 @@
 
 import functools
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._compilation import compiled
 from .._interop import as_operand
 from .._typing import Array, ArrayLike
 from ._householder import repaired_qr
@@ -58,7 +58,7 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     return _cholesky(as_operand(x), upper)
 
 
-@functools.partial(jax.jit, static_argnums=(1,))
+@functools.partial(compiled, static_argnums=(1,))
 @full_precision
 def _cholesky(x, upper):
     return jnp.linalg.cholesky(square(x), upper=upper)
@@ -101,7 +101,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     return _eig(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _eig(x):
     return EigResult(*jnp.linalg.eig(square(x)))
@@ -145,7 +145,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     return _eigh(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _eigh(x):
     return EighResult(*jnp.linalg.eigh(square(x)))
@@ -187,7 +187,7 @@ def eigvals(x: ArrayLike, /) -> Array:
     return _eigvals(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _eigvals(x):
     return jnp.linalg.eigvals(square(x))
@@ -230,7 +230,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     return _eigvalsh(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _eigvalsh(x):
     return jnp.linalg.eigvalsh(square(x))
@@ -281,7 +281,7 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     return _qr(as_operand(x), _checked(mode))
 
 
-@functools.partial(jax.jit, static_argnums=(1,))
+@functools.partial(compiled, static_argnums=(1,))
 @full_precision
 def _qr(x, mode):
     x = matrices(jnp.asarray(x))
@@ -335,7 +335,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     return _svd(as_operand(x), full_matrices)
 
 
-@functools.partial(jax.jit, static_argnums=(1,))
+@functools.partial(compiled, static_argnums=(1,))
 @full_precision
 def _svd(x, full_matrices):
     return SVDResult(*jnp.linalg.svd(matrices(x), full_matrices=full_matrices))
@@ -378,7 +378,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return _svdvals(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _svdvals(x):
     return jnp.linalg.svdvals(matrices(x))

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from .._compilation import compiled_product
+from .._compilation import compiled
 from .._interop import as_array
 from .._promotion import with_operands_promoted
 from .._shapes import check_broadcast
@@ -216,21 +216,21 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return _vecdot(x1, x2, axis)
 
 
-@compiled_product
+@compiled
 @with_operands_promoted
 def _matmul(x1: Array, x2: Array) -> Array:
     _check_matmul(x1.shape, x2.shape)
     return jnp.matmul(x1, x2, **_precise(x1.dtype)).astype(x1.dtype)
 
 
-@jax.jit
+@compiled
 def _matrix_transpose(x: Array) -> Array:
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: x must be at least 2-dimensional, got shape {x.shape}")
     return jnp.swapaxes(x, -1, -2)
 
 
-@partial(compiled_product, static_argnums=2)
+@partial(compiled, static_argnums=2)
 @with_operands_promoted
 def _tensordot(x1: Array, x2: Array, axes) -> Array:
     axes1, axes2 = _contracted_axes(axes, x1.ndim, x2.ndim) if type(axes) is int else axes
@@ -243,7 +243,7 @@ def _tensordot(x1: Array, x2: Array, axes) -> Array:
     return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **_precise(x1.dtype)).astype(x1.dtype)
 
 
-@partial(jax.jit, static_argnums=2)  # no product of XLA's: a multiplication and a sum
+@partial(compiled, static_argnums=2)  # no product of XLA's: a multiplication and a sum
 @with_operands_promoted
 def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)

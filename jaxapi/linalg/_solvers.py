@@ -3,9 +3,9 @@
 import functools
 import operator
 
-import jax
 import jax.numpy as jnp
 
+from .._compilation import compiled
 from .._interop import as_operand
 from .._promotion import as_inexact
 from .._typing import Array, ArrayLike
@@ -52,7 +52,7 @@ def det(x: ArrayLike, /) -> Array:
     return _det(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _det(x):
     return jnp.linalg.det(square(x))
@@ -94,7 +94,7 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
     return _slogdet(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _slogdet(x):
     return SlogdetResult(*jnp.linalg.slogdet(square(x)))
@@ -137,7 +137,7 @@ def inv(x: ArrayLike, /) -> Array:
     return _inv(as_operand(x))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _inv(x):
     return jnp.linalg.inv(square(x))
@@ -183,7 +183,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _solve(as_operand(x1), as_operand(x2))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _solve(x1, x2):
     check_system(x1, x2)
@@ -234,7 +234,7 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     return _pinv_for(as_operand(x), as_operand(rtol))
 
 
-@functools.partial(jax.jit, static_argnums=1)
+@functools.partial(compiled, static_argnums=1)
 @full_precision
 def _pinv(x, rtol):
     x = as_inexact(matrices(x))
@@ -243,7 +243,7 @@ def _pinv(x, rtol):
     return jnp.linalg.pinv(x, rtol=rtol)
 
 
-@jax.jit
+@compiled
 @full_precision
 def _pinv_for(x, rtol):
     return jnp.linalg.pinv(matrices(x), rtol=rtol)
@@ -289,7 +289,7 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     return _matrix_rank(as_operand(x), None if rtol is None else as_operand(rtol))
 
 
-@jax.jit
+@compiled
 @full_precision
 def _matrix_rank(x, rtol):
     if 0 in jnp.shape(matrices(x))[-2:]:  # no singular values, of which JAX wants the largest
@@ -336,7 +336,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     return _matrix_power(as_operand(x), operator.index(n))
 
 
-@functools.partial(jax.jit, static_argnums=(1,))
+@functools.partial(compiled, static_argnums=(1,))
 @full_precision
 def _matrix_power(x, n):
     return jnp.linalg.matrix_power(square(x), n)
@@ -385,7 +385,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     return _matrix_norm(as_operand(x), keepdims, ord)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
+@functools.partial(compiled, static_argnums=(1, 2))
 @full_precision
 def _matrix_norm(x, keepdims, ord):
     return jnp.linalg.matrix_norm(matrices(x), keepdims=keepdims, ord=ord)

@@ -4,11 +4,11 @@ import functools
 import operator
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._array_arguments import static_argument
+from .._compilation import compiled
 from .._errors import raises_as_numpy
 from .._interop import as_array
 from .._promotion import as_inexact, with_operands_promoted
@@ -60,7 +60,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return _cross(x1, x2, operator.index(axis))
 
 
-@functools.partial(jax.jit, static_argnums=2, inline=True)
+@functools.partial(compiled, static_argnums=2, inline=True)
 @with_operands_promoted
 def _cross(x1, x2, axis):
     for x in (x1, x2):
@@ -108,7 +108,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _outer(x1, x2)
 
 
-@functools.partial(jax.jit, inline=True)
+@functools.partial(compiled, inline=True)
 @with_operands_promoted
 def _outer(x1, x2):
     return jnp.linalg.outer(x1, x2)
@@ -165,7 +165,7 @@ def vector_norm(
     return _vector_norm(as_array(x), static_argument(axis), keepdims, ord)
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)
+@functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
 @raises_as_numpy
 def _vector_norm(x, axis, keepdims, ord):
     return jnp.linalg.vector_norm(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)

@@ -8,6 +8,7 @@ import weakref
 import jax
 from jax import lax
 
+from .._compilation import compiled
 from .._tracing import is_traced
 from ._selection import Selection, take
 
@@ -54,6 +55,6 @@ def _keep(elements: _Elements) -> None:
         _latest[0] = elements
 
 
-@jax.jit
+@compiled
 def _apart(block):
     return tuple(lax.squeeze(x, [0]) for x in lax.split(block, [1] * block.size))

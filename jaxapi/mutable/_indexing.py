@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compilation import compiled
 from .._kept import gpu_of, position
 from .._reading import all_at_hand, computed_at_hand
 from .._tracing import any_traced, is_traced
@@ -124,7 +125,7 @@ def _slice(start=None, stop=None, step=None):
     return slice(start, None if stop is not None and stop < 0 else stop, step)
 
 
-@functools.partial(jax.jit, static_argnums=2)
+@functools.partial(compiled, static_argnums=2)
 def _gather(value, indices, layout):
     return value[_assembled(indices, layout)]
 
@@ -257,13 +258,13 @@ def _count(mask):
     return jnp.sum(mask, dtype=np.int32)
 
 
-@jax.jit
+@compiled
 def _order(mask):
     """Return how many are True up to each element of a flattened mask."""
     return jnp.cumsum(mask.reshape(-1), dtype=np.int32)
 
 
-@functools.partial(jax.jit, static_argnums=(3, 4))
+@functools.partial(compiled, static_argnums=(3, 4))
 def _take_true(value, mask, order, count, axis):
     every = jnp.arange(mask.size, dtype=np.int32)
     # what is False goes to places beyond the end, each to one of its own

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compilation import compiled
 from .._kept import constant
 from .._tracing import eagerly, in_a_trace, is_traced
 from .._x64 import x64_for
@@ -163,12 +164,12 @@ def _positions(places, shape: tuple[int, ...], to, array: jax.Array):
     return constant(block, array)
 
 
-@jax.jit
+@compiled
 def _moved(value, source, positions):
     elements = source.reshape(-1).at[positions[0]].get(mode="promise_in_bounds")
     return value.reshape(-1).at[positions[1]].set(elements, mode="promise_in_bounds").reshape(value.shape)
 
 
-@jax.jit
+@compiled
 def _together(elements):
     return jnp.stack(elements)

@@ -8,6 +8,7 @@ import numpy as np
 
 import jaxapi
 
+from .._compilation import compiled
 from .._interop._numbers import KINDS
 from .._kept import number
 from .._tracing import is_traced
@@ -83,7 +84,7 @@ def _in_place(function):
     def changed(value, other):
         return _as_before(function(value, other), value)
 
-    reusing = jax.jit(changed, donate_argnums=0)
+    reusing = compiled(changed, donate_argnums=0)
 
     def program(value, other, donate):
         if not donate or is_traced(other) or _may_raise(function, value, other):

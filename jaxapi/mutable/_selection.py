@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._compilation import compiled
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
 from .._kept import constant, gpu_of, position
@@ -119,7 +120,7 @@ def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
 
 def compiled_pair(program, **options) -> tuple:
     """Compile a program twice: as it is, and reusing the memory of its first argument; index by a bool."""
-    return jax.jit(program, **options), jax.jit(program, donate_argnums=0, **options)
+    return compiled(program, **options), compiled(program, donate_argnums=0, **options)
 
 
 class _Layout(NamedTuple):
@@ -195,7 +196,7 @@ def part_in_program(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = jax.jit(part_in_program, static_argnums=2)
+_take = compiled(part_in_program, static_argnums=2)
 
 
 def _written(value, starts, layout, new, new_starts, new_layout):

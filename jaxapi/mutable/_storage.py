@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compilation import compiled
 from .._tracing import eagerly, in_a_trace, is_traced
 from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values
@@ -185,7 +186,7 @@ class Storage:
             view.write(program(self._value, *args, False))
 
 
-_copy = jax.jit(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+_copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
 
 
 def _slot(array, name):

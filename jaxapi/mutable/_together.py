@@ -9,7 +9,7 @@ import functools
 import jaxapi
 from jaxapi import _elementwise, linalg
 
-from .._compilation import compiled_product
+from .._compilation import compiled
 from .._tracing import is_traced
 from ._later import Element
 from ._selection import Part, Selection, part_in_program, program_of
@@ -58,7 +58,7 @@ def unread(x) -> Part | None:
     return Part(value, starts, layout if view.reshaped is None else layout._replace(reshaped=view.reshaped))
 
 
-@functools.partial(compiled_product, static_argnums=(0, 2))
+@functools.partial(compiled, static_argnums=(0, 2))
 def _program(function, sources, layouts):
     return function(
         *[

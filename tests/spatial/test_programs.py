@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compilations import no_compilation
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
@@ -20,22 +21,6 @@ POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
 def no_shape_came_before():
     """Shapes that come again get compiled copies: have those of other tests forgotten."""
     _shapes._calls_of.cache_clear()
-
-
-class _no_compilation:
-    """Fail where XLA compiles anything."""
-
-    def __enter__(self):
-        self.compiled = []
-        jax.monitoring.register_event_duration_secs_listener(self._note)
-
-    def _note(self, event, duration, **_):
-        if event.endswith("backend_compile_duration"):
-            self.compiled.append(event)
-
-    def __exit__(self, *_):
-        jax.monitoring.unregister_event_duration_listener(self._note)
-        assert not self.compiled
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
@@ -204,7 +189,7 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
         x = jnp.asarray(np.arange(3000, dtype=dtype))
         pairs = jnp.asarray(np.arange(3000, dtype=dtype).reshape(1000, 3))
     place = x.unsafe_buffer_pointer()
-    with _no_compilation():
+    with no_compilation():
         short, lines = first_lines(700, x, pairs)
     assert (short.dtype, short.shape, lines.shape) == (dtype, (700,), (700, 3))
     assert short.unsafe_buffer_pointer() == place
@@ -241,7 +226,7 @@ def test_a_second_vmap_compiles_nothing():
         return jax.vmap(lambda points: KDTree(points).query(points, 2)[1])(clouds)
 
     rows = search()
-    with _no_compilation():
+    with no_compilation():
         search()
     np.testing.assert_array_equal(rows, [SciPyTree(each).query(each, 2)[1] for each in clouds])
 
@@ -260,12 +245,12 @@ def test_other_sizes_compile_nothing(monkeypatch):
         return tree.indices
 
     searches(POINTS, QUERIES)
-    with _no_compilation():
+    with no_compilation():
         for n, q in ((40, 5), (59, 3)):
             assert sorted(searches(POINTS[:n], QUERIES[:q]).tolist()) == [*range(n)]
     parts = [(jnp.asarray(POINTS[:n]), jnp.asarray(QUERIES[:q])) for n, q in ((41, 4), (58, 2))]
     searches(*parts[0])
-    with _no_compilation():
+    with no_compilation():
         searches(*parts[1])
 
 
@@ -282,7 +267,7 @@ def test_other_numbers_of_results_compile_nothing(radius_engine):
         sizes.add(len(tree.query_pairs(radius / 4, output_type="ndarray")))
 
     search(0.5)
-    with _no_compilation():
+    with no_compilation():
         for radius in np.linspace(0.2, 0.5, 8):
             search(radius)
     assert len(sizes) > 12
