@@ -89,7 +89,7 @@ def promoted_dtype(*values) -> np.dtype:
     """Return the dtype that arrays, dtypes and Python numbers promote to, 64-bit ones with x64 off too."""
     weak = [x for x in values if _is_weak(x)]
     strong = [x for x in values if not _is_weak(x)]
-    dtypes: set[Any] = {getattr(x, "dtype", None) for x in strong}
+    dtypes: set[Any] = {x if isinstance(x, np.dtype) else getattr(x, "dtype", None) for x in strong}
     if not weak and len(dtypes) == 1 and dtypes <= _SUPPORTED:
         return dtypes.pop()
     if x64_mode():

@@ -15,10 +15,10 @@ from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
-from ._indexing import is_symbolic, read, selection_of, write
+from ._indexing import is_symbolic, read, selection_of, selects_all, write
 from ._keys import place_of
 from ._selection import Selection, put, take
-from ._storage import Storage
+from ._storage import Storage, duplicate
 from ._together import unread
 from ._views import View
 
@@ -208,6 +208,8 @@ class Array(Storage, Conversion, Declared):
         if selection is None:
             key = _plain_key(key)
             selection = selection_of(self.shape, key)
+        if type(value) is Array and selects_all(key, selection, self.shape) and self._becomes(value):
+            return
         if selection is None or 0 in selection.shape:
             self._rewrite(write, key, unwrap(value))
             return
@@ -265,7 +267,7 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
 
 def _view_of(view: View) -> Array:
     array = _new(Array)
-    array._shared = True
+    array._shared = False
     array._view, array._later = view, None
     return array
 
@@ -292,6 +294,8 @@ def copied(source: Array) -> Array:
     view = source._view
     if view and view.part is None:  # all of its owner, in another shape
         return _view_of(View(copied(view.owner), None, view.reshaped))
+    if (source._shared or source._owner._shared) and not is_traced(source._value):
+        return wrap(duplicate(source._value))  # others may delete this one
     source._copied = source._owner._copied = True
     array = wrap(source._value)
     array._copied = True

@@ -16,7 +16,7 @@ from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, put, values_for
 
-__all__ = ["is_symbolic", "read", "selection_of", "write"]
+__all__ = ["is_symbolic", "read", "selection_of", "selects_all", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -30,6 +30,14 @@ def selection_of(shape: tuple, key) -> Selection | None:
     if any(map(is_array, keys)) or is_symbolic(shape):
         return None
     return Selection.of(keys, shape)
+
+
+def selects_all(key, selection: Selection | None, shape: tuple) -> bool:
+    """Whether a key is known to select all of an array, in its order: ``...``, or a mask that was read."""
+    if selection is not None:
+        return selection.is_all(shape)
+    known = _known(key) if is_array(key) and is_mask(key) else None
+    return known is not None and known.host is not None and known.count == key.size and key.shape == shape
 
 
 def read(value: jax.Array, key) -> jax.Array:

@@ -74,6 +74,10 @@ class Selection(NamedTuple):
         """The shape of what is selected."""
         return tuple([1 if axis is None else len(self.ranges[axis]) for axis in self.axes])
 
+    def is_all(self, shape: tuple[int, ...]) -> bool:
+        """Whether it selects all of an array of this shape, in its order."""
+        return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
+
     def place(self, place: tuple[int, ...]) -> tuple[int, ...]:
         """Return where an element of the result stands in the array itself."""
         found = list(self.ranges)
@@ -101,7 +105,7 @@ def _chosen(base: range, positions: range) -> range:
 
 def take(value: jax.Array, selection: Selection) -> jax.Array:
     """Return what is selected."""
-    if selection.axes == tuple(range(value.ndim)) and selection.ranges == tuple(map(range, value.shape)):
+    if selection.is_all(value.shape):
         return value
     return _take(value, *program_of(selection, value))
 

@@ -49,6 +49,8 @@ def astype(x, dtype, /, *, copy=True, device=None):
     if type(x) is not Array:
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
     move_to = _elsewhere(x, device)
+    if dtype == x.dtype and move_to is None:
+        return copied(x) if copy else x  # a view stays unread
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
 

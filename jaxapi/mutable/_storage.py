@@ -15,7 +15,7 @@ from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values
 from ._views import View
 
-__all__ = ["Storage"]
+__all__ = ["Storage", "duplicate"]
 
 _NEW_LOCK = threading.Lock()
 _NUMBERS = (int, float, complex, np.generic)
@@ -146,6 +146,7 @@ class Storage:
         if self._view:
             if self._copied:
                 self._view.forget()
+            self._shared = True
             self._owner._hand_out()
             return
         with self._lock:
@@ -154,9 +155,23 @@ class Storage:
                 held = self._cell and self._cell()
                 self._cell, self._shared = None, True
             if (held or (self._copied and count != _ALONE_COUNTED)) and not is_traced(self._value):
-                with eagerly():
-                    self._value = _copy(self._value)
+                self._value = duplicate(self._value)
             self._copied = False
+
+    def _becomes(self, other: Any) -> bool:
+        """Take the value of another array as a copy of it would; say no if it must be written."""
+        if self._view or other._shared or other._owner._shared or in_a_trace():
+            return False
+        new = other._value
+        with self._lock:
+            old = self._value
+            if new.shape != old.shape or new.dtype != old.dtype or new.weak_type:
+                return False
+            if new.sharding != old.sharding or new.committed != old.committed:
+                return False
+            other._copied = other._owner._copied = True
+            self._value, self._shared, self._copied = new, False, True
+        return True
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, donate)``; nobody can read it meanwhile."""
@@ -187,6 +202,12 @@ class Storage:
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
+
+
+def duplicate(value: jax.Array) -> jax.Array:
+    """Copy a value that is not traced."""
+    with eagerly():
+        return _copy(value)
 
 
 def _slot(array, name):

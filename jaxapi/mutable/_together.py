@@ -19,10 +19,12 @@ __all__ = ["computed", "reads_parts", "unread"]
 
 # Those that are one program each, whatever their arguments' values.
 _OF_MATRICES = ("cholesky", "diagonal", "inv", "matmul", "outer", "solve", "vecdot")
+_REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
 _FUNCTIONS = frozenset(
-    [getattr(jaxapi, name) for name in _elementwise.__all__]
+    [getattr(jaxapi, name) for name in (*_elementwise.__all__, *_REDUCTIONS)]
     + [getattr(linalg, name) for name in _OF_MATRICES]
 )
+_STATIC = frozenset([int, bool, tuple, type(None)])  # axes, and whether they are kept
 
 
 def reads_parts(function) -> bool:
@@ -30,11 +32,13 @@ def reads_parts(function) -> bool:
     return function in _FUNCTIONS
 
 
-def computed(function, *arrays):
-    """Return ``function(*arrays)``; None if there is nothing to be read on the way."""
+def computed(function, *arrays, **options):
+    """Return ``function(*arrays, **options)``; None if there is nothing to be read on the way."""
     for x in arrays:
         if not isinstance(x, Storage):
             return None
+    if options and not _STATIC.issuperset(map(type, options.values())):
+        return None
     parts = [unread(x) if x._view or x._later else None for x in arrays]
     if not any(parts):
         return None
@@ -42,7 +46,7 @@ def computed(function, *arrays):
     if any(is_traced(part.source) for part in parts):
         return None
     sources = [(part.source, part.starts) for part in parts]
-    return _program(function, sources, tuple([part.layout for part in parts]))
+    return _program(function, sources, tuple([part.layout for part in parts]), tuple(options.items()))
 
 
 def unread(x) -> Part | None:
@@ -58,11 +62,10 @@ def unread(x) -> Part | None:
     return Part(value, starts, layout if view.reshaped is None else layout._replace(reshaped=view.reshaped))
 
 
-@functools.partial(compiled, static_argnums=(0, 2))
-def _program(function, sources, layouts):
-    return function(
-        *[
-            x if layout is None else part_in_program(x, starts, layout)
-            for (x, starts), layout in zip(sources, layouts, strict=True)
-        ]
-    )
+@functools.partial(compiled, static_argnums=(0, 2, 3))
+def _program(function, sources, layouts, options):
+    arrays = [
+        x if layout is None else part_in_program(x, starts, layout)
+        for (x, starts), layout in zip(sources, layouts, strict=True)
+    ]
+    return function(*arrays, **dict(options))

@@ -43,7 +43,7 @@ def wrap_function(function, name: str, module: str):
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
-        found = computed(function, *args) if reads and not kwargs else None
+        found = computed(function, *args, **kwargs) if reads else None
         if found is not None:
             return wrap(found) if out is None else _into(out, found)
         values = [x._value if type(x) is Array else unwrap(x) for x in args]

@@ -55,6 +55,70 @@ def test_donation_spends_one(made, n, was_handed_out):
     np.testing.assert_array_equal(again, np.array(expected))
 
 
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[1:], lambda x: x[:]])
+def test_copies_outlive_what_others_got_before(made, part):
+    x = xp.asarray(np.arange(50_000, dtype=np.float32))
+    source = part(x)
+    others = jnp.asarray(source), jnp.asarray(x)
+    y = made(source)
+    expected = np.array(y)
+    for value in others:
+        if not value.is_deleted():
+            spend(value)
+    np.testing.assert_array_equal(y, expected)
+
+
+WHOLE = {
+    "...": lambda x: ...,
+    ":": lambda x: slice(None),
+    "a mask": lambda x: x == x,
+    "backward": lambda x: slice(None, None, -1),
+}
+
+
+@pytest.mark.parametrize("key", WHOLE.values(), ids=WHOLE)
+@pytest.mark.parametrize("n", [5, 50_000])
+def test_what_is_assigned_whole_is_apart(key, n):
+    host = np.arange(n, dtype=np.float32)
+    x, y, before = xp.zeros(n, dtype=xp.float32), xp.asarray(host), xp.zeros(n, dtype=xp.float32)
+    key = key(x)
+    x[key]  # a mask is known when it was read
+    view = x[1:]
+    x[key] = y
+    expected = np.empty(n, np.float32)
+    expected[np.asarray(key) if isinstance(key, xp.Array) else key] = host
+    np.testing.assert_array_equal(view, expected[1:])
+    y[0] = -1
+    y += 1
+    np.testing.assert_array_equal(x, expected)
+    spend(y)
+    x[1] = -2
+    expected[1] = -2
+    np.testing.assert_array_equal(x, expected)
+    spend(x)
+    np.testing.assert_array_equal(before, np.zeros(n))
+
+
+def test_assigned_whole_by_another_dtype_or_memory_of_others():
+    x = xp.zeros(3, dtype=xp.float32)
+    x[...] = xp.asarray([1, 2, 3])
+    assert x.dtype == np.float32
+    y = xp.asarray(np.ones(3, np.float32))
+    others = jnp.asarray(y)
+    x[:] = y
+    spend(others)
+    np.testing.assert_array_equal(x, np.ones(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        x[...] = xp.zeros(2)
+
+
+def test_assigning_whole_runs_no_program():
+    x, y = xp.asarray(np.zeros(3, np.float32)), xp.asarray(np.ones(3, np.float32))
+    x[...] = y
+    assert x._value is y._value
+
+
 def test_a_view_that_is_spent_leaves_its_copies():
     x = xp.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
     for view in (x[1:], x.T, x[:]):

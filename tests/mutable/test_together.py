@@ -56,6 +56,30 @@ FUNCTIONS = {
 }
 OF_ONE = ("sqrt", "diagonal", "inv")
 
+REDUCTIONS = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}, {"axis": None}])
+def test_reductions(name, options, monkeypatch):
+    host = np.random.default_rng(0).uniform(-1, 2, (4, 3, 2)).astype(np.float32)
+    x = xp.asarray(host)
+    with monkeypatch.context() as patched:
+        patched.setattr(_views, "take", None)
+        found = getattr(xp, name)(x.T[1, ::-1], **options), getattr(x[1:3], name)(**options)
+    expected = getattr(np, name)(host.T[1, ::-1], **options), getattr(np, name)(host[1:3], **options)
+    for ours, numpys in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-6)
+
+
+def test_reductions_by_what_is_no_axis():
+    part = xp.asarray(np.arange(6.0, dtype=np.float32))[1:]
+    assert float(xp.std(part, correction=1.0)) == pytest.approx(np.std(np.arange(1.0, 6), ddof=1))
+    assert float(xp.sum(part, dtype=xp.int32)) == 15
+    assert float(xp.sum(part, 0)) == 15
+    with pytest.raises(np.exceptions.AxisError):
+        xp.sum(part, axis=1)
+
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("parts", [lambda x: (x[1].T, x[0, ::-1]), lambda x: (x[0], x.T[..., 1])])
