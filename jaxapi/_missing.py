@@ -1,9 +1,12 @@
 """What to write for a name of NumPy, CuPy or JAX that the namespace does not have."""
 
+import re
+from collections.abc import Collection
+
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["missing"]
+__all__ = ["missing", "missing_attribute"]
 
 # Names of NumPy and CuPy, and those that have the same meaning here.
 _RENAMED = {
@@ -82,6 +85,7 @@ _EXPLAINED = {
         "cuda": "JAX places arrays itself: use jax.devices and jax.device_put",
         "divmod": "use jaxapi.floor_divide and jaxapi.remainder",
         "dot": "use jaxapi.matmul, jaxapi.vecdot or jaxapi.tensordot",
+        "flatten": "use jaxapi.reshape(x, (-1,))",
         "errstate": "JAX does not warn: numbers become inf or nan",
         "frombuffer": "use jaxapi.asarray of numpy.frombuffer",
         "fromiter": "use jaxapi.asarray of a list",
@@ -114,13 +118,40 @@ _EXPLAINED = {
     },
     "jaxapi.fft": {},
 }
+# Where arrays can be assigned to, modules' names and arrays' attributes.
+_ASSIGNED = {
+    "copyto": "assign: x[...] = y",
+    "fill": "assign: x[...] = value",
+    "ndarray": "arrays are jaxapi.mutable.Array",
+    "put": "assign: x[indices] = values",
+    "putmask": "assign: x[mask] = values",
+}
 
 
 def missing(module: str, name: str) -> AttributeError:
     """Return the error for a name that ``module`` does not have, with what to write instead."""
-    text = f"module {module!r} has no attribute {name!r}"
-    advice = None if name.startswith("_") else _advice(module, name)
-    return AttributeError(f"{text}: {advice}" if advice else text)
+    if "mutable" in module:
+        return _error(f"module {module!r}", name, _mutable_advice(module.replace(".mutable", ""), name))
+    return _error(f"module {module!r}", name, _advice(module, name))
+
+
+def missing_attribute(name: str, functions: Collection[str]) -> AttributeError:
+    """Return the error for an attribute that `jaxapi.mutable.Array` does not have, perhaps a function."""
+    advice = f"use jaxapi.mutable.{name}(x)" if name in functions else _mutable_advice("jaxapi", name)
+    return _error("'Array' object", name, advice)
+
+
+def _error(what: str, name: str, advice: str | None) -> AttributeError:
+    text = f"{what} has no attribute {name!r}"
+    return AttributeError(f"{text}: {advice}" if advice and not name.startswith("_") else text)
+
+
+def _mutable_advice(module: str, name: str) -> str | None:
+    advice = _ASSIGNED.get(name) or _advice(module, name)
+    if advice is None or name in _ASSIGNED:
+        return advice
+    advice = advice.replace("whose arrays are the same", "which returns a jax.Array")
+    return re.sub(r"\bjaxapi\b", "jaxapi.mutable", advice)
 
 
 def _advice(module: str, name: str) -> str | None:

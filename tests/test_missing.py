@@ -72,6 +72,34 @@ def test_answers(module, name, advice):
     assert advice in message(module, name)
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        (jaxapi.mutable, "concatenate", "use jaxapi.mutable.concat"),
+        (jaxapi.mutable, "einsum", "use jax.numpy.einsum, which returns a jax.Array"),
+        (jaxapi.mutable, "copyto", "assign: x[...] = y"),
+        (jaxapi.mutable, "grid", None),
+        (jaxapi.mutable.linalg, "norm", "jaxapi.mutable.linalg.vector_norm"),
+        (jaxapi.mutable.fft, "fft2", "use jax.numpy.fft.fft2"),
+        (jaxapi.mutable.ones(1), "real", "use jaxapi.mutable.real(x)"),
+        (jaxapi.mutable.ones(1), "cumsum", "use jaxapi.mutable.cumulative_sum"),
+        (jaxapi.mutable.ones(1), "fill", "assign: x[...] = value"),
+        (jaxapi.mutable.ones(1), "__cuda_array_interface__", None),
+    ],
+)
+def test_answers_where_arrays_can_be_assigned_to(module, name, advice):
+    text = message(module, name)
+    assert advice in text if advice else text.endswith(f"has no attribute {name!r}")
+
+
+def test_names_in_answers_of_mutable_exist():
+    for name in {*_missing._RENAMED["jaxapi"], *_missing._EXPLAINED["jaxapi"], *_missing._ASSIGNED}:
+        if hasattr(jaxapi.mutable, name):
+            continue
+        for path in NAMED.findall(message(jaxapi.mutable, name)):
+            resolve(path)
+
+
 @pytest.mark.parametrize("name", ["no_such_name", "__path_to_nowhere__", "_src"])
 def test_other_names_stay_plain(name):
     assert message(xp, name) == f"module 'jaxapi' has no attribute {name!r}"

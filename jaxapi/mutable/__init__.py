@@ -3,8 +3,11 @@
 The same names as `jaxapi`; arrays are of class `Array`, and ``x.__array_namespace__()`` is this module.
 """
 
+from typing import TYPE_CHECKING
+
 import jaxapi as _plain
 
+from .._missing import missing as _missing
 from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
 from ._array import Array
 from ._constants import kept as _kept
@@ -28,3 +31,10 @@ for _name, _fill in {"arange": None, "empty": 0, "eye": None, "full": None, "one
 def __dir__() -> list[str]:
     """Only the public names."""
     return sorted(__all__)
+
+
+if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+
+    def __getattr__(name: str):
+        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
+        raise _missing(__name__, name)

@@ -138,7 +138,12 @@ class Array(Storage, Conversion, Declared):
     def _transposed(self, axes: tuple[int, ...]) -> "Array":
         if is_symbolic(self.shape):
             return wrap(jnp.transpose(self._value, axes))
-        return part_of(*self._place(Selection.transposed(self.shape, axes)))
+        return self._part(Selection.transposed(self.shape, axes))
+
+    def _part(self, selection: Selection) -> "Array":
+        if 0 in selection.shape:  # perhaps along a new axis, of which the owner knows nothing
+            return wrap(take(self._value, selection))
+        return part_of(*self._place(selection))
 
     # To other types
 
@@ -171,7 +176,8 @@ class Array(Storage, Conversion, Declared):
         return iter([wrap(element) for element in self._value])
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value)._value.any())
+        equal = self == value
+        return bool(equal._value.any()) if type(equal) is Array else equal  # None equals no element
 
     def __reduce__(self):
         return _unpickled, (np.asarray(self._value),)
@@ -193,7 +199,7 @@ class Array(Storage, Conversion, Declared):
             key = _plain_key(key)
             selection = selection_of(self.shape, key)
         if selection is not None:
-            return part_of(*self._place(selection))
+            return self._part(selection)
         value = self._value
         found = read(value, key)
         return copied(self) if found is value else wrap(found)
@@ -247,11 +253,9 @@ def element_of(owner: Array, place: tuple[int, ...]) -> Array:
 
 
 def part_of(owner: Array, selection: Selection) -> Array:
-    """Return a part of an array as a view; an element, and what is empty, as an array of its own."""
+    """Return a part of an array as a view; an element as an array of its own."""
     if not selection.axes:
         return element_of(owner, selection.ranges)
-    if 0 in selection.shape:
-        return wrap(take(owner._value, selection))
     return _view_of(View(owner, selection))
 
 

@@ -93,7 +93,7 @@ def _split(keys, value) -> tuple[list, tuple]:
         if k is None:
             layout.append(None)
         elif type(k) is slice:
-            layout.append(k.indices(shape[axis]) if k != FULL else ())
+            layout.append(_bounds(k, shape[axis]) if k != FULL else ())
         else:
             if type(k) is int:
                 i = check_int(k, axis, shape[axis])
@@ -102,7 +102,27 @@ def _split(keys, value) -> tuple[list, tuple]:
                 _check_indices(k, axis, shape[axis])
             indices.append(k)
             layout.append("array")
+    _check_together([np.shape(k) for k in indices])
     return indices, tuple(layout)
+
+
+def _bounds(k: slice, size: int) -> tuple[int, int, int]:
+    """Return start, stop and step; of an empty slice not -1, which means the last element."""
+    bounds = k.indices(size)
+    return bounds if range(*bounds) else (0, 0, 1)
+
+
+def _check_together(shapes: list[tuple[int, ...]]) -> None:
+    """Raise NumPy's IndexError for index arrays that do not broadcast."""
+    if len(shapes) < 2:
+        return
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " ".join(map(str, shapes))
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {listed}"
+        ) from None
 
 
 def _check_indices(k, axis, size) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import jaxapi
 
 from .._compilation import compiled
+from .._interop import as_array
 from .._interop._numbers import KINDS
 from .._kept import number
 from .._tracing import is_traced
@@ -21,7 +22,8 @@ from ._wrap import kept_like
 __all__: list[str] = []
 
 _NUMBERS = (int, float, complex)
-_OPERANDS = (*_NUMBERS, np.ndarray, np.generic, jax.Array)
+_LISTS = (list, tuple)
+_OPERANDS = (*_NUMBERS, *_LISTS, np.ndarray, np.generic, jax.Array)
 
 
 def _operand(x, array, function):
@@ -30,6 +32,8 @@ def _operand(x, array, function):
         return x._value
     if not isinstance(x, _OPERANDS):
         return NotImplemented
+    if isinstance(x, _LISTS):
+        return as_array(x)
     if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
         return x.astype(x.dtype.str)
     if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):

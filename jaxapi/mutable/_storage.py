@@ -9,7 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxapi
+
 from .._compilation import compiled
+from .._missing import missing_attribute
 from .._tracing import eagerly, in_a_trace, is_traced
 from ._later import SMALL, Cell, Element, Written, can_wait
 from ._selection import Selection, host_values
@@ -57,7 +60,7 @@ class Storage:
                 return None
             if name == "_copied":
                 return False
-            raise AttributeError(f"'Array' object has no attribute {name!r}")
+            raise missing_attribute(name, jaxapi.__all__)
 
     @property
     def shape(self) -> tuple[int, ...]:

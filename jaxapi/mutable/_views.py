@@ -94,7 +94,8 @@ class View:
 
     def is_current(self, owner, selection: Selection) -> bool:
         """Whether it is this part as it is now, as the last step of ``x[key] += y`` has it."""
-        return self.owner is owner and self.selection == selection and self._known[0]() is self.owner._value
+        same = self.owner is owner and self.reshaped is None and self.selection == selection
+        return same and self._known[0]() is owner._value
 
 
 def _unread():

@@ -231,12 +231,16 @@ def test_conversions():
     assert [np.asarray(row).tolist() for row in x] == [[1, 2], [3, 4]]
     assert 4 in x
     assert 5 not in x
+    assert None not in x
+    assert "four" not in x
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)
     with pytest.raises(TypeError, match="asarray"):
         xp.Array([1])
     with pytest.raises(AttributeError, match="no attribute 'foo'"):
         x.foo  # noqa: B018
+    with pytest.raises(AttributeError, match=r"use jaxapi\.mutable\.real\(x\)"):
+        x.real  # noqa: B018
     assert xp.asarray([[x[0, 0], 5], [6, 7]]).shape == (2, 2)
 
 
@@ -340,3 +344,16 @@ def test_small_arrays_share_the_operators_programs(monkeypatch, caplog):
         x += y
     assert "Compiling" not in caplog.text
     np.testing.assert_array_equal(x, expected)
+
+
+def test_lists_are_operands():
+    host = np.asarray([[3, 1], [2, 5]], np.int32)
+    x, pair = xp.asarray(host), [1, 2]
+    np.testing.assert_array_equal(x + pair, host + pair)
+    np.testing.assert_array_equal(pair - x, pair - host)
+    np.testing.assert_array_equal(x == [3, 5], host == [3, 5])
+    np.testing.assert_array_equal(x @ ((1, 2), (3, 4)), host @ [[1, 2], [3, 4]])
+    x *= [2, 3]
+    np.testing.assert_array_equal(x, host * [2, 3])
+    with pytest.raises(ValueError, match="broadcast"):
+        x - [1, 2, 3]

@@ -47,6 +47,7 @@ ARRAYS = [
     (..., [1, 0]),
     np.uint8([1, 3]),
     ([0, 1], slice(2, None, -1)),
+    (slice(-9, -9, -2), [0, 2]),
 ]
 MASKS = [
     HOST > 7,
@@ -251,3 +252,12 @@ def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
 def test_mask_reads_name_the_remedy_under_jit():
     with pytest.raises(IndexError, match=r"where\(mask, x, other\)"):
         jax.jit(lambda x: x[x > 0])(xp.ones(3))
+
+
+def test_index_arrays_that_do_not_broadcast():
+    x = xp.asarray(HOST)
+    with pytest.raises(IndexError, match=r"could not be broadcast together with shapes \(2,\) \(3,\)"):
+        x[[0, 1], [0, 1, 2]]
+    with pytest.raises(IndexError, match=r"could not be broadcast together with shapes \(2,\) \(3,\)"):
+        x[[0, 1], [0, 1, 2]] = 0
+    np.testing.assert_array_equal(x, HOST)

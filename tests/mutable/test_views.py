@@ -63,12 +63,21 @@ def reshapes(x):
     return lines, left, right, inner, x.reshape(3, 4), x[2, 3:].reshape(())
 
 
+def new_axes(x):
+    x[None][0:0] = 5  # nothing
+    x[:, None][1] += 10
+    return x[None][0:0], x[:, None][:, 0:0].T, x[None].T[0], x[..., None][::-1, 1]
+
+
+PROGRAMS = [slices, views_of_views, transposes, rows, shifts, reshapes, new_axes]
+
+
 def assert_same(found, expected):
     found = jax.tree.map(np.asarray, found, is_leaf=lambda x: type(x) is xp.Array)
     jax.tree.map(np.testing.assert_array_equal, found, expected)
 
 
-@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts, reshapes])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_views(program):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
     x = xp.asarray(host)
@@ -76,7 +85,7 @@ def test_views(program):
     assert_same((found, x), (expected, host))
 
 
-@pytest.mark.parametrize("program", [slices, views_of_views, transposes, rows, shifts, reshapes])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_views_under_jit(program):
     host = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -140,6 +149,11 @@ def test_reshape_and_copy():
     np.testing.assert_array_equal(x, [0, 1, 2, 9, 9, 9])
     with pytest.raises(ValueError, match="by a copy alone"):
         xp.reshape(x.reshape(2, 3).T, (6,), copy=False)
+    lines = x.reshape(2, 3)
+    np.testing.assert_array_equal(lines[1], [9, 9, 9])
+    assert lines.tolist()[0] == [0, 1, 2]
+    with pytest.raises(ValueError, match="broadcast"):
+        x[...] = lines  # the same elements, and yet of another shape
     assert xp.reshape(xp.zeros((0, 3)), (3, 0)).shape == (3, 0)
     with pytest.raises(ValueError, match="reshape"):
         xp.reshape(x, (4, 2))
