@@ -32,7 +32,7 @@ def _like(function):
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if type(obj) is Array:
-        if not copy and dtype in (None, obj.dtype) and device in (None, obj.device):
+        if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
         return _again(
@@ -49,7 +49,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
     if type(x) is not Array:
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
     move_to = _elsewhere(x, device)
-    if dtype == x.dtype and move_to is None:
+    if _has(x, dtype) and move_to is None:
         return copied(x) if copy else x  # a view stays unread
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
@@ -94,6 +94,11 @@ def _known_shape(shape, size: int) -> tuple[int, ...] | None:
 @kept
 def _number(x, *, device, **options):
     return wrap(jaxapi.asarray(x, device=elsewhere(device), **options))
+
+
+def _has(array, dtype) -> bool:
+    """Whether a dtype is the array's for sure: what `float` and the like mean depends on JAX's mode."""
+    return dtype is not None and type(dtype) is not type and dtype == array.dtype  # None is NumPy's float64
 
 
 def _elsewhere(array, device):

@@ -125,6 +125,15 @@ def test_numbers_keep_their_digits(x64):
     assert int((xp.ones(1, dtype=xp.int64) + 2**40)[0]) == 2**40 + 1
 
 
+def test_pythons_types_are_the_defaults(x64):
+    x = xp.ones(2, dtype=xp.float64)
+    expected = np.float64 if x64 else np.float32
+    assert xp.asarray(x, dtype=float).dtype == xp.astype(x, float).dtype == expected
+    assert xp.asarray(x, dtype=xp.float64) is x
+    with pytest.raises(TypeError, match="dtype"):
+        xp.astype(x, None)
+
+
 def test_aliases_and_copies():
     x = xp.zeros(3)
     for alias in (
