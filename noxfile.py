@@ -207,7 +207,7 @@ def fuzz(session):
     session.run("python", "-W", "ignore", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
-@nox.session
+@nox.session(python=PYTHONS[-1])
 def mutation(session):
     """Break the numerics and the KD-tree at random places, and count how often a test fails."""
     session.install("-e", ".", *group("tests"), *group("mutation"))

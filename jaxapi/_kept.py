@@ -15,7 +15,7 @@ import numpy as np
 
 from ._compilation import compiled
 from ._tracing import eagerly, in_a_trace, is_traced
-from ._x64 import x64_for, x64_mode
+from ._x64 import x64_for, x64_mode, x64_on
 
 __all__ = [
     "constant",
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _GPU = "gpu"
+_LONG = 2**31  # from here on the length of an axis is no int32
 _kept: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
 _FEW = 256  # bytes of an array that is kept
@@ -39,8 +40,14 @@ _SENT = 64  # numbers that are sent before a program for them pays
 _count = itertools.count()
 
 
-def position(i: int, device: jax.Device | None):
-    """Return an index as an input of a program with an array on ``device``, which `gpu_of` tells."""
+def position(i: int, size: int, device: jax.Device | None):
+    """Return an index along an axis of `size` as an input of a program with an array on ``device``.
+
+    `gpu_of` tells the device.
+    """
+    if size >= _LONG:
+        with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
+            return jnp.asarray(i, np.int64)
     if device is None:
         return np.int32(i)
     kept = _kept.get((i, device))

@@ -340,6 +340,11 @@ def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
     monkeypatch.setattr(jax, "jit", recorded)
     _compilation.compiled(square)(x)
     assert given == [None, _compilation._FASTER]
+    for other in "cpu", "tpu":
+        given.clear()
+        monkeypatch.setattr(jax, "default_backend", lambda other=other: other)
+        _compilation.compiled(square)(x)
+        assert given == [None]
 
 
 def test_without_the_options_of_a_compiler_that_has_others(monkeypatch):

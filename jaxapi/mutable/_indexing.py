@@ -96,8 +96,7 @@ def _split(keys, value) -> tuple[list, tuple]:
             layout.append(_bounds(k, shape[axis]) if k != FULL else ())
         else:
             if type(k) is int:
-                i = check_int(k, axis, shape[axis])
-                k = position(i, gpu_of(value)) if shape[axis] < 2**31 else np.int64(i)
+                k = position(check_int(k, axis, shape[axis]), shape[axis], gpu_of(value))
             else:
                 _check_indices(k, axis, shape[axis])
             indices.append(k)

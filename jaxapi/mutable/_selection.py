@@ -177,15 +177,21 @@ def program_of(selection: Selection, value):
             low, span = min(first, last), abs(last - first) + 1
             step = positions.step if span > 1 else 1
         if span < size:  # else it starts at 0
-            starts.append(position(low, device) if size < 2**31 else np.int64(low))
+            starts.append(position(low, size, device))
         spans.append(span)
         steps.append(step)
     return tuple(starts), _Layout(tuple(spans), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
+    """Return the start along every axis, all of one dtype, as JAX wants them."""
     rest = iter(starts)
-    return [next(rest) if span < size else np.int32(0) for span, size in zip(spans, shape, strict=True)]
+    dtype = np.result_type(np.int32, *[start.dtype for start in starts])
+    with x64_for(dtype):
+        return [
+            jnp.asarray(next(rest) if span < size else 0, dtype)
+            for span, size in zip(spans, shape, strict=True)
+        ]
 
 
 def part_in_program(value, starts, layout):

@@ -274,3 +274,55 @@ def test_constants_that_are_sent_compile_nothing(monkeypatch, caplog):
     assert "Compiling" not in caplog.text
     np.testing.assert_array_equal(x, np.ones((7, 13)))
     np.testing.assert_array_equal(y, np.zeros((7, 13)))
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 2**31, 2**33])
+def test_positions_along_axes_too_long_for_int32(x64, size):
+    """NumPy's int64 would be cut to 32 bits with x64 off, and another element be read or written."""
+    for device in None, jax.devices()[0]:
+        for i in 0, 5, size - 1:
+            found = _kept.position(i, size, device)
+            assert (int(found), found.shape) == (i, ())
+            assert found.dtype == (np.int32 if size < 2**31 else np.int64)
+            assert isinstance(found, jax.Array) == (device is not None or size >= 2**31)
+
+
+def test_int64_positions(x64, monkeypatch):
+    """Every axis is a long one here."""
+    monkeypatch.setattr(_kept, "_LONG", 1)
+    host = np.arange(24, dtype=np.float32).reshape(4, 6)
+    x = xp.asarray(host)
+    for key in ((2, 3), (slice(1, 3), -1), (1, slice(4, 1, -2)), (2, [0, 5]), ([0, 1], slice(2))):
+        np.testing.assert_array_equal(x[key], host[key])
+        x[key] = -host[key]
+        host[key] *= -1
+        np.testing.assert_array_equal(x, host)
+    part = x[1:3, 1:]
+    part += 1
+    host[1:3, 1:] += 1
+    np.testing.assert_array_equal(x, host)
+    np.testing.assert_array_equal(jax.jit(lambda: x[3] + x[2, 1])(), host[3] + host[2, 1])
+
+
+def test_numbers_go_to_the_first_device():
+    host = np.asarray(0.25, np.float32)
+    for _ in range(2):
+        there = _kept.constant_anywhere(host)
+        assert there.devices() == {jax.devices()[0]}
+        assert not there.committed
+    other = jax.device_put(np.zeros(3, np.float32), jax.devices()[-1])
+    assert _kept.gpu_of(other) == jax.devices()[-1]
+    for _ in range(_kept._SENT + 2):
+        there = _kept.constant(host, other)
+        assert there.devices() == {jax.devices()[-1]}
+
+
+def test_only_gpus_keep_numbers(monkeypatch):
+    """Arrays of the CPU have none kept where there is a GPU, too."""
+    assert _kept.on_gpu()  # which is remembered
+    monkeypatch.setattr(_kept, "_GPU", "gpu")
+    x = jnp.zeros(3)
+    assert _kept.gpu_of(x) is None
+    assert _kept.number(2.5, x) == 2.5
+    assert type(_kept.position(1, 3, _kept.gpu_of(x))) is np.int32
+    assert isinstance(_kept.constant(np.float32(1), x), np.float32)
