@@ -234,7 +234,7 @@ def docs(session):
 
 @nox.session
 def bench(session):
-    """Measure what this machine can, beside the peers: everything, or what is named (`-- kdtree fuse`)."""
+    """Measure what this machine can, against the peers: everything, or what is named (`-- kdtree fuse`)."""
     session.install(".[demo]", *group("benchmarks"))
     scripts = sorted(pathlib.Path("benchmarks").glob("bench_*.py"))
     names = session.posargs or [script.stem.removeprefix("bench_") for script in scripts]

@@ -1,4 +1,4 @@
-"""KDTree.query of clouds that are not uniform, beside one that is.
+"""KDTree.query of clouds that are not uniform, against one that is.
 
     python benchmarks/bench_clouds.py [--points 1000000] [--out FILE.json]
 

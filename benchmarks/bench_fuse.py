@@ -1,4 +1,4 @@
-"""`fuse` beside `jax.jit`, cupy.fuse and unfused CuPy: bandwidth, host time a call, many lengths, `explain`.
+"""`fuse` against `jax.jit`, cupy.fuse and unfused CuPy: bandwidth, host time a call, many lengths, `explain`.
 
     python benchmarks/bench_fuse.py [--elements 268435456]
 

@@ -1,4 +1,4 @@
-"""Time of conversions and creation, beside jax.numpy's: python benchmarks/bench_interop.py [MiB].
+"""Time of conversions and creation, against jax.numpy's: python benchmarks/bench_interop.py [MiB].
 
 Beside each conversion of an array: another array, then one of another length, at each call.
 """

@@ -1,4 +1,4 @@
-"""KDTree: build and nearest neighbours, beside CuPy, jztree, jaxkd and SciPy where they are installed.
+"""KDTree: build and nearest neighbours, against CuPy, jztree, jaxkd and SciPy where they are installed.
 
     python benchmarks/bench_kdtree.py [--quick] [--no-memory] [--keep docs]
 
@@ -278,12 +278,12 @@ def table(quick):
     yield query_row(f"{label} in a periodic box", Cloud(uniform, n, boxsize=1.0), others)
     for k in (100, 1024):
         yield query_row(f"{label}, {label} others", points, others, k, curve=("k", k))
-    crowd, same, far = Cloud(clusters, n, 2, 3), Cloud(clusters, n, 4, 3), Cloud(clusters, n, 5, 6)
+    clustered, same, far = Cloud(clusters, n, 2, 3), Cloud(clusters, n, 4, 3), Cloud(clusters, n, 5, 6)
     copies, same_copies = Cloud(repeats, n, 2), Cloud(repeats, n, 4)
     for k in (1, 8):
         peers = () if quick else ("cupy", "jztree")
-        yield query_row(f"{label} in 64 clusters, others of the same", crowd, same, k, peers=peers)
-        yield query_row(f"{label} in 64 clusters, others of 64 more", crowd, far, k)  # CuPy takes 6 s
+        yield query_row(f"{label} in 64 clusters, others of the same", clustered, same, k, peers=peers)
+        yield query_row(f"{label} in 64 clusters, others of 64 more", clustered, far, k)  # CuPy takes 6 s
         yield query_row(f"{label} in {n // 100} places, others there", copies, same_copies, k, peers=peers)
     few, few_others = Cloud(uniform, n // 100, 3, 12), Cloud(uniform, n // 100, 3, 13)
     yield query_row(f"{n // 100}, {n // 100} others", few, few_others, peers=("cupy",))

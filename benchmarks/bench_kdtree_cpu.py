@@ -1,6 +1,6 @@
-"""KDTree on the CPU: concrete arrays beside SciPy, arrays under jit beside jaxkd (where it is installed).
+"""KDTree on the CPU: concrete arrays against SciPy, arrays under jit against jaxkd (where it is installed).
 
-Run: ``python benchmarks/bench_kdtree_cpu.py``. Each figure stands beside its peer's of the same run; the two
+Run: ``python benchmarks/bench_kdtree_cpu.py``. Each figure stands next to its peer's of the same run; the two
 take turns, and the least of several rounds counts, in CPU time for one thread and in wall time for all. The
 rows "new" have other points and queries at each call, "new sizes" other numbers of both, the build included.
 """
@@ -78,7 +78,7 @@ def beside_scipy(table, rng):
 
 
 def radius_beside_scipy(table, rng):
-    """Measure radius searches, about ten neighbours a query, beside SciPy's lists."""
+    """Measure radius searches, about ten neighbours a query, against SciPy's lists."""
     points = rng.random((N, 3)).astype(np.float32)
     ours, peer = xp.spatial.KDTree(points), scipy.spatial.KDTree(points)
     r = 0.03

@@ -3,7 +3,7 @@
     python benchmarks/bench_kdtree_memory.py [--calls 10000]
 
 Eagerly every size changes: points, queries, neighbours. Under jit values change, since a shape is a program.
-The resident memory of the process stands beside the number of calls; after the first thousand it is to stay
+The resident memory of the process stands next to the number of calls; after the first thousand it is to stay
 where it is.
 """
 

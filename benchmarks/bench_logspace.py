@@ -1,4 +1,4 @@
-"""Exactness, accuracy and time of logspace beside its peers: python benchmarks/bench_logspace.py."""
+"""Exactness, accuracy and time of logspace against its peers: python benchmarks/bench_logspace.py."""
 
 import decimal
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""KDTree over a mesh of all GPUs, beside one GPU with as many points each, and jztree where it is installed.
+"""KDTree over a mesh of all GPUs, against one GPU with as many points each, and jztree where it is installed.
 
     python benchmarks/bench_mesh.py [--points 1e6 1e7] [--only every ...] [--k 8 16] [--json FILE]
     python benchmarks/bench_mesh.py --process 0 --of 2 &  python benchmarks/bench_mesh.py --process 1 --of 2

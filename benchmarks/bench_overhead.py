@@ -1,7 +1,7 @@
 """What jaxapi's own functions cost: host time of a call, bandwidth on a GPU, errors of float32 products.
 
-Host time is that of an eager call on 16 elements, beside the same computation under one plain `jax.jit`
-and beside jax.numpy. Where jaxapi computes what jax.numpy does not, the special cases of complex numbers and
+Host time is that of an eager call on 16 elements, against the same computation under one plain `jax.jit`
+and against jax.numpy. Where jaxapi computes what jax.numpy does not, the special cases of complex numbers and
 float64 with x64 off, the plain `jax.jit` is of jaxapi's function.
 "New data" has other arrays at each call, of the same shape; another shape compiles, here as in `jax.jit`.
 Run with JAX_ENABLE_X64=1 for 64-bit mode.
@@ -168,7 +168,7 @@ def seconds(function, *arrays):
 
 
 def bandwidths(n):
-    """Print the bandwidth of repaired element-wise functions beside a copy's, `n` float32 numbers each."""
+    """Print the bandwidth of repaired element-wise functions next to a copy's, `n` float32 numbers each."""
     print(f"\nbandwidth, bytes read and written, {n} float32 or {n // 4} complex64 elements, TB/s")
     print(f"{'function':<26}{'jaxapi':>8}{'jax.numpy':>11}{'copy':>7}{'of copy':>9}{'jnp of copy':>13}")
     copy = jax.jit(lambda x: jnp.array(x, copy=True))

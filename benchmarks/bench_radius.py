@@ -1,4 +1,4 @@
-"""Radius searches and pair counts, beside SciPy and CuPy where they can run.
+"""Radius searches and pair counts, against SciPy and CuPy where they can run.
 
     python benchmarks/bench_radius.py [--points 1000000] [--out FILE.json]
 

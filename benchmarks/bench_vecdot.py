@@ -1,4 +1,4 @@
-"""Bandwidth, precision and eager time of the products beside peers: python benchmarks/bench_vecdot.py."""
+"""Bandwidth, precision and eager time of the products against peers: python benchmarks/bench_vecdot.py."""
 
 import jax
 import jax.numpy as jnp

@@ -38,7 +38,7 @@ LOSSES = [
         "jax.jit(xp.sin)(np.ones(1)).dtype",
     ),
     ("An int64 one becomes int32 there, and wraps.", "jax.vmap(xp.negative)(ids)"),
-    ("A Python float that meets a float64 array is rounded to float32 first.", "float(x * 0.1)"),
+    ("A Python float combined with a float64 array is rounded to float32 first.", "float(x * 0.1)"),
     ("So a large one is infinite.", "float(x * 1e300)"),
     ("A Python int beyond int32 raises, even together with an int64 array.", "i + 2**40"),
     (

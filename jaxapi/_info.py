@@ -36,8 +36,8 @@ def __array_namespace_info__() -> "Info":
     Notes
     -----
     The default device is None: JAX places arrays as it sees fit, and moves such an array to another's
-    device where the two meet. Boolean indexing and data-dependent shapes are listed as missing because
-    they are inside `jax.jit`; outside they work.
+    device where both are operands. Boolean indexing and data-dependent shapes are listed as missing
+    because they are inside `jax.jit`; outside they work.
 
     References
     ----------

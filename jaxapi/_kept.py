@@ -120,7 +120,7 @@ def _new(host: np.ndarray | np.generic, device: jax.Device) -> jax.Array:
 def _uncommitted(numbers, device: jax.Device):
     """Send numbers to a device, committed to it only if it is not the default one.
 
-    What committed arrays meet becomes committed, and programs are compiled once more for that.
+    What is combined with committed arrays becomes committed, and programs are compiled once more for that.
     """
     there = jax.device_put(numbers)
     return there if jax.tree.leaves(there)[0].device == device else jax.device_put(there, device)

@@ -126,7 +126,7 @@ def test_a_new_value_does_not_compile():
 
 
 def test_an_array_like_one_that_may_move_may_move():
-    """JAX moves arrays that were put nowhere to the device of those that they meet."""
+    """JAX moves arrays that were put nowhere to the device of the other operands."""
     there = jax.devices()[-1]
     for like in (xp.zeros_like, xp.ones_like, xp.empty_like, lambda x: xp.full_like(x, 2)):
         assert not like(xp.ones(3)).committed

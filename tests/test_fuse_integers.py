@@ -1,4 +1,4 @@
-"""`fuse` and Python integers: checked against the dtype they meet, as in NumPy, without a compilation."""
+"""`fuse` and Python integers: checked against the other operand's dtype, as in NumPy, without compiling."""
 
 import enum
 import threading

@@ -47,7 +47,7 @@ def asarray(
         If ``copy=False`` and a copy is needed (another dtype or device, gaps, memory not aligned to
         64 bytes, Python numbers), if nested sequences are ragged, or if a tensor requires grad.
     TypeError
-        If the dtype is not JAX's (dates, text, objects, bytes), or complex numbers meet a real dtype.
+        If the dtype is not JAX's (dates, text, objects, bytes), or complex numbers are to become real.
     OverflowError
         If a Python int does not fit the dtype.
 

@@ -178,7 +178,7 @@ def full(
     ValueError
         If a length is negative, or an array does not broadcast to ``shape``.
     TypeError
-        If ``shape``, ``dtype`` or ``device`` is not one, or a complex value meets a real dtype.
+        If ``shape``, ``dtype`` or ``device`` is not one, or a complex value is to fill a real dtype.
 
     Notes
     -----

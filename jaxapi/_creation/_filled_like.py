@@ -145,7 +145,7 @@ def full_like(
     OverflowError
         If a Python int does not fit the dtype.
     TypeError
-        If ``x`` is not array-like, ``dtype`` or ``device`` is not one, or a complex value meets a real
+        If ``x`` is not array-like, ``dtype`` or ``device`` is not one, or a complex value is to fill a real
         dtype.
 
     Notes

@@ -87,8 +87,8 @@ def _holds_tracer(value: Any) -> bool:
 def _answer(error, failure, where) -> Exception | None:
     if isinstance(error, jax.errors.TracerArrayConversionError):
         return TypeError(
-            f"a NumPy function met a traced array {where}. NumPy cannot work on values that are not computed "
-            "yet: call jaxapi's function of the same name (jaxapi.sqrt for numpy.sqrt)"
+            f"a NumPy function was called with a traced array {where}. NumPy cannot work on values that are "
+            "not computed yet: call jaxapi's function of the same name (jaxapi.sqrt for numpy.sqrt)"
         )
     if isinstance(error, jax.errors.NonConcreteBooleanIndexError):
         return IndexError(

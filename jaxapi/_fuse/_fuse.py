@@ -106,9 +106,9 @@ def fuse(
     ValueError
         If shapes do not broadcast; both are named. `numpy.exceptions.AxisError` if an axis is out of bounds.
     OverflowError
-        If a Python int argument does not fit the integer dtype of an array that it meets in the function,
-        as in NumPy. The compiled function is kept. A larger int that meets floating-point arrays alone is
-        passed as a float.
+        If a Python int argument does not fit the integer dtype of an array that it is combined with,
+        as in NumPy. The compiled function is kept. A larger int that is combined with floating-point
+        arrays alone is passed as a float.
 
     Notes
     -----
@@ -116,9 +116,9 @@ def fuse(
 
     Some mistakes show in no trace, and are not found: a literal that does not fit wraps (``x + 300`` for
     int8), as does a Python int after arithmetic (``x + 2 * n``); an int that the function converts itself
-    counts as meeting that dtype; a static index out of range is clamped; an augmented assignment to an
+    counts as combined with that dtype; a static index out of range is clamped; an augmented assignment to an
     alias of a parameter, in a helper, or in a function without source (typed into ``python -c`` or made by
-    ``exec``) is not seen. Inside another JAX transformation with x64 off, Python floats that meet float64
+    ``exec``) is not seen. Inside another JAX transformation with x64 off, Python floats combined with float64
     there are rounded to float32 first.
 
     In a method, ``self`` is followed through its attributes, those of its class, nested objects and

@@ -41,7 +41,7 @@ def _has_dtype(value) -> bool:
 
 
 class _NeedsX64(Exception):
-    """A 64-bit input came to a trace that would round the numbers beside it to 32 bits."""
+    """A 64-bit input came to a trace that would round the numbers combined with it to 32 bits."""
 
 
 class Fusion(Generic[P, R]):

@@ -1,6 +1,6 @@
 """Python int arguments: does the value fit the dtype to which it is promoted.
 
-A Python int is weakly typed: it takes the integer dtype of the array beside it. `jax.jit` traces it as
+A Python int is weakly typed: it takes the integer dtype of the other operand. `jax.jit` traces it as
 the default integer and converts it inside the program, where a value that does not fit wraps without
 a word. The traced program shows each conversion, so the bounds are known once a signature is traced,
 and a new value is checked against them without tracing or compiling again.

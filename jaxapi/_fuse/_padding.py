@@ -79,7 +79,7 @@ class Padding:
     def plan(self, name, call, lengths, trace):
         """Return the length, which leaves to pad from it, and which results have its rows.
 
-        Raises TypeError where for every length the rows meet.
+        Raises TypeError where rows are combined whatever the length.
         """
         refusal = None
         for rows in lengths:
@@ -156,7 +156,7 @@ def _prove(name, leaves, padded, trace) -> list[bool]:
 def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) -> list[bool]:
     """Follow the rows through a jaxpr traced with a symbolic length: which results have them.
 
-    Raises TypeError at the first operation in which a row could meet another, or that counts the rows.
+    Raises TypeError at the first operation that could combine two rows, or that counts the rows.
     """
     rows = dict(zip(jaxpr.invars, has_rows, strict=True)) | dict.fromkeys(jaxpr.constvars, False)
     for equation in jaxpr.eqns:

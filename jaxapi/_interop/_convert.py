@@ -59,7 +59,7 @@ def as_operand(x) -> Any:
 
 
 def as_operands(x1, x2):
-    """Return two operands, a Python number among them with the precision of the array that it meets."""
+    """Return two operands, a Python number among them with the precision of the other, an array."""
     x1, x2 = as_operand(x1), as_operand(x2)
     return scalar_like(x1, x2), scalar_like(x2, x1)
 

@@ -58,7 +58,7 @@ class Array(Storage, Conversion, Declared):
 
     Notes
     -----
-    A write reuses the memory of the array (donation) unless somebody else may hold it, and each write is
+    A write reuses the memory of the array (donation) unless it may be held elsewhere, and each write is
     atomic: another thread sees all of it or nothing. What others got before stays as it was:
     ``jnp.asarray(x)``, DLPack.
 

@@ -170,7 +170,7 @@ _scatter = compiled_pair(_scattered, static_argnums=3)
 
 
 def _only_mask(keys, arrays) -> int | None:
-    """Return the axis at which a mask selects if there is one mask and full slices at most beside it."""
+    """Return the axis at which a mask selects if there is one mask and otherwise only full slices."""
     if len(arrays) != 1 or not is_mask(arrays[0]):
         return None
     mask = arrays[0]
@@ -350,8 +350,8 @@ def _without_masks(keys, shape):
         k = _checked(k, shape, axis)
         if is_traced(k):
             raise IndexError(
-                "a mask beside other indices selects as many elements as it has True, which a transformation "
-                "such as jax.jit cannot know: use where(), or a mask of the whole array"
+                "a mask together with other indices selects as many elements as it has True, which a "
+                "transformation such as jax.jit cannot know: use where(), or a mask of the whole array"
             )
         host = np.asarray(k)
         parts += host.nonzero() if host.ndim else (np.zeros(int(host), np.int32),)

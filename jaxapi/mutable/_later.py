@@ -33,7 +33,7 @@ def can_wait(value) -> bool:
 
 
 class Cell:
-    """The value that elements are read of: another object when somebody may delete that one."""
+    """The value that elements are read of: another object once that one may be deleted."""
 
     __slots__ = ("__weakref__", "is_light", "value")
 
@@ -60,7 +60,7 @@ class _OfCell:
 
 
 class Element(_OfCell):
-    """An element, as it was when it was asked for."""
+    """An element, as it was when it was indexed."""
 
     __slots__ = ("place",)
 

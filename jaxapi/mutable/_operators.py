@@ -27,7 +27,7 @@ _OPERANDS = (*_NUMBERS, *_LISTS, np.ndarray, np.generic, jax.Array)
 
 
 def _operand(x, array, function):
-    """Return what meets ``array`` in an operator, or NotImplemented."""
+    """Return the other operand of ``array``, or NotImplemented."""
     if type(x) is Array:
         return x._value
     if not isinstance(x, _OPERANDS):
@@ -42,7 +42,7 @@ def _operand(x, array, function):
 
 
 def _number(x, array, function):
-    """Return a Python number as it meets ``array``: an int that does not fit raises, digits are kept."""
+    """Return a Python number as the other operand: an int that does not fit raises, digits are kept."""
     if _may_raise(function, array, x):
         return x
     if lacks_64_bits(array):

@@ -110,7 +110,7 @@ def _elsewhere(array, device):
 
 
 def _again(array, value, copy):
-    """Return the array itself if it is what was asked for, else another one."""
+    """Return the array itself if nothing had to change, else another one."""
     if value is array._value:
         return copied(array) if copy else array
     return shared(value) if value.dtype == array.dtype else wrap(value)

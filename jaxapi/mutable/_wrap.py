@@ -33,7 +33,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
     reads = reads_parts(function)
-    meets_numbers = function in _OF_OPERANDS
+    takes_numbers = function in _OF_OPERANDS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -47,7 +47,7 @@ def wrap_function(function, name: str, module: str):
         if found is not None:
             return wrap(found) if out is None else _into(out, found)
         values = [x._value if type(x) is Array else unwrap(x) for x in args]
-        if meets_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
+        if takes_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
             values = _with_numbers_kept(values)
         result = function(*values, **kwargs)
         if out is not None:
@@ -73,7 +73,7 @@ def _with_numbers_kept(values: list) -> list:
 
 
 def kept_like(x, array: jax.Array):
-    """Return a Python number with the precision that it has beside an array, kept on the array's GPU."""
+    """Return a Python number with the precision that it has next to an array, kept on the array's GPU."""
     x = scalar_like(x, array)
     if isinstance(x, jax.Array):
         return x

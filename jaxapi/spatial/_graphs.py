@@ -201,7 +201,7 @@ class GraphSearches(TreeState):
     def displacements(self, x: ArrayLike, indices: ArrayLike) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.
 
-        What forces and equivariant networks need beside the distances of `query`, `query_radius` and the
+        What forces and equivariant networks need besides the distances of `query`, `query_radius` and the
         graphs; jax-md's displacement functions follow the same rule, the nearest image along each axis.
 
         Parameters

@@ -1,4 +1,4 @@
-"""What the searches of KDTree return, beside plain arrays."""
+"""What the searches of KDTree return, other than plain arrays."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a search asks for, beside its points."""
+"""The settings of a search: everything but its points."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
 """A pytest plugin for the official suite with x64 off: ``pytest -p operator_overflow``.
 
 Lines of the suite hand operators of ``jax.Array`` Python ints. With x64 off such an operator raises
-OverflowError for an int beyond int32, also beside a 64-bit array, so tests fail by the values drawn, and no
+OverflowError for an int beyond int32, also next to a 64-bit array, so tests fail by the values drawn, and no
 function of jaxapi is in between. Such a failure is reported as an expected one, with the suite's line; a test
 in which anything else failed too stays failed.
 """
@@ -26,7 +26,7 @@ def leaves(error):
 
 
 def excuse(error):
-    """Say in which lines of the suite an operator met a large int, or None where anything else failed too."""
+    """Say in which lines of the suite an operator had a large int, or None where anything else failed too."""
     frames = [frame_of_overflow(leaf) for leaf in leaves(error)]
     return None if None in frames else "\n".join(dict.fromkeys(frames))
 

@@ -1,4 +1,4 @@
-"""The namespace's functions beside NumPy's: eager, jitted and vmapped, with x64 on and off."""
+"""The namespace's functions against NumPy's: eager, jitted and vmapped, with x64 on and off."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`fuse` beside the same function called eagerly on NumPy arrays."""
+"""`fuse` against the same function called eagerly on NumPy arrays."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Reading and writing the arrays of `jaxapi.mutable` by index, beside NumPy's."""
+"""Reading and writing the arrays of `jaxapi.mutable` by index, against NumPy's."""
 
 import operator
 

@@ -17,7 +17,7 @@ class Report:
     """Configurations and comparisons by name; differences by name and kind, each with its shortest example.
 
     A configuration is a function or method with its dtype, shape, options and mode; a comparison is one set
-    of values in it, ours beside the oracle's.
+    of values in it, ours next to the oracle's.
     """
 
     configurations: collections.Counter = dataclasses.field(default_factory=collections.Counter)

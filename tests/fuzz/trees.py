@@ -1,4 +1,4 @@
-"""Every KDTree method beside SciPy and all distances by hand, on every engine, eager, jitted and vmapped."""
+"""Every KDTree method against SciPy and all distances by hand, on every engine, eager, jitted and vmapped."""
 
 from types import MappingProxyType
 

@@ -1,4 +1,4 @@
-"""`KDTree.query` beside the same call of `scipy.spatial.KDTree`."""
+"""`KDTree.query` against the same call of `scipy.spatial.KDTree`."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Whether queries and points are finite, asked at the side of a GPU's queue."""
+"""Whether queries and points are finite, found out without waiting for a GPU's queue."""
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor

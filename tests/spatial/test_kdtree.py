@@ -303,7 +303,7 @@ def test_each_platform_gets_its_own_engine(monkeypatch):
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_spread_arrays_are_refused():
-    """Queries that are spread over devices raise beside a tree on one; of copies on several, one is taken."""
+    """Queries that are spread over devices raise with a tree on one; of copies on several, one is taken."""
     mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
     spread, whole = (
         jax.device_put(np.ones((4, 2), np.float32), NamedSharding(mesh, spec))

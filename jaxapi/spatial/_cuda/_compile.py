@@ -57,7 +57,7 @@ def compiled(kernel: str, architecture: str, macros: tuple[tuple[str, str], ...]
 
 
 def cache_folder() -> Path:
-    """Return where PTX is kept: beside JAX's compiled programs, or where programs keep such things."""
+    """Return where PTX is kept: next to JAX's compiled programs, or where programs keep such things."""
     folder = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
     if folder and "://" not in folder:
         return Path(folder) / "jaxapi"

@@ -42,7 +42,7 @@ class Answer:
 
 
 class SideStream:
-    """A stream beside XLA's on one GPU, its kernel, and the word of the host's memory that it writes."""
+    """A stream other than XLA's on one GPU, its kernel, and the word of the host's memory that it writes."""
 
     def __init__(self, driver, ordinal: int):
         self._driver = driver

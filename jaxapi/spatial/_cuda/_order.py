@@ -1,4 +1,4 @@
-"""What a search needs beside the tree: its nodes as the kernels read them, and the queries in order."""
+"""What a search needs besides the tree: its nodes as the kernels read them, and the queries in order."""
 
 import enum
 from typing import NamedTuple

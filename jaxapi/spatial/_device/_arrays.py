@@ -64,7 +64,7 @@ _copied = jax.jit(lambda *arrays: arrays)
 
 
 def inputs_for(data, x, dtype):
-    """Return queries as they are where they lie beside `data`, else as a NumPy array of the dtype."""
+    """Return queries as they are if on the device of `data`, else as a NumPy array of the dtype."""
     if isinstance(x, jax.Array) and x.sharding == data.sharding:
         return x
     return np.asarray(x, dtype=dtype)

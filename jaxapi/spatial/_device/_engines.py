@@ -18,7 +18,7 @@ queries in the dtype of the distances:
 `_lax` documents them, and runs everywhere. `_cuda` also has ``nodes_of(tree, box)``, which `prepared` calls,
 ``check()``, which raises where it cannot run,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows, and
-``all_finite(x)``, whether an array is finite, asked at the side of the device's queue.
+``all_finite(x)``, whether an array is finite, found out without waiting for the device's queue.
 """
 
 import functools
@@ -97,7 +97,7 @@ def run(engine, name: str, *arrays, **options):
 
 
 def prepared(tree, box):
-    """Return what `nearest_of_slots` reads beside the tree on a GPU, made once for a loop of searches."""
+    """Return what `nearest_of_slots` reads besides the tree on a GPU, made once for a loop of searches."""
     engine = gpu_engine()
     if engine is None or tree.is_flat:
         return ()

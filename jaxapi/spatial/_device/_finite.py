@@ -1,4 +1,4 @@
-"""Whether all numbers of an array are finite, asked so that a search need not wait for the answer."""
+"""Whether all numbers of an array are finite, found out so that a search need not wait for it."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def all_finite(x):
 
 
 def asked_at_side(x: jax.Array):
-    """Return the answer from beside the device's queue, of an engine that has such; else None."""
+    """Return the answer without waiting for the device's queue, of an engine that can; else None."""
     engine = engine_of(x)
     return engine.all_finite(x) if hasattr(engine, "all_finite") else None
 

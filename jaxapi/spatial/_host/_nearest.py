@@ -1,9 +1,9 @@
 """The CPU's engine for concrete arrays: SciPy's cKDTree, with our rule for ties.
 
 SciPy leaves it open which of several equally distant points it returns. Here equal distances go to the lowest
-row, also at the last place: one neighbour more is asked for, and where that one is as far as the last, more
-and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and the
-number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
+row, also at the last place: one neighbour more is searched for, and where that one is as far as the last,
+more and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and
+the number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 """
 
 import os
@@ -77,15 +77,15 @@ def _sort(distances, rows, which) -> None:
 
 def _settle_last_place(search, x, distances, rows, open_lines, k: int, n: int) -> None:
     """Ask for more neighbours until one is farther than the k-th; keep the lowest rows."""
-    asked = k + 1
+    wanted = k + 1
     while open_lines.size:
-        asked = min(2 * asked, n)
+        wanted = min(2 * wanted, n)
         still_open = []
-        piece = max(1, _PIECE // asked)
+        piece = max(1, _PIECE // wanted)
         for start in range(0, open_lines.size, piece):
             lines = open_lines[start : start + piece]
-            near, near_rows = search(x[lines], asked)
-            settled = (near[:, -1] > near[:, k - 1]) | (asked == n)
+            near, near_rows = search(x[lines], wanted)
+            settled = (near[:, -1] > near[:, k - 1]) | (wanted == n)
             still_open.append(lines[~settled])
             near, near_rows, lines = near[settled], near_rows[settled], lines[settled]
             _sort(near, near_rows, slice(None))

@@ -1,4 +1,4 @@
-"""Whether all points or queries on a mesh are finite, asked so that devices need not wait for the answer."""
+"""Whether all points or queries on a mesh are finite, found out so that devices need not wait for it."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,7 +19,7 @@ def all_finite(x, layout: Layout, spread: bool):
     """Return what `bool` asks whether the first ``layout.n`` of `x` are finite; true of traced ones.
 
     Processes agree on the answer by a compiled question: it is put first, and answered while the devices do
-    what comes next. Within one process each GPU is asked beside that.
+    what comes next. Within one process each GPU answers without waiting for that.
     """
     if is_traced(x):
         return True

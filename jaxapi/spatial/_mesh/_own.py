@@ -120,7 +120,7 @@ def _near_a_border(q: int, k: int, m: int, devices: int) -> int:
 
 
 def _across(forest: Forest, points, found, bound, lengths, axes: Axes, *, p):
-    """Tell which points (m, q) of this device's tree may have neighbours on others, beside those `found`."""
+    """Tell which points (m, q) of this device's tree may have neighbours on others, besides those `found`."""
     distances, rows = found
     scale, info = forest.tree.scale, jnp.finfo(points.dtype)
     farthest = jnp.minimum(distances[:, -1], bound) * (1 + 16 * float(info.eps))  # the root was rounded
