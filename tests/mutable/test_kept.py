@@ -287,6 +287,12 @@ def test_positions_along_axes_too_long_for_int32(x64, size):
             assert isinstance(found, jax.Array) == (device is not None or size >= 2**31)
 
 
+def test_the_last_positions_of_int32():
+    device, size = jax.devices()[0], 2**31 - 1
+    for i in range(size - _kept._BLOCK - 9, size):
+        assert int(_kept.position(i, size, device)) == i
+
+
 def test_int64_positions(x64, monkeypatch):
     """Every axis is a long one here."""
     monkeypatch.setattr(_kept, "_LONG", 1)
