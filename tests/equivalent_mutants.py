@@ -22,7 +22,7 @@ EQUIVALENT = [
         "0 <= i - _latest[0]",
         "the latest index is kept already",
     ),
-    ("jaxapi/_kept.py", "<= _BLOCK < 2**31 - i", "<= _BLOCK <= 2**31 - i", "the last block, sent or not"),
+    ("jaxapi/_kept.py", "<= _BLOCK < 2**31 - i", None, "past the end NumPy counts on, which nobody asks for"),
     ("jaxapi/_reading.py", "_FEW = 8", None, "what is small"),
     ("jaxapi/_compilation.py", ": False,", ": True,", "the time of a compilation on a GPU"),
     ("jaxapi/mutable/_selection.py", "len(keys) > len(shape)", "len(keys) >= len(shape)", "a slower way"),

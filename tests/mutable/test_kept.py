@@ -11,6 +11,7 @@ import jaxapi
 import jaxapi.mutable as xp
 from jaxapi import _kept, _reading
 from jaxapi.mutable import _constants, _indexing
+from jaxapi.mutable._selection import Selection, put, take
 
 pytestmark = pytest.mark.usefixtures("pretended_gpu")
 
@@ -287,6 +288,18 @@ def test_positions_along_axes_too_long_for_int32(x64, size):
             assert isinstance(found, jax.Array) == (device is not None or size >= 2**31)
 
 
+def test_long_axes_where_the_user_lets_nothing_have_64_bits():
+    setting = "jax_explicit_x64_dtypes"
+    before = getattr(jax.config, setting, None)
+    if before is None:
+        pytest.skip("this JAX has no such setting")
+    jax.config.update(setting, "error")
+    try:
+        assert int(_kept.position(2**31 + 2, 2**32, None)) == 2**31 + 2
+    finally:
+        jax.config.update(setting, before.name.lower())
+
+
 def test_the_last_positions_of_int32():
     device, size = jax.devices()[0], 2**31 - 1
     for i in range(size - _kept._BLOCK - 9, size):
@@ -308,6 +321,17 @@ def test_int64_positions(x64, monkeypatch):
     host[1:3, 1:] += 1
     np.testing.assert_array_equal(x, host)
     np.testing.assert_array_equal(jax.jit(lambda: x[3] + x[2, 1])(), host[3] + host[2, 1])
+
+
+def test_programs_along_long_axes(x64):
+    """Nothing in them has 32 bits where a position does not fit."""
+    x = jax.ShapeDtypeStruct((2**31 + 5, 2), np.int8)
+    part = Selection.of((2**31 + 2, 1), x.shape)
+    reading = str(jax.make_jaxpr(lambda x: take(x, part))(x))
+    writing = str(jax.make_jaxpr(lambda x: put(x, part, np.int8(3), False))(x))
+    for program in reading, writing:
+        assert "2147483653:i64[]" in program
+        assert "new_dtype=int32" not in program
 
 
 def test_numbers_go_to_the_first_device():
