@@ -59,27 +59,31 @@ def _may_raise(function, array, x) -> bool:
     return function is jaxapi.pow and type(x) is int and x < 0 and array.dtype.kind in "iu"
 
 
+def _result(function, *operands):
+    """Return what a function makes of arrays and numbers; views are read on the way where they can be."""
+    found = computed(function, *operands)
+    if found is None:
+        found = function(*[x._value if type(x) is Array else x for x in operands])
+    return wrap(found)
+
+
 def _unary(function):
-    return lambda self: wrap(function(self._value))
+    return lambda self: _result(function, self)
 
 
 def _binary(function):
     def operator(self, other):
-        if type(other) is Array:
-            found = computed(function, self, other)
-            return wrap(function(self._value, other._value) if found is None else found)
-        value = self._value
-        other = _operand(other, value, function)
-        return NotImplemented if other is NotImplemented else wrap(function(value, other))
+        if type(other) is not Array:
+            other = _operand(other, self._source, function)
+        return NotImplemented if other is NotImplemented else _result(function, self, other)
 
     return operator
 
 
 def _reflected(function):
     def operator(self, other):
-        value = self._value
-        other = _operand(other, value, function)
-        return NotImplemented if other is NotImplemented else wrap(function(other, value))
+        other = _operand(other, self._source, function)
+        return NotImplemented if other is NotImplemented else _result(function, other, self)
 
     return operator
 

@@ -6,6 +6,8 @@ the third time, it is read by a program of its own and kept. Reading a part chan
 
 import functools
 
+import jax
+
 import jaxapi
 from jaxapi import _elementwise, linalg
 
@@ -35,18 +37,22 @@ def reads_parts(function) -> bool:
 def computed(function, *arrays, **options):
     """Return ``function(*arrays, **options)``; None if there is nothing to be read on the way."""
     for x in arrays:
-        if not isinstance(x, Storage):
+        if not isinstance(x, (Storage, jax.Array)):
             return None
     if options and not _STATIC.issuperset(map(type, options.values())):
         return None
-    parts = [unread(x) if x._view or x._later else None for x in arrays]
+    parts = [unread(x) if isinstance(x, Storage) and (x._view or x._later) else None for x in arrays]
     if not any(parts):
         return None
-    parts = [part or Part(x._value, (), None) for part, x in zip(parts, arrays, strict=True)]
+    parts = [part or Part(_value(x), (), None) for part, x in zip(parts, arrays, strict=True)]
     if any(is_traced(part.source) for part in parts):
         return None
     sources = [(part.source, part.starts) for part in parts]
     return _program(function, sources, tuple([part.layout for part in parts]), tuple(options.items()))
+
+
+def _value(x) -> jax.Array:
+    return x._value if isinstance(x, Storage) else x
 
 
 def unread(x) -> Part | None:

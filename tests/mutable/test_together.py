@@ -115,6 +115,39 @@ def test_they_are_not_read_before(monkeypatch):
         row + x[2]  # used for the third time, it is read
 
 
+WITH_NUMBERS = {
+    "x * 2": lambda x: x * 2,
+    "2.5 - x": lambda x: 2.5 - x,
+    "x ** 2": lambda x: x**2,
+    "x > 1": lambda x: x > 1,
+    "-x": lambda x: -x,
+    "an array of JAX": lambda x: x + jax.numpy.ones(3),
+}
+
+
+@pytest.mark.parametrize("function", WITH_NUMBERS.values(), ids=WITH_NUMBERS)
+def test_parts_and_numbers_on_a_gpu(function, pretended_gpu, monkeypatch):
+    for dtype in ("float32", "int32", "float64"):
+        host = np.arange(12).reshape(4, 3).astype(dtype)
+        x = xp.asarray(host)
+        function(x[0])  # so that the number is there
+        with monkeypatch.context() as patched:
+            patched.setattr(_views, "take", None)
+            found = [function(part) for part in (x[1], x[3, ::-1], x.T[:, 2])]
+        if dtype == "float32":
+            expected = [function(part) for part in (host[1], host[3, ::-1], host[2])]
+            for ours, numpys in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(ours, numpys)
+        assert [y.dtype for y in found] == [function(+x[1]).dtype] * 3
+
+
+def test_an_element_and_numbers():
+    x = xp.asarray(np.arange(5.0, dtype=np.float32))
+    assert float(-x[3]) == -3
+    assert float(x[3] * 2 + 1) == 7
+    assert float(2 ** x[3]) == 8
+
+
 def test_what_is_written_between():
     x = xp.asarray(np.arange(5.0, dtype=np.float32))
     left, right = x[:-1], x[1:]
