@@ -64,8 +64,9 @@ class Array(Storage, Conversion, Declared):
 
     A pytree: arrays pass through `jax.jit`, `jax.vmap`, `jax.lax.scan` and so on, and may be written to
     inside. There functions see values: what a function under `jax.jit` writes to its argument is not seen
-    by its caller (`jaxapi.mutable.fuse` hands it over). Writing a traced value to an array from outside
-    raises. For the derivatives of a loss that is an array see `jaxapi.mutable.grad`.
+    by its caller (`jaxapi.mutable.fuse` hands it over). Writing to an array from outside raises under
+    `jax.jit` and `jax.lax`; what `jax.vmap` or `jax.grad` alone traces JAX refuses where it is used later.
+    For the derivatives of a loss that is an array see `jaxapi.mutable.grad`.
 
     References
     ----------
@@ -334,16 +335,55 @@ def _plain_key(key):
 # A pytree
 
 
-def _flatten(array):
+class _Nested:
+    """The value of an array that JAX put in the place of another one's.
+
+    `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Until it is used, such
+    an array is a pytree in a pytree, as JAX expects when it takes it apart again.
+    """
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: Array):
+        self.inner = inner
+
+    @property
+    def shape(self):
+        return self.inner.shape
+
+    @property
+    def dtype(self):
+        return self.inner.dtype
+
+    @property
+    def device(self):
+        return self.inner.device
+
+    def value(self):
+        return self.inner._value
+
+
+def _child(array):
+    later = array._later
+    if type(later) is _Nested:
+        return later.inner
     array._hand_out()  # jax.device_put returns arrays that share memory unseen
-    return (array._value,), None
+    return array._value
 
 
-def _flatten_with_keys(array):
-    array._hand_out()
-    return ((jax.tree_util.GetAttrKey("value"), array._value),), None
+def _unflatten(_, children):
+    (child,) = children
+    if type(child) is not Array:
+        return shared(child)
+    array = _new(Array)
+    array._shared = True
+    array._view, array._later = None, _Nested(child)
+    return array
 
 
 jax.tree_util.register_pytree_with_keys(
-    Array, _flatten_with_keys, lambda _, children: shared(*children), _flatten
+    Array,
+    lambda array: (((jax.tree_util.GetAttrKey("value"), _child(array)),), None),
+    _unflatten,
+    lambda array: ((_child(array),), None),
 )

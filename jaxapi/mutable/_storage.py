@@ -31,7 +31,7 @@ class Storage:
 
     _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
-    _later: Element | Written | None  # what the value will be made of
+    _later: Any  # what the value will be made of: an Element, a Written, a _Nested; or None
     _cell: Any  # a weak reference to the Cell of elements that were read of _value
     _copied: bool  # whether another array may hold the same value, as copies do until they are written to
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
@@ -106,7 +106,7 @@ class Storage:
             if found is None:
                 return Element(later.cell, place)
             return found if type(found) is Element else None
-        if later and not place:
+        if type(later) is Element and not place:
             return later
         value = self._value
         known = self._cell

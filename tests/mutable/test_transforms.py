@@ -115,6 +115,25 @@ def test_grad_of_a_dict_of_parameters():
     np.testing.assert_array_equal(parameters["b"], [-0.5, -0.5])
 
 
+@pytest.mark.parametrize("transform", [jax.jacfwd, jax.jacrev, lambda f: jax.jit(jax.jacrev(f)), jax.hessian])
+def test_jacobians_can_be_used(transform):
+    """JAX returns them as arrays in the place of another array's value."""
+    x, host = xp.asarray([1.0, 2.0, 3.0]), np.asarray([1.0, 2.0, 3.0], np.float32)
+    expected = np.diag(3 * host**2)
+    if transform is jax.hessian:
+        expected = np.eye(3)[..., None] * np.diag(6 * host)
+    found = transform(lambda x: x**3)(x)
+    assert (found.shape, found.dtype, found.device) == (expected.shape, np.float32, x.device)
+    assert jax.tree.structure(found) == jax.tree.structure(jax.tree.map(lambda leaf: leaf, found))
+    np.testing.assert_allclose(jax.jit(lambda x: x * 2)(found), expected * 2)
+    np.testing.assert_allclose(found[1] + 1, expected[1] + 1)
+    found[0] = 7
+    expected[0] = 7
+    np.testing.assert_allclose(found, expected)
+    at_3 = transform(lambda x: x**3)(x[2])
+    assert float(at_3) == float(at_3 + 0) == (18 if transform is jax.hessian else 27)
+
+
 @pytest.mark.parametrize(
     "transform", [jax.jit, lambda f: lambda v: lax.scan(lambda c, v: (c, f(v)), 0, v[None])]
 )
