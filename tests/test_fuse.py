@@ -109,7 +109,7 @@ class TestArguments:
         offset = np.float32(3)
         same(fuse(lambda x: x + offset + X)(X), 2 * X + 3)
 
-    def test_torch_and_masked(self):
+    def test_torch(self):
         torch = pytest.importorskip("torch")
         same(fuse(lambda x, y: x + y)(torch.arange(6.0).reshape(2, 3), X), 2 * X)
         wide = torch.arange(6.0, dtype=torch.float64) / 3

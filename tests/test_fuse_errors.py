@@ -211,6 +211,24 @@ def test_unknown_argument():
         fuse(lambda x, y: x)(X, object())
     with pytest.raises(TypeError, match="takes a function, got int"):
         fuse(3)
+    with pytest.raises(TypeError, match="kernel_name must be a string, got int"):
+        fuse(lambda x: x, kernel_name=3)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.asarray(["a"]), "convert text to numbers"),
+        (np.asarray([1, None]), "dtype object"),
+        (np.asarray(["2026-11-22"], "M8[D]"), "convert dates to numbers"),
+        (np.ma.masked_array([1.0, 2.0], [False, True]), "mask would be lost"),
+        ([1.0, np.ma.masked], "mask would be lost"),
+    ],
+)
+def test_arrays_that_jax_has_not(x, message):
+    for arguments in ((x,), ({"x": x},)):
+        with pytest.raises(TypeError, match=message):
+            fuse(lambda x: x)(*arguments)
 
 
 # Augmented assignments whose value is lost
@@ -220,7 +238,7 @@ def lost_simple(x, y):
     x += y
 
 
-def lost_beside_result(x, y):
+def lost_while_another_is_returned(x, y):
     x -= y
     return y
 
@@ -274,7 +292,7 @@ def lost_with_conditional_value(x, y):
     return y
 
 
-def lost_beside_a_comprehension(x, y):
+def lost_next_to_a_comprehension(x, y):
     x += sum([y for _ in range(2)])
     return y
 
@@ -377,9 +395,9 @@ def local_not_parameter(x, y):
 @pytest.mark.parametrize(
     "function",
     [
-        lost_simple, lost_beside_result, lost_in_loop, lost_on_one_line_loop, lost_in_while,
+        lost_simple, lost_while_another_is_returned, lost_in_loop, lost_on_one_line_loop, lost_in_while,
         lost_in_branch, lost_after_read, lost_with_conditional_value, lost_twice,
-        lost_beside_a_comprehension, lost_in_try_and_with, WithMethod.method.func,
+        lost_next_to_a_comprehension, lost_in_try_and_with, WithMethod.method.func,
     ],
     ids=lambda f: f.__name__,
 )  # fmt: skip
@@ -409,7 +427,7 @@ def test_augmented_assignment_that_is_read(function):
 
 
 def test_a_lost_number_is_no_error():
-    np.testing.assert_array_equal(fuse(lost_beside_result)(3, X), X)
+    np.testing.assert_array_equal(fuse(lost_while_another_is_returned)(3, X), X)
 
 
 def test_line_and_statement_are_reported():
@@ -427,8 +445,8 @@ def test_without_source_nothing_is_said():
 
 
 def test_the_source_of_a_wrapper_is_its_own():
-    @functools.wraps(lost_beside_result)
+    @functools.wraps(lost_while_another_is_returned)
     def wrapper(x, y):
-        return lost_beside_result(x.copy(), y)
+        return lost_while_another_is_returned(x.copy(), y)
 
     assert not lost_assignments(wrapper)

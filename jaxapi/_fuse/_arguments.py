@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .._dtype_rules import check_dtype
 from .._interop import as_array
 from .._x64 import WIDE, has_64_bits, x64_mode
 from ._objects import Assignments, FollowedObject, belongs_to_method
@@ -138,6 +139,7 @@ def _convert_leaf(leaf, copy=False):
     if type(leaf) is np.ulonglong:  # where this is another type than np.uint64, jax does not know it
         return np.uint64(leaf)
     if isinstance(leaf, np.generic) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
+        check_dtype(leaf.dtype)
         return leaf
     if isinstance(leaf, int):  # a subclass such as IntEnum
         return int(leaf)

@@ -68,6 +68,8 @@ class Fusion(Generic[P, R]):
         donate_argnums: int | Iterable[int] | None = None,
         donate_argnames: str | Iterable[str] | None = None,
     ):
+        if not isinstance(name, str | None):
+            raise TypeError(f"kernel_name must be a string, got {type(name).__name__}")
         functools.update_wrapper(self, func)
         self.func = func
         self.name = name or str(getattr(func, "__name__", type(func).__name__))
