@@ -20,6 +20,7 @@ __all__ = ["kept"]
 _kept: dict = {}
 _MOST = 256  # values kept; then all are forgotten
 _FEW = 2**14  # bytes of a value that is kept
+_LARGE = object()  # in the place of a larger one, whose size is not found out again
 _NUMBERS = (int, float, complex, np.generic)
 _NAMES = (str, type(None), type, np.dtype, jax.Device, jax.sharding.Sharding)
 
@@ -34,14 +35,19 @@ def kept(function, fill: int | None = None):
     def made(*args, **kwargs):
         key = _key(function, args, kwargs)
         value = _kept.get(key)
+        if value is _LARGE:
+            return function(*args, **kwargs)
         if value is None:
             here = key is not None and elsewhere(kwargs.get("device")) is None
             sends = here and fill is not None and on_gpu()
             array = _sent(function, args, kwargs, fill) if sends else function(*args, **kwargs)
-            if key is None or is_traced(array._value) or array.nbytes > _FEW:
+            if key is None or is_traced(array._value):
                 return array
             if len(_kept) >= _MOST:
                 _kept.clear()
+            if array.nbytes > _FEW:
+                _kept[key] = _LARGE
+                return array
             value = _kept[key] = array._value
         array = wrap(value)
         array._copied = True

@@ -24,6 +24,9 @@ __all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
 __all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
 
 
+_SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
+
+
 class Selection(NamedTuple):
     """Positions along each axis of an array, and the axes of what is there."""
 
@@ -130,14 +133,16 @@ def compiled_pair(program, **options) -> tuple:
 class _Layout(NamedTuple):
     """What a program is compiled for: all of a selection but where it starts."""
 
-    spans: tuple[int, ...]  # from the first to the last position along each axis
+    spans: tuple[int, ...]  # from the start to the last position along each axis
+    offsets: tuple[int, ...]  # from the start to the first position
     steps: tuple[int, ...]
     axes: tuple[int | None, ...]
     reshaped: tuple[int, ...] | None = None  # the shape at last, if it is not that of the axes
 
     @property
     def lengths(self) -> list[int]:
-        return [-(-span // abs(step)) for span, step in zip(self.spans, self.steps, strict=True)]
+        parts = zip(self.spans, self.offsets, self.steps, strict=True)
+        return [-(-(span - offset) // abs(step)) for span, offset, step in parts]
 
     @property
     def kept(self) -> list[int]:
@@ -165,9 +170,10 @@ class Part(NamedTuple):
 
 def program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
-    starts, spans, steps = [], [], []
+    starts, spans, offsets, steps = [], [], [], []
     device = gpu_of(value)
     for positions, size in zip(selection.ranges, value.shape, strict=True):
+        offset = 0
         if isinstance(positions, int):
             low, span, step = positions, 1, 1
         elif not positions:
@@ -176,11 +182,14 @@ def program_of(selection: Selection, value):
             first, last = positions[0], positions[-1]
             low, span = min(first, last), abs(last - first) + 1
             step = positions.step if span > 1 else 1
+            if low < abs(step) <= _SHORT and low + span > size - abs(step):  # x[::2]: all of the axis is read
+                low, span, offset = 0, size, low
         if span < size:  # else it starts at 0
             starts.append(position(low, size, device))
         spans.append(span)
+        offsets.append(offset)
         steps.append(step)
-    return tuple(starts), _Layout(tuple(spans), tuple(steps), selection.axes)
+    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
@@ -198,7 +207,7 @@ def part_in_program(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
     spans, steps = layout.spans, layout.steps
     block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
-    block = lax.slice(block, [0] * len(spans), spans, [abs(step) for step in steps])
+    block = lax.slice(block, layout.offsets, spans, [abs(step) for step in steps])
     block = lax.rev(block, layout.backward)
     order = sorted(layout.kept)
     block = block.reshape([block.shape[axis] for axis in order])
@@ -224,8 +233,8 @@ def _written(value, starts, layout, new, new_starts, new_layout):
     if any(abs(step) > 1 for step in steps):
         old = lax.dynamic_slice(value, starts, spans)
         gaps = [
-            (0, span - (n - 1) * abs(step) - 1, abs(step) - 1)
-            for span, n, step in zip(spans, lengths, steps, strict=True)
+            (offset, span - offset - (n - 1) * abs(step) - 1, abs(step) - 1)
+            for span, offset, n, step in zip(spans, layout.offsets, lengths, steps, strict=True)
         ]
         here = lax.pad(jnp.ones(new.shape, bool), False, gaps)
         new = jnp.where(here, lax.pad(new, jnp.zeros((), new.dtype), gaps), old)

@@ -165,6 +165,19 @@ def test_constants(calls, x64):
             spend(x)
 
 
+def test_large_constants_are_made_anew(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(
+        jax, "eval_shape", lambda f, eval_shape=jax.eval_shape: sizes.append(1) or eval_shape(f)
+    )
+    monkeypatch.setattr(_constants, "on_gpu", lambda: True)
+    arrays = [xp.ones(10_000) for _ in range(3)]
+    assert len(sizes) == 1  # how large it is, is found out once
+    arrays[0][0] = 2
+    assert [float(x[0]) for x in arrays] == [2, 1, 1]
+    assert arrays[1]._value is not arrays[2]._value
+
+
 def test_constants_are_made_once():
     xp.zeros(3, dtype=xp.float32)
     xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
@@ -177,7 +190,7 @@ def test_constants_are_made_once():
     with pytest.raises(OverflowError):
         xp.full(3, 1000, dtype=xp.int8)
     assert jax.jit(lambda: xp.ones(4))().shape == (4,)
-    assert len(_constants._kept) == 2
+    assert [x.nbytes for x in _constants._kept.values() if x is not _constants._LARGE] == [12, 4]
 
 
 def test_all_constants_are_forgotten_when_there_are_many(monkeypatch):
