@@ -287,10 +287,8 @@ def _layout(array: Array) -> np.ndarray:
 
 def shared(value: Any) -> Array:
     """Make an array of a value whose memory others may have."""
-    array = _new(Array)
-    array._value = value
+    array = wrap(value)
     array._shared = True
-    array._view = array._later = None
     return array
 
 
