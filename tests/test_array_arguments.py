@@ -225,7 +225,7 @@ def test_sequences(name, x64):
     ],
 )
 @pytest.mark.parametrize("transformed", [False, True])
-def test_a_number_keeps_its_precision_beside_float64(name, number, transformed):
+def test_a_number_keeps_its_precision_next_to_float64(name, number, transformed):
     with jax.enable_x64(False):
         function = FUNCTIONS[name]
         call = jax.jit(lambda x: function(x, number)) if transformed else lambda x: function(x, number)
@@ -233,7 +233,7 @@ def test_a_number_keeps_its_precision_beside_float64(name, number, transformed):
     np.testing.assert_allclose(out, getattr(np, name)(X, number), rtol=1e-15)
 
 
-def test_numbers_beside_narrow_arrays(x64):
+def test_numbers_with_narrow_arrays(x64):
     x = xp.asarray([1, 2], dtype=xp.int8)
     assert xp.add(x, 100).dtype == np.int8
     with pytest.raises(OverflowError):

@@ -135,7 +135,7 @@ def test_nothing_overflows_early():
         np.testing.assert_allclose(apply(name, z, "complex64").real, expected, rtol=1e-5)
 
 
-def test_beside_poles():
+def test_near_poles():
     b = np.float32(1e-30)
     np.testing.assert_allclose(apply("log1p", complex(-1, b), "complex64").real, np.log(b), rtol=1e-6)
     np.testing.assert_allclose(apply("atanh", complex(1, b), "complex64").real, np.log(2 / b) / 2, rtol=1e-6)

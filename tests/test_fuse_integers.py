@@ -94,7 +94,7 @@ class TestPythonIntegers:
         with pytest.raises(OverflowError, match="Python integer 300 out of bounds for int8"):
             f(x, 300)
 
-    def test_large_ints_meet_floats_as_in_numpy(self):
+    def test_large_ints_with_floats_as_in_numpy(self):
         f = fuse(lambda x, n: x * n)
         for n in (2**31, 2**40, -(2**70)):
             same(f(X, n), X * np.float32(n))

@@ -82,7 +82,7 @@ ACROSS_ROWS = {
 
 
 @pytest.mark.parametrize("function", ACROSS_ROWS.values(), ids=ACROSS_ROWS)
-def test_rows_that_meet_are_refused(function):
+def test_rows_that_are_combined_are_refused(function):
     with pytest.raises(TypeError, match=r"cannot be padded: .*leave it out"):
         fuse(function, pad=True)(rows(200))
 

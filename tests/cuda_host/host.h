@@ -74,7 +74,7 @@ static void run_lane() {
   next();
 }
 
-// Leave a value where all lanes meet; afterwards theirs are in `values`.
+// Leave a value where all lanes exchange values; afterwards theirs are in `values`.
 static void together(const char* kind, long long value, long long (&values)[WARP]) {
   const int self = current, first = self - self % WARP, turn = lanes[self].calls++ % 2, calls = lanes[self].calls;
   lanes[self].kind[turn] = kind;

@@ -23,7 +23,7 @@ def mixed(rng, dtype, sets, shape):
     return [array(rng, (sets, *shape), each) for each in dtype.split()]
 
 
-def beside_a_number(rng, dtype, sets, shape):
+def with_a_number(rng, dtype, sets, shape):
     exact = np.dtype(dtype).kind in "iu"
     (x,) = same(1, **FINITE)(rng, dtype, sets, shape)
     return [x, rng.choice([2, 3, 1] if exact else [2.5, -1.0, 1e-3], sets).tolist()]

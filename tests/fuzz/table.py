@@ -12,7 +12,6 @@ from .arguments import (
     FINITE,
     FLOATS,
     UNIT,
-    beside_a_number,
     bounds,
     chosen,
     divided,
@@ -31,6 +30,7 @@ from .arguments import (
     spread_out,
     square,
     whole_ends,
+    with_a_number,
 )
 
 __all__ = ["CONCRETE", "SPECS", "Spec"]
@@ -135,8 +135,8 @@ SPECS = {
     **each("add subtract multiply", NUMERIC, same(2)),
     **each("add,mixed multiply,mixed maximum,mixed less,mixed equal,mixed", MIXED, mixed),
     **each("divide,mixed", MIXED[3:5], mixed),
-    **each("add,number multiply,number subtract,number", REAL, beside_a_number, modes=STATIC),
-    **each("divide,number pow,number", FLOATS, beside_a_number, modes=STATIC, ulps=64),
+    **each("add,number multiply,number subtract,number", REAL, with_a_number, modes=STATIC),
+    **each("divide,number pow,number", FLOATS, with_a_number, modes=STATIC, ulps=64),
     **each("equal not_equal", NUMERIC, same(2, kind="few")),
     **each("divide", FLOATS + COMPLEX, same(2)),
     **each("less less_equal greater greater_equal maximum minimum", REAL, same(2)),

@@ -224,7 +224,7 @@ def add_to_first(x):
     x[0] += 1
 
 
-def test_wide_numbers_beside_narrow(x64):
+def test_wide_numbers_with_narrow_ones(x64):
     """A float64 array that comes to a function traced for float32."""
 
     @xp.fuse

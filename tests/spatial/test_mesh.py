@@ -307,19 +307,19 @@ class TestErrors:
         with pytest.raises(ValueError, match="'x' must be finite"):
             tree.query_ball_point(points, near[2], return_length=True)
 
-    def test_values_asked_at_the_side(self, monkeypatch):
-        """Each device answers for its lines; where one does not count, all are asked again."""
-        asked = []
+    def test_finite_on_side_streams(self, monkeypatch):
+        """Each device answers for its lines; where one of them is false, all numbers are looked at again."""
+        answers = []
 
         def at_side(part):
-            asked.append(np.isfinite(part).all())
-            return asked[-1]
+            answers.append(np.isfinite(part).all())
+            return answers[-1]
 
-        monkeypatch.setattr(_finite, "asked_at_side", at_side)
+        monkeypatch.setattr(_finite, "finite_on_side_stream", at_side)
         mesh, points, _ = cloud("uniform")
         padded = np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)
         assert KDTree(spread(mesh, padded), n=len(points)).n == len(points)
-        assert asked == [True] * (mesh.size - 1) + [False]
+        assert answers == [True] * (mesh.size - 1) + [False]
         padded[0] = np.nan
         with pytest.raises(ValueError, match="data must be finite"):
             KDTree(spread(mesh, padded), n=len(points))

@@ -52,7 +52,7 @@ template <int STEP, template <int> class Items, int SIZE> DEVICE void sort_biton
 
 // Merge sorted candidates into a sorted list that is as long or longer; the greatest are lost.
 template <int SIZE, int COUNT> DEVICE void merge(Pairs<SIZE>& list, const Pairs<COUNT>& candidates) {
-  FOR(i, COUNT) {  // the list's end meets the nearest candidates: of each pair the nearer stays
+  FOR(i, COUNT) {  // the list's end is compared with the nearest candidates: of each pair the nearer stays
     const int j = SIZE - 1 - i;
     if (before(candidates.d[i], candidates.row[i], list.d[j], list.row[j]))
       list.d[j] = candidates.d[i], list.row[j] = candidates.row[i];

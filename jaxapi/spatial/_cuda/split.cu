@@ -19,7 +19,7 @@
 constexpr int EACH = ROOM / THREADS;  // at most the span of a node above the leaves
 DEVICE constexpr int bits_of(int size) { return size > 1 ? 1 + bits_of(size / 2) : 0; }
 constexpr int BITS = 32 - bits_of(ROOM);                                        // for the place
-constexpr int HELD = (48 * 1024 - 4 * ROOM) / int(M * sizeof(real)) / 4 * 4;  // slots whose points fit beside the words
+constexpr int HELD = (48 * 1024 - 4 * ROOM) / int(M * sizeof(real)) / 4 * 4;  // slots whose points fit next to the words
 
 static_assert(EACH % 4 == 0, "leaves have a multiple of four slots, which one store brings");
 struct alignas(16) Four { int row[4]; };
@@ -33,9 +33,9 @@ template <int SIZE> struct Words {
   }
 };
 
-// Meet the words of the thread whose number differs in the bits of a mask, or these backwards; keep the lesser or the
-// greater of each two.
-DEVICE void meet(Words<EACH>& mine, unsigned* room, int mask, bool backwards, bool lesser) {
+// Compare with the words of the thread whose number differs in the bits of a mask, or these backwards; keep the
+// lesser or the greater of each two.
+DEVICE void compare_exchange(Words<EACH>& mine, unsigned* room, int mask, bool backwards, bool lesser) {
   unsigned other[EACH];
   if (mask < LANES) {
     FOR(k, EACH) other[k] = shuffle_xor(backwards ? mine.word[EACH - 1 - k] : mine.word[k], mask);
@@ -48,12 +48,12 @@ DEVICE void meet(Words<EACH>& mine, unsigned* room, int mask, bool backwards, bo
   FOR(k, EACH) mine.word[k] = lesser ? min(mine.word[k], other[k]) : max(mine.word[k], other[k]);
 }
 
-// Sort each span, by merging runs that double: the second half of one is met backwards.
+// Sort each span, by merging runs that double: the second half of one is read backwards.
 DEVICE void sort_spans(Words<EACH>& mine, unsigned* room, int span) {
   sort(mine);
   for (int threads = 2; threads * EACH <= span; threads *= 2) {  // of a run
-    meet(mine, room, threads - 1, true, !(threadIdx.x & threads / 2));
-    for (int apart = threads / 4; apart; apart /= 2) meet(mine, room, apart, false, !(threadIdx.x & apart));
+    compare_exchange(mine, room, threads - 1, true, !(threadIdx.x & threads / 2));
+    for (int apart = threads / 4; apart; apart /= 2) compare_exchange(mine, room, apart, false, !(threadIdx.x & apart));
     sort_bitonic<EACH / 2>(mine);
   }
 }

@@ -11,13 +11,14 @@ constexpr int ROWS = at_least(K, LANES) / LANES;  // of the list, one register a
 constexpr int BATCH = ROWS < 8 ? ROWS : 8;        // rows of candidates that are merged at once
 
 // Exchange with another lane's element: one of the two keeps the lesser.
-DEVICE void meet(real& d, int& row, real other_d, int other_row, bool lesser) {
+DEVICE void compare_exchange(real& d, int& row, real other_d, int other_row, bool lesser) {
   if (before(other_d, other_row, d, row) == lesser) d = other_d, row = other_row;
 }
 
 template <int COUNT> DEVICE void sort_lanes(Pairs<COUNT>& items, int lane, int from) {
   for (int step = from; step; step /= 2)
-    FOR(j, COUNT) meet(items.d[j], items.row[j], shuffle_xor(items.d[j], step), shuffle_xor(items.row[j], step),
+    FOR(j, COUNT)
+      compare_exchange(items.d[j], items.row[j], shuffle_xor(items.d[j], step), shuffle_xor(items.row[j], step),
                        !(lane & step));
 }
 
@@ -28,15 +29,15 @@ template <int STEP, int COUNT> DEVICE void bitonic_rows(Pairs<COUNT>& items) {
   }
 }
 
-// Sort by merging runs that double; in each the second half is met backwards, so that all runs ascend.
+// Sort by merging runs that double; in each the second half is read backwards, so that all runs ascend.
 template <int HALF = 1, int COUNT> DEVICE void sort_runs(Pairs<COUNT>& items, int lane) {
   if constexpr (HALF < COUNT) {  // runs of HALF rows
     FOR(j, COUNT) if (!(j & HALF)) {
       const int k = j ^ (2 * HALF - 1);
       const real d = shuffle_xor(items.d[k], LANES - 1), e = shuffle_xor(items.d[j], LANES - 1);
       const int row = shuffle_xor(items.row[k], LANES - 1), other = shuffle_xor(items.row[j], LANES - 1);
-      meet(items.d[j], items.row[j], d, row, true);
-      meet(items.d[k], items.row[k], e, other, false);
+      compare_exchange(items.d[j], items.row[j], d, row, true);
+      compare_exchange(items.d[k], items.row[k], e, other, false);
     }
     bitonic_rows<HALF / 2>(items);
     sort_lanes(items, lane, LANES / 2);
@@ -47,8 +48,9 @@ template <int HALF = 1, int COUNT> DEVICE void sort_runs(Pairs<COUNT>& items, in
 template <int COUNT> DEVICE void sort_spread(Pairs<COUNT>& items, int lane) {
   for (int half = 1; half < LANES; half *= 2) {
     const int mirror = 2 * half - 1;
-    FOR(j, COUNT) meet(items.d[j], items.row[j], shuffle_xor(items.d[j], mirror),
-                       shuffle_xor(items.row[j], mirror), !(lane & half));
+    FOR(j, COUNT)
+      compare_exchange(items.d[j], items.row[j], shuffle_xor(items.d[j], mirror), shuffle_xor(items.row[j], mirror),
+                       !(lane & half));
     sort_lanes(items, lane, half / 2);
   }
   sort_runs(items, lane);
@@ -137,8 +139,8 @@ struct Nearest {
   template <int COUNT> DEVICE void merge(const Pairs<COUNT>& candidates) {
     FOR(i, COUNT) {
       const int j = ROWS - 1 - i;
-      meet(list.d[j], list.row[j], shuffle_xor(candidates.d[i], LANES - 1), shuffle_xor(candidates.row[i], LANES - 1),
-           true);
+      compare_exchange(list.d[j], list.row[j], shuffle_xor(candidates.d[i], LANES - 1),
+                       shuffle_xor(candidates.row[i], LANES - 1), true);
     }
     bitonic_rows<ROWS / 2>(list);
     sort_lanes(list, lane, LANES / 2);

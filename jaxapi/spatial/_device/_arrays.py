@@ -10,7 +10,7 @@ from ..._kept import gpu_in, put_together
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
 from .._structure._shapes import by_host
-from ._finite import asked_at_side
+from ._finite import finite_on_side_stream
 
 __all__ = [
     "NOT_FINITE",
@@ -88,7 +88,7 @@ def padded(x, rows: int):
 def padded_with_radius(x, radius, rows: int):
     """Do so, and return the one `radius` () on the device for each line of `x`, -1 for those added."""
     if not by_host(x, "padded"):
-        finite = asked_at_side(x)
+        finite = finite_on_side_stream(x)
         extended, answer, radii = _padded(x, radius, rows=rows, asks=finite is None)
         return extended, answer if finite is None else finite, radii
     x = np.asarray(x)

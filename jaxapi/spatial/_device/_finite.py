@@ -6,7 +6,7 @@ import numpy as np
 
 from ._engines import engine_of
 
-__all__ = ["all_finite", "asked_at_side", "on_its_way"]
+__all__ = ["all_finite", "finite_on_side_stream", "on_its_way"]
 
 
 def all_finite(x):
@@ -15,11 +15,11 @@ def all_finite(x):
         return bool(np.isfinite(x).all())
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return True
-    answer = asked_at_side(x)
+    answer = finite_on_side_stream(x)
     return _all_finite(x) if answer is None else answer
 
 
-def asked_at_side(x: jax.Array):
+def finite_on_side_stream(x: jax.Array):
     """Return the answer without waiting for the device's queue, of an engine that can; else None."""
     engine = engine_of(x)
     return engine.all_finite(x) if hasattr(engine, "all_finite") else None

@@ -6,7 +6,7 @@ import jax
 
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
-from .._device._finite import asked_at_side
+from .._device._finite import finite_on_side_stream
 from . import _programs
 from ._layout import Layout
 
@@ -25,7 +25,7 @@ def all_finite(x, layout: Layout, spread: bool):
         return True
     if x.is_fully_addressable:
         parts = [part.data for part in x.addressable_shards][: None if spread else 1]
-        answers = [asked_at_side(part) for part in parts]
+        answers = [finite_on_side_stream(part) for part in parts]
         if None not in answers:
             return _AtSide(answers, x, layout, spread)
     answer = _compiled(x, layout, spread)
