@@ -58,7 +58,8 @@ are repaired here, and the tables below say why.
 **Arrays in.** Every function takes what `asarray` takes (lists, arrays of NumPy, CuPy and PyTorch) and keeps
 its dtype, 64-bit included, whatever JAX's x64 mode; text is refused with a TypeError. A Python number with an
 array keeps all its precision, and an int that does not fit an integer array raises OverflowError. Integers
-compare by value, uint64 with signed ones too. Operands that do not broadcast raise ValueError, as in NumPy.
+compare by value, uint64 with signed ones too. Shapes that do not fit raise ValueError, and axes out of bounds
+`numpy.exceptions.AxisError`, as in NumPy. Masked arrays raise TypeError, since their masks would be lost.
 `__wrapped__` leads to `jax.numpy`'s function. What the rule cannot reach is under "What x64 off loses" and in
 [dtypes.md](dtypes.md).
 
