@@ -54,6 +54,8 @@ class Storage:
                 with self._lock:
                     if self._later:
                         self._value = self._later.value()
+                        if type(self._later) is Element:
+                            self._copied = True  # what is read next may be this, too
                         self._later = None
                     return _slot(self, "_value")
             if name == "_cell":

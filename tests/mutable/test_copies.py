@@ -56,6 +56,29 @@ def test_donation_spends_one(made, n, was_handed_out):
 
 
 @pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("n", [5, 50_000])
+def test_a_copy_that_is_spent_leaves_the_others(made, n):
+    host = np.arange(n, dtype=np.float32)
+    x = xp.asarray(host, copy=True)
+    others = [made(x) for _ in range(3)]
+    expected = np.array(others[0])
+    spend(others.pop(0))
+    spend(others.pop())
+    np.testing.assert_array_equal(x, host)
+    np.testing.assert_array_equal(others[0], expected)
+
+
+@pytest.mark.parametrize("function", [xp.trunc, xp.floor, xp.ceil, xp.round, xp.positive])
+def test_what_rounding_of_ints_returns_is_apart(function):
+    x = xp.asarray([1, 2, 3])
+    y, again = function(x), function(x)
+    spend(y)
+    np.testing.assert_array_equal(x, [1, 2, 3])
+    x += 1
+    np.testing.assert_array_equal(again, [1, 2, 3])
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("part", [lambda x: x, lambda x: x[1:], lambda x: x[:]])
 def test_copies_outlive_what_others_got_before(made, part):
     x = xp.asarray(np.arange(50_000, dtype=np.float32))
@@ -113,6 +136,55 @@ def test_assigned_whole_by_another_dtype_or_memory_of_others():
         x[...] = xp.zeros(2)
 
 
+def test_what_is_assigned_whole_keeps_its_type_and_device():
+    x, mask = xp.zeros(3, dtype=xp.float32), xp.asarray([True, False, True])
+    x[...] = xp.where(mask, 1.0, 2.0)  # of Python's numbers alone: weakly typed
+    assert (x + xp.asarray(np.ones(3, np.float16))).dtype == np.float32
+    bound = xp.asarray(np.zeros(3, np.float32), device=jax.devices()[0])
+    bound[...] = x * 3
+    assert bound._value.committed  # to its device, as before
+    np.testing.assert_array_equal(bound, [3, 6, 3])
+
+
+def test_what_is_assigned_whole_outlives_its_source():
+    x, y = xp.zeros(3, dtype=xp.float32), xp.asarray([1, 2, 3], dtype=xp.float32) * 2
+    x[...] = y
+    spend(y)
+    np.testing.assert_array_equal(x, [2, 4, 6])
+
+
+@pytest.mark.parametrize("n", [5, 50_000])
+def test_moved_to_where_it_is(n):
+    """A sharding over the array's own device moves nothing, and memory may be shared."""
+    host = np.arange(n, dtype=np.float32)
+    there = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    for move in (
+        lambda x: x.to_device(there),
+        lambda x: xp.asarray(x, device=there),
+        lambda x: xp.astype(x, x.dtype, device=there),
+    ):
+        x = xp.asarray(host, copy=True)
+        element = x[1]
+        y = move(x)
+        x[0] = -1
+        np.testing.assert_array_equal(y, host)
+        y[2] = -2
+        np.testing.assert_array_equal(x, [-1, *host[1:]])
+        spend(y)
+        np.testing.assert_array_equal(x, [-1, *host[1:]])
+        assert float(element) == 1
+
+
+def test_what_is_exported_is_apart_from_copies():
+    """Who gets the memory may write to it."""
+    x = xp.asarray(np.arange(5, dtype=np.float32))
+    y = copy.copy(x)
+    exported = np.from_dlpack(x)
+    assert exported.ctypes.data == x._value.unsafe_buffer_pointer()
+    assert exported.ctypes.data != y._value.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(y, exported)
+
+
 def test_assigning_whole_runs_no_program():
     x, y = xp.asarray(np.zeros(3, np.float32)), xp.asarray(np.ones(3, np.float32))
     x[...] = y
@@ -146,6 +218,13 @@ CONSTANTS = {
         lambda xp: xp.asarray(True),
     ),
 }
+
+
+def test_constants_that_are_spent_come_again():
+    for make in (lambda: xp.zeros(3), lambda: xp.full(3, 2.5), lambda: xp.asarray(7), lambda: xp.eye(2)):
+        expected = np.array(make())
+        spend(make())
+        np.testing.assert_array_equal(make(), expected)
 
 
 @pytest.mark.parametrize("calls", CONSTANTS.values(), ids=CONSTANTS)

@@ -85,6 +85,16 @@ def test_an_argument_that_cannot_change():
         xp.fuse(lambda x, others: others[0].__iadd__(x))(x, [x])
 
 
+def test_numbers_that_the_function_changes_for_itself():
+    @xp.fuse
+    def f(x, scale):
+        scale += 1
+        return x * scale
+
+    np.testing.assert_array_equal(f(xp.ones(3), 2), [3, 3, 3])
+    np.testing.assert_array_equal(f(xp.ones(3), 0.5), [1.5, 1.5, 1.5])
+
+
 def test_one_array_passed_twice():
     @xp.fuse
     def f(x, y, z=None):
@@ -101,15 +111,16 @@ def test_one_array_passed_twice():
         np.testing.assert_array_equal(y, [2, 2])
 
 
-def test_what_is_not_changed_keeps_its_memory():
+@pytest.mark.parametrize("argument", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
+def test_what_is_not_changed_keeps_its_memory(argument):
     @xp.fuse
     def twice(x):
-        return x * 2
+        return jax.tree.map(lambda x: x * 2, x)
 
     x = xp.zeros(100_000)
     x[0] = 1
     before = x._value.unsafe_buffer_pointer()
-    twice(x)
+    twice(argument(x))
     x[1] = 1
     assert x._value.unsafe_buffer_pointer() == before
 

@@ -63,6 +63,12 @@ MASKS = [
     (ROWS, slice(None), 1),
     (ROWS, 1),
     (1, np.asarray([True, False, True])),
+    (MASK, 1),
+    (MASK, [0, 0, 1, 1, 0, 1]),
+    (None, MASK, slice(1)),
+    (0, HOST[1] % 3 == 0),
+    (..., HOST[1] % 3 == 0),
+    (MASK, np.asarray([False, True])),
     (MASK, 0),
     (ROWS, slice(0, 2)),
     np.asarray(True),
@@ -251,6 +257,16 @@ def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
         np.testing.assert_array_equal(x[xp.asarray(mask)], host[mask])
     mask = np.array([[True, False, True]] * 5)
     np.testing.assert_array_equal(x[:, xp.asarray(mask)], host[:, mask])
+
+
+def test_masks_select_on_the_arrays_device(monkeypatch):
+    host, there = np.arange(5, dtype=np.float32), jax.devices()[1]
+    for of_the_host in True, False:
+        monkeypatch.setattr(_indexing, "_is_at_hand", lambda x, at_hand=of_the_host: at_hand)
+        x = xp.asarray(host, device=there)
+        found = x[xp.asarray(host > 2, device=there)]
+        np.testing.assert_array_equal(found, [3, 4])
+        assert found.device == there
 
 
 def test_mask_reads_name_the_remedy_under_jit():

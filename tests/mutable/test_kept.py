@@ -248,6 +248,8 @@ def test_negative_powers(x64, dtype):
     for apply in (operator.pow, operator.ipow):
         with pytest.raises(ValueError, match="negative integer power"):
             apply(x, -1)
+        with pytest.raises(OverflowError):
+            apply(xp.asarray([1, 2], dtype=xp.uint8), -1)
     assert np.asarray(x).tolist() == [1, 2, 3]
     np.testing.assert_array_equal((-2) ** xp.asarray(np.asarray([0, 1, 3], "int8")), [1, -2, -8])
     np.testing.assert_allclose(xp.asarray([2.0, 4.0]) ** -1, [0.5, 0.25], rtol=1e-6)

@@ -214,3 +214,27 @@ def test_threads_lose_no_element():
     for thread in threads:
         thread.join()
     np.testing.assert_array_equal(x, np.arange(400))
+
+
+def test_elements_of_several_arrays_come_together():
+    """Each keeps the dtype of where it goes, or is refused."""
+    x = xp.zeros(4, dtype=xp.float32)
+    x[0] = xp.asarray([0.5, 1.5], dtype=xp.float32)[1]
+    x[1] = xp.asarray([1, 2**24 + 1], dtype=xp.int32)[1]
+    with pytest.raises(TypeError):
+        x[2] = xp.asarray([1j, 2j])[0]
+    x[3] = xp.asarray([1e300, 0.1], dtype=xp.float64)[1]
+    np.testing.assert_array_equal(x, np.asarray([1.5, 2**24, 0, 0.1], np.float32))
+    assert x.dtype == np.float32
+
+
+def test_elements_of_arrays_on_several_devices():
+    first, second = (xp.asarray([1, 2, 3], dtype=xp.float32, device=d) for d in jax.devices()[:2])
+    x = xp.zeros(3, dtype=xp.float32)
+    x[0] = second[1]
+    x[1] = second[2]
+    assert x.device == second.device
+    np.testing.assert_array_equal(x, [2, 3, 0])
+    with pytest.raises(ValueError, match="devices"):
+        first[0] = second[1]
+        np.asarray(first)
