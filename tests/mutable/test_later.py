@@ -237,4 +237,3 @@ def test_elements_of_arrays_on_several_devices():
     np.testing.assert_array_equal(x, [2, 3, 0])
     with pytest.raises(ValueError, match="devices"):
         first[0] = second[1]
-        np.asarray(first)
