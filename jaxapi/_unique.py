@@ -74,25 +74,27 @@ def _is_at_hand(x) -> bool:
 
 @functools.partial(compiled, static_argnums=(1, 2))
 def _sorted(x, index, with_order):
-    """Return the elements in order, where each stood, where another one begins, and how many do."""
+    """Return the elements in order, where each stood, the rank of each, and how many ranks there are."""
     x = x.reshape(-1)
     if with_order:
         x, order = lax.sort((x, lax.iota(index, x.size)), num_keys=1, is_stable=True)
     else:
         x, order = lax.sort(x, is_stable=True), None
-    begins = jnp.concatenate([jnp.ones(1, bool), x[1:] != x[:-1]])  # NaN differs from NaN
-    return x, order, begins, jnp.sum(begins, dtype=index)
+    begins = jnp.concatenate([jnp.zeros(1, bool), x[1:] != x[:-1]])  # NaN differs from NaN
+    rank = jnp.cumsum(begins, dtype=index)
+    return x, order, rank, rank[-1] + 1
 
 
 @functools.partial(compiled, static_argnums=(3, 4, 5, 6))
-def _taken(x, order, begins, shape, count, index, parts):
-    places = jnp.nonzero(begins, size=count)[0].astype(index)
+def _taken(x, order, rank, shape, count, index, parts):
+    begins = jnp.diff(rank, prepend=jnp.full(1, -1, index)) > 0
+    to = jnp.where(begins, rank, count)
+    places = jnp.zeros(count, index).at[to].set(lax.iota(index, x.size), mode="drop")
     found = {"values": x[places]}
     if "indices" in parts:
         found["indices"] = order[places]
     if "counts" in parts:
         found["counts"] = jnp.diff(places, append=jnp.full(1, x.size, index))
     if "inverse_indices" in parts:
-        rank = jnp.cumsum(begins, dtype=index) - 1
         found["inverse_indices"] = jnp.zeros(x.size, index).at[order].set(rank).reshape(shape)
     return tuple(found[part] for part in parts)
