@@ -28,9 +28,11 @@ def runs(version):
 
 
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
-# compiled programs and modules are kept for the other core, the next Python and the next run
+# Compiled programs and modules are kept for the other core, the next Python and the next run, and for other
+# clones where the environment names a folder.
+HERE = pathlib.Path(__file__).resolve().parent
 COMPILED = {
-    "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).resolve().parent / ".nox" / "jax"),
+    "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(HERE / ".nox" / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "PYTHONDONTWRITEBYTECODE": "",
 }
@@ -39,7 +41,8 @@ PARALLEL = ("-n", "2", "--dist", "loadfile")
 # Tests compile without XLA's optimizations, in half the time: they should change no result. From JAX 0.11 on
 # all but these, which compile large programs, see what users see, to the last bit.
 LARGE = ("tests/spatial", "tests/test_docs.py", "tests/test_examples.py")
-UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+UNVERIFIED = "--xla_cpu_emitter_verification_level=0"  # else XLA checks itself for a tenth of the time
+UNOPTIMIZED = f"{UNVERIFIED} --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
 UNOPTIMIZED_0_10 = f"{UNOPTIMIZED} --xla_cpu_use_fusion_emitters=false"  # halves the time again; gone later
 
@@ -57,19 +60,19 @@ def demo(session):
 def pytest(session, *arguments, python="python", paths=()):
     """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
 
-    def run(*chosen, **environment):
+    def run(flags, *chosen):
         command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
-        session.run(*command, env={**COMPILED, **environment}, external=True)
+        flags = f"{os.environ.get('XLA_FLAGS', '')} {flags}"
+        session.run(*command, env={**COMPILED, "XLA_FLAGS": flags}, external=True)
 
     printed = session.run(python, "-c", "import jax; print(jax.__version__)", silent=True, external=True)
-    oldest = printed.split()[-1].startswith("0.10.")
-    flags = UNOPTIMIZED_0_10 if oldest else UNOPTIMIZED
-    unoptimized = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}"}
-    if session.posargs or oldest:
-        run(*(session.posargs or paths), **(unoptimized if oldest else {}))
+    if printed.split()[-1].startswith("0.10."):
+        run(UNOPTIMIZED_0_10, *(session.posargs or paths))
+    elif session.posargs:
+        run(UNVERIFIED, *session.posargs)
     else:
-        run(*LARGE, **unoptimized)
-        run(*paths, *(f"--ignore={path}" for path in LARGE))
+        run(UNOPTIMIZED, *LARGE)
+        run(UNVERIFIED, *paths, *(f"--ignore={path}" for path in LARGE))
 
 
 @nox.session(python=PYTHONS)

@@ -73,6 +73,7 @@ def test_columns_that_elimination_leaves_tiny(dtype):
     info = np.finfo(dtype)
     i = 1j if dtype[0] == "c" else 1
     for tiny in (2**10 * float(info.tiny), float(info.tiny) ** 0.75, float(info.tiny * info.eps) ** 0.5):
+        corners = []
         for x in (
             [[1, 1], [0, tiny * (1 + i)]],
             [[1, 1], [0, tiny], [0, -tiny * i]],
@@ -83,10 +84,13 @@ def test_columns_that_elimination_leaves_tiny(dtype):
         ):
             x = np.asarray(x, dtype)
             assert_decomposes(*xp.linalg.qr(xp.asarray(x)), x)
-            with jax.enable_x64(dtype in ("float64", "complex128")):
-                assert_decomposes(*repaired_qr(jnp.asarray(x), *lost(x, "reduced")), x)
+            corners.append(np.eye(3, dtype=dtype))
+            corners[-1][: x.shape[0], : x.shape[1]] = x
             stacked = np.stack([x, x[::-1], np.eye(*x.shape, dtype=dtype)])  # cuBLAS takes the stacks
             assert_decomposes(*xp.linalg.qr(xp.asarray(stacked)), stacked)
+        corners = np.stack(corners)  # of one shape, which is one program
+        with jax.enable_x64(dtype in ("float64", "complex128")):
+            assert_decomposes(*repaired_qr(jnp.asarray(corners), *lost(corners, "reduced")), corners)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
