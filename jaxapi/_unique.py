@@ -87,9 +87,8 @@ def _sorted(x, index, with_order):
 
 @functools.partial(compiled, static_argnums=(3, 4, 5, 6))
 def _taken(x, order, rank, shape, count, index, parts):
-    begins = jnp.diff(rank, prepend=jnp.full(1, -1, index)) > 0
-    to = jnp.where(begins, rank, count)
-    places = jnp.zeros(count, index).at[to].set(lax.iota(index, x.size), mode="drop")
+    to = jnp.where(rank[1:] > rank[:-1], rank[1:], count)
+    places = jnp.zeros(count, index).at[to].set(1 + lax.iota(index, x.size - 1), mode="drop")
     found = {"values": x[places]}
     if "indices" in parts:
         found["indices"] = order[places]
