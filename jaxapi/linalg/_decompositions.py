@@ -288,7 +288,7 @@ def _qr(x, mode):
     if not x.size or not jnp.issubdtype(x.dtype, jnp.inexact):
         return QRResult(*jnp.linalg.qr(x, mode=mode))
     power = largest_power(x, axis=-2)
-    x = times(x, 1 / power)
+    x = times(x, 1 / power)  # exact, and no sum of squares of a column overflows or vanishes
     q, r = jnp.linalg.qr(x, mode=mode)
     q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
     return QRResult(q, times(r, power))

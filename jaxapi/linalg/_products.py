@@ -243,13 +243,13 @@ def _tensordot(x1: Array, x2: Array, axes) -> Array:
     return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **_precise(x1.dtype)).astype(x1.dtype)
 
 
-@partial(compiled, static_argnums=2)  # no product of XLA's: a multiplication and a sum
+@partial(compiled, static_argnums=2)
 @with_operands_promoted
 def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)
     x1, x2 = jnp.moveaxis(jnp.conj(x1), axis1, -1), jnp.moveaxis(x2, axis2, -1)
-    # Letters for the broadcast axes, counted from the right; a size 1 that broadcasts is squeezed away, so
-    # that the contraction reads the smaller operand as it is.
+    # Labels of einsum's for the broadcast axes, counted from the right; a size 1 that broadcasts is squeezed
+    # away, so that the contraction reads the smaller operand as it is.
     rest = jnp.broadcast_shapes(x1.shape[:-1], x2.shape[:-1])
     contracted = len(rest)
     x1, labels1 = _squeeze_broadcast(x1, rest)
