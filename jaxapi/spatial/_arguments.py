@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from .._interop import as_array
+from .._interop._numbers import leaf_types, refuse_masked
 from .._tracing import any_traced, is_traced
 from .._typing import Array
 from ._settings import Columns
@@ -55,6 +56,7 @@ def real_array(x, copy: bool | None = None) -> Any:
     """
     if not isinstance(x, np.ndarray | jax.Array):
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
+    refuse_masked([type(x)])
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -101,6 +103,7 @@ def floating(dtype) -> np.dtype:
 
 def numbers(x) -> np.ndarray | Array:
     """Return a list of numbers as an array; a jax array where some are traced."""
+    refuse_masked(leaf_types(x) if isinstance(x, list | tuple) else [type(x)])
     return jnp.asarray(x) if any_traced(*jax.tree.leaves(x)) else np.asarray(x)
 
 
@@ -152,7 +155,7 @@ def neighbour_columns(k) -> Columns:
 
 def _real(value, name: str) -> float:
     """Return a real number as a Python float; text is none, although `float` takes it."""
-    if isinstance(value, str | bytes | complex):
+    if isinstance(value, str | bytes | complex | None):
         raise TypeError(f"{name} must be a real number, got {value!r}")
     return float(value)
 

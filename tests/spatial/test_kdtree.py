@@ -38,6 +38,8 @@ def test_takes_arrays_and_lists():
         ([1.0, 2.0], ValueError, "must be of shape"),
         ([[1.0], [2.0, 3.0]], ValueError, "inhomogeneous"),
         ([["a"]], TypeError, "real numbers"),
+        (np.ma.masked_less(POINTS, 0.1), TypeError, "mask would be lost"),
+        ([np.ma.masked_less(row, 0.1) for row in POINTS], TypeError, "mask would be lost"),
         ([[np.nan, 0]], ValueError, "must be finite"),
     ],
 )
@@ -61,6 +63,7 @@ def test_refuses_bad_data(data, error, text):
         ({"data": -POINTS, "boxsize": 2.0}, ValueError, "Negative input data"),
         ({"boxsize": np.nan}, ValueError, "nan"),
         ({"boxsize": [1.0, 2.0]}, ValueError, "broadcast"),
+        ({"boxsize": np.ma.masked_array([2.0, 2.0, 2.0], [0, 0, 1])}, TypeError, "mask would be lost"),
     ],
 )
 def test_refuses_bad_settings(settings, error, text):
@@ -85,6 +88,8 @@ def test_refuses_bad_settings(settings, error, text):
         ({"k": [[1, 2]]}, ValueError, "shape"),
         ({"p": 0.5}, ValueError, "Only p-norms with 1<=p<=infinity permitted"),
         ({"p": np.nan}, ValueError, "Only p-norms"),
+        ({"p": None}, TypeError, "p must be a real number, got None"),
+        ({"x": np.ma.masked_less(POINTS, 0.1)}, TypeError, "mask would be lost"),
         ({"workers": 0}, ValueError, "Invalid number of workers 0"),
         ({"workers": -2}, ValueError, "Invalid number of workers -2"),
         ({"workers": 1.0}, TypeError, "float"),
