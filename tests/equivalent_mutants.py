@@ -9,6 +9,8 @@ import re
 EQUIVALENT = [
     ("*", "strict=True", "strict=False", "lengths are equal by how they are made: it finds mistakes early"),
     ("*", "inline=True", "inline=False", "how a traced program is printed"),
+    ("jaxapi/linalg/_shapes.py", "jnp.shape(square(x1))[-1]", "jnp.shape(square(x1))[-2]", "it is square"),
+    ("jaxapi/_elementwise/_complex.py", "(a == inf)", "(a >= inf)", "nothing is above"),
     # how much is kept, and what is done at once: only time and memory depend on it
     ("jaxapi/_kept.py", "_MOST = 2**15", None, "how many numbers are kept"),
     ("jaxapi/_kept.py", "_FEW = 256", None, "how large arrays are kept"),

@@ -100,3 +100,31 @@ class TestClassAttributes:
         WithSlots.table = X
         with pytest.raises(TypeError, match=r"WithSlots\.table is an attribute of a class with __slots__"):
             instance.of(X)
+
+
+def test_a_subclass_has_the_last_word():
+    class Base:
+        weights = np.ones(3, np.float32)
+        shift = 1.0
+
+        @fuse
+        def apply(self, x):
+            return x * self.weights + self.shift
+
+    class Derived(Base):
+        weights = np.full(3, 5, np.float32)
+
+    for x in Base(), Derived(), Base():
+        np.testing.assert_array_equal(x.apply(np.ones(3, np.float32)), x.weights + 1)
+
+
+def test_an_object_of_a_class_of_the_same_name_is_no_self():
+    class Model:
+        def apply(self, x):
+            return x
+
+    other = type("Model", (), {"__qualname__": Model.__qualname__, "__module__": "elsewhere"})()
+    f = fuse(Model.apply)
+    np.testing.assert_array_equal(f(Model(), np.ones(3)), np.ones(3))
+    with pytest.raises(TypeError, match="fuse takes arrays"):
+        f(other, np.ones(3))

@@ -1,5 +1,6 @@
 """`fuse(pad=True)`: right for every length where rows are alone, refused elsewhere."""
 
+import pickle
 import types
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
+from jaxapi._fuse import _padding
 from jaxapi._fuse._arguments import prepare_call
 from jaxapi._fuse._padding import Padding
 
@@ -150,3 +152,29 @@ def test_composes():
     np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(x), np.cos(x), rtol=1e-6)
     np.testing.assert_allclose(fuse(lambda x: f(x) + 1, pad=True)(x), np.sin(x) + 1, rtol=1e-5, atol=1e-6)
     assert repr(f) == "<Fusion '<lambda>'>"
+
+
+def test_which_lengths_are_padded(monkeypatch):
+    monkeypatch.setattr(_padding, "_MOST_ROWS", 200)
+
+    def lengths(*arguments):
+        return Padding().lengths(prepare_call(lambda *x: x, arguments, {}, (), ()))
+
+    assert lengths(rows(63), 2.0) == []
+    assert lengths(rows(64), rows(200), rows(3)) == [200, 64]
+    assert lengths(rows(201)) == []
+    monkeypatch.setattr(_padding, "_MOST_BYTES", rows(100).nbytes)
+    assert lengths(rows(100)) == [100]
+    assert lengths(rows(100), 1.0, np.float32([1])) == []
+
+
+def test_pickle():
+    f = pickle.loads(pickle.dumps(fuse(unit_rows, pad=True)))
+    traced = f(rows(100)), f(rows(101)), f(rows(127))
+    for found in traced:
+        np.testing.assert_allclose(found, unit_rows(rows(len(found))), rtol=1e-6)
+    assert f._jit._cache_size() == 1
+
+
+def unit_rows(x):
+    return x / xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))

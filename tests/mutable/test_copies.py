@@ -185,6 +185,23 @@ def test_what_is_exported_is_apart_from_copies():
     np.testing.assert_array_equal(y, exported)
 
 
+@pytest.mark.parametrize(
+    ("version", "shares"), [(None, False), ((0, 8), False), ((1, 0), True), ((1, 1), True)]
+)
+def test_only_who_can_be_told_not_to_write_shares_memory(version, shares):
+    x = xp.asarray(np.arange(5, dtype=np.float32))
+
+    class Consumed:
+        __dlpack_device__ = x.__dlpack_device__
+
+        def __dlpack__(self, **options):
+            return x.__dlpack__(**{**options, "max_version": version})
+
+    exported = np.from_dlpack(Consumed())
+    assert (exported.ctypes.data == x._value.unsafe_buffer_pointer()) == shares
+    np.testing.assert_array_equal(exported, x)
+
+
 def test_assigning_whole_runs_no_program():
     x, y = xp.asarray(np.zeros(3, np.float32)), xp.asarray(np.ones(3, np.float32))
     x[...] = y
