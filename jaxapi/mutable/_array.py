@@ -297,7 +297,7 @@ def copied(source: Array) -> Array:
     view = source._view
     if view and view.part is None:  # all of its owner, in another shape
         return _view_of(View(copied(view.owner), None, view.reshaped))
-    if (source._shared or source._owner._shared) and not is_traced(source._value):
+    if source._owner._shared and not is_traced(source._value):
         return wrap(duplicate(source._value))  # others may delete this one
     source._copied = source._owner._copied = True
     array = wrap(source._value)

@@ -157,7 +157,6 @@ class Storage:
         if self._view:
             if self._copied:
                 self._view.forget()
-            self._shared = True
             self._owner._hand_out()
             return
         with self._lock:
@@ -171,7 +170,7 @@ class Storage:
 
     def _becomes(self, other: Any) -> bool:
         """Take the value of another array as a copy of it would; say no if it must be written."""
-        if self._view or other._shared or other._owner._shared or in_a_trace():
+        if self._view or other._owner._shared or in_a_trace():
             return False
         new = other._value
         with self._lock:

@@ -202,6 +202,61 @@ def test_only_who_can_be_told_not_to_write_shares_memory(version, shares):
     np.testing.assert_array_equal(exported, x)
 
 
+@pytest.mark.parametrize("n", [5, 50_000])
+def test_donation_spends_one_of_two_assigned_whole(n):
+    host = np.arange(n, dtype=np.float32)
+    for first, second in ((0, 1), (1, 0)):
+        arrays = xp.zeros(n, dtype=xp.float32), xp.asarray(host)
+        arrays[0][...] = arrays[1]
+        spend(arrays[first])
+        np.testing.assert_array_equal(arrays[second], host)
+        view = arrays[second][1:]
+        arrays[second][...] = xp.asarray(host) * 2
+        spend(view)
+        np.testing.assert_array_equal(arrays[second], 2 * host)
+
+
+def test_a_view_assigned_whole_writes_to_its_owner():
+    x = xp.zeros((2, 3), dtype=xp.float32)
+    x[1][...] = xp.asarray(np.ones(3, np.float32))
+    xp.reshape(x, (6,))[2:4][:] = xp.asarray(np.full(2, 5, np.float32))
+    x.T[...] = x.T + 1
+    np.testing.assert_array_equal(x, [[1, 1, 6], [6, 2, 2]])
+
+
+def test_assigned_whole_nothing_but_the_values_changes():
+    x, y = xp.zeros((), dtype=xp.float32), xp.asarray(jnp.asarray(2.0)) + 1
+    assert y._value.weak_type
+    x[...] = y
+    assert float(x) == 3
+    assert not x._value.weak_type
+    x = xp.asarray(jax.device_put(np.zeros(3, np.float32), jax.devices()[0])) + 1
+    y = xp.asarray(np.ones(3, np.float32))
+    assert (x._value.committed, y._value.committed) == (True, False)
+    x[...] = y
+    assert x._value.committed
+
+
+def test_assigning_what_lies_on_another_device():
+    first, other = jax.devices()[0], jax.devices()[-1]
+    if other == first:
+        pytest.skip("one device here")
+    x, y = [xp.asarray(jax.device_put(np.ones(3, np.float32), device)) + 1 for device in (first, other)]
+    with pytest.raises(ValueError, match="device"):
+        x[...] = y
+    assert x.device == first
+
+
+def test_masks_that_do_not_select_all():
+    x, y = xp.zeros(4, dtype=xp.float32), xp.asarray(np.arange(4, dtype=np.float32))
+    some, short = xp.asarray([True, False, True, True]), xp.asarray([True, True])
+    for mask, error in ((some, ValueError), (short, IndexError)):
+        y[: mask.size][mask]  # it is known now
+        with pytest.raises(error):
+            x[mask] = y
+    np.testing.assert_array_equal(x, np.zeros(4))
+
+
 def test_assigning_whole_runs_no_program():
     x, y = xp.asarray(np.zeros(3, np.float32)), xp.asarray(np.ones(3, np.float32))
     x[...] = y
