@@ -22,6 +22,7 @@ __all__ = [
     "constant_anywhere",
     "gpu_in",
     "gpu_of",
+    "indices_along",
     "number",
     "on_gpu",
     "position",
@@ -46,8 +47,7 @@ def position(i: int, size: int, device: jax.Device | None):
     `gpu_of` tells the device.
     """
     if size >= _LONG:
-        with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
-            return jnp.asarray(i, np.int64)
+        return indices_along(i, size)
     if device is None:
         return np.int32(i)
     kept = _kept.get((i, device))
@@ -65,6 +65,14 @@ def position(i: int, size: int, device: jax.Device | None):
         _latest[0] = i
         kept = _keep((i, device), _new(host, device), device)
     return host if kept is None else kept
+
+
+def indices_along(given, size: int):
+    """Return indices along an axis of `size`, or one, with 64 bits if it takes them."""
+    if size < _LONG:
+        return given
+    with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
+        return jnp.asarray(given, np.int64)
 
 
 def constant(host: np.ndarray, array: jax.Array):

@@ -11,6 +11,12 @@ EQUIVALENT = [
     ("*", "inline=True", "inline=False", "how a traced program is printed"),
     ("jaxapi/linalg/_shapes.py", "jnp.shape(square(x1))[-1]", "jnp.shape(square(x1))[-2]", "it is square"),
     ("jaxapi/_elementwise/_complex.py", "(a == inf)", "(a >= inf)", "nothing is above"),
+    (
+        "jaxapi/_fuse/_integers.py",
+        "aval.shape == ()",
+        "aval.shape >= ()",
+        "more is checked, no value differs",
+    ),
     # how much is kept, and what is done at once: only time and memory depend on it
     ("jaxapi/_kept.py", "_MOST = 2**15", None, "how many numbers are kept"),
     ("jaxapi/_kept.py", "_FEW = 256", None, "how large arrays are kept"),
@@ -31,6 +37,9 @@ EQUIVALENT = [
     ("jaxapi/mutable/_selection.py", "len(keys) > len(shape)", "len(keys) != len(shape)", "a slower way"),
     ("jaxapi/mutable/_selection.py", "if step < 0", "if step <= 0", "no step is 0"),
     ("jaxapi/mutable/_selection.py", "if span < size", "if span != size", "no span is longer"),
+    ("jaxapi/mutable/_keys.py", "0 <= k < size", "1 <= k < size", "a slower way"),
+    ("jaxapi/mutable/_keys.py", "0 <= k < size", "0 < k < size", "a slower way"),
+    ("jaxapi/mutable/_indexing.py", 'd.platform == "cpu"', 'd.platform >= "cpu"', "a wait for a GPU"),
     ("jaxapi/mutable/_indexing.py", "_SMALL = 2**16", None, "where the host is faster"),
     ("jaxapi/mutable/_indexing.py", "_KEPT = 2**20", None, "whose order is kept"),
     ("jaxapi/mutable/_indexing.py", "_OFTEN = 8", None, "when a mask comes often"),

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._kept import gpu_of, position
+from .._kept import gpu_of, indices_along, position
 from .._reading import all_at_hand, computed_at_hand
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
@@ -99,6 +99,7 @@ def _split(keys, value) -> tuple[list, tuple]:
                 k = position(check_int(k, axis, shape[axis]), shape[axis], gpu_of(value))
             else:
                 _check_indices(k, axis, shape[axis])
+                k = indices_along(k, shape[axis])
             indices.append(k)
             layout.append("array")
     _check_together([np.shape(k) for k in indices])

@@ -331,6 +331,9 @@ def test_programs_along_long_axes(x64):
     part = Selection.of((2**31 + 2, 1), x.shape)
     reading = str(jax.make_jaxpr(lambda x: take(x, part))(x))
     writing = str(jax.make_jaxpr(lambda x: put(x, part, np.int8(3), False))(x))
+    for rows in [5, 2**31 + 2], np.asarray([5, 2**31 + 2]), np.asarray([-3], np.int8):
+        program = str(jax.make_jaxpr(lambda x, rows=rows: _indexing.read(x, (rows, 1)))(x))
+        assert "new_dtype=int32" not in program
     for program in reading, writing:
         assert "2147483653:i64[]" in program
         assert "new_dtype=int32" not in program
