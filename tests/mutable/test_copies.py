@@ -142,7 +142,7 @@ def test_what_is_assigned_whole_keeps_its_type_and_device():
     assert (x + xp.asarray(np.ones(3, np.float16))).dtype == np.float32
     bound = xp.asarray(np.zeros(3, np.float32), device=jax.devices()[0])
     bound[...] = x * 3
-    assert bound._value.committed  # to its device, as before
+    assert bound._value.committed == (len(jax.devices()) > 1)  # to its device, if there are others, as before
     np.testing.assert_array_equal(bound, [3, 6, 3])
 
 
@@ -177,7 +177,7 @@ def test_moved_to_where_it_is(n):
 
 def test_what_is_exported_is_apart_from_copies():
     """Who gets the memory may write to it."""
-    x = xp.asarray(np.arange(5, dtype=np.float32))
+    x = xp.asarray(np.arange(5, dtype=np.float32), device=jax.devices("cpu")[0])
     y = copy.copy(x)
     exported = np.from_dlpack(x)
     assert exported.ctypes.data == x._value.unsafe_buffer_pointer()

@@ -259,6 +259,7 @@ def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
     np.testing.assert_array_equal(x[:, xp.asarray(mask)], host[:, mask])
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_masks_select_on_the_arrays_device(monkeypatch):
     host, there = np.arange(5, dtype=np.float32), jax.devices()[1]
     for of_the_host in True, False:

@@ -356,7 +356,7 @@ def test_only_gpus_keep_numbers(monkeypatch):
     """Arrays of the CPU have none kept where there is a GPU, too."""
     assert _kept.on_gpu()  # which is remembered
     monkeypatch.setattr(_kept, "_GPU", "gpu")
-    x = jnp.zeros(3)
+    x = jax.device_put(np.zeros(3, np.float32), jax.devices("cpu")[0])
     assert _kept.gpu_of(x) is None
     assert _kept.number(2.5, x) == 2.5
     assert type(_kept.position(1, 3, _kept.gpu_of(x))) is np.int32

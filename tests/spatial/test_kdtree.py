@@ -293,10 +293,11 @@ def test_near_sizes_share_compiled_code(monkeypatch):
 
 def test_each_platform_gets_its_own_engine(monkeypatch):
     """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
+    tree = KDTree(POINTS.astype(np.float32))
+    tree.query(X)  # built where it lies
     monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_launch, "architecture", lambda: "90")
     monkeypatch.setattr(_compile, "compiled", lambda *kernel: "no PTX")
-    tree = KDTree(POINTS.astype(np.float32))
     with jax.default_device(jax.devices("cpu")[0]):
         search = jax.jit(lambda tree, x: tree.query(x, k=3)[1])
         x = np.asarray(X, np.float32)
