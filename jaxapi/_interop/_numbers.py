@@ -28,7 +28,7 @@ def leaf_types(sequence) -> set[type]:
 
 
 def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.ndarray:
-    """Convert Python numbers of these types without losing a digit of an int.
+    """Convert Python numbers of these types without rounding an int.
 
     Left alone, NumPy would take int64 for every int and float64 for ``[2**63, -1]``. Here the types
     choose between JAX's defaults, and an int that does not fit raises OverflowError.

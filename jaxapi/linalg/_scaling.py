@@ -1,4 +1,4 @@
-"""Scaling by powers of two, which changes no digit, so that squares neither overflow nor vanish."""
+"""Scaling by powers of two, which is exact, so that squares neither overflow nor vanish."""
 
 import jax.numpy as jnp
 from jax import lax

@@ -42,7 +42,7 @@ def _operand(x, array, function):
 
 
 def _number(x, array, function):
-    """Return a Python number as the other operand: an int that does not fit raises, digits are kept."""
+    """Return a Python number as the other operand: an int that does not fit raises, precision is kept."""
     if _may_raise(function, array, x):
         return x
     if lacks_64_bits(array):

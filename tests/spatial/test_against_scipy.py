@@ -133,7 +133,7 @@ def test_other_dtypes(dtype):
 @pytest.mark.parametrize("data_dtype", DTYPES)
 @pytest.mark.parametrize("x_dtype", DTYPES)
 def test_mixed_dtypes(data_dtype, x_dtype):
-    """The wider dtype wins, eagerly and traced, and no digit is lost on the way."""
+    """The wider dtype wins, eagerly and traced, and no precision is lost on the way."""
     data, _ = cloud(3, data_dtype)
     _, x = cloud(3, x_dtype)
     wide = np.promote_types(data_dtype, x_dtype)
