@@ -189,7 +189,7 @@ def test_what_is_exported_is_apart_from_copies():
     ("version", "shares"), [(None, False), ((0, 8), False), ((1, 0), True), ((1, 1), True)]
 )
 def test_only_who_can_be_told_not_to_write_shares_memory(version, shares):
-    x = xp.asarray(np.arange(5, dtype=np.float32))
+    x = xp.asarray(np.arange(5, dtype=np.float32), device=jax.devices("cpu")[0])
 
     class Consumed:
         __dlpack_device__ = x.__dlpack_device__
