@@ -4,6 +4,7 @@ import functools
 import operator
 from typing import TYPE_CHECKING
 
+import jax  # noqa: F401  (JAX's example of fftn, which runs here, names it)
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
