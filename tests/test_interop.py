@@ -260,3 +260,9 @@ def test_a_python_integer_among_numpys_must_fit():
     assert xp.asarray([np.int64(2**60 + 1), 1.0], dtype="int64").tolist() == [2**60 + 1, 1]
     with pytest.raises(TypeError, match="dates"):
         xp.asarray([np.datetime64("2020-01-01"), 1.0])
+
+
+def test_numbers_of_every_type_in_one_list(x64):
+    found = xp.asarray([[True, 2], [2.5, 1j]])
+    assert found.dtype == (np.complex128 if x64 else np.complex64)
+    np.testing.assert_array_equal(found, [[1, 2], [2.5, 1j]])

@@ -351,3 +351,34 @@ def test_device(dtype):
     np.testing.assert_allclose(traced, [1, 10, 100])
     with pytest.raises(TypeError, match="device"):
         xp.logspace(0, 2, 3, device="gpu")
+
+
+@pytest.mark.parametrize(
+    ("base", "least", "most", "dtype"),
+    [
+        (-2, 0, 63, "int64"),
+        (2, 0, 63, "uint64"),
+        (-1, -3, 3, "int8"),
+        (-2, -3, 7, "int8"),
+        (-1.5, -2, 9, "int32"),
+    ],
+)
+def test_whole_exponents(base, least, most, dtype):
+    found = xp.logspace(least, most, most - least + 1, base=base, dtype=dtype)
+    assert found.dtype == dtype
+    assert np.asarray(found).tolist() == [int(Fraction(base) ** k) for k in range(least, most + 1)]
+
+
+def test_roots_that_are_whole():
+    found = xp.logspace(16.5, 31.5, 16, base=4, dtype="uint64")
+    assert np.asarray(found).tolist() == [2**k for k in range(33, 64, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_derivatives_by_complex_bases_are_linear(dtype, x64):
+    base, along = np.asarray(1 + 2j, dtype), np.asarray(2 - 1j, dtype)
+    powers, slopes = jax.jvp(
+        lambda base: xp.logspace(0, 3, 4, base=base, dtype=dtype), (xp.asarray(base),), (xp.asarray(along),)
+    )
+    np.testing.assert_allclose(powers, base ** np.arange(4), rtol=1e-6)
+    np.testing.assert_allclose(slopes, [0, along, 2 * base * along, 3 * base**2 * along], rtol=1e-5)

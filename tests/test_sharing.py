@@ -269,3 +269,11 @@ def test_a_gpu_object_without_a_gpu():
         xp.asarray(Cuda(numbers("float32"), device=(2, 0)))
     with pytest.raises(BufferError, match=r"Cuda.*to the host"):
         xp.from_dlpack(Cuda(numbers("float32"), device=(2, 0)))
+
+
+def test_what_jax_packs_is_not_shared():
+    """Two int4 of NumPy are two bytes, of JAX one."""
+    hosts = [aligned((n,), ml_dtypes.int4) for n in range(64, 6400, 64)]
+    for host in hosts:
+        with pytest.raises(ValueError, match="cannot be shared with JAX"):
+            xp.asarray(host, copy=False)

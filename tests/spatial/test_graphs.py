@@ -100,6 +100,9 @@ def test_results_tell_queries_and_overflow(radius_engine):
     for radius in (0.3, oracle.query(QUERIES, k=limit + 1)[0][:, -1].min() * (1 + 1e-12)):
         fixed = tree.query_radius(QUERIES, radius, max_neighbors=limit)
         assert bool(fixed.did_buffer_overflow) == (radius > 0.3)
+        most = int(np.asarray(fixed.counts).argmax())
+        one = tree.query_radius(QUERIES[most], radius, max_neighbors=limit)
+        assert bool(one.did_buffer_overflow) == (radius > 0.3)
     apart = np.linalg.norm(POINTS[:, None] - POINTS, axis=-1)[np.triu_indices(40, 1)]
     size = int((apart <= 0.3).sum())
     for radius in (0.3, apart[apart > 0.3].min() * (1 + 1e-12)):

@@ -372,3 +372,14 @@ def test_order_of_the_tree():
     expected = cKDTree(points[:40]).query(points[:40], 3)
     for found, right in zip(tree.query(tree.data, 3, order="tree"), expected, strict=True):
         np.testing.assert_allclose(found, right[rows], rtol=1e-12)
+
+
+def test_levels_of_nodes():
+    root = KDTree(np.random.default_rng(3).random((40, 2), dtype=np.float32), leafsize=4).tree
+    level, nodes, seen = 0, [root], 0
+    while nodes:
+        assert {node.level for node in nodes} == {level}
+        seen += sum(node.children for node in nodes if node.split_dim == -1)
+        nodes = [child for node in nodes if node.split_dim >= 0 for child in (node.lesser, node.greater)]
+        level += 1
+    assert seen == 40
