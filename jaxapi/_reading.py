@@ -9,29 +9,29 @@ import functools
 import jax
 
 from ._compilation import compiled
-from ._kept import gpu_of
+from ._constant_cache import gpu_of
 from ._tracing import in_a_trace
 
-__all__ = ["all_at_hand", "at_hand", "computed_at_hand"]
+__all__ = ["all_in_host_memory", "computed_in_host_memory", "in_host_memory"]
 
 _HOST = "pinned_host"
 _FEW = 8  # numbers
 
 
-def at_hand(value: jax.Array) -> jax.Array:
+def in_host_memory(value: jax.Array) -> jax.Array:
     """Return few numbers where the host reads them fast: the array itself, or a copy in its memory."""
     device = _gpu(value) if value.size <= _FEW else None
     return value if device is None else _compiled(_same, device)(value)
 
 
-def all_at_hand(*arrays: jax.Array):
+def all_in_host_memory(*arrays: jax.Array):
     """Return arrays where the host reads them fast, to be waited for once."""
     device, *others = [_gpu(x) for x in arrays]
     together = device is not None and all(other == device for other in others)
     return _compiled(_same, device)(arrays) if together else arrays
 
 
-def computed_at_hand(program, *arrays: jax.Array):
+def computed_in_host_memory(program, *arrays: jax.Array):
     """Run a program on arrays of one device, and leave its results where the host reads them fast."""
     return _compiled(program, _gpu(arrays[0]))(*arrays)
 

@@ -54,7 +54,7 @@ def in_two_programs(function):
 
     @functools.wraps(function)
     def unique(x, /, *, size=None, fill_value=None):
-        if size is not None or not _is_at_hand(x):
+        if size is not None or not _is_concrete(x):
             found = function(x, size=size, fill_value=fill_value)
             return found if result is None else result(*found)
         index = jnp.result_type(int)
@@ -66,7 +66,7 @@ def in_two_programs(function):
     return unique
 
 
-def _is_at_hand(x) -> bool:
+def _is_concrete(x) -> bool:
     if is_traced(x) or in_a_trace() or not x.size:
         return False
     return len(x.sharding.device_set) == 1

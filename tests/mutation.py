@@ -60,7 +60,7 @@ AREAS = {
     "linalg": Area(["linalg", "_compilation.py"], named("linalg products householder transforms")),
     "interop": Area(["_interop"], named("interop creation sharing devices fuse array_arguments")),
     "fuse": Area(["_fuse"], ["test_fuse*.py", "test_explain.py"]),
-    "mutable": Area(["mutable", "_kept.py", "_reading.py"], ["mutable/test_*.py"]),
+    "mutable": Area(["mutable", "_constant_cache.py", "_reading.py"], ["mutable/test_*.py"]),
     "structure": Area(["spatial/_structure"], ["spatial/test_[!ms]*.py"]),
     "lax": Area(["spatial/_lax"], ["spatial/test_[!ms]*.py"]),
     "host": Area(["spatial/_host"], ["spatial/test_[!ms]*.py"]),

@@ -30,7 +30,7 @@ def test_entries_are_of_use(lines):
 
 
 def test_only_the_entries_are_equivalent():
-    path = "jaxapi/_kept.py"
+    path = "jaxapi/_constant_cache.py"
     assert is_equivalent(path, "_FEW = 256  # bytes", "_FEW = 255  # bytes")
     assert is_equivalent(path, "if zip(a, b, strict=True):", "if zip(a, b, strict=False):")
     assert not is_equivalent("jaxapi/_x64.py", "_FEW = 256  # bytes", "_FEW = 255  # bytes")

@@ -9,11 +9,11 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
+from .._constant_cache import constant_anywhere
 from .._devices import as_sharding, check_device
 from .._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from .._interop import as_array
 from .._interop._numbers import leaf_types, numbers_to_numpy
-from .._kept import constant_anywhere
 from .._typing import Array, ArrayLike, Device, DTypeLike
 from .._x64 import x64_for
 

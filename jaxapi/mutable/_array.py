@@ -15,11 +15,11 @@ from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
+from ._fused_reads import unread
 from ._indexing import is_symbolic, read, selection_of, selects_all, write
 from ._keys import place_of
 from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
-from ._together import unread
 from ._views import View
 
 __all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
@@ -209,7 +209,7 @@ class Array(Storage, Conversion, Declared):
         place = place_of(key, self.shape)
         if place is not None:
             owner, place = self._place_of(place)
-            if owner._write_later(place, value):
+            if owner._defer_write(place, value):
                 return
         selection = Selection.of_ints_and_slices(key, self.shape)
         if selection is None:
@@ -235,21 +235,21 @@ def wrap(value: Any) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = False
-    array._view = array._later = None
+    array._view = array._deferred = None
     return array
 
 
 def element_of(owner: Array, place: tuple[int, ...]) -> Array:
     """Return an element, read when it is needed if that can wait."""
     later = owner._element(place)
-    if later is None or not later.cell.is_light:
+    if later is None or not later.snapshot.is_light:
         array = wrap(later.value() if later else element(owner._value, Selection(place, ())))
         array._copied = True  # what is read next may be this, too
         return array
     array = _new(Array)
     array._shared = False
     array._view = None
-    array._later = later
+    array._deferred = later
     return array
 
 
@@ -273,7 +273,7 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
 def _view_of(view: View) -> Array:
     array = _new(Array)
     array._shared = False
-    array._view, array._later = view, None
+    array._view, array._deferred = view, None
     return array
 
 
@@ -362,7 +362,7 @@ class _Nested:
 
 
 def _child(array):
-    later = array._later
+    later = array._deferred
     if type(later) is _Nested:
         return later.inner
     array._hand_out()  # jax.device_put returns arrays that share memory unseen
@@ -375,7 +375,7 @@ def _unflatten(_, children):
         return shared(child)
     array = _new(Array)
     array._shared = True
-    array._view, array._later = None, _Nested(child)
+    array._view, array._deferred = None, _Nested(child)
     return array
 
 

@@ -9,7 +9,7 @@ import functools
 import jax
 import numpy as np
 
-from .._kept import on_gpu
+from .._constant_cache import on_gpu
 from .._tracing import in_a_trace, is_traced
 from .._x64 import x64_for, x64_mode
 from ._array import wrap
@@ -17,7 +17,7 @@ from ._wrap import elsewhere
 
 __all__ = ["kept"]
 
-_kept: dict = {}
+_cache: dict = {}
 _MOST = 256  # values kept; then all are forgotten
 _FEW = 2**14  # bytes of a value that is kept
 _LARGE = object()  # in the place of a larger one, whose size is not found out again
@@ -34,7 +34,7 @@ def kept(function, fill: int | None = None):
     @functools.wraps(function)
     def made(*args, **kwargs):
         key = _key(function, args, kwargs)
-        value = _kept.get(key)
+        value = _cache.get(key)
         if value is _LARGE:
             return function(*args, **kwargs)
         if value is None:
@@ -43,12 +43,12 @@ def kept(function, fill: int | None = None):
             array = _sent(function, args, kwargs, fill) if sends else function(*args, **kwargs)
             if key is None or is_traced(array._value):
                 return array
-            if len(_kept) >= _MOST:
-                _kept.clear()
+            if len(_cache) >= _MOST:
+                _cache.clear()
             if array.nbytes > _FEW:
-                _kept[key] = _LARGE
+                _cache[key] = _LARGE
                 return array
-            value = _kept[key] = array._value
+            value = _cache[key] = array._value
         array = wrap(value)
         array._copied = True
         return array

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from .._reading import at_hand
+from .._reading import in_host_memory
 from .._tracing import is_traced
-from ._later import Element
+from ._deferred import Element
 
 __all__ = ["Conversion"]
 
@@ -19,7 +19,7 @@ class Conversion:
     __slots__ = ()
 
     _value: jax.Array
-    _later: Any
+    _deferred: Any
     if TYPE_CHECKING:
 
         def _hand_out(self) -> None: ...
@@ -60,8 +60,8 @@ class Conversion:
 
     def _number(self) -> Any:
         """Return what Python's numbers are made of: an element's number without a program, where it can."""
-        later = self._later
-        return later.item() if type(later) is Element else at_hand(self._value)
+        later = self._deferred
+        return later.item() if type(later) is Element else in_host_memory(self._value)
 
     def __bool__(self) -> bool:
         return bool(self._number())

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._kept import gpu_of, indices_along, position
-from .._reading import all_at_hand, computed_at_hand
+from .._constant_cache import gpu_of, indices_along, position
+from .._reading import all_in_host_memory, computed_in_host_memory
 from .._tracing import any_traced, is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
@@ -127,14 +127,14 @@ def _check_together(shapes: list[tuple[int, ...]]) -> None:
 
 def _check_indices(k, axis, size) -> None:
     """Refuse what is out of bounds where that can be seen without waiting for a device."""
-    if not k.size or is_traced(k) or not _is_at_hand(k):
+    if not k.size or is_traced(k) or not _is_on_host(k):
         return
     host = np.asarray(k)
     for extreme in (int(host.min()), int(host.max())):
         check_int(extreme, axis, size)
 
 
-def _is_at_hand(x) -> bool:
+def _is_on_host(x) -> bool:
     """Whether reading ``x`` on the host costs nothing."""
     return isinstance(x, (np.ndarray, np.generic)) or (
         x.is_fully_addressable and all(d.platform == "cpu" for d in x.devices())
@@ -209,7 +209,7 @@ def _read_mask(value, mask, axis):
         places = np.asarray(mask).nonzero()
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
     is_small = value.nbytes + mask.nbytes <= _SMALL and not _comes_often(mask)
-    if is_small or (_is_at_hand(value) and _is_at_hand(mask)):
+    if is_small or (_is_on_host(value) and _is_on_host(mask)):
         return _read_on_host(value, mask, axis)
     known = _counted(mask)
     # computed while the host waits for the count
@@ -227,10 +227,10 @@ def _read_on_host(value, mask, axis):
         host = known.host
         if mask.ndim == 1 and known.count == mask.size:
             return value
-        (there,) = all_at_hand(value)
+        (there,) = all_in_host_memory(value)
     else:
-        at_hand = _is_at_hand(value) or _is_at_hand(mask)
-        there, host = (value, mask) if at_hand else all_at_hand(value, mask)
+        on_host = _is_on_host(value) or _is_on_host(mask)
+        there, host = (value, mask) if on_host else all_in_host_memory(value, mask)
         host = np.asarray(host)
         known = _keep(mask, np.count_nonzero(host), host)
     if mask.ndim == 1 and known.count == mask.size:
@@ -279,7 +279,7 @@ def _counted(mask) -> _Mask:
     known = _known(mask)
     if known:
         return known
-    return _keep(mask, np.count_nonzero(mask) if _is_at_hand(mask) else computed_at_hand(_count, mask))
+    return _keep(mask, np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(_count, mask))
 
 
 def _count(mask):

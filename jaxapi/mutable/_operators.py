@@ -9,14 +9,14 @@ import numpy as np
 import jaxapi
 
 from .._compilation import compiled
+from .._constant_cache import number
 from .._interop import as_array
 from .._interop._numbers import KINDS
-from .._kept import number
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
+from ._fused_reads import computed
 from ._sharing import asarray
-from ._together import computed
 from ._wrap import kept_like
 
 __all__: list[str] = []

@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
+from .._constant_cache import constant, gpu_of, position
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
-from .._kept import constant, gpu_of, position
 from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand

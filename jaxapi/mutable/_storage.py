@@ -14,7 +14,7 @@ import jaxapi
 from .._compilation import compiled
 from .._missing import missing_attribute
 from .._tracing import eagerly, in_a_trace, is_traced
-from ._later import SMALL, Cell, Element, Written, can_wait
+from ._deferred import SMALL, Element, PendingWrites, Snapshot, can_defer
 from ._selection import Selection, host_values
 from ._views import View
 
@@ -27,12 +27,12 @@ _NUMBERS = (int, float, complex, np.generic)
 class Storage:
     """The memory of an array, which writes replace, and the elements that wait to be read or written."""
 
-    __slots__ = ("__weakref__", "_cell", "_copied", "_later", "_lock", "_shared", "_value", "_view")
+    __slots__ = ("__weakref__", "_copied", "_deferred", "_lock", "_shared", "_snapshot", "_value", "_view")
 
     _value: jax.Array  # empty in a view, while another thread writes, and if made later: see __getattr__
     _view: View | None
-    _later: Any  # what the value will be made of: an Element, a Written, a _Nested; or None
-    _cell: Any  # a weak reference to the Cell of elements that were read of _value
+    _deferred: Any  # what the value will be made of: an Element, a PendingWrites, a _Nested; or None
+    _snapshot: Any  # a weak reference to the Snapshot of elements that were read of _value
     _copied: bool  # whether another array may hold the same value, as copies do until they are written to
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _lock: Any  # made at the first write
@@ -52,13 +52,13 @@ class Storage:
                 if self._view:
                     return self._view.value()
                 with self._lock:
-                    if self._later:
-                        self._value = self._later.value()
-                        if type(self._later) is Element:
+                    if self._deferred:
+                        self._value = self._deferred.value()
+                        if type(self._deferred) is Element:
                             self._copied = True  # what is read next may be this, too
-                        self._later = None
+                        self._deferred = None
                     return _slot(self, "_value")
-            if name == "_cell":
+            if name == "_snapshot":
                 return None
             if name == "_copied":
                 return False
@@ -67,18 +67,18 @@ class Storage:
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._view.shape if self._view else (self._later or self._value).shape
+        return self._view.shape if self._view else (self._deferred or self._value).shape
 
     @property
     def _known(self) -> Any:
         """What knows dtype, shape and device of an array that is no view."""
-        return self._later or self._value
+        return self._deferred or self._value
 
     @property
     def _source(self) -> jax.Array:
         """A value of the same dtype and devices, for which no view or element is read."""
-        later = self._later
-        return later.cell.value if type(later) is Element else self._owner._value
+        later = self._deferred
+        return later.snapshot.value if type(later) is Element else self._owner._value
 
     @property
     def _owner(self) -> Any:
@@ -102,31 +102,31 @@ class Storage:
 
     def _element(self, place: tuple[int, ...]) -> Element | None:
         """Return an element to be read later, None if it must be read at once."""
-        later: Any = self._later
-        if type(later) is Written:
+        later: Any = self._deferred
+        if type(later) is PendingWrites:
             found = later.elements.get(place)
             if found is None:
-                return Element(later.cell, place)
+                return Element(later.snapshot, place)
             return found if type(found) is Element else None
         if type(later) is Element and not place:
             return later
         value = self._value
-        known = self._cell
-        cell = known and known()
-        if cell and cell.value is value and not self._shared:
-            return Element(cell, place)
-        if self._view or not can_wait(value):
+        known = self._snapshot
+        snapshot = known and known()
+        if snapshot and snapshot.value is value and not self._shared:
+            return Element(snapshot, place)
+        if self._view or not can_defer(value):
             return None
         with _NEW_LOCK:
             if self._shared:
                 return None
-            cell = self._cell and self._cell()
-            if cell is None or cell.value is not value:
-                cell = Cell(value)
-                self._cell = weakref.ref(cell)
-            return Element(cell, place)
+            snapshot = self._snapshot and self._snapshot()
+            if snapshot is None or snapshot.value is not value:
+                snapshot = Snapshot(value)
+                self._snapshot = weakref.ref(snapshot)
+            return Element(snapshot, place)
 
-    def _write_later(self, place: tuple[int, ...], new: Any) -> bool:
+    def _defer_write(self, place: tuple[int, ...], new: Any) -> bool:
         """Take an element that is to be written; say no if it must be written at once."""
         later: Any
         element: Any
@@ -137,16 +137,16 @@ class Storage:
         if self._view or element is None or in_a_trace():
             return False
         with self._lock:
-            later = self._later
-            if type(later) is not Written:
+            later = self._deferred
+            if type(later) is not PendingWrites:
                 self._value  # noqa: B018 (an element is read, to be one of an array of its own)
                 start = self._element(place)
-                later = start and Written(start.cell)
+                later = start and PendingWrites(start.snapshot)
             if not later or not later.takes(element):
                 return False
             later.elements[place] = element
-            if self._later is None:
-                self._later = later
+            if self._deferred is None:
+                self._deferred = later
                 del self._value
             elif later.is_full:
                 self._value  # noqa: B018 (which writes them)
@@ -162,8 +162,8 @@ class Storage:
         with self._lock:
             count = _count_holders(self)
             with _NEW_LOCK:
-                held = self._cell and self._cell()
-                self._cell, self._shared = None, True
+                held = self._snapshot and self._snapshot()
+                self._snapshot, self._shared = None, True
             if (held or (self._copied and count != _ALONE_COUNTED)) and not is_traced(self._value):
                 self._value = duplicate(self._value)
             self._copied = False

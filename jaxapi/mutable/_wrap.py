@@ -10,11 +10,11 @@ import numpy as np
 import jaxapi
 from jaxapi import _elementwise
 
+from .._constant_cache import constant, gpu_of, number
 from .._interop import scalar_like
 from .._interop._numbers import PYTHON_NUMBERS
-from .._kept import constant, gpu_of, number
 from ._array import Array, copied, shared, unwrap, wrap
-from ._together import computed, reads_parts
+from ._fused_reads import computed, reads_parts
 
 __all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 

@@ -32,7 +32,7 @@ def size():
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(_constants, "_kept", {})
+    monkeypatch.setattr(_constants, "_cache", {})
 
 
 # Lets JAX have the memory of an array.
@@ -332,23 +332,23 @@ def test_large_constants_are_made_anew(monkeypatch):
 def test_constants_are_made_once():
     xp.zeros(3, dtype=xp.float32)
     xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
-    assert len(_constants._kept) == 2
+    assert len(_constants._cache) == 2
     xp.zeros(3, dtype=xp.float32)
     xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
-    assert len(_constants._kept) == 2
+    assert len(_constants._cache) == 2
     xp.zeros(100_000)
     xp.full(3, xp.asarray(np.ones(3)))
     with pytest.raises(OverflowError):
         xp.full(3, 1000, dtype=xp.int8)
     assert jax.jit(lambda: xp.ones(4))().shape == (4,)
-    assert [x.nbytes for x in _constants._kept.values() if x is not _constants._LARGE] == [12, 4]
+    assert [x.nbytes for x in _constants._cache.values() if x is not _constants._LARGE] == [12, 4]
 
 
 def test_all_constants_are_forgotten_when_there_are_many(monkeypatch):
     monkeypatch.setattr(_constants, "_MOST", 10)
     for i in range(25):
         assert int(xp.asarray(i)) == i
-    assert len(_constants._kept) <= 10
+    assert len(_constants._cache) <= 10
 
 
 def test_a_fill_value_that_changes():

@@ -249,7 +249,7 @@ def test_masks_of_any_count():
 def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
     """Of large ones the device finds the places."""
     monkeypatch.setattr(_indexing, "_SMALL", -1)
-    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: False)
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: False)
     random = np.random.default_rng(5)
     host = random.random((4, 5, 3)).astype(np.float32)
     x = xp.asarray(host)
@@ -263,7 +263,7 @@ def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):
 def test_masks_select_on_the_arrays_device(monkeypatch):
     host, there = np.arange(5, dtype=np.float32), jax.devices()[1]
     for of_the_host in True, False:
-        monkeypatch.setattr(_indexing, "_is_at_hand", lambda x, at_hand=of_the_host: at_hand)
+        monkeypatch.setattr(_indexing, "_is_on_host", lambda x, in_host_memory=of_the_host: in_host_memory)
         x = xp.asarray(host, device=there)
         found = x[xp.asarray(host > 2, device=there)]
         np.testing.assert_array_equal(found, [3, 4])

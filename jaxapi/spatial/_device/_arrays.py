@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._kept import gpu_in, put_together
+from ..._constant_cache import gpu_in, put_together
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
 from .._structure._shapes import by_host

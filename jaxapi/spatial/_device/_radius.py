@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._reading import at_hand
+from ..._reading import in_host_memory
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
 from .._structure._build import padded_size
@@ -181,7 +181,7 @@ def _filled_in_size(fill, ends, wide_ends, facts, search: Search, key):
     takes the host as long as a small search: the size of the last such call is tried before they are there.
     """
     last = _last_size(*key)
-    tried, facts = last[0], at_hand(facts)
+    tried, facts = last[0], in_host_memory(facts)
     with x64_for(ends.dtype, search.dtype, search.index_dtype):
         found = fill(ends, tried) if tried else None
         total, wrapped, *others = np.asarray(facts).tolist()

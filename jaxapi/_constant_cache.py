@@ -31,7 +31,7 @@ __all__ = [
 
 _GPU = "gpu"
 _LONG = 2**31  # from here on the length of an axis is no int32
-_kept: dict = {}
+_cache: dict = {}
 _MOST = 2**15  # numbers kept; then all are forgotten
 _FEW = 256  # bytes of an array that is kept
 _BLOCK = 128  # indices sent at once when they come one after the other
@@ -50,7 +50,7 @@ def position(i: int, size: int, device: jax.Device | None):
         return indices_along(i, size)
     if device is None:
         return np.int32(i)
-    kept = _kept.get((i, device))
+    kept = _cache.get((i, device))
     if kept is not None:
         return kept
     host = np.int32(i)
@@ -60,7 +60,7 @@ def position(i: int, size: int, device: jax.Device | None):
         block = np.arange(i, i + _BLOCK, dtype=np.int32)
         for n, made in zip(block.tolist(), _apart(block), strict=True):
             _keep((n, device), made, device)
-        kept = _kept.get((i, device))
+        kept = _cache.get((i, device))
     else:
         _latest[0] = i
         kept = _keep((i, device), _new(host, device), device)
@@ -91,7 +91,7 @@ def _constant(host: np.ndarray, device: jax.Device | None):
     if device is None or host.nbytes > _FEW:
         return host
     key = (host.tobytes(), host.shape, host.dtype, device)
-    kept = _kept.get(key)
+    kept = _cache.get(key)
     if kept is None:
         made = _new(host, device) if _is_number(host) else jnp.asarray(host)
         kept = _keep(key, made, device)
@@ -104,7 +104,7 @@ def number(x, array: jax.Array):
     if device is None:
         return x
     key = (type(x), repr(x), x64_mode(), device)
-    kept = _kept.get(key)
+    kept = _cache.get(key)
     if kept is None:
         kept = _keep(key, jax.device_put(x), device)
     return x if kept is None else kept
@@ -154,9 +154,9 @@ def _keep(key, made: jax.Array, device):
     """Keep a number if it is one, not a trace's, and where it should be."""
     if is_traced(made) or made.device != device:
         return None
-    if len(_kept) >= _MOST:
-        _kept.clear()
-    _kept[key] = made
+    if len(_cache) >= _MOST:
+        _cache.clear()
+    _cache[key] = made
     return made
 
 

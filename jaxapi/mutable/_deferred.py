@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._kept import constant
+from .._constant_cache import constant
 from .._tracing import eagerly, in_a_trace, is_traced
 from .._x64 import x64_for
 from ._elements import element
 from ._selection import Selection, put
 
-__all__ = ["Cell", "Element", "Written", "can_wait"]
+__all__ = ["Element", "PendingWrites", "Snapshot", "can_defer"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 _KEPT = 2**12  # bytes of an array that an unread element may keep in memory
@@ -25,14 +25,14 @@ _BLOCK = 32  # elements written at once, at least
 _MOST = 1024  # elements that wait to be written
 
 
-def can_wait(value) -> bool:
+def can_defer(value) -> bool:
     """Whether elements of a value are read and written later: it is small, of one device and no trace's."""
     if is_traced(value) or value.nbytes > SMALL or in_a_trace():
         return False
     return len(value.sharding.device_set) == 1 and isinstance(value.dtype, np.dtype)
 
 
-class Cell:
+class Snapshot:
     """The value that elements are read of: another object once that one may be deleted."""
 
     __slots__ = ("__weakref__", "is_light", "value")
@@ -42,57 +42,57 @@ class Cell:
         self.is_light = value.nbytes <= _KEPT  # so that elements may keep it, a list of many, say
 
 
-class _OfCell:
-    """What has the dtype and the device of its cell's value."""
+class _OfSnapshot:
+    """What has the dtype and the device of its snapshot's value."""
 
-    __slots__ = ("cell",)
+    __slots__ = ("snapshot",)
 
-    def __init__(self, cell: Cell):
-        self.cell = cell
+    def __init__(self, snapshot: Snapshot):
+        self.snapshot = snapshot
 
     @property
     def dtype(self):
-        return self.cell.value.dtype
+        return self.snapshot.value.dtype
 
     @property
     def device(self):
-        return self.cell.value.device
+        return self.snapshot.value.device
 
 
-class Element(_OfCell):
+class Element(_OfSnapshot):
     """An element, as it was when it was indexed."""
 
     __slots__ = ("place",)
 
     shape = ()
 
-    def __init__(self, cell: Cell, place: tuple[int, ...]):
-        self.cell = cell
+    def __init__(self, snapshot: Snapshot, place: tuple[int, ...]):
+        self.snapshot = snapshot
         self.place = place
 
     def value(self) -> jax.Array:
         """Read it on the device."""
         with eagerly():
-            return element(self.cell.value, Selection(self.place, ()))
+            return element(self.snapshot.value, Selection(self.place, ()))
 
     def item(self):
         """Return it as a Python number."""
-        return np.asarray(self.cell.value).item(*self.place)
+        return np.asarray(self.snapshot.value).item(*self.place)
 
 
-class Written(_OfCell):
+class PendingWrites(_OfSnapshot):
     """A value, and elements that are still to be written to it."""
 
     __slots__ = ("_taken", "elements")
 
-    def __init__(self, cell: Cell):
-        super().__init__(cell)
-        self._taken: Cell | None = None  # the one that the latest element was taken of
+    def __init__(self, snapshot: Snapshot):
+        super().__init__(snapshot)
+        self._taken: Snapshot | None = None  # the one that the latest element was taken of
         self.elements: dict[tuple[int, ...], Element | np.ndarray] = {}
 
     @property
     def shape(self):
-        return self.cell.value.shape
+        return self.snapshot.value.shape
 
     @property
     def is_full(self) -> bool:
@@ -100,17 +100,17 @@ class Written(_OfCell):
 
     def takes(self, new: Element | np.ndarray) -> bool:
         """Whether an element can be written as it is."""
-        if not isinstance(new, Element) or new.cell is self._taken:
+        if not isinstance(new, Element) or new.snapshot is self._taken:
             return True
-        value, source = self.cell.value, new.cell.value
+        value, source = self.snapshot.value, new.snapshot.value
         if source.dtype != value.dtype or source.weak_type or source.sharding != value.sharding:
             return False
-        self._taken = new.cell
+        self._taken = new.snapshot
         return True
 
     def value(self) -> jax.Array:
         """Write what is to be written."""
-        value = self.cell.value
+        value = self.snapshot.value
         with eagerly(), x64_for(value.dtype):
             if len(self.elements) == 1:
                 ((place, new),) = self.elements.items()
@@ -129,11 +129,11 @@ class Written(_OfCell):
             if not isinstance(new, Element):
                 numbers.append((new, place))
             elif not new.place:
-                alone.append((new.cell.value, place))
+                alone.append((new.snapshot.value, place))
             else:
-                groups.setdefault(new.cell, []).append((new.place, place))
-        for cell, pairs in groups.items():
-            yield cell.value, *zip(*pairs, strict=True)
+                groups.setdefault(new.snapshot, []).append((new.place, place))
+        for snapshot, pairs in groups.items():
+            yield snapshot.value, *zip(*pairs, strict=True)
         if numbers:
             host = np.zeros(_padded(len(numbers)), self.dtype)
             host[: len(numbers)] = [number for number, _ in numbers]

@@ -13,7 +13,7 @@ from jaxapi import _elementwise, linalg
 
 from .._compilation import compiled
 from .._tracing import is_traced
-from ._later import Element
+from ._deferred import Element
 from ._selection import Part, Selection, part_in_program, program_of
 from ._storage import Storage
 
@@ -41,7 +41,7 @@ def computed(function, *arrays, **options):
             return None
     if options and not _STATIC.issuperset(map(type, options.values())):
         return None
-    parts = [unread(x) if isinstance(x, Storage) and (x._view or x._later) else None for x in arrays]
+    parts = [unread(x) if isinstance(x, Storage) and (x._view or x._deferred) else None for x in arrays]
     if not any(parts):
         return None
     parts = [part or Part(_value(x), (), None) for part, x in zip(parts, arrays, strict=True)]
@@ -57,9 +57,9 @@ def _value(x) -> jax.Array:
 
 def unread(x) -> Part | None:
     """Return the array that a view or an element is part of, and where; None for what is read already."""
-    later = x._later
+    later = x._deferred
     if type(later) is Element and later.place:
-        return Part(later.cell.value, *program_of(Selection(later.place, ()), later.cell.value))
+        return Part(later.snapshot.value, *program_of(Selection(later.place, ()), later.snapshot.value))
     view = x._view
     if view is None or not view.is_read_on_the_way():
         return None

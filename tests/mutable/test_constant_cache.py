@@ -9,7 +9,8 @@ import pytest
 
 import jaxapi
 import jaxapi.mutable as xp
-from jaxapi import _kept, _reading
+from jaxapi import _constant_cache as cache
+from jaxapi import _reading
 from jaxapi.mutable import _constants, _indexing
 from jaxapi.mutable._selection import Selection, put, take
 
@@ -30,26 +31,26 @@ def test_positions():
 def test_positions_one_after_the_other_are_sent_together():
     x = xp.arange(1000)
     assert [int(x[i]) for i in (10, 11, 12)] == [10, 11, 12]
-    assert {i for i, device in _kept._kept} == {10, *range(11, 11 + _kept._BLOCK)}
-    assert int(x[11 + _kept._BLOCK]) == 11 + _kept._BLOCK
-    assert {i for i, device in _kept._kept} == {10, *range(11, 11 + 2 * _kept._BLOCK)}
+    assert {i for i, device in cache._cache} == {10, *range(11, 11 + cache._BLOCK)}
+    assert int(x[11 + cache._BLOCK]) == 11 + cache._BLOCK
+    assert {i for i, device in cache._cache} == {10, *range(11, 11 + 2 * cache._BLOCK)}
 
 
 def test_few_are_sent_one_by_one(monkeypatch):
-    monkeypatch.setattr(_kept, "_ALONE", 4)
-    monkeypatch.setattr(_kept, "put_together", None)  # not before _SENT
-    monkeypatch.setattr(_kept, "_SENT", 100)
+    monkeypatch.setattr(cache, "_ALONE", 4)
+    monkeypatch.setattr(cache, "put_together", None)  # not before _SENT
+    monkeypatch.setattr(cache, "_SENT", 100)
     x = xp.asarray(np.arange(1000))
     assert [int(x[i : i + 9].sum()) for i in range(20, 26)] == [9 * i + 36 for i in range(20, 26)]
-    assert {i for i, device in _kept._kept} == {*range(20, 25), *range(25, 25 + _kept._BLOCK)}
+    assert {i for i, device in cache._cache} == {*range(20, 25), *range(25, 25 + cache._BLOCK)}
 
 
 def test_all_are_forgotten_when_there_are_many(monkeypatch):
-    monkeypatch.setattr(_kept, "_MOST", 50)
+    monkeypatch.setattr(cache, "_MOST", 50)
     x = xp.arange(1000)
     assert [int(x[i]) for i in range(0, 1000, 7)] == list(range(0, 1000, 7))
     assert [int(x[i]) for i in range(300)] == list(range(300))
-    assert len(_kept._kept) <= 50
+    assert len(cache._cache) <= 50
 
 
 def test_numbers(x64):
@@ -83,20 +84,20 @@ def test_numbers_are_put_together_of_their_bytes(x64):
         np.uint64(2**64 - 3),
         np.float16(0.1),
     ):
-        made = _kept.put_together(number, device)
+        made = cache.put_together(number, device)
         assert made.shape == ()
         assert made.dtype == number.dtype
         assert made.devices() == {device}
         assert np.asarray(made).tobytes() == number.tobytes()
-    traced = jax.jit(lambda x: x + _kept.put_together(np.float32(0.5), device))
+    traced = jax.jit(lambda x: x + cache.put_together(np.float32(0.5), device))
     assert traced(1.0) == 1.5
 
 
 def test_only_numbers_of_several_bytes_are_put_together(monkeypatch):
-    made, new = [], _kept._new
-    monkeypatch.setattr(_kept, "_new", lambda host, device: made.append(host.dtype) or new(host, device))
+    made, new = [], cache._new
+    monkeypatch.setattr(cache, "_new", lambda host, device: made.append(host.dtype) or new(host, device))
     for host in np.int8(3), np.float32(0.5), np.bool_(True), np.int32(7), np.asarray([1, 2], np.int32):
-        there = _kept.constant(np.asarray(host), jnp.zeros(1))
+        there = cache.constant(np.asarray(host), jnp.zeros(1))
         assert isinstance(there, jax.Array)
         assert (there.shape, there.dtype) == (host.shape, host.dtype)
         np.testing.assert_array_equal(there, host)
@@ -104,10 +105,10 @@ def test_only_numbers_of_several_bytes_are_put_together(monkeypatch):
 
 
 def test_a_number_that_comes_again_is_the_same_array():
-    first = _kept.number(2.5, jnp.zeros(1))
+    first = cache.number(2.5, jnp.zeros(1))
     assert isinstance(first, jax.Array)
     assert first.weak_type
-    assert _kept.number(2.5, jnp.zeros(1)) is first
+    assert cache.number(2.5, jnp.zeros(1)) is first
 
 
 def test_nothing_of_a_trace_is_kept():
@@ -118,7 +119,7 @@ def test_nothing_of_a_trace_is_kept():
         return x[3] + 1.5, x * 2
 
     f()
-    assert not any(isinstance(kept, jax.core.Tracer) for kept in _kept._kept.values())
+    assert not any(isinstance(kept, jax.core.Tracer) for kept in cache._cache.values())
     np.testing.assert_array_equal(x[3] + 1.5, 1.5)
 
 
@@ -135,18 +136,18 @@ def test_filled_arrays(x64):
                 np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(xp.full(2, 0.1, dtype=xp.float64), [0.1] * 2)
         assert xp.full(2, 0.1).dtype == xp.asarray(0.1).dtype
-    assert _kept._kept
-    known = len(_kept._kept)
+    assert cache._cache
+    known = len(cache._cache)
     np.testing.assert_array_equal(jax.jit(lambda: xp.full(2, 17.5))(), [17.5] * 2)
     with jax.default_device(jax.devices()[0]):
         np.testing.assert_array_equal(xp.full(2, 18.5), [18.5] * 2)
-    assert len(_kept._kept) == known
+    assert len(cache._cache) == known
 
 
 def test_numbers_are_read_by_way_of_the_hosts_memory(x64):
     for number in (True, 3, 2.5, 1 + 2j):
         x = +xp.asarray(number)
-        memory = _reading.at_hand(x._value)
+        memory = _reading.in_host_memory(x._value)
         assert memory.sharding.memory_kind == "pinned_host"
         assert complex(x) == number
         assert memory.dtype == x.dtype
@@ -161,7 +162,7 @@ def test_numbers_are_read_by_way_of_the_hosts_memory(x64):
 
 @pytest.mark.parametrize("size", [5, 40_000])
 def test_masks_are_read_by_way_of_the_hosts_memory(size, monkeypatch):
-    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: isinstance(x, np.ndarray))
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, np.ndarray))
     host = np.arange(2 * size, dtype=np.float32).reshape(size, 2)
     x, mask = xp.asarray(host), host[:, 0] % 3 == 0
     for key in (mask, xp.asarray(mask)):
@@ -193,13 +194,13 @@ def test_numbers_in_functions(x64):
         for number in (0, 2, 0.5, True, 1j):
             dtype_of_jax = jax.eval_shape(lambda x, n=number: jnp.where(x == x, x, n), x._value).dtype
             for kept in range(3):
-                known = len(_kept._kept)
+                known = len(cache._cache)
                 found = xp.where(mask, x, number), xp.where(mask, number, x)
                 expected = np.where(mask, host, number), np.where(mask, number, host)
                 for ours, plain in zip(found, expected, strict=True):
                     assert ours.dtype == dtype_of_jax
                     np.testing.assert_array_equal(ours, plain)
-                assert not kept or len(_kept._kept) == known
+                assert not kept or len(cache._cache) == known
         if dtype.startswith("float"):
             np.testing.assert_array_equal(xp.maximum(x, 0.5), np.maximum(host, host.dtype.type(0.5)))
             np.testing.assert_array_equal(xp.clip(x, 0.25, 0.5), np.clip(host, 0.25, 0.5))
@@ -210,7 +211,7 @@ def test_numbers_in_functions(x64):
 
 @pytest.mark.parametrize("size", [5, 40_000])
 def test_a_mask_that_comes_again(size, monkeypatch):
-    monkeypatch.setattr(_indexing, "_is_at_hand", lambda x: isinstance(x, np.ndarray))
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, np.ndarray))
     for dtype in ("float32", "int64", "bool"):
         host = (np.arange(size) % 7).astype(dtype)
         table = np.stack([host, host], 1)
@@ -236,9 +237,9 @@ def test_powers(dtype):
     np.testing.assert_allclose(2**x, 2.0 ** host.astype(complex), rtol=1e-6)
     x **= 2
     np.testing.assert_allclose(x, host**2, rtol=1e-6)
-    known = len(_kept._kept)
+    known = len(cache._cache)
     x**2
-    assert len(_kept._kept) == known
+    assert len(cache._cache) == known
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
@@ -257,7 +258,7 @@ def test_negative_powers(x64, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", None])
 def test_constants_are_sent(x64, monkeypatch, dtype):
-    monkeypatch.setattr(_constants, "_kept", {})
+    monkeypatch.setattr(_constants, "_cache", {})
     for name in ("zeros", "ones", "empty"):
         for shape in ((), (3,), 4, (0, 2)):
             made = getattr(xp, name)(shape, dtype=dtype)
@@ -270,7 +271,7 @@ def test_constants_are_sent(x64, monkeypatch, dtype):
 
 
 def test_constants_that_are_sent_compile_nothing(monkeypatch, caplog):
-    monkeypatch.setattr(_constants, "_kept", {})
+    monkeypatch.setattr(_constants, "_cache", {})
     with jax.log_compiles():
         x = xp.ones((7, 13), dtype=xp.float32)
         y = xp.zeros((7, 13), dtype=xp.int16)
@@ -284,7 +285,7 @@ def test_positions_along_axes_too_long_for_int32(x64, size):
     """NumPy's int64 would be cut to 32 bits with x64 off, and another element be read or written."""
     for device in None, jax.devices()[0]:
         for i in 0, 5, size - 1:
-            found = _kept.position(i, size, device)
+            found = cache.position(i, size, device)
             assert (int(found), found.shape) == (i, ())
             assert found.dtype == (np.int32 if size < 2**31 else np.int64)
             assert isinstance(found, jax.Array) == (device is not None or size >= 2**31)
@@ -297,20 +298,20 @@ def test_long_axes_where_the_user_lets_nothing_have_64_bits():
         pytest.skip("this JAX has no such setting")
     jax.config.update(setting, "error")
     try:
-        assert int(_kept.position(2**31 + 2, 2**32, None)) == 2**31 + 2
+        assert int(cache.position(2**31 + 2, 2**32, None)) == 2**31 + 2
     finally:
         jax.config.update(setting, before.name.lower())
 
 
 def test_the_last_positions_of_int32():
     device, size = jax.devices()[0], 2**31 - 1
-    for i in range(size - _kept._BLOCK - 9, size):
-        assert int(_kept.position(i, size, device)) == i
+    for i in range(size - cache._BLOCK - 9, size):
+        assert int(cache.position(i, size, device)) == i
 
 
 def test_int64_positions(x64, monkeypatch):
     """Every axis is a long one here."""
-    monkeypatch.setattr(_kept, "_LONG", 1)
+    monkeypatch.setattr(cache, "_LONG", 1)
     host = np.arange(24, dtype=np.float32).reshape(4, 6)
     x = xp.asarray(host)
     for key in ((2, 3), (slice(1, 3), -1), (1, slice(4, 1, -2)), (2, [0, 5]), ([0, 1], slice(2))):
@@ -342,22 +343,22 @@ def test_programs_along_long_axes(x64):
 def test_numbers_go_to_the_first_device():
     host = np.asarray(0.25, np.float32)
     for _ in range(2):
-        there = _kept.constant_anywhere(host)
+        there = cache.constant_anywhere(host)
         assert there.devices() == {jax.devices()[0]}
         assert not there.committed
     other = jax.device_put(np.zeros(3, np.float32), jax.devices()[-1])
-    assert _kept.gpu_of(other) == jax.devices()[-1]
-    for _ in range(_kept._SENT + 2):
-        there = _kept.constant(host, other)
+    assert cache.gpu_of(other) == jax.devices()[-1]
+    for _ in range(cache._SENT + 2):
+        there = cache.constant(host, other)
         assert there.devices() == {jax.devices()[-1]}
 
 
 def test_only_gpus_keep_numbers(monkeypatch):
     """Arrays of the CPU have none kept where there is a GPU, too."""
-    assert _kept.on_gpu()  # which is remembered
-    monkeypatch.setattr(_kept, "_GPU", "gpu")
+    assert cache.on_gpu()  # which is remembered
+    monkeypatch.setattr(cache, "_GPU", "gpu")
     x = jax.device_put(np.zeros(3, np.float32), jax.devices("cpu")[0])
-    assert _kept.gpu_of(x) is None
-    assert _kept.number(2.5, x) == 2.5
-    assert type(_kept.position(1, 3, _kept.gpu_of(x))) is np.int32
-    assert isinstance(_kept.constant(np.float32(1), x), np.float32)
+    assert cache.gpu_of(x) is None
+    assert cache.number(2.5, x) == 2.5
+    assert type(cache.position(1, 3, cache.gpu_of(x))) is np.int32
+    assert isinstance(cache.constant(np.float32(1), x), np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _elements, _later
+from jaxapi.mutable import _deferred, _elements
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_random_programs(seed):
 def test_loops_run_few_programs(monkeypatch):
     x, y = xp.zeros((40, 40)), xp.arange(40, dtype=xp.float32)
     runs = []
-    for module, name in ((_later, "_moved"), (_later, "put"), (_elements, "take")):
+    for module, name in ((_deferred, "_moved"), (_deferred, "put"), (_elements, "take")):
         program = getattr(module, name)
         monkeypatch.setattr(
             module, name, lambda *args, program=program: runs.append(program) or program(*args)
