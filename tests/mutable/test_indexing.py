@@ -174,9 +174,30 @@ def test_no_index(key):
         xp.asarray(HOST)[key] = 1
 
 
+def test_slices_with_steps():
+    """Some end early, some are read with all of their axis."""
+    host = np.arange(9, dtype=np.float32)
+    x = xp.asarray(host)
+    for first in 0, 1, 2, 3:
+        for stop in 6, 7, 8, 9:
+            key = slice(first, stop, first + 1)
+            np.testing.assert_array_equal(x[key], host[key])
+            x[key] = -1 - host[key]
+            host[key] = -1 - host[key]
+            np.testing.assert_array_equal(x, host)
+    for key in (slice(None, None, -2), slice(7, 0, -3), slice(5, None, -3), slice(8, 2, -3), slice(8, 9, 2)):
+        np.testing.assert_array_equal(x[key], host[key])
+
+
 @pytest.mark.parametrize(
     ("key", "new"),
-    [(0, np.ones(4)), (slice(2), np.ones((3, 3, 2))), (HOST > 7, np.ones(3)), ([0, 1], np.ones((3, 3, 2)))],
+    [
+        (0, np.ones(4)),
+        (0, np.ones((0, 3, 2))),
+        (slice(2), np.ones((3, 3, 2))),
+        (HOST > 7, np.ones(3)),
+        ([0, 1], np.ones((3, 3, 2))),
+    ],
 )
 def test_values_that_do_not_fit(key, new):
     with pytest.raises(ValueError, match=r"broadcast|assign"):
