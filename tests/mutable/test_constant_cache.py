@@ -104,6 +104,13 @@ def test_only_numbers_of_several_bytes_are_put_together(monkeypatch):
     assert made == [np.float32, np.int32]
 
 
+def test_large_constants_are_not_kept():
+    for size in (cache._FEW, cache._FEW + 1, 100 * cache._FEW):
+        host = np.zeros(size, np.int8)
+        there = cache.constant(host, jnp.zeros(1))
+        assert (there is host) == (size > cache._FEW)
+
+
 def test_a_number_that_comes_again_is_the_same_array():
     first = cache.number(2.5, jnp.zeros(1))
     assert isinstance(first, jax.Array)
