@@ -276,4 +276,4 @@ def test_what_jax_packs_is_not_shared():
     hosts = [aligned((n,), ml_dtypes.int4) for n in range(64, 6400, 64)]
     for host in hosts:
         with pytest.raises(ValueError, match="cannot be shared with JAX"):
-            xp.asarray(host, copy=False)
+            xp.asarray(host, copy=False, device=jax.devices("cpu")[0])
