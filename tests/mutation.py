@@ -49,7 +49,7 @@ class Area(NamedTuple):
 
 
 AREAS = {
-    "spaced": Area(["_spaced", "_frequencies.py"], named("logspace ranges fft")),
+    "spaced": Area(["_spaced", "_frequencies.py"], named("logspace ranges fft devices")),
     "elementwise": Area(
         ["_elementwise"], named("elementwise complex_functions transforms operator_overflow")
     ),

@@ -32,6 +32,15 @@ def test_two_devices():
             xp.asarray([1, 2], device=device),
             xp.asarray(host, device=device),
             xp.asarray(xp.asarray(host), device=device),
+            xp.arange(4, device=device),
+            xp.linspace(0, 1, 4, device=device),
+            xp.linspace(xp.asarray(0.0), 1, 4, device=device),
+            xp.logspace(0, 1, 4, device=device),
+            xp.logspace(0, 1, 4, dtype="int32", device=device),
+            xp.logspace(xp.asarray(0.0), 1, 4, device=device),
+            xp.fft.fftfreq(4, device=device),
+            xp.fft.rfftfreq(6, device=device),
+            xp.astype(xp.ones(4), "float64", device=device),
         ):
             expected = device
             if not isinstance(device, jax.sharding.Sharding):
@@ -67,3 +76,5 @@ def test_two_devices():
     for dtype in ("float64", "int64"):
         assert xp.logspace(there[:3], 2, 4, dtype=dtype).device == second
     assert xp.logspace(xp.asarray([1, 2], device=sharded), 3, 4, dtype="int32").shape == (4, 2)
+    spread = xp.asarray([1.0, 2.0], device=sharded)
+    assert xp.logspace(spread, 3, 4, device=second).devices() == {second}
