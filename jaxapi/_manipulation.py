@@ -283,4 +283,4 @@ def _repeat_each(x, counts, axis, total_repeat_length):
     return jnp.repeat(x, counts, axis, total_repeat_length=total_repeat_length)
 
 
-_repeat = functools.partial(jax.jit, static_argnums=(1, 2, 3), inline=True)(_repeat_each)
+_repeat = compiled(_repeat_each, static_argnums=(1, 2, 3), inline=True)
