@@ -15,8 +15,9 @@ nodes(const real* lower, const real* upper, const real* scale, const real* lengt
   FOR(a, M) {
     const real least = lower[a * all + node], greatest = upper[a * all + node];
     const bool empty = !(least <= greatest);
-    const real middle = empty ? real(0) : least / 2 + greatest / 2;
-    real half = fmax(greatest - middle, middle - least) * (1 + 8 * EPSILON);
+    const bool bounded = greatest - least < INFINITE;  // the boxes of a flat tree are not
+    const real middle = empty || !bounded ? real(0) : least / 2 + greatest / 2;
+    real half = bounded ? fmax(greatest - middle, middle - least) * (1 + 8 * EPSILON) : INFINITE;
 #if PERIODIC  // the way around is as inexact as the whole length
     if (period.length[a] < INFINITE) half += 4 * EPSILON * period.length[a];
 #endif

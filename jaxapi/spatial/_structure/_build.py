@@ -77,7 +77,7 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
 
 def flat(points: Array, n: Array, scale: Array | None = None) -> Tree:
     """Return the points in the order of their rows, in boxes that say nothing; of scale 1 by default."""
-    points = jnp.pad(points, ((0, -points.shape[0] % FLAT_LEAVES), (0, 0)))
+    points = jnp.pad(points, ((0, -points.shape[0] % (FLAT_LEAVES * SLOT_MULTIPLE)), (0, 0)))
     slots, m = points.shape
     n = jnp.asarray(n, jnp.int32)
     order = lax.iota(jnp.int32, slots)
