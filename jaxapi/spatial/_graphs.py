@@ -2,22 +2,15 @@
 
 import math
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from .._tracing import any_traced, eagerly
+from .._tracing import any_traced
 from .._typing import Array, ArrayLike
-from .._x64 import x64_for
 from . import _arguments
 from ._arguments import reject_traced
-from ._device._arrays import as_dtype, placed_like
-from ._device._slopes import displacements_to
+from ._device._arrays import placed_like
 from ._mesh._searcher import Mesh
 from ._results import NeighborGraph
 from ._settings import result_dtype
 from ._state import TreeState
-from ._structure._shapes import by_host
 
 __all__ = ["GraphSearches"]
 
@@ -74,12 +67,8 @@ class GraphSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         workers = _arguments.worker_count(workers)
-        searcher = self._searcher(bound)
-        if isinstance(searcher, Mesh):
-            return searcher.others(columns, bound, settings)
-        return _computed(
-            _without_own, *searcher.nearest(self._data, (self._n,), columns, bound, 0.0, settings, workers)
-        )
+        kind = self._kind(bound, distances=self._n**2)
+        return self._searcher(kind=kind).others(columns, bound, settings, workers)
 
     def knn_graph(self, k: int, *, p: float = 2.0, loop: bool = False) -> NeighborGraph:
         """Connect each point with its `k` nearest others: the edge list of a graph network.
@@ -122,19 +111,9 @@ class GraphSearches(TreeState):
         """
         k = _arguments.capacity(k, "k")
         settings = self._settings(_arguments.norm_order(p), self._data.dtype)
-        searcher = self._searcher()
-        if loop:
-            columns = _arguments.neighbour_columns(range(1, k + 1))
-            if isinstance(searcher, Mesh):
-                distances, rows = searcher.nearest_of_all(columns, math.inf, 0.0, settings, "input")
-            else:
-                arguments = self._data, (self._n,), columns, math.inf, 0.0, settings, 1
-                distances, rows = searcher.nearest(*arguments)
-        else:
-            distances, rows = self.kneighbors(k, p)
-        if isinstance(searcher, Mesh):
-            return NeighborGraph(*searcher.edges_of(distances, rows, settings))
-        return NeighborGraph(*_computed(_edges, distances, rows))
+        columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
+        searcher = self._searcher(kind=self._kind(distances=self._n**2))
+        return NeighborGraph(*searcher.edges_of_nearest(columns, settings, loop))
 
     def radius_graph(
         self, r: float, *, p: float = 2.0, loop: bool = False, max_edges: int | None = None
@@ -241,42 +220,4 @@ class GraphSearches(TreeState):
         _arguments.check_vectors(x, self._m)
         rows = _arguments.row_numbers(indices, x.shape[:-1])
         settings = self._settings(2.0, result_dtype(self._data, x))
-        searcher = self._searcher()
-        if isinstance(searcher, Mesh):
-            return searcher.displacements(x, rows, settings)
-        arrays = self._data, x, rows
-        if any_traced(*arrays, self._boxsize):
-            box = None if settings.lengths is None else as_dtype(settings.lengths, settings.dtype)
-            return displacements_to(*arrays, box, dtype=settings.dtype)
-        with eagerly(), x64_for(settings.dtype, rows.dtype):
-            ends = placed_like(self._data, *map(np.asarray, (x, rows)))
-            return displacements_to(self._data, *ends, settings.box(), dtype=settings.dtype)
-
-
-def _computed(function, distances, rows):
-    """Call a function of the nearest neighbours: by NumPy where it would compile for this shape alone."""
-    if any_traced(distances, rows):
-        return _COMPILED[function](distances, rows)
-    if by_host(rows, function.__name__):
-        return placed_like(rows, *function(np.asarray(distances), np.asarray(rows), np))
-    with eagerly(), x64_for(distances.dtype, rows.dtype):
-        return _COMPILED[function](distances, rows)
-
-
-def _without_own(distances, rows, xp=jnp):
-    """Return all columns (n, k + 1) but that of each line's own row, or the last where it is not there."""
-    own = rows == xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
-    passed = xp.cumulative_sum(own, axis=1)[:, :-1] > 0
-    return tuple(xp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
-
-
-def _edges(distances, rows, xp=jnp):
-    """Return senders, receivers and distances (n * k,), and how many edges there are."""
-    n = rows.shape[0]
-    there = rows < n
-    receivers = xp.where(there, xp.arange(n, dtype=rows.dtype)[:, None], rows)
-    count = xp.sum(there, dtype=rows.dtype)
-    return rows.reshape(-1), receivers.reshape(-1), distances.reshape(-1), count
-
-
-_COMPILED = {function: jax.jit(function) for function in (_without_own, _edges)}
+        return self._searcher(x, rows).displacements(x, rows, settings)

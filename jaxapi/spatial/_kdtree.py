@@ -14,6 +14,7 @@ from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._pairs import PairSearches
 from ._radius import RadiusSearches
 from ._settings import result_dtype
+from ._structure._lengths import in_shape
 
 __all__ = ["KDTree"]
 
@@ -158,7 +159,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         batch = x.shape[:-1]
         if x.ndim != 2:
             with eagerly_unless_traced(x):
-                x = x.reshape((math.prod(batch), self._m))
+                x = in_shape(x, (math.prod(batch), self._m))
         kind = self._kind(x, bound, eps, distances=self._n * len(x))
         searcher = self._searcher(kind=kind)
         order = _arguments.one_of(order, ("input", "tree"), "order")

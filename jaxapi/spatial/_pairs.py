@@ -2,6 +2,7 @@
 
 from typing import Literal, overload
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,6 @@ from .._x64 import x64_for
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
-from ._device._searcher import low_row_first
 from ._mesh._searcher import Mesh
 from ._results import FixedPairs
 from ._state import TreeState
@@ -130,7 +130,7 @@ class PairSearches(TreeState):
             size = _arguments.capacity(max_pairs, "max_pairs")
             receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, "later", size)
             with eagerly_unless_traced(receivers):
-                return FixedPairs(low_row_first(receivers, senders), distances, count)
+                return FixedPairs(_low_row_first(receivers, senders), distances, count)
         remedy = "pass max_pairs for arrays of fixed shape"
         eps = _arguments.limit(eps, "eps")
         reject_traced(any_traced(self._data, self._boxsize, r, eps), "query_pairs", remedy)
@@ -328,3 +328,9 @@ class PairSearches(TreeState):
         dtype = np.promote_types(self._data.dtype, other._data.dtype)
         settings = self._settings(_arguments.norm_order(p), dtype, max(self._n, other._n))
         return settings, _arguments.one_radius(r, settings.dtype, name)
+
+
+@jax.jit
+def _low_row_first(receivers, senders):
+    """Return the pairs (e, 2) with the lower row first."""
+    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)

@@ -12,7 +12,7 @@ from ._arguments import reject_traced
 from ._results import FixedNeighbors, Neighbors
 from ._settings import result_dtype
 from ._state import TreeState
-from ._structure._shapes import in_shape
+from ._structure._lengths import in_shape
 
 __all__ = ["RadiusSearches"]
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .._typing import Array
-from ._structure._csr import query_numbers
+from ._device._csr import query_numbers
 
 __all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors"]
 

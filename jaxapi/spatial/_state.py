@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._compilation import compiled
 from .._interop import as_array
 from .._tracing import any_traced, eagerly, eagerly_unless_traced, is_traced
 from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _arguments
 from ._device import _engines
-from ._device._arrays import as_dtype, placed_like
+from ._device._arrays import as_dtype, constant_on, placed_like
 from ._device._empty import Empty
 from ._device._searcher import Device
 from ._device._structure import structure
@@ -24,9 +25,9 @@ from ._host._searcher import Host
 from ._mesh._layout import Layout, arguments_of, layout_now, place_points
 from ._mesh._searcher import Mesh
 from ._settings import SearchSettings, index_dtype
+from ._structure._build import padded_size
+from ._structure._lengths import first_lines
 from ._structure._metric import into_box
-from ._structure._prefix import first_lines
-from ._structure._shapes import by_host
 from ._structure._tree import FLAT_FROM, Tree
 
 __all__ = ["TreeState"]
@@ -300,7 +301,17 @@ def _kept(data) -> Array:
     with x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
-        return data if data.dtype == dtype else data.astype(dtype)
+        if data.dtype == dtype or is_traced(data) or len(data.sharding.device_set) > 1:
+            return data if data.dtype == dtype else data.astype(dtype)
+        engine, n = _engines.engine_of(data), data.shape[0]
+        count = constant_on(n, np.dtype(np.int32), data.sharding)
+        room = engine.with_room(data, padded_size(n))
+        return first_lines(n, _lines(room, count, dtype=dtype, engine=engine))[0]
+
+
+@partial(compiled, static_argnames=("dtype", "engine"))
+def _lines(room, count, *, dtype, engine):
+    return _engines.run(engine, "lines", room, count, dtype=dtype)
 
 
 def _check(data: Array, n: int, finite, lengths) -> None:
@@ -320,15 +331,18 @@ def _check(data: Array, n: int, finite, lengths) -> None:
 
 def _extremes(points, n: int):
     """Return the least and greatest coordinate of the first `n` along each axis."""
-    if is_traced(points) or len(points.sharding.device_set) > 1 or not by_host(points, "extremes"):
-        return _compiled_extremes(points, n=n)
-    rows = np.asarray(points)[:n]
-    return placed_like(points, rows.min(axis=0), rows.max(axis=0))
+    if is_traced(points) or len(points.sharding.device_set) > 1:
+        return _compiled_extremes(points, n, engine=None)
+    if points.devices().pop().platform == "cpu":
+        rows = np.asarray(points)[:n]
+        return placed_like(points, rows.min(axis=0), rows.max(axis=0))
+    with eagerly():
+        engine = _engines.engine_of(points)
+        room = engine.with_room(points, padded_size(points.shape[0]))
+        return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
 
 
-@partial(jax.jit, static_argnames="n")
-def _compiled_extremes(points, *, n: int):
-    if n == points.shape[0]:
-        return points.min(axis=0), points.max(axis=0)
-    here = (jax.lax.iota(jnp.int32, points.shape[0]) < n)[:, None]
-    return jnp.where(here, points, jnp.inf).min(axis=0), jnp.where(here, points, -jnp.inf).max(axis=0)
+@partial(compiled, static_argnames="engine")
+def _compiled_extremes(points, n, *, engine):
+    points = _engines.run(engine, "lines", points, n, dtype=points.dtype)
+    return jnp.nanmin(points, axis=0), jnp.nanmax(points, axis=0)

@@ -10,8 +10,7 @@ from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._device import _engines
-from jaxapi.spatial._structure import _shapes
-from jaxapi.spatial._structure._prefix import first_lines, lines_of_queries
+from jaxapi.spatial._structure._lengths import first_lines, viewed
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
@@ -20,7 +19,6 @@ POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
 @pytest.fixture(autouse=True)
 def no_shape_came_before():
     """Shapes that come again get compiled copies: have those of other tests forgotten."""
-    _shapes._calls_of.cache_clear()
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
@@ -198,11 +196,9 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
     np.testing.assert_array_equal(lines, np.arange(2100).reshape(700, 3))
     np.testing.assert_array_equal(short + short, 2 * np.arange(700))
     assert first_lines(0, short)[0].shape == (0,)
-    for _ in range(2):  # the second time they are sliced, small as they are
-        again, same = lines_of_queries(600, short, lines)
-        np.testing.assert_array_equal(again, np.arange(600))
-        np.testing.assert_array_equal(same, np.arange(1800).reshape(600, 3))
-    assert again.unsafe_buffer_pointer() != place
+    with no_compilation():
+        shaped = viewed(lines, (5, 14, 10))
+    np.testing.assert_array_equal(shaped, np.arange(700).reshape(5, 14, 10))
 
 
 @pytest.mark.parametrize("search", [

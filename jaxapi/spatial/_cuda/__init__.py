@@ -3,6 +3,7 @@
 from ._build import build
 from ._finite import all_finite
 from ._launch import check
+from ._lines import lines, with_room
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
@@ -19,11 +20,13 @@ __all__ = [
     "fill_lines",
     "fill_pairs",
     "in_units",
+    "lines",
     "nearest",
     "nearest_of_all",
     "nearest_of_slots",
     "nodes_of",
     "ordered_queries",
+    "with_room",
 ]
 
 NAME = "cuda"

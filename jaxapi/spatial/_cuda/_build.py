@@ -13,6 +13,7 @@ from .._structure import _build
 from .._structure._build import LEAF_SIZE, code_bits, plan, rounds, scale_of_box
 from .._structure._tree import FLAT_FROM, Tree
 from ._launch import Kernel, launch
+from ._lines import lines
 from ._order import THREADS, extent
 
 __all__ = ["build"]
@@ -23,9 +24,12 @@ SLOTS_A_THREAD = 8  # of a block that splits a node; a node above the leaves has
 
 
 def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int = LEAF_SIZE) -> Tree:
-    """Build the tree of the first `n` rows of `points`, as `_structure._build.build`."""
+    """Build the tree of the first `n` rows of `points`, as `_structure._build.build`.
+
+    None of the others is read.
+    """
     if points.shape[1] >= FLAT_FROM:
-        return _build.flat(points, n)
+        return _build.flat(lines(points, n, dtype=points.dtype), n)
     return _batched(leaf_size)(points, jnp.asarray(n, jnp.int32), scale)
 
 

@@ -1,42 +1,25 @@
-"""Arrays on their way to a device and back: dtypes, placement, padding."""
+"""Arrays on their way to a device and back: dtypes and placement."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._constant_cache import gpu_in, put_together
 from ..._tracing import eagerly, is_traced
 from ..._x64 import x64_for
-from .._structure._shapes import by_host
-from ._finite import finite_on_side_stream
 
-__all__ = [
-    "NOT_FINITE",
-    "RECORD",
-    "as_dtype",
-    "constant_on",
-    "inputs_for",
-    "padded",
-    "padded_with_radius",
-    "placed_like",
-    "placed_like_one",
-]
+__all__ = ["NOT_FINITE", "RECORD", "as_dtype", "constant_on", "placed_like", "placed_like_one"]
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
 
 _FEW = 64  # numbers
-_INT32 = np.dtype(np.int32)
 
 
 def as_dtype(x, dtype):
     """Return a jax array; without the dtype, float64 would be rounded to float32 where x64 is off."""
     return x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x, dtype), dtype)
-
-
-# --- from the host ---------------------------------------------------------------------------------------
 
 
 def placed_like(data, *arrays):
@@ -63,50 +46,11 @@ def placed_like_one(data, *arrays):
 _copied = jax.jit(lambda *arrays: arrays)
 
 
-def inputs_for(data, x, dtype):
-    """Return queries as they are if on the device of `data`, else as a NumPy array of the dtype."""
-    if isinstance(x, jax.Array) and x.sharding == data.sharding:
-        return x
-    return np.asarray(x, dtype=dtype)
-
-
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def constant_on(value: float | tuple[float, ...], dtype, sharding):
-    """Return a number or a few on the device, kept there: sending one takes as long as a call."""
-    host, gpu = np.asarray(value, dtype), gpu_in(sharding)
-    return put_together(host, gpu) if gpu and not host.ndim else jax.device_put(host, sharding)
+    """Return a number or a few on the device, kept there.
 
-
-# --- padding ----------------------------------------------------------------------------------
-
-
-def padded(x, rows: int):
-    """Return `x` (q, m) with its last line repeated up to `rows` lines, and whether all are finite."""
-    return padded_with_radius(x, None, rows)[:2]
-
-
-def padded_with_radius(x, radius, rows: int):
-    """Do so, and return the one `radius` () on the device for each line of `x`, -1 for those added."""
-    if not by_host(x, "padded"):
-        finite = finite_on_side_stream(x)
-        extended, answer, radii = _padded(x, radius, rows=rows, asks=finite is None)
-        return extended, answer if finite is None else finite, radii
-    x = np.asarray(x)
-    extra = (0, rows - len(x)), (0, 0)
-    filled = np.pad(x, extra, mode="edge" if len(x) else "constant")
-    radii = (
-        None if radius is None else _radii(radius, constant_on(len(x), _INT32, radius.sharding), rows=rows)
-    )
-    return filled, np.isfinite(x).all(), radii
-
-
-@partial(jax.jit, static_argnames=("rows", "asks"))
-def _padded(x, radius, *, rows: int, asks: bool):
-    extended = jnp.pad(x, ((0, rows - x.shape[0]), (0, 0)), mode="edge" if x.shape[0] else "constant")
-    radii = None if radius is None else _radii(radius, x.shape[0], rows=rows)
-    return extended, jnp.isfinite(x).all() if asks else None, radii
-
-
-@partial(jax.jit, static_argnames="rows")
-def _radii(radius, count, *, rows: int):
-    return jnp.where(jax.lax.iota(_INT32, rows) < count, radius, -jnp.ones_like(radius))
+    To send three of them takes a short search's host as long as all the rest: a loop of calls of 1,000
+    queries would take half as long again.
+    """
+    return jax.device_put(np.asarray(value, dtype), sharding)

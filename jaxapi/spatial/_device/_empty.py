@@ -21,6 +21,19 @@ class Empty:
         """Return distances and rows, both of shape batch + columns.shape."""
         return self._nothing(batch + columns.shape, settings)
 
+    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+        """Return distances and rows of every point's neighbours, without itself and one column less."""
+        return self._nothing((0, columns.k - 1), settings)
+
+    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
+        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        distances, rows = self._nothing((0,), settings)
+        return rows, rows, distances, self._zeros((), settings)
+
+    def displacements(self, x, rows, settings: SearchSettings):
+        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
+        return self._placed(np.zeros((*rows.shape, x.shape[-1]), settings.dtype))[0]
+
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
         distances, rows = self._nothing((0,), settings)

@@ -11,12 +11,13 @@ __all__ = ["all_finite", "finite_on_side_stream", "on_its_way"]
 
 def all_finite(x):
     """Return whether all of an array, on the host or a device, are finite: what `bool` waits for."""
-    if isinstance(x, np.ndarray):
-        return bool(np.isfinite(x).all())
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        return True
-    answer = finite_on_side_stream(x)
-    return _all_finite(x) if answer is None else answer
+    if isinstance(x, jax.Array):
+        if not jnp.issubdtype(x.dtype, jnp.floating):
+            return True
+        if any(device.platform != "cpu" for device in x.devices()):
+            answer = finite_on_side_stream(x)
+            return _all_finite(x) if answer is None else answer
+    return bool(np.isfinite(np.asarray(x)).all())
 
 
 def finite_on_side_stream(x: jax.Array):

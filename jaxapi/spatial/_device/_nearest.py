@@ -2,12 +2,13 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._structure._metric import into_box
 from .._structure._tree import Tree
 from . import _engines
 
-__all__ = ["nearest", "nearest_in_pieces"]
+__all__ = ["nearest", "nearest_in_pieces", "neighbour_edges", "picked", "without_own"]
 
 LARGEST_PIECE = 2**31 - 2**16
 
@@ -47,3 +48,30 @@ def nearest(
 
 # Compiled as one piece also where a transformation alone would run it step by step.
 nearest_in_pieces = jax.jit(nearest, static_argnames=("k", "p", "dtype", "index_dtype", "engine"))
+
+
+def picked(distances, rows, n, columns):
+    """Return the columns asked for, of all that were found."""
+    if columns is None:
+        return distances, rows
+    columns = np.asarray(columns)
+    there = columns >= 0
+    rows = jnp.where(there, rows[:, columns], jnp.asarray(n, rows.dtype))
+    return jnp.where(there, distances[:, columns], jnp.inf), rows
+
+
+def without_own(distances, rows, xp=jnp):
+    """Return all columns (n, k + 1) but that of each line's own row, or the last where it is not there."""
+    own = rows == xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
+    passed = xp.cumulative_sum(own, axis=1)[:, :-1] > 0
+    return tuple(xp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
+
+
+def neighbour_edges(distances, rows, n, xp=jnp):
+    """Return senders, receivers and distances of the first `n` lines' neighbours, and how many there are."""
+    lines = xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
+    n = xp.asarray(n).astype(rows.dtype)
+    there = (rows < n) & (lines < n)
+    receivers = xp.where(there, lines, n)
+    count = xp.sum(there, dtype=rows.dtype)
+    return rows.reshape(-1), receivers.reshape(-1), distances.reshape(-1), count

@@ -6,7 +6,7 @@ compiled as one piece also where a transformation alone would run them step by s
 `pairs` serve concrete arrays, whose totals are read back between the passes.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._compilation import compiled
 from ..._reading import in_host_memory
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
 from .._structure._build import padded_size
-from .._structure._prefix import first_lines
+from .._structure._lengths import first_lines
 from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
 from . import _engines
@@ -29,7 +30,6 @@ __all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_wi
 
 BINS = 32  # radii that one kernel keeps in registers
 LARGEST = np.iinfo(np.int32).max
-LARGEST_TRIED = 1 << 26  # results: half a gigabyte
 
 
 class Search(NamedTuple):
@@ -39,6 +39,10 @@ class Search(NamedTuple):
     engine: object  # one of `_engines`; None: that of the platform that runs it
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
+
+    def lines(self, x, count):
+        """Return the first lines of queries that have room for more; the others are nan."""
+        return _engines.run(self.engine, "lines", x, count, dtype=self.dtype)
 
     def ordered_queries(self, tree, x, radius, box):
         """Make queries ready, and return their order."""
@@ -159,55 +163,35 @@ def _nearest_within_piece(tree, x, radius, box, search, limit):
     return *found, counts.astype(search.index_dtype)
 
 
-def csr(tree: Tree, x: Array, radius: Array, box: np.ndarray | None, *, search: Search, sort: bool):
-    """Return (indptr, rows, distances) for concrete queries; raise ValueError where `x` is not finite."""
-    queries, order, counts, indptr, facts = _offsets(tree, x, radius, box, search=search)
+def csr(tree: Tree, x: Array, q: Array, radius: Array, box, *, search: Search, sort: bool):
+    """Return (indptr, rows, distances) for the first `q` concrete queries of `x`, which has room for more.
 
-    def fill(indptr, size):
-        return _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
-
-    key = "csr", tree.points.shape, x.shape, search, sort
-    wide = partial(_wide_offsets, counts)
-    indptr, found, total, (finite,) = _filled_in_size(fill, indptr, wide, facts, search, key)
+    Raises ValueError where they are not finite.
+    """
+    queries, order, counts, indptr, facts = _offsets(tree, x, q, radius, box, search=search)
+    total, wrapped, finite = _read(facts)
     if not finite:
         raise ValueError(NOT_FINITE)
+    if wrapped:
+        indptr, total = _wide(counts)
+    with x64_for(indptr.dtype, search.dtype, search.index_dtype):
+        size = padded_size(total)
+        found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
     return indptr, *first_lines(total, *found)
 
 
-def _filled_in_size(fill, ends, wide_ends, facts, search: Search, key):
-    """Return ends, what ``fill(ends, size)`` gives, how many results it has, and the facts after that.
-
-    `facts` say how many there are and whether `ends` wrapped, so that `wide_ends` are needed. To ask for them
-    takes the host as long as a small search: the size of the last such call is tried before they are there.
-    """
-    last = _last_size(*key)
-    tried, facts = last[0], in_host_memory(facts)
-    with x64_for(ends.dtype, search.dtype, search.index_dtype):
-        found = fill(ends, tried) if tried else None
-        total, wrapped, *others = np.asarray(facts).tolist()
-    if wrapped:  # more than 2**31 in all
-        ends = wide_ends()
-        total = int(ends[-1])
-    size = padded_size(total)
-    if wrapped or not size <= tried <= 2 * size:
-        last[0] = size if size <= LARGEST_TRIED else 0
-        with x64_for(ends.dtype, search.dtype, search.index_dtype):
-            found = fill(ends, size)
-    return ends, found, total, others
+def _read(facts) -> list[int]:
+    """Return how many results there are, whether their sums are past 2**31, and what comes after that."""
+    return np.asarray(in_host_memory(facts)).tolist()
 
 
-@lru_cache(maxsize=256)
-def _last_size(*key) -> list[int]:
-    """Return a place for the size that a call with this key had the last time."""
-    return [0]
-
-
-@partial(jax.jit, static_argnames="search")
-def _offsets(tree, x, radius, box, *, search):
+@partial(compiled, static_argnames="search")
+def _offsets(tree, x, q, radius, box, *, search):
+    x = search.lines(x, q)
     radius = jnp.broadcast_to(radius, x.shape[:1])
     queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
     indptr = jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
-    finite = jnp.isfinite(x).all().astype(jnp.int32)
+    finite = (jnp.isfinite(x).all(axis=1) | (lax.iota(jnp.int32, len(x)) >= q)).all().astype(jnp.int32)
     facts = jnp.stack([indptr[-1], _wrapped(indptr), finite])
     return queries, order, counts, indptr.astype(search.index_dtype), facts
 
@@ -217,17 +201,19 @@ def _wrapped(ends):
     return (ends < 0).any().astype(jnp.int32)
 
 
-def _wide_offsets(counts):
+def _wide(counts):
+    """Return where the results of queries begin and end, in 64 bits, and how many there are."""
     with x64_on():
-        return _wide_sums(counts)
+        ends = _wide_sums(counts)
+        return ends, int(ends[-1])
 
 
-@jax.jit
+@compiled
 def _wide_sums(counts):
     return jnp.pad(jnp.cumsum(counts, dtype=jnp.int64), (1, 0))
 
 
-@partial(jax.jit, static_argnames=("search", "size", "sort"))
+@partial(compiled, static_argnames=("search", "size", "sort"))
 def _filled(tree, queries, order, indptr, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
     rows, distances = search.fill(tree, queries, order, _within(indptr, size), box, "any", size)
@@ -278,16 +264,13 @@ def pairs(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search):
 def _own_found(function, tree, radius, box, search, relation):
     """Return what a function writes for each point of the tree, and how many edges there are."""
     queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
-
-    def fill(ends, size):
-        return function(tree, queries, ends, box, search=search, relation=relation, size=size)
-
-    def wide_ends():
-        return _wide_offsets(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))[1:]
-
-    key = relation, tree.points.shape, search
-    _, found, total, _ = _filled_in_size(fill, ends, wide_ends, facts, search, key)
-    return found, total
+    total, wrapped = _read(facts)
+    if wrapped:
+        ends, total = _wide(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))
+        ends = ends[1:]
+    with x64_for(ends.dtype, search.dtype, search.index_dtype):
+        static = {"search": search, "relation": relation, "size": padded_size(total)}
+        return function(tree, queries, ends, box, **static), total
 
 
 def _own_ends(tree, radius, box, search, relation):
@@ -303,18 +286,18 @@ def _own_filled(tree, queries, ends, box, search, relation, size):
     return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
 
 
-@partial(jax.jit, static_argnames=("search", "relation"))
+@partial(compiled, static_argnames=("search", "relation"))
 def _own_counted(tree, radius, box, *, search, relation):
     queries, ends = _own_ends(tree.astype(search.dtype), radius, box, search, relation)
     return queries, ends, jnp.stack([ends[-1], _wrapped(ends)])
 
 
-@partial(jax.jit, static_argnames=("search", "relation", "size"))
+@partial(compiled, static_argnames=("search", "relation", "size"))
 def _own_fill(tree, queries, ends, box, *, search, relation, size):
     return _own_filled(tree.astype(search.dtype), queries, ends, box, search, relation, size)
 
 
-@partial(jax.jit, static_argnames=("search", "relation", "size"))
+@partial(compiled, static_argnames=("search", "relation", "size"))
 def _own_pairs(tree, queries, ends, box, *, search, relation, size):
     offsets = _within(jnp.pad(ends, (1, 0)), size)
     return search.fill_pairs(tree.astype(search.dtype), queries, offsets, box, size).astype(

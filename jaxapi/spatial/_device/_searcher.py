@@ -1,124 +1,125 @@
-"""Searches of concrete arrays on a device: compiled calls that serve many sizes."""
+"""Searches of concrete arrays on a device: each is checked, padded, run as one compiled program, and cut."""
 
+import contextlib
 import itertools
+import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from ..._compilation import compiled
 from ..._tracing import eagerly
 from ..._x64 import x64_for
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
-from .._structure._prefix import first_lines, lines_of_queries
-from .._structure._shapes import calls_before, in_shape
+from .._structure._lengths import first_lines, in_shape, viewed
 from .._structure._tree import Tree
 from . import _engines, _radius
-from ._arrays import NOT_FINITE, RECORD, constant_on, inputs_for, padded, padded_with_radius
+from ._arrays import NOT_FINITE, RECORD, constant_on
 from ._finite import all_finite, on_its_way
-from ._nearest import LARGEST_PIECE, nearest
+from ._nearest import LARGEST_PIECE, nearest, neighbour_edges, picked, without_own
+from ._slopes import displacements_to
 from ._structure import structure
 
 __all__ = ["Device"]
 
-REPEATED = 4  # calls
+INT32 = np.dtype(np.int32)
 
 
 class Device:
-    """The searches of a tree over concrete points; queries (q, m) that are not finite raise ValueError."""
+    """The searches of a tree over concrete points; queries (q, m) that are not finite raise ValueError.
+
+    Programs are compiled for queries of a few numbers, `padded_size`, and know how many count.
+    """
 
     def __init__(self, data, tree: Tree):
         self.data, self.tree = data, tree
+        self.engine: Any = _engines.engine_of(data)
 
     prepare = staticmethod(structure)  # a device builds while the answer about the values comes back
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows, both of shape batch + columns.shape."""
-        n, q = self.data.shape[0], x.shape[0]
-        dtype, shape = settings.dtype, batch + columns.shape
-        engine = _engines.engine_of(self.data)
-        static = {
-            "k": min(columns.k, n),
-            "columns": columns.among(n),
-            "p": settings.p,
-            "dtype": dtype,
-            "index_dtype": settings.index_dtype,
-            "engine": engine,
-        }
-        with eagerly(), x64_for(dtype, settings.index_dtype):
-            numbers = [constant_on(each, dtype, self.data.sharding) for each in (bound, eps)]
-            arguments = *numbers, self._box(settings)
-            again = partial(self._comes_again, engine, "nearest", x, *static.values())
-            if x is self.data and self._lies_in_order(engine, static["k"]):
-                lines = n if again() else self.tree.points.shape[1]
-                found, finite = search_own_points(self.tree, *arguments, lines=lines, **static), True
-            elif again():
-                x = inputs_for(self.data, x, dtype)
-                finite = all_finite(x)
-                found = search_columns(self.tree, x, *arguments, **static)
-            else:
-                x, finite = padded(inputs_for(self.data, x, dtype), padded_size(q))
-                found = search_columns(self.tree, x, *arguments, **static)
-            finite = on_its_way(finite)
-            found = lines_of_queries(q, *found)
-            distances, rows = (in_shape(each, shape) for each in found)
-        if not finite:
-            raise ValueError(NOT_FINITE)
+        with self._context(settings):
+            found, finite = self._nearest(x, columns, bound, eps, settings, "columns")
+            _check(on_its_way(finite))
+            distances, rows = (viewed(each, batch + columns.shape) for each in found)
         return distances, rows
 
-    def _lies_in_order(self, engine, k: int) -> bool:
+    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+        """Return distances and rows of every point's neighbours, without itself and one column less."""
+        with self._context(settings):
+            found, _ = self._nearest(self.data, columns, bound, 0.0, settings, "others")
+            distances, rows = first_lines(len(self.data), *found)
+        return distances, rows
+
+    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
+        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        with self._context(settings):
+            wanted = "edges_loop" if loop else "edges"
+            (*found, count), _ = self._nearest(self.data, columns, np.inf, 0.0, settings, wanted)
+            size = len(self.data) * (columns.shape[0] if loop else columns.k - 1)
+            return *first_lines(size, *found), count
+
+    def _nearest(self, x, columns: Columns, bound, eps, settings: SearchSettings, wanted: str):
+        """Return the results of lines of queries, and whether the queries are finite."""
+        n, dtype = self.data.shape[0], settings.dtype
+        k = max(min(columns.k, n), 1)
+        numbers = [constant_on(each, dtype, self.data.sharding) for each in (bound, eps)]
+        static = {"k": k, "columns": columns.among(n), "search": self._search(settings), "wanted": wanted}
+        own = x is self.data and self._lies_in_order(k)
+        lines = (None, self._constant(INT32.type(n)), True) if own else self._lines(x, settings)
+        queries, count, finite = lines
+        return nearest_of_lines(self.tree, queries, count, *numbers, self._box(settings), **static), finite
+
+    def _lies_in_order(self, k: int) -> bool:
         """Tell whether the engine searches the tree's own points as they lie, without ordering them."""
         slots = self.tree.points.shape[1]
-        return hasattr(engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
+        return hasattr(self.engine, "nearest_of_all") and not self.tree.is_flat and slots * k <= LARGEST_PIECE
 
-    def _comes_again(self, engine, work: str, x, *static) -> bool:
-        """Tell whether as many queries came several times, so that a program for their number alone pays.
-
-        It saves a copy that is padded and results that are cut off, a large part of a short call.
-        """
-        compiles_soon = not self.tree.is_flat and hasattr(engine, "nearest_of_all")
-        return compiles_soon and calls_before(work, x.shape, x.dtype, *static) >= REPEATED
+    def displacements(self, x, rows, settings: SearchSettings):
+        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
+        shape, q = (*rows.shape, x.shape[-1]), math.prod(x.shape[:-1])
+        with eagerly(), x64_for(settings.dtype, rows.dtype):
+            x, rows = (in_shape(each, (q, -(-each.size // max(q, 1)))) for each in (x, rows))
+            x, count, _ = self._lines(x, settings, asks=False)
+            if not isinstance(rows, jax.Array) or rows.sharding != self.data.sharding:
+                rows = np.asarray(rows)
+            inputs = self.engine.with_room(rows, len(x)), count, self._box(settings)
+            data = self.engine.with_room(self.data, padded_size(len(self.data)))
+            found = displacements_of_lines(
+                data, self._constant(INT32.type(len(self.data))), x, *inputs, search=self._search(settings)
+            )
+            return viewed(found, shape)
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            q = x.shape[0]
-            search = self._search(settings)
-            x, r, _ = self._ready("csr", x, r, search)
+        with self._context(settings):
+            queries, count, _ = self._lines(x, settings, asks=False)
+            search, radius = self._search(settings), self._radii(r, queries)
             indptr, rows, distances = _radius.csr(
-                self.tree, x, r, self._box(settings), search=search, sort=sort
+                self.tree, queries, count, radius, self._box(settings), search=search, sort=sort
             )
-            (indptr,) = first_lines(q + 1, indptr)
+            (indptr,) = first_lines(len(x) + 1, indptr)
             return Neighbors(indptr, rows, distances)
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""
-        q = x.shape[0]
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            search = self._search(settings)
-            x, r, finite = self._ready("fixed", x, r, search, limit)
-            found = _radius.nearest_within(self.tree, x, r, self._box(settings), search=search, limit=limit)
-            finite = on_its_way(finite)
-            rows, distances, counts = lines_of_queries(q, *found)
-            if not finite:
-                raise ValueError(NOT_FINITE)
+        with self._context(settings):
+            found = self._around(_radius.nearest_within, x, r, settings, limit=limit)
+            rows, distances, counts = found
             shape = (*batch, limit)
-            return FixedNeighbors(in_shape(rows, shape), in_shape(distances, shape), in_shape(counts, batch))
+            return FixedNeighbors(viewed(rows, shape), viewed(distances, shape), viewed(counts, batch))
 
     def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
         """Return how many neighbours each query has."""
-        q = x.shape[0]
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            search = self._search(settings)
-            x, r, finite = self._ready("counts", x, r, search)
-            counts = _radius.counts_within(self.tree, x, r, self._box(settings), search=search)
-            finite = on_its_way(finite)
-            (counts,) = lines_of_queries(q, counts)
-            if not finite:
-                raise ValueError(NOT_FINITE)
-            return in_shape(counts, batch)
+        with self._context(settings):
+            return viewed(self._around(_radius.counts_within, x, r, settings), batch)
 
     def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool) -> list[list[int]]:
         """Return the rows of each query's neighbours."""
@@ -139,21 +140,22 @@ class Device:
 
     def edges(self, r, settings: SearchSettings, relation: str):
         """Return receivers, senders and distances of all edges."""
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            *found, total = self._edges(r, settings, relation)
+        with self._context(settings):
+            inputs = self.tree, self._constant(r), self._box(settings)
+            *found, total = _radius.edges(*inputs, search=self._search(settings), relation=relation)
             return first_lines(total, *found)
 
     def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
         """Return receivers, senders, distances (size,) and the true number of edges."""
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            r, box, search = self._constant(r), self._box(settings), self._search(settings)
-            return _radius.fixed_edges(self.tree, r, box, search=search, relation=relation, size=size)
+        with self._context(settings):
+            inputs = self.tree, self._constant(r), self._box(settings)
+            return _radius.fixed_edges(*inputs, search=self._search(settings), relation=relation, size=size)
 
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            r, box, search = self._constant(r), self._box(settings), self._search(settings)
-            pairs, total = _radius.pairs(self.tree, r, box, search=search)
+        with self._context(settings):
+            inputs = self.tree, self._constant(r), self._box(settings)
+            pairs, total = _radius.pairs(*inputs, search=self._search(settings))
             (pairs,) = first_lines(total, pairs)
             return pairs if output_type == "ndarray" else set(map(tuple, np.asarray(pairs).tolist()))
 
@@ -163,21 +165,40 @@ class Device:
         if not len(radii):
             return np.zeros(0, sums)
         with eagerly(), x64_for(sums):
-            x, _ = padded(self.data, padded_size(self.data.shape[0]))
-            own, others = (_weights(of.data, weights, sums) for of, weights in ((self, own), (other, others)))
-            counts = np.asarray(
-                _radius.two_point(
-                    other.tree, x, own, others, radii, self._box(settings), search=self._search(settings)
-                )
+            x, count, _ = self._lines(self.data, settings, asks=False)
+            own, others = (
+                None if weights is None else np.pad(weights, (0, padded_size(len(weights)) - len(weights)))
+                for weights in (own, others)
             )
+            inputs = x, count, own, others, radii, self._box(settings)
+            counts = np.asarray(pair_sums(other.tree, *inputs, search=self._search(settings), sums=sums))
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
 
-    def _edges(self, r, settings: SearchSettings, relation: str):
-        r, box, search = self._constant(r), self._box(settings), self._search(settings)
-        return _radius.edges(self.tree, r, box, search=search, relation=relation)
+    def _around(self, function, x, r, settings: SearchSettings, **static):
+        """Return what a function of queries and radii finds for lines of them."""
+        queries, count, finite = self._lines(x, settings)
+        radius, box, search = self._radii(r, queries), self._box(settings), self._search(settings)
+        static = tuple(static.items())
+        inputs = self.tree, queries, count, radius, box
+        found = around_lines(*inputs, function=function, search=search, static=static)
+        _check(on_its_way(finite))
+        return found
 
     def _between(self, other: "Device", r, settings: SearchSettings) -> Neighbors:
         return other.csr(self.data, np.broadcast_to(r, len(self.data)), settings, False)
+
+    def _lines(self, x, settings: SearchSettings, *, asks: bool = True):
+        """Return queries with room for more, how many they are, and, if asked, whether all are finite."""
+        if not isinstance(x, jax.Array) or x.sharding != self.data.sharding:
+            x = np.asarray(x, settings.dtype)
+        count = self._constant(INT32.type(len(x)))
+        return self.engine.with_room(x, padded_size(len(x))), count, all_finite(x) if asks else None
+
+    def _radii(self, r: np.ndarray, queries):
+        """Return the radii of lines of queries, or the one for all."""
+        if len(r) and r.strides == (0,):
+            return self._constant(r[0])
+        return jax.device_put(np.pad(r, (0, len(queries) - len(r))), self.data.sharding)
 
     def _constant(self, number: np.generic):
         """Return a number on the device."""
@@ -189,77 +210,17 @@ class Device:
         return None if lengths is None else constant_on(lengths, settings.dtype, self.data.sharding)
 
     def _search(self, settings: SearchSettings) -> _radius.Search:
-        engine = _engines.engine_of(self.data)
-        return _radius.Search(settings.p, engine, settings.dtype, settings.index_dtype)
+        return _radius.Search(settings.p, self.engine, settings.dtype, settings.index_dtype)
 
-    def _ready(self, work: str, x, r, search: _radius.Search, *static):
-        """Return queries and radii, one for each query or one for all, and whether all queries are finite.
-
-        Unless such queries come again, they are padded to one of a few sizes; pads have no neighbours.
-        """
-        q, rows, home = len(x), padded_size(len(x)), self.data.sharding
-        x = inputs_for(self.data, x, search.dtype)
-        if r.strides != (0,) or not q:
-            x, finite = padded(x, rows)
-            r = jax.device_put(np.pad(r, (0, rows - q), constant_values=-1), home)
-        elif self._comes_again(search.engine, work, x, search, *static):
-            r, finite = self._constant(r[0]), all_finite(x)
-        else:
-            x, finite, r = padded_with_radius(x, self._constant(r[0]), rows)
-        return x if isinstance(x, jax.Array) else jax.device_put(x, home), r, finite
+    @contextlib.contextmanager
+    def _context(self, settings: SearchSettings):
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+            yield
 
 
-STATIC = "k", "columns", "p", "dtype", "index_dtype", "engine"
-
-
-@partial(jax.jit, static_argnames=STATIC)
-def search_columns(tree, x, bound, eps, box, *, k, columns, p, dtype, index_dtype, engine):
-    """Return distances and rows of the columns asked for, (q, columns), or (q,) for the nearest alone."""
-    settings = {"k": k, "p": p, "dtype": dtype, "index_dtype": index_dtype, "engine": engine}
-    return _columns(*nearest(tree, x, bound, eps, box, **settings), tree.n, k, columns)
-
-
-@partial(jax.jit, static_argnames=("lines", *STATIC))
-def search_own_points(tree, bound, eps, box, *, lines, k, columns, p, dtype, index_dtype, engine):
-    """Do the same for the tree's points, by an engine that has `nearest_of_all`, in n lines or more."""
-    distances, rows = engine.nearest_of_all(tree, bound, eps, box, lines=lines, k=k, p=p)
-    return _columns(distances, rows.astype(index_dtype), tree.n, k, columns)
-
-
-def _columns(distances, rows, n, k, columns):
-    distances, rows = picked(distances, rows, n, columns)
-    if columns is None and k == 1:
-        return distances[:, 0], rows[:, 0]
-    return distances, rows
-
-
-def picked(distances, rows, n, columns):
-    """Return the columns asked for, of all that were found."""
-    if columns is None:
-        return distances, rows
-    columns = np.asarray(columns)
-    there = columns >= 0
-    rows = jnp.where(there, rows[:, columns], jnp.asarray(n, rows.dtype))
-    return jnp.where(there, distances[:, columns], jnp.inf), rows
-
-
-@jax.jit
-def low_row_first(receivers, senders):
-    """Return the pairs (e, 2) with the lower row first."""
-    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
-
-
-def _weights(data, weights, dtype):
-    """Return the weights of points, which are 1 where none are given, and 0 of the pads."""
-    count = len(data)
-    if weights is None:
-        return _ones(constant_on(count, np.int32, data.sharding), size=padded_size(count), dtype=dtype)
-    return np.pad(weights, (0, padded_size(count) - count))
-
-
-@partial(jax.jit, static_argnames=("size", "dtype"))
-def _ones(count, *, size: int, dtype):
-    return (jax.lax.iota(np.int32, size) < count).astype(dtype)
+def _check(finite) -> None:
+    if not finite:
+        raise ValueError(NOT_FINITE)
 
 
 def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:
@@ -270,3 +231,52 @@ def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:
         for each in lists:
             each.sort()
     return lists
+
+
+# --- programs ------------------------------------------------------------------------------------------
+
+
+@partial(compiled, static_argnames=("k", "columns", "search", "wanted"))
+def nearest_of_lines(tree, x, count, bound, eps, box, *, k, columns, search: _radius.Search, wanted: str):
+    """Return what is wanted of the nearest of the first `count` queries of `x`; None: of the tree's points.
+
+    'columns': distances and rows; 'others': without each point itself; 'edges', 'edges_loop': as a graph.
+    """
+    settings = {"k": k, "p": search.p}
+    if x is None:
+        slots = tree.points.shape[1]
+        distances, rows = search.engine.nearest_of_all(tree, bound, eps, box, lines=slots, **settings)
+        rows = rows.astype(search.index_dtype)
+    else:
+        dtypes = {"dtype": search.dtype, "index_dtype": search.index_dtype}
+        x = search.lines(x, count)
+        distances, rows = nearest(tree, x, bound, eps, box, engine=search.engine, **dtypes, **settings)
+    distances, rows = picked(distances, rows, tree.n, columns)
+    if wanted in ("others", "edges"):
+        distances, rows = without_own(distances, rows)
+    if wanted in ("edges", "edges_loop"):
+        return neighbour_edges(distances, rows, count)
+    return distances, rows
+
+
+@partial(compiled, static_argnames=("function", "search", "static"))
+def around_lines(tree, x, count, radius, box, *, function, search: _radius.Search, static):
+    """Return what a function of queries and radii finds for the first `count` queries of `x`."""
+    return function(tree, search.lines(x, count), radius, box, search=search, **dict(static))
+
+
+@partial(compiled, static_argnames="search")
+def displacements_of_lines(data, n, x, rows, count, box, *, search: _radius.Search):
+    """Return the vectors from the first `count` lines of `x` to those of rows below n, which `data` has."""
+    lines = partial(_engines.run, search.engine, "lines")
+    points, x = lines(data, n, dtype=search.dtype), search.lines(x, count)
+    return displacements_to(points, x, lines(rows, count, dtype=rows.dtype), box, n, dtype=search.dtype)
+
+
+@partial(compiled, static_argnames=("search", "sums"))
+def pair_sums(tree, x, count, own, others, radii, box, *, search: _radius.Search, sums):
+    """Return the sums of the products of weights of pairs; without weights they are 1."""
+    if own is None:
+        own = (lax.iota(INT32, len(x)) < count).astype(sums)
+        others = jnp.ones(tree.points.shape[1], sums)
+    return _radius.two_point(tree, search.lines(x, count), own, others, radii, box, search=search)

@@ -52,13 +52,12 @@ def distances_to(points, x, rows, lengths, p: float):
     return jnp.where(away, root(total, p), 0)
 
 
-@partial(jax.jit, static_argnames="dtype")
-def displacements_to(points, x, rows, lengths, *, dtype):
-    """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for none."""
-    points, there = points.astype(dtype), rows < points.shape[0]
+def displacements_to(points, x, rows, lengths, n, *, dtype, xp=jnp):
+    """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for rows from n on."""
+    there = rows < xp.asarray(n).astype(rows.dtype)
     x = x.astype(dtype).reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
-    vectors = points[jnp.where(there, rows, 0)] - x
+    vectors = points.astype(dtype)[xp.where(there, rows, 0)] - x
     if lengths is not None:
-        periods = jnp.where(lengths > 0, lengths, jnp.ones_like(lengths))
-        vectors = jnp.where(lengths > 0, vectors - jnp.round(vectors / periods) * periods, vectors)
-    return jnp.where(there[..., None], vectors, jnp.zeros_like(vectors))
+        periods = xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+        vectors = xp.where(lengths > 0, vectors - xp.round(vectors / periods) * periods, vectors)
+    return xp.where(there[..., None], vectors, xp.zeros_like(vectors))

@@ -5,19 +5,20 @@ from functools import partial
 import jax
 import numpy as np
 
+from ..._compilation import compiled
 from ..._tracing import eagerly, is_traced
 from ..._typing import Array
 from ..._x64 import x64_for
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
 from . import _engines
-from ._arrays import constant_on, padded, placed_like
-from ._finite import on_its_way
+from ._arrays import constant_on
+from ._finite import all_finite, on_its_way
 
 __all__ = ["structure"]
 
 FEWEST_ON_GPU = 1 << 15
-_INT32 = np.dtype(np.int32)
+INT32 = np.dtype(np.int32)
 
 
 def structure(data) -> tuple[Tree, Array | bool]:
@@ -25,11 +26,10 @@ def structure(data) -> tuple[Tree, Array | bool]:
     if is_traced(data):  # is compiled for its own size anyway
         return built(jax.lax.stop_gradient(data), np.int32(data.shape[0]), engine=None), True
     with eagerly(), x64_for(data.dtype):
-        points, finite = padded(data, max(padded_size(data.shape[0]), _fewest(data)))
-        points = points if isinstance(points, jax.Array) else placed_like(data, points)[0]
-        n = constant_on(data.shape[0], _INT32, data.sharding)
-        tree = built(points, n, engine=_engines.engine_of(data))
-        return tree, on_its_way(finite)
+        engine, n = _engines.engine_of(data), data.shape[0]
+        points = engine.with_room(data, max(padded_size(n), _fewest(data)))
+        tree = built(points, constant_on(n, INT32, data.sharding), engine=engine)
+        return tree, on_its_way(all_finite(data))
 
 
 def _fewest(data) -> int:
@@ -43,6 +43,6 @@ def _fewest(data) -> int:
 
 
 # Compiled as one piece also where a transformation alone would run it step by step.
-@partial(jax.jit, static_argnames="engine")
+@partial(compiled, static_argnames="engine")
 def built(points, n, *, engine) -> Tree:
     return _engines.run(engine, "build", points, n)

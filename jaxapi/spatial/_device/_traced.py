@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -14,8 +15,8 @@ from .._structure._tree import Tree
 from . import _radius
 from ._arrays import as_dtype
 from ._few import nearest_of_traced
-from ._searcher import picked
-from ._slopes import with_slopes
+from ._nearest import neighbour_edges, picked, without_own
+from ._slopes import displacements_to, with_slopes
 from ._structure import structure
 
 __all__ = ["Traced"]
@@ -61,6 +62,25 @@ class Traced:
         distances, rows = picked(distances, rows, n, columns.among(n))
         shape = batch + columns.shape
         return distances.reshape(shape), rows.reshape(shape)
+
+    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+        """Return distances and rows of every point's neighbours, without itself and one column less."""
+        n = self.data.shape[0]
+        return _without_own(*self.nearest(self.data, (n,), columns, bound, 0.0, settings, workers))
+
+    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
+        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        n = self.data.shape[0]
+        if loop:
+            found = self.nearest(self.data, (n,), columns, jnp.inf, 0.0, settings, 1)
+        else:
+            found = self.others(columns, jnp.inf, settings, 1)
+        return _neighbour_edges(*found, n)
+
+    def displacements(self, x, rows, settings: SearchSettings):
+        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
+        inputs = self.data, x, rows, _box(settings)
+        return _displacements_to(*inputs, self.data.shape[0], dtype=settings.dtype)
 
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""
@@ -109,6 +129,10 @@ class Traced:
         inputs = self.data, own, others, radii, _box(settings)
         counts = _radius.two_point(other.tree, *inputs, search=_search(settings))
         return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
+
+
+_displacements_to = jax.jit(displacements_to, static_argnames=("dtype", "xp"))
+_without_own, _neighbour_edges = jax.jit(without_own), jax.jit(neighbour_edges)
 
 
 def _search(settings: SearchSettings) -> _radius.Search:

@@ -4,6 +4,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .._device._arrays import NOT_FINITE, placed_like, placed_like_one
+from .._device._nearest import neighbour_edges, without_own
+from .._device._slopes import displacements_to
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from . import _radius
@@ -25,6 +27,15 @@ class Host:
 
     def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows, both of shape batch + columns.shape."""
+        found = self._nearest(x, columns, bound, eps, settings, workers)
+        shape = batch + columns.shape
+        return self._placed(batch, *(each.reshape(shape) for each in found))
+
+    def _others(self, columns: Columns, bound, settings: SearchSettings, workers):
+        return without_own(*self._nearest(self.data, columns, bound, 0.0, settings, workers), np)
+
+    def _nearest(self, x, columns: Columns, bound, eps, settings: SearchSettings, workers):
+        """Return distances and rows (q, columns) as NumPy arrays."""
         n = self.tree.n
         distances, rows = nearest(
             self.tree,
@@ -42,8 +53,25 @@ class Host:
             chosen = np.asarray(among)
             distances = np.where(chosen < 0, distances.dtype.type(np.inf), distances[:, chosen])
             rows = np.where(chosen < 0, rows.dtype.type(n), rows[:, chosen])
-        shape = batch + columns.shape
-        return self._placed(batch, distances.reshape(shape), rows.reshape(shape))
+        return distances, rows
+
+    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+        """Return distances and rows of every point's neighbours, without itself and one column less."""
+        return placed_like(self.data, *self._others(columns, bound, settings, workers))
+
+    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
+        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        if loop:
+            found = self._nearest(self.data, columns, np.inf, 0.0, settings, 1)
+        else:
+            found = self._others(columns, np.inf, settings, 1)
+        return placed_like(self.data, *neighbour_edges(*found, self.tree.n, np))
+
+    def displacements(self, x, rows, settings: SearchSettings):
+        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
+        arrays = map(np.asarray, (self.data, x, rows))
+        found = displacements_to(*arrays, settings.box(), self.tree.n, dtype=settings.dtype, xp=np)
+        return placed_like(self.data, found)[0]
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""

@@ -2,6 +2,7 @@
 
 from .._structure._build import build
 from .._structure._queries import ordered_queries
+from ._lines import lines, with_room
 from ._nearest import in_units, nearest, nearest_of_few, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
 
@@ -15,10 +16,12 @@ __all__ = [
     "fill_lines",
     "fill_pairs",
     "in_units",
+    "lines",
     "nearest",
     "nearest_of_few",
     "nearest_of_slots",
     "ordered_queries",
+    "with_room",
 ]
 
 NAME = "lax"

@@ -71,14 +71,18 @@ class Mesh:
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 
-    def others(self, columns: Columns, bound, settings: SearchSettings):
+    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
         """Return distances and rows of every point's neighbours, without itself and one column less."""
         found = self.nearest_of_all(columns, bound, 0.0, settings, "input")
         with self._context(settings, *found):
             return _edges.without_own(*found, layout=self.layout)
 
-    def edges_of(self, distances, rows, settings: SearchSettings):
+    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
         """Return senders, receivers and distances of every point's neighbours, and how many there are."""
+        if loop:
+            distances, rows = self.nearest_of_all(columns, math.inf, 0.0, settings, "input")
+        else:
+            distances, rows = self.others(columns, math.inf, settings, 1)
         with self._context(settings, distances, rows):
             return _edges.edges(distances, rows, layout=self.layout)
 

@@ -57,7 +57,7 @@ def vectors_to(points, x, rows, lengths, *, layout: Layout, spread: bool):
 
     def local(points, x, rows, lengths):
         neighbours, numbers = _neighbours(points, rows, layout)
-        return displacements_to(neighbours, x, numbers, lengths, dtype=x.dtype)
+        return displacements_to(neighbours, x, numbers, lengths, len(neighbours), dtype=x.dtype)
 
     place = layout.rows if spread else SAME
     return layout.run(local, (layout.rows, place, place, SAME), place, points, x, rows, lengths)

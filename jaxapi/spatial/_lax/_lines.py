@@ -1,0 +1,43 @@
+"""Inputs of any length, read by programs of few: arrays that are filled up."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._typing import Array
+
+__all__ = ["lines", "with_room"]
+
+
+def with_room(x, rows: int):
+    """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read.
+
+    By the host where it has the array, elsewhere by a program for each length.
+    """
+    if len(x) == rows:
+        return x
+    if isinstance(x, jax.Array) and next(iter(x.devices())).platform != "cpu":
+        return _extended(x, rows=rows)
+    x = np.asarray(x)
+    room = np.zeros((rows, *x.shape[1:]), x.dtype)
+    room[: len(x)] = x
+    return room
+
+
+@partial(jax.jit, static_argnames="rows")
+def _extended(x, *, rows: int):
+    return jnp.pad(x, ((0, rows - x.shape[0]), *((0, 0),) * (x.ndim - 1)))
+
+
+def lines(x: Array, count: Array, *, dtype) -> Array:
+    """Return the first `count` lines of `x` in a dtype, and as many others as it has room for.
+
+    Those are nan, or the largest integer.
+    """
+    dtype = np.dtype(dtype)
+    missing = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
+    there = (lax.iota(jnp.int32, x.shape[0]) < count).reshape(-1, *(1,) * (x.ndim - 1))
+    return jnp.where(there, x.astype(dtype), jnp.full((), missing, dtype))
