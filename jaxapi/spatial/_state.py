@@ -16,7 +16,6 @@ from .._x64 import x64_for
 from . import _arguments
 from ._device import _engines
 from ._device._arrays import as_dtype, constant_on, placed_like
-from ._device._empty import Empty
 from ._device._searcher import Device
 from ._device._structure import structure
 from ._device._traced import Traced
@@ -187,8 +186,6 @@ class TreeState:
         kind = kind or self._kind(*values)
         if self._layout is not None:
             return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
-        if self._n == 0 or kind is Empty:
-            return Empty(self._data)
         if kind is Traced:
             return Traced(self._data, self._structure)
         return kind(self._data, self._scipy() if kind is Host else self._structure())
@@ -197,13 +194,13 @@ class TreeState:
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
         if self._layout is not None or other._layout is not None:
             return self._searcher(), other._inside(self._lengths, other._kind())._searcher()
-        kind = self._kind(other._data, *values) if self._n and other._n else Empty
+        kind = self._kind(other._data, *values)
         mine = self._searcher(kind=kind)
         return mine, mine if other is self else other._inside(self._lengths, kind)._searcher(kind=kind)
 
     def _inside(self, lengths, kind) -> "TreeState":
         """Return this tree, or the tree of its images in the periodic box of `lengths`."""
-        if lengths is None or kind is Empty:
+        if lengths is None:
             return self
         if not any_traced(lengths, self._lengths) and lengths == self._lengths:
             return self

@@ -15,6 +15,7 @@ from jax import lax
 from ..._tracing import is_traced
 from ..._typing import Array
 from .. import _lax
+from .._structure._batching import one_search_of_all
 from .._structure._tree import Tree
 from . import _every
 from ._launch import Kernel, launch
@@ -41,7 +42,12 @@ def nearest(
     """
     dtype = tree.points.dtype
     bound, eps = jnp.asarray(bound, dtype), jnp.asarray(eps, dtype)
-    return _batched(k, p, rooted)(tree, queries, bound, eps, box)
+
+    def search(shared, queries, bound):
+        tree, eps, box = shared
+        return _nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+
+    return one_search_of_all(search)((tree, eps, box), queries, bound)
 
 
 def nearest_of_all(
@@ -106,38 +112,6 @@ def in_units(tree: Tree, powers: Array, box: Array | None, *, p: float) -> Array
     inputs = powers, tree.scale, np.array([lines, k], np.int32)
     output = jax.ShapeDtypeStruct(powers.shape, powers.dtype)
     return launch(kernel, -(-lines * k // THREADS), THREADS, inputs, [output])[0]
-
-
-def _batched(k: int, p: float, rooted: bool):
-    """Return the search; vmap over its queries makes one search of them all.
-
-    A batch of trees is searched one after another.
-    """
-
-    @jax.custom_batching.custom_vmap
-    def run(tree, queries, bound, eps, box):
-        return _nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
-
-    @run.def_vmap
-    def rule(size, batched, tree, queries, bound, eps, box):
-        trees, xs, bound_batched, *others = (any(jax.tree.leaves(each)) for each in batched)
-        if trees or any(others) or not xs:
-            flat, structure = jax.tree.flatten((tree, queries, bound, eps, box))
-            marks = jax.tree.leaves(batched)
-            each = [
-                a if b else jnp.broadcast_to(a, (size, *a.shape)) for a, b in zip(flat, marks, strict=True)
-            ]
-            found = lax.map(lambda one: run(*structure.unflatten(one)), each)
-        else:
-            shape = queries.shape[:2]
-            if bound_batched or bound.ndim:
-                bound = bound.reshape((size if bound_batched else 1, -1))
-                bound = jnp.broadcast_to(bound, shape).reshape(-1)
-            found = run(tree, queries.reshape(-1, queries.shape[-1]), bound, eps, box)
-            found = tuple(each.reshape(*shape, k) for each in found)
-        return found, (True, True)
-
-    return run
 
 
 def _nearest(tree, queries, bound, eps, box, *, k, p, rooted):

@@ -14,6 +14,7 @@ from jax import lax
 from ..._tracing import is_traced
 from .. import _lax
 from .._structure import _build
+from .._structure._batching import one_search_of_all
 from .._structure._metric import into_box
 from .._structure._tree import FLAT_FROM
 from ._engines import gpu_engine
@@ -33,53 +34,36 @@ def nearest_of_traced(data, structure, x, bound, eps, box, **settings):
     """
     if is_traced(data):
         return _in_one_piece(data, structure(), x, bound, eps, box, few=FEW, **settings)
-    return _search(structure, FEW, settings)(data, None, x, bound, eps, box)
+    return _search(structure, FEW, settings)((data, None, eps, box), x, bound)
 
 
 # Else vmap alone would compile the loop over trees at each call.
 @partial(jax.jit, static_argnames=("few", *STATIC))
 def _in_one_piece(data, tree, x, bound, eps, box, *, few: int, **settings):
-    return _search(None, few, settings)(data, tree, x, bound, eps, box)
+    return _search(None, few, settings)((data, tree, eps, box), x, bound)
 
 
 def _search(structure, few: int, settings):
     """Return a function of arrays that searches, and knows what to do under vmap."""
 
-    @jax.custom_batching.custom_vmap
-    def run(data, tree, *rest):
+    def run(shared, x, bound):
+        data, tree, eps, box = shared
+
         def by_tree(data, tree, *rest):
             return nearest_in_pieces(structure() if tree is None else tree, *rest, **settings)
 
         def by_every_distance(data, tree, *rest):
             return _by_every_distance(data, *rest, **settings)
 
-        arrays = data, tree, *rest
-        if data.shape[1] >= FLAT_FROM or data.shape[0] * rest[0].shape[0] > few:
+        arrays = data, tree, x, bound, eps, box
+        distances = data.shape[0] * x.shape[0]
+        if data.shape[1] >= FLAT_FROM or not 0 < distances <= few:
             return by_tree(*arrays)
         if gpu_engine() is None:
             return by_every_distance(*arrays)
         return lax.platform_dependent(*arrays, cuda=by_tree, default=by_every_distance)
 
-    @run.def_vmap
-    def rule(size, batched, *arrays):
-        data, tree, x, bound, *others = arrays
-        _, _, x_batched, bound_batched, *_ = batched
-        if not x_batched or any(jax.tree.leaves((batched[:2], batched[4:]))):
-            whole = jax.tree.map(
-                lambda a, b: a if b else jnp.broadcast_to(a, (size, *a.shape)), arrays, tuple(batched)
-            )
-            found = lax.map(lambda one: run(*one), whole)
-        else:
-            shape = x.shape[:2]
-            if bound_batched:
-                bound = jnp.broadcast_to(bound.reshape((size, -1)), shape).reshape(-1)
-            elif bound.ndim:
-                bound = jnp.tile(bound, size)
-            found = run(data, tree, x.reshape(-1, x.shape[-1]), bound, *others)
-            found = tuple(each.reshape(*shape, *each.shape[1:]) for each in found)
-        return found, (True, True)
-
-    return run
+    return one_search_of_all(run)
 
 
 @partial(jax.jit, static_argnames=STATIC)

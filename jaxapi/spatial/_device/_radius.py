@@ -18,6 +18,7 @@ from ..._compilation import compiled
 from ..._reading import in_host_memory
 from ..._typing import Array
 from ..._x64 import x64_for, x64_on
+from .._structure._batching import one_search_of_all
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines
 from .._structure._queries import own_queries, radius_bound
@@ -75,34 +76,6 @@ class Search(NamedTuple):
         return _engines.run(self.engine, "bin_counts", tree, queries, radii, weights, box, p=self.p)
 
 
-def batched_over_queries(function):
-    """Let vmap over the queries of ``function(tree, x, radius, box)`` make one search of them all.
-
-    A batch of trees is searched one after another: walking several trees in lockstep waits for the slowest.
-    """
-
-    @jax.custom_batching.custom_vmap
-    def run(tree, x, radius, box):
-        return function(tree, x, radius, box)
-
-    @run.def_vmap
-    def rule(size, batched, tree, x, radius, box):
-        def of_batch(value, is_batched):
-            return value if is_batched else jnp.broadcast_to(value, (size, *value.shape))
-
-        tree_batched, x_batched, radius_batched, box_batched = batched
-        x, radius = of_batch(x, x_batched), of_batch(radius, radius_batched)
-        if any(jax.tree.leaves((tree_batched, box_batched))):
-            tree, box = jax.tree.map(of_batch, (tree, box), (tree_batched, box_batched))
-            found = lax.map(lambda one: run(*one), (tree, x, radius, box))
-        else:
-            flat = run(tree, x.reshape(-1, x.shape[-1]), radius.reshape(-1), box)
-            found = jax.tree.map(lambda a: a.reshape(*radius.shape, *a.shape[1:]), flat)
-        return found, jax.tree.map(lambda _: True, found)
-
-    return run
-
-
 # --- around queries ------------------------------------------------------------------------------------
 
 
@@ -110,12 +83,13 @@ def batched_over_queries(function):
 def counts_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
     """Return how many points lie within `radius`, one (q,) for each query (q, m) or one for all."""
     radius = jnp.broadcast_to(radius, x.shape[:1])
-    return batched_over_queries(partial(_counts_within, search=search))(tree, x, radius, box)
 
+    def count(shared, x, radius):
+        tree, box = shared
+        _, _, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
+        return counts.astype(search.index_dtype)
 
-def _counts_within(tree, x, radius, box, *, search):
-    _, _, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
-    return counts.astype(search.index_dtype)
+    return one_search_of_all(count)((tree, box), x, radius)
 
 
 def _counted(tree, x, radius, box, search):
@@ -131,11 +105,12 @@ def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, se
     `radius` is one (q,) for each query (q, m) or one for all.
     """
     radius = jnp.broadcast_to(radius, x.shape[:1])
-    function = partial(_nearest_within, search=search, limit=limit)
-    return batched_over_queries(function)(tree, x, radius, box)
+    find = partial(_nearest_within, search=search, limit=limit)
+    return one_search_of_all(find)((tree, box), x, radius)
 
 
-def _nearest_within(tree, x, radius, box, *, search, limit):
+def _nearest_within(shared, x, radius, *, search, limit):
+    tree, box = shared
     most = max(LARGEST // limit, 1)  # queries whose results 32-bit numbers can count
     parts = [slice(start, start + most) for start in range(0, max(x.shape[0], 1), most)]
     found = [_nearest_within_piece(tree, x[part], radius[part], box, search, limit) for part in parts]

@@ -54,6 +54,7 @@ def distances_to(points, x, rows, lengths, p: float):
 
 def displacements_to(points, x, rows, lengths, n, *, dtype, xp=jnp):
     """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for rows from n on."""
+    points = points if len(points) else xp.zeros((1, points.shape[1]), dtype)
     there = rows < xp.asarray(n).astype(rows.dtype)
     x = x.astype(dtype).reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
     vectors = points.astype(dtype)[xp.where(there, rows, 0)] - x

@@ -3,6 +3,7 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..._compilation import compiled
@@ -24,7 +25,9 @@ INT32 = np.dtype(np.int32)
 def structure(data) -> tuple[Tree, Array | bool]:
     """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
     if is_traced(data):  # is compiled for its own size anyway
-        return built(jax.lax.stop_gradient(data), np.int32(data.shape[0]), engine=None), True
+        n = data.shape[0]
+        points = jax.lax.stop_gradient(data) if n else jnp.full((1, data.shape[1]), jnp.nan, data.dtype)
+        return built(points, np.int32(n), engine=None), True
     with eagerly(), x64_for(data.dtype):
         engine, n = _engines.engine_of(data), data.shape[0]
         points = engine.with_room(data, max(padded_size(n), _fewest(data)))

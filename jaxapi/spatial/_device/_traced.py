@@ -53,12 +53,12 @@ class Traced:
             lax.stop_gradient(self.data),
             lambda: self.tree,
             *lax.stop_gradient((x, bound, eps, box)),
-            k=min(columns.k, n),
+            k=max(min(columns.k, n), 1),
             p=settings.p,
             dtype=dtype,
             index_dtype=settings.index_dtype,
         )
-        distances = with_slopes(found, self.data, x, rows, box, settings.p)
+        distances = self._with_slopes(found, x, rows, box, settings)
         distances, rows = picked(distances, rows, n, columns.among(n))
         shape = batch + columns.shape
         return distances.reshape(shape), rows.reshape(shape)
@@ -88,7 +88,7 @@ class Traced:
         rows, found, counts = _radius.nearest_within(
             self.tree, *lax.stop_gradient((x, r, box)), search=_search(settings), limit=limit
         )
-        distances = with_slopes(found, self.data, x, rows, box, settings.p)
+        distances = self._with_slopes(found, x, rows, box, settings)
         shape = (*batch, limit)
         return FixedNeighbors(rows.reshape(shape), distances.reshape(shape), counts.reshape(batch))
 
@@ -104,9 +104,15 @@ class Traced:
         receivers, senders, found, count = _radius.fixed_edges(
             self.tree, *lax.stop_gradient((r, box)), search=_search(settings), relation=relation, size=size
         )
+        if not len(self.data):
+            return receivers, senders, found, count
         ends = self.data.astype(settings.dtype)[jnp.where(receivers < len(self.data), receivers, 0)]
-        distances = with_slopes(found[:, None], self.data, ends, senders[:, None], box, settings.p)[:, 0]
+        distances = self._with_slopes(found[:, None], ends, senders[:, None], box, settings)[:, 0]
         return receivers, senders, distances, count
+
+    def _with_slopes(self, found, x, rows, box, settings: SearchSettings):
+        """Return the distances with their derivatives, of which those to no point have none."""
+        return with_slopes(found, self.data, x, rows, box, settings.p) if len(self.data) else found
 
     def two_point(self, other: "Traced", radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
@@ -123,7 +129,7 @@ class Traced:
         else:
             sums = jnp.result_type(own, others) if wide else np.dtype(np.float32)
         radii = as_dtype(radii, settings.dtype)
-        if not radii.size:
+        if not (radii.size and len(self.data) and len(other.data)):
             return jnp.zeros(radii.shape, sums)
         own, others = jnp.asarray(own).astype(sums), jnp.asarray(others).astype(sums)
         inputs = self.data, own, others, radii, _box(settings)

@@ -32,7 +32,7 @@ def nearest(
 ):
     """Return distances and rows of the `k` nearest points, both (q, k), sorted by (distance, row).
 
-    ``1 <= k <= n``. A neighbour beyond the bound has distance inf and row n.
+    ``1 <= k <= max(n, 1)``. A neighbour beyond the bound has distance inf and row n.
     """
     search = partial(tree.query, eps=eps, p=p, distance_upper_bound=max(bound, 0.0), workers=workers)
     threads = os.cpu_count() or 1 if workers == -1 else workers
@@ -50,7 +50,7 @@ def nearest(
 
 def _piece(search, x, k: int, n: int, dtype, index_dtype):
     """Search for as many queries as memory allows at once."""
-    if n == 1:
+    if n <= 1:
         distances, rows = (found[:, None] for found in search(x, 1))
     else:
         distances, rows = search(x, min(k + 1, n))

@@ -185,7 +185,7 @@ def count_pairs(tree: cKDTree, other: cKDTree, radii, *, p, weights, cumulative)
     """Return SciPy's `count_neighbors` for radii (R,), zero for those that reach nothing."""
     there = radii >= 0
     counts = np.zeros(len(radii), np.int64 if weights is None else np.float64)
-    if there.any():
+    if there.any() and tree.n and other.n:
         counts[there] = tree.count_neighbors(other, radii[there], p=p, weights=weights, cumulative=cumulative)
     return counts
 

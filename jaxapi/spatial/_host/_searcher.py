@@ -40,7 +40,7 @@ class Host:
         distances, rows = nearest(
             self.tree,
             np.asarray(x),
-            k=min(columns.k, n),
+            k=max(min(columns.k, n), 1),
             p=settings.p,
             bound=bound,
             eps=eps,
