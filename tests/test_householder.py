@@ -129,6 +129,36 @@ def test_gradient_of_the_others():
     assert np.isfinite(expected).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_of_what_is_repaired(dtype):
+    """The second matrix counts as lost: its derivatives are those of JAX's QR of the matrix itself."""
+    with jax.enable_x64(True):
+        x, dx, weights = (jnp.asarray(matrices((2, 3, 2), dtype) + i) for i in range(3))
+
+        def factors(x, repair):
+            q, r = jnp.linalg.qr(x)
+            if repair:
+                lost = jnp.arange(2)[:, None, None] == 1
+                q, r = repaired_qr(x, jnp.where(lost, jnp.nan, q), jnp.where(lost, jnp.nan, r))
+            return q, r
+
+        def total(x, repair):
+            q, r = factors(x, repair)
+            return jnp.sum(jnp.abs(weights * q) ** 3) + jnp.sum(jnp.abs(r) ** 3)
+
+        def derivatives(repair):
+            slopes = jax.jvp(lambda x: factors(x, repair), (x,), (dx,))[1]
+            gradient = jax.grad(lambda x: total(x, repair))
+            return slopes, gradient(x), jax.jvp(gradient, (x,), (dx,))[1]
+
+        for found, right in zip(
+            jax.tree.leaves(jax.jit(derivatives, static_argnums=0)(True)),
+            jax.tree.leaves(derivatives(False)),
+            strict=True,
+        ):
+            np.testing.assert_allclose(found, right, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_squares_that_vanish(dtype):
     """Column by column nothing larger was found to scale by: the numbers are subnormal, or flushed so."""

@@ -5,8 +5,10 @@ an elimination leaves of a column less than the root of the smallest number, the
 is not orthogonal, or NaN.
 """
 
+import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.linalg import solve_triangular
 
 from .._typing import Array
 from ._scaling import largest_power, times
@@ -14,10 +16,29 @@ from ._scaling import largest_power, times
 __all__ = ["repaired_qr"]
 
 
+@jax.custom_jvp
 def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
     """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost precision."""
-    lost = _have_lost_precision(q, r)
-    return lax.cond(lost.any(), _repaired, lambda x, q, r, lost: (q, r), x, q, r, lost)
+    return lax.cond(_is_lost(x, q, r).any(), _repaired, lambda x, q, r: (q, r), x, q, r)
+
+
+@repaired_qr.defjvp
+def _repaired_qr_jvp(primals, tangents):
+    """Differentiate what was computed again as JAX does, which has a rule for tall matrices alone."""
+    lost, (q, r) = _is_lost(*primals), repaired_qr(*primals)
+    safe = jnp.where(lost, r, jnp.eye(*r.shape[-2:], dtype=r.dtype))
+    relative = solve_triangular(safe.mT, tangents[0].mT, lower=True).mT  # dx / r
+    along = q.mT.conj() @ relative
+    below = jnp.tril(along, -1)
+    turn = below - below.mT.conj() + jnp.eye(along.shape[-1], dtype=r.dtype) * (along - along.real)
+    slopes = q @ (turn - along) + relative, (along - turn) @ r
+    slopes = tuple(jnp.where(lost, new, old) for new, old in zip(slopes, tangents[1:], strict=True))
+    return (q, r), slopes
+
+
+def _is_lost(x: Array, q: Array, r: Array) -> Array:
+    """Say which matrices of finite numbers lost precision, (..., 1, 1)."""
+    return (_have_lost_precision(q, r) & jnp.isfinite(x).all(axis=(-2, -1)))[..., None, None]
 
 
 def _have_lost_precision(q: Array, r: Array) -> Array:
@@ -28,11 +49,11 @@ def _have_lost_precision(q: Array, r: Array) -> Array:
     return few.any(axis=-1) | jnp.isnan(q[..., -1, :]).any(axis=-1)  # each reflection is in Q's last row
 
 
-def _repaired(x: Array, q: Array, r: Array, lost: Array) -> tuple[Array, Array]:
-    lost = (lost & jnp.isfinite(x).all(axis=(-2, -1)))[..., None, None]
+def _repaired(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
+    lost = _is_lost(x, q, r)
     # No step where nothing is lost, since under vmap both branches of the `cond` run.
     steps = jnp.where(lost.any(), min(x.shape[-2:]), 0)
-    new_q, new_r = _householder_qr(lax.stop_gradient(x), q.shape[-1], steps)
+    new_q, new_r = _householder_qr(x, q.shape[-1], steps)
     return jnp.where(lost, new_q, q), jnp.where(lost, new_r[..., : r.shape[-2], :], r)
 
 

@@ -204,9 +204,8 @@ class GraphSearches(TreeState):
 
         Notes
         -----
-        Derivatives flow to `x`, to the data and to a traced `boxsize`. Squared distances of these have the
-        right second derivatives also at distance 0, where those of `query` and the graphs are 0: a distance
-        has a kink there, and no derivatives of its own tell how its square bends.
+        Derivatives flow to `x`, to the data and to a traced `boxsize`. Sums of their squares are smooth also
+        where two points coincide; a distance has a kink there.
 
         Examples
         --------

@@ -137,9 +137,9 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         Notes
         -----
         Works under jit and vmap. Derivatives flow to `x` and to the data (through a tree built under the same
-        transformation or passed through it); at distance 0 they are 0, and so is the second derivative of
-        ``d**2``, whose true value squares of `displacements` have. Under a transformation a query that is not
-        finite has no neighbours.
+        transformation or passed through it), to a traced `boxsize` too, and of any order. A distance has a
+        kink at 0: all its derivatives are 0 there, where squares of `displacements` are smooth. Under a
+        transformation a query that is not finite has no neighbours.
 
         Examples
         --------

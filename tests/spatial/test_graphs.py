@@ -1,7 +1,6 @@
 """k-NN graphs, displacements, great circles, and what results tell about themselves."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial import KDTree as SciPyTree
@@ -75,17 +74,6 @@ def test_displacements_are_the_shortest_in_a_periodic_box():
         tree.displacements(QUERIES, np.zeros((2, 3), int))
     with pytest.raises(TypeError, match="indices must be integers"):
         tree.displacements(QUERIES[0], 1.0)
-
-
-def test_second_derivatives_at_distance_zero():
-    """Of two points at a query, the squared distances bend by 2 each; those of `query` cannot tell."""
-    with jax.enable_x64(True):
-        tree, rows = KDTree(POINTS[:2]), jnp.asarray([0, 1])
-        x = jnp.asarray(POINTS[0])
-        bend = jax.jit(jax.hessian(lambda x: jnp.sum(tree.displacements(x, rows) ** 2)))(x)
-        np.testing.assert_array_equal(bend, 4 * np.eye(3))
-        of_query = jax.jit(jax.hessian(lambda x: tree.query(x, [1, 2])[0] ** 2))(x)
-        np.testing.assert_array_equal(of_query, np.zeros((2, 3, 3)))  # as the page on the KD-tree says
 
 
 def test_results_tell_queries_and_overflow(radius_engine):

@@ -1,11 +1,14 @@
 """The derivatives of distances: the choice of neighbours has none, the distances to those chosen have."""
 
+import math
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from .._structure._metric import axis_distance, into_box, power_distance, root
+from ..._x64 import x64_for
+from .._structure._metric import axis_distance, into_box
 
 __all__ = ["displacements_to", "distances_to", "with_slopes"]
 
@@ -22,34 +25,40 @@ def with_slopes(distances, points, x, rows, lengths, p: float):
 @with_slopes.defjvp
 def _with_slopes_jvp(p, primals, tangents):
     distances, points, x, rows, lengths = primals
-    _, points_slope, x_slope, _, lengths_slope = tangents
-    if lengths is None:
-        _, slopes = jax.jvp(
-            lambda points, x: distances_to(points, x, rows, None, p), (points, x), (points_slope, x_slope)
-        )
-    else:
-        _, slopes = jax.jvp(
-            lambda points, x, lengths: distances_to(points, x, rows, lengths, p),
-            (points, x, lengths),
-            (points_slope, x_slope, lengths_slope),
-        )
-    return distances, slopes
+
+    def recompute(points, x, lengths):
+        return distances_to(points, x, rows, lengths, p)
+
+    _, slopes = jax.jvp(recompute, (points, x, lengths), (*tangents[1:3], tangents[4]))
+    # Not `distances`, which have no derivatives: those of second order need these.
+    return with_slopes(distances, points, x, rows, lengths, p), slopes
 
 
 @partial(jax.jit, static_argnames="p")
 def distances_to(points, x, rows, lengths, p: float):
-    """Return the distances (q, k) from each query to its rows; 0, with derivative 0, for none."""
-    points = points.astype(x.dtype)
-    there = rows < points.shape[0]
-    neighbours = points[jnp.where(there, rows, 0)]  # (q, k, m)
-    if lengths is not None:
-        x = into_box(x, lengths)
-        lengths = jnp.broadcast_to(lengths, neighbours.shape)
-    along = axis_distance(x[:, None, :], neighbours, lengths)
-    away = there & (along > 0).any(axis=2)
-    along = jnp.where(away[:, :, None], along, 1)
-    total = power_distance(lambda axis: along[..., axis], along.shape[2], p)
-    return jnp.where(away, root(total, p), 0)
+    """Return the distances (q, k) from each query to its rows; 0, with derivatives 0, for none and at 0."""
+    with x64_for(x.dtype):  # else a Python number of `p` has 32 bits
+        there = rows < points.shape[0]
+        neighbours = points.astype(x.dtype)[jnp.where(there, rows, 0)]  # (q, k, m)
+        if lengths is not None:
+            x = into_box(x, lengths)
+            lengths = jnp.broadcast_to(lengths, neighbours.shape)
+        along = axis_distance(x[:, None, :], neighbours, lengths)
+        away = there & (along > 0).any(axis=2)
+        along = jnp.where(away[:, :, None], along, 1)
+        return jnp.where(away, _norm(along, p), 0)
+
+
+def _norm(along, p: float):
+    """Return Minkowski norms over the last axis of coordinates >= 0, not all 0, twice differentiable."""
+    if p == 1:
+        return along.sum(axis=-1)
+    if p == math.inf:
+        return along.max(axis=-1)
+    # A norm does not depend on what it is scaled by; so no power overflows or vanishes.
+    largest = lax.stop_gradient(along).max(axis=-1)
+    power = int(p) if p.is_integer() else p
+    return largest * ((along / largest[..., None]) ** power).sum(axis=-1) ** (1 / p)
 
 
 def displacements_to(points, x, rows, lengths, n, *, dtype, xp=jnp):

@@ -132,8 +132,8 @@ class Traced:
         if not (radii.size and len(self.data) and len(other.data)):
             return jnp.zeros(radii.shape, sums)
         own, others = jnp.asarray(own).astype(sums), jnp.asarray(others).astype(sums)
-        inputs = self.data, own, others, radii, _box(settings)
-        counts = _radius.two_point(other.tree, *inputs, search=_search(settings))
+        data, radii, box = lax.stop_gradient((self.data, radii, _box(settings)))
+        counts = _radius.two_point(other.tree, data, own, others, radii, box, search=_search(settings))
         return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
 
 

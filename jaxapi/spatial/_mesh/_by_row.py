@@ -32,7 +32,7 @@ def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
         return _places(lax.dynamic_slice_in_dim(rows, begin, size), n, s, axes)
 
     def number(begin):
-        return (places(begin)[0] == lax.iota(rows.dtype, axes.size)[:, None]).sum(axis=1, dtype=jnp.int32)
+        return (places(begin)[0] == lax.iota(jnp.int32, axes.size)[:, None]).sum(axis=1, dtype=jnp.int32)
 
     counts = axes.gather(lax.map(number, begins))  # (devices, pieces, devices)
     flags = jnp.zeros(q, bool)
@@ -88,4 +88,4 @@ def of_rows(values, rows, n: int, axes: Axes):
 def _places(rows, n: int, s: int, axes: Axes):
     """Return the devices of rows (q,), `axes.size` for none, and their places there; each has `s` rows."""
     device = jnp.where(rows < n, rows // s, axes.size)
-    return device, (rows - device * s).astype(jnp.int32)
+    return device.astype(jnp.int32), (rows - device * s).astype(jnp.int32)

@@ -33,7 +33,8 @@ def _with_slopes_jvp(p, layout, spread, primals, tangents):
         return _distances(points, x, own, rows, lengths, p=p, layout=layout, spread=spread)
 
     _, slopes = jax.jvp(recompute, (points, x, lengths), (*tangents[1:3], tangents[5]))
-    return distances, slopes
+    # Not `distances`, which have no derivatives: those of second order need these.
+    return with_slopes(distances, points, x, own, rows, lengths, p, layout, spread), slopes
 
 
 @partial(jax.jit, static_argnames=("p", "layout", "spread"))
