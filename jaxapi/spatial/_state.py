@@ -16,22 +16,20 @@ from .._x64 import x64_for
 from . import _arguments
 from ._device import _engines
 from ._device._arrays import as_dtype, constant_on, placed_like
-from ._device._searcher import Device
 from ._device._structure import structure
 from ._device._traced import Traced
 from ._host._nearest import build as scipy_tree
 from ._host._searcher import Host
 from ._mesh._layout import Layout, arguments_of, layout_now, place_points
 from ._mesh._searcher import Mesh
+from ._select import select_engine
 from ._settings import SearchSettings, index_dtype
 from ._structure._build import padded_size
 from ._structure._lengths import first_lines
 from ._structure._metric import into_box
-from ._structure._tree import FLAT_FROM, Tree
+from ._structure._tree import Tree
 
 __all__ = ["TreeState"]
-
-MANY_DISTANCES = 1 << 24
 
 
 class TreeState:
@@ -166,20 +164,9 @@ class TreeState:
     # --- what searches --------------------------------------------------------------------------------------
 
     def _kind(self, *values, distances: int = 0):
-        """Choose what searches, by the points' devices and whether they or other values are traced.
-
-        For uniform points in 17 dimensions and more SciPy takes 20 times as long as every distance by matrix
-        products, for points near a surface of three dimensions a sixth of the time; in 12 dimensions it takes
-        2 times as long and an 18th. So the product, where there are so many `distances` that SciPy may take
-        longer than compiling.
-        """
-        if self._layout is not None:
-            return Mesh
-        if any_traced(self._data, self._boxsize, *values):
-            return Traced
-        if _engines.engine_name(self._data) != "scipy":
-            return Device
-        return Device if self._m >= FLAT_FROM and distances >= MANY_DISTANCES else Host
+        """Return the class of what searches this tree with these values."""
+        traced = any_traced(self._data, self._boxsize, *values)
+        return select_engine(self._data, layout=self._layout, traced=traced, distances=distances)
 
     def _searcher(self, *values, kind=None):
         """Return what searches this tree, with these values or as another tree is searched."""

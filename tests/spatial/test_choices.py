@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree, _state
+from jaxapi.spatial import KDTree
 from jaxapi.spatial._device import _nearest
 from jaxapi.spatial._structure import _build
 
@@ -70,7 +70,7 @@ def test_many_distances_in_many_dimensions_are_one_product(monkeypatch):
     """On the CPU SciPy searches a few of them; the answers are the same."""
     points, x = RNG.random((300, 20)), RNG.random((8, 20))
     few = KDTree(points).query(x, k=3)
-    monkeypatch.setattr(_state, "MANY_DISTANCES", 300 * 8)
+    monkeypatch.setattr(_select, "MANY_DISTANCES", 300 * 8)
     tree = KDTree(points)
     many = tree.query(x, k=3)
     assert tree._scipy_tree is None or tree.engine != "scipy"

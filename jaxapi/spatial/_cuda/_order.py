@@ -17,6 +17,7 @@ __all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordere
 THREADS = 128  # a block, where each thread works alone
 KEY_BITS = 31  # for the leaf and the place in it; one more tells queries that are far
 LEVELS_ABOVE = 6  # the leaf is the node that these are far from
+RADIX_FROM = 1 << 15  # keys: fewer XLA sorts by kernels of its own, which take long to compile for each number
 EXTENT_BLOCKS = 1024  # more would wait for each other at the end
 
 
@@ -94,8 +95,10 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     inputs = nodes.boxes, nodes.planes, tree.scale, box, queries, sizes
     outputs = [jax.ShapeDtypeStruct((count,), dtype) for dtype in (jnp.uint32, jnp.int32, jnp.int32)]
     keys, numbers, leaves = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
-    _, order = lax.sort((keys, numbers), num_keys=1)
-    return Ordered(Source.ORDERED, order, leaves, count, count)
+    more = max(RADIX_FROM - count, 0)
+    keys = jnp.pad(keys, (0, more), constant_values=np.iinfo(np.uint32).max)
+    _, order = lax.sort((keys, jnp.pad(numbers, (0, more))), num_keys=1)  # stable: pads stay last
+    return Ordered(Source.ORDERED, order[:count], leaves, count, count)
 
 
 def _place_bits(m: int, bits: int) -> tuple[int, int]:

@@ -10,8 +10,9 @@ __all__ = ["one_search_of_all"]
 def one_search_of_all(search):
     """Let vmap over the queries of ``search(shared, x, number)`` make one search of them all.
 
-    `x` are queries (q, m) and `number` one for each or one for all, results begin with axis q. A batch of what
-    they share, such as trees, is searched one after another: walking several in lockstep waits for the slowest.
+    `x` are queries (q, m) and `number` one for each or one for all, results begin with axis q. A batch of
+    what they share, such as trees, is searched one after another: walking several in lockstep waits for the
+    slowest.
     """
 
     @jax.custom_batching.custom_vmap
