@@ -27,7 +27,6 @@ from scipy.spatial import cKDTree
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._cuda import _launch, _nearest
 from jaxapi.spatial._cuda._order import nodes_of, ordered
-from jaxapi.spatial._device import _searcher
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._homes import home_leaf
 
@@ -92,47 +91,24 @@ def test_the_points_of_some_slots_as_queries(k, monkeypatch):
     assert not there.all()
 
 
-def test_a_cloud_that_is_queried_is_not_padded(monkeypatch):
-    """Nor are few queries once they have come several times."""
+def test_own_points_and_others(monkeypatch):
+    """The tree's points are searched as they lie; what is not finite is refused."""
     use("cuda", monkeypatch)
     points, queries = map(jnp.asarray, (uniform(POINTS, 3, 0), uniform(QUERIES, 3, 1)))
     tree, oracle = KDTree(points), cKDTree(points)
-    for _ in range(_searcher.REPEATED):
-        np.testing.assert_array_equal(tree.query(queries, 3)[1], oracle.query(queries, 3)[1])
-    monkeypatch.setattr(_searcher, "padded", None)
-    for x in (queries, *[points] * (_searcher.REPEATED + 1)):
+    for x in (queries, points):
         distances, rows = tree.query(x, 3)
         np.testing.assert_array_equal(rows, oracle.query(x, 3)[1])
         np.testing.assert_allclose(distances, oracle.query(x, 3)[0], rtol=1e-5)
     assert tree.query(points)[1].tolist() == list(range(POINTS))
-    with pytest.raises(ValueError, match="must be finite"):
-        tree.query(queries.at[3, 1].set(jnp.nan), 3)
-
-
-def test_queries_within_radii_are_not_padded_once_they_come_again(monkeypatch):
-    use("cuda", monkeypatch)
-    points, queries = uniform(POINTS, 3, 0), uniform(QUERIES, 3, 1)
-    tree, oracle, x = KDTree(jnp.asarray(points)), cKDTree(points), jnp.asarray(queries)
-
-    def check(r):
-        theirs = oracle.query_ball_point(queries, r, return_sorted=True).tolist()
-        counts = [len(rows) for rows in theirs]
-        np.testing.assert_array_equal(tree.query_ball_point(x, r, return_length=True), counts)
-        indptr, rows, _ = tree.query_radius(x, r, sort=True)
-        assert [sorted(each) for each in np.split(np.asarray(rows), indptr[1:-1])] == theirs
-        fixed = tree.query_radius(x, r, max_neighbors=POINTS)
-        assert [
-            sorted(row[:count]) for row, count in zip(np.asarray(fixed.indices), counts, strict=True)
-        ] == theirs
-
-    for r in np.linspace(0.2, 0.3, _searcher.REPEATED):
-        check(r)
-    monkeypatch.setattr(_searcher, "padded_with_radius", None)
-    check(0.25)
-    with pytest.raises(ValueError, match="must be finite"):
-        tree.query_ball_point(x.at[3, 1].set(jnp.nan), 0.25, return_length=True)
-    with pytest.raises(ValueError, match="must be finite"):
-        tree.query_radius(x.at[3, 1].set(jnp.nan), 0.25)
+    wrong = queries.at[3, 1].set(jnp.nan)
+    for search in (
+        lambda: tree.query(wrong, 3),
+        lambda: tree.query_ball_point(wrong, 0.25, return_length=True),
+        lambda: tree.query_radius(wrong, 0.25),
+    ):
+        with pytest.raises(ValueError, match="must be finite"):
+            search()
 
 
 @pytest.mark.parametrize("k", [33, 100, 290])

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from jaxapi._interop import as_array
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._cuda import _compile, _launch
-from jaxapi.spatial._device import _engines, _nearest, _searcher, _structure
+from jaxapi.spatial._device import _engines, _nearest
 from jaxapi.spatial._structure._build import build
 
 POINTS = np.random.default_rng(0).random((100, 3))
@@ -276,19 +276,6 @@ def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
             KDTree(asarray(points))
     with pytest.raises(ValueError, match="greater than the size of the periodic box"):
         KDTree(asarray(points[:4]), boxsize=1e-3)
-
-
-def test_near_sizes_share_compiled_code(monkeypatch):
-    """Other numbers of points and queries near compiled ones compile nothing but copies (11-D here alone)."""
-    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-    searches, builds = _searcher.search_columns._cache_size(), _structure.built._cache_size()
-    for n, q in ((1000, 500), (700, 490), (1020, 509)):
-        cloud = np.random.default_rng(n).random((n, 11)).astype(np.float32)
-        distances, rows = KDTree(cloud).query(cloud[:q], k=2)
-        assert rows[:, 0].tolist() == list(range(q))
-        assert distances.shape == (q, 2)
-    assert _searcher.search_columns._cache_size() == searches + 1
-    assert _structure.built._cache_size() == builds + 1
 
 
 def test_each_platform_gets_its_own_engine(monkeypatch):

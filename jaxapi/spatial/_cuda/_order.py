@@ -96,7 +96,7 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     outputs = [jax.ShapeDtypeStruct((count,), dtype) for dtype in (jnp.uint32, jnp.int32, jnp.int32)]
     keys, numbers, leaves = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
     more = max(RADIX_FROM - count, 0)
-    keys = jnp.pad(keys, (0, more), constant_values=np.iinfo(np.uint32).max)
+    keys = jnp.pad(keys, (0, more), constant_values=np.uint32(0xFFFFFFFF))
     _, order = lax.sort((keys, jnp.pad(numbers, (0, more))), num_keys=1)  # stable: pads stay last
     return Ordered(Source.ORDERED, order[:count], leaves, count, count)
 

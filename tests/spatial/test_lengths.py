@@ -1,0 +1,116 @@
+"""One contract of shapes: after the first call nothing compiles, for any lengths whose padded size is the same."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+from scipy.spatial import KDTree as SciPyTree
+
+from jaxapi.spatial import KDTree, _cuda, _lax
+
+RADIUS = 0.2
+
+
+def calls(tree, x):
+    """Return the results of all methods that return arrays."""
+    near, graph = tree.query_radius(x, RADIUS, sort=True), tree.radius_graph(RADIUS)
+    fixed = tree.query_radius(x, RADIUS, max_neighbors=5)
+    return {
+        "query": tree.query(x, k=3),
+        "one": tree.query(x[0]),
+        "own": tree.query(tree.data, k=2),
+        "columns": tree.query(x, k=[2, 1]),
+        "kneighbors": tree.kneighbors(2),
+        "knn_graph": tree.knn_graph(2)[:3],
+        "csr": near,
+        "receivers": near.receivers,
+        "fixed": fixed[:3],
+        "counts": tree.query_ball_point(x, RADIUS, return_length=True),
+        "graph": graph[:2],
+        "pairs": tree.query_pairs(RADIUS, output_type="ndarray").shape,
+        "two_point": tree.count_neighbors(tree, [0.1, 0.2]),
+        "displacements": tree.displacements(tree.data, tree.kneighbors(2)[1]),
+        "extremes": (tree.mins, tree.maxes),
+        "indices": tree.indices,
+    }
+
+
+def expected(points, x):
+    """Return what SciPy and NumPy say, where they have the same results."""
+    tree = SciPyTree(points)
+    lists = tree.query_ball_point(x, RADIUS)
+    counts = np.array([len(each) for each in lists])
+    own = tree.query(points, k=3)[1][:, 1:]
+    return {
+        "query": tree.query(x, k=3),
+        "one": tree.query(x[0]),
+        "own": tree.query(points, k=2),
+        "columns": tree.query(x, k=[2, 1]),
+        "kneighbors": tuple(each[:, 1:] for each in tree.query(points, k=3)),
+        "receivers": np.repeat(np.arange(len(x)), counts),
+        "counts": counts,
+        "pairs": tree.query_pairs(RADIUS, output_type="ndarray").shape,
+        "two_point": tree.count_neighbors(tree, [0.1, 0.2]),
+        "displacements": points[own] - points[:, None],
+        "extremes": (points.min(axis=0), points.max(axis=0)),
+    }
+
+
+def cloud(n, q):
+    rng = np.random.default_rng(n)
+    return rng.random((n, 3), dtype=np.float32), rng.random((q, 3), dtype=np.float32)
+
+
+def test_new_lengths_compile_nothing(radius_kernel):
+    """Of points, of queries and of results, in any order, from NumPy and from JAX."""
+    sizes = ((60, 40), (60, 41), (33, 50), (70, 7))
+    clouds = [cloud(*size) for size in sizes]
+    theirs = [expected(*each) for each in clouds]
+    clouds = [tuple(map(jnp.asarray, each)) for each in clouds]
+    points, x = clouds[0]
+    jax.block_until_ready(calls(KDTree(points), x))
+    with no_compilation():
+        found = [calls(KDTree(points), x) for points, x in clouds]
+    for ours, true in zip(found, theirs, strict=True):
+        for name, value in true.items():
+            for one, other in zip(jax.tree.leaves(ours[name]), jax.tree.leaves(value), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_fixed_and_sorted_neighbours_of_new_lengths(radius_kernel):
+    for n, q in ((60, 40), (33, 50)):
+        points, x = cloud(n, q)
+        ours = calls(KDTree(jnp.asarray(points)), jnp.asarray(x))
+        apart = np.sqrt(((x[:, None].astype(float) - points) ** 2).sum(axis=2))
+        near = np.where(apart <= RADIUS, apart, np.inf)
+        np.testing.assert_allclose(ours["fixed"][1], np.sort(near, axis=1)[:, :5], rtol=1e-5)
+        indptr, _, distances = ours["csr"]
+        np.testing.assert_array_equal(indptr, np.append(0, np.cumsum((near < np.inf).sum(axis=1))))
+        np.testing.assert_allclose(
+            distances, np.concatenate([np.sort(each[each < 9]) for each in near]), rtol=1e-5
+        )
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32"])
+@pytest.mark.usefixtures("kernels_on_host")
+@pytest.mark.kernels
+def test_lines_of_every_dtype(dtype):
+    """Values are NumPy's casts; what is behind the end is nan or the largest integer."""
+    x = np.array([[0, 1, 2.5], [-3.25, 6e-8, 65504], [np.inf, -np.inf, 1e-4], [7, 7, 7]])
+    x = np.where(np.isfinite(x), x, 1) if np.dtype(jnp.dtype(dtype)).kind in "iub" else x
+    x = (
+        np.abs(x).clip(0, 100).astype(dtype)
+        if dtype == "uint16"
+        else x.clip(-100, 100).astype(dtype)
+        if dtype == "int8"
+        else x.astype(dtype)
+    )
+    for engine in (_lax, _cuda):
+        for to in ("float32", "int32"):
+            if to == "int32" and dtype not in ("int8", "int32"):
+                continue
+            made = np.asarray(jax.jit(lambda x, n, e=engine, to=to: e.lines(x, n, dtype=to))(x, np.int32(3)))
+            np.testing.assert_array_equal(made[:3], x[:3].astype(to))
+            missing = np.iinfo("int32").max if to == "int32" else np.nan
+            np.testing.assert_array_equal(made[3:], np.full((1, 3), missing, to))
