@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, _select
 from jaxapi.spatial._device import _nearest
 from jaxapi.spatial._structure import _build
 

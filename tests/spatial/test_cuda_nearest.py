@@ -102,13 +102,13 @@ def test_own_points_and_others(monkeypatch):
         np.testing.assert_allclose(distances, oracle.query(x, 3)[0], rtol=1e-5)
     assert tree.query(points)[1].tolist() == list(range(POINTS))
     wrong = queries.at[3, 1].set(jnp.nan)
-    for search in (
+    for refused in (
         lambda: tree.query(wrong, 3),
         lambda: tree.query_ball_point(wrong, 0.25, return_length=True),
         lambda: tree.query_radius(wrong, 0.25),
     ):
         with pytest.raises(ValueError, match="must be finite"):
-            search()
+            refused()
 
 
 @pytest.mark.parametrize("k", [33, 100, 290])

@@ -17,7 +17,7 @@ __all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordere
 THREADS = 128  # a block, where each thread works alone
 KEY_BITS = 31  # for the leaf and the place in it; one more tells queries that are far
 LEVELS_ABOVE = 6  # the leaf is the node that these are far from
-RADIX_FROM = 1 << 15  # keys: fewer XLA sorts by kernels of its own, which take long to compile for each number
+RADIX_FROM = 1 << 15  # keys: for fewer XLA compiles kernels of its own, longer than all else here
 EXTENT_BLOCKS = 1024  # more would wait for each other at the end
 
 
