@@ -3,6 +3,8 @@
 #include "warp.cuh"
 
 constexpr int THREADS = 256, EACH = 8;  // a block; numbers of a thread
+using From = FROM;
+using To = TO;
 
 #if FROM_HALF == 11  // float16, by its bits: the number of bits of its significand
 DEVICE float number(unsigned short bits) {
@@ -14,12 +16,12 @@ DEVICE float number(unsigned short bits) {
 #elif FROM_HALF == 8  // bfloat16
 DEVICE float number(unsigned short bits) { return __int_as_float((unsigned)bits << 16); }
 #else
-DEVICE FROM number(FROM x) { return x; }
+DEVICE From number(From x) { return x; }
 #endif
 
-// `x` of shape (count, width) at least, `lines` of shape (sizes[0], width); the width is sizes[1].
+// `x` of shape (count, width) at least, `out` of shape (sizes[0], width); the width is sizes[1].
 KERNEL(THREADS, 1)
-lines(const FROM* x, const int* count, const int* sizes, TO* lines) {
+lines(const From* x, const int* count, const int* sizes, To* out) {
   const long long width = sizes[1], all = sizes[0] * width, there = *count * width;
   const long long first = (long long)blockIdx.x * (THREADS * EACH) + threadIdx.x;
 #pragma unroll
@@ -27,9 +29,9 @@ lines(const FROM* x, const int* count, const int* sizes, TO* lines) {
     const long long place = first + i * THREADS;
     if (place >= all) return;
 #if INTEGERS
-    lines[place] = place < there ? TO(number(x[place])) : TO(MISSING);
+    out[place] = place < there ? To(number(x[place])) : To(MISSING);
 #else
-    lines[place] = place < there ? TO(number(x[place])) : TO(__int_as_float(0x7fc00000));
+    out[place] = place < there ? To(number(x[place])) : To(__int_as_float(0x7fc00000));
 #endif
   }
 }
