@@ -162,10 +162,13 @@ def test_methods_call_methods():
 
         @fuse
         def of_part(self, x):
-            return x * self.part.value
+            return x * self.part[0]
 
     derived = Derived()
-    derived.scale, derived.part = 2.0, types.SimpleNamespace(value=1.0)
+    derived.scale, derived.part = 2.0, [1.0]
     same(derived.of(X), X * Base.table * 4 + X)
-    derived.part.value = 2.0
+    derived.part[0] = 2.0
     same(derived.of(X), X * Base.table * 4 + X * 2)
+    derived.part = types.SimpleNamespace(value=1.0)
+    with pytest.raises(TypeError, match=r"uses self\.part, a SimpleNamespace whose changes"):
+        derived.of(X)

@@ -150,7 +150,9 @@ def fuse(
     if isinstance(func, str):
         func, kernel_name = None, func
     if func is not None and not callable(func):
-        raise TypeError(f"fuse takes a function, got {type(func).__name__}")
+        kind = type(func).__name__
+        remedy = f": put @{kind} above @fuse" if isinstance(func, (classmethod, property)) else ""
+        raise TypeError(f"fuse takes a function, got {kind}{remedy}")
     make = functools.partial(
         Fusion,
         name=kernel_name,
