@@ -29,7 +29,7 @@ Arguments = ParamSpec("Arguments")
 
 _NOT_COMPILED = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
 _NUMBERS = frozenset([bool, float, complex, type(None)])
-_HAS_DTYPE = {np.ndarray}  # and the classes of jax.Array and NumPy's scalars that were seen
+_HAS_DTYPE: set[type] = {np.ndarray}  # and the classes of jax.Array and NumPy's scalars that were seen
 
 
 def _has_dtype(value) -> bool:
@@ -103,27 +103,26 @@ class Fusion(Generic[P, R]):
             if is_wide is None:
                 return self._call_anything(args, kwargs)
             wide = wide or is_wide
+        given: tuple = args
         if fields is not None:
-            args = (node, *args[1:])
+            given = (node, *args[1:])
             wide = wide or any(map(has_64_bits, fields))
-        if wide:
+        if wide and not x64_mode():
             with x64_on():
-                return self._jit(*args, **kwargs)
-        return self._jit(*args, **kwargs) if kwargs else self._jit(*args)
+                return self._jit(*given, **kwargs)
+        return self._jit(*given, **kwargs) if kwargs else self._jit(*given)
 
     def _call_anything(self, args, kwargs):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""
         call = self._prepare(args, kwargs)
         with _x64(call):
-            if self._padding:
-                return self._call_padded(*self._fitted(call), self._padding)
             args, kwargs = self._fitted(call)
-            return self._jit(*args, **kwargs)
+            return self._call_padded(args, kwargs) if self._padding else self._jit(*args, **kwargs)
 
     def _prepare(self, args, kwargs) -> Call:
         return prepare_call(self.func, args, kwargs, self._static, self._donated)
 
-    def _call_padded(self, args, kwargs, padding: Padding):
+    def _call_padded(self, args, kwargs):
         """Call with the rows of the arrays padded to the next power of two."""
         leaves, treedef = jax.tree.flatten((args, kwargs))
 
@@ -131,7 +130,7 @@ class Fusion(Generic[P, R]):
             args, kwargs = jax.tree.unflatten(treedef, leaves)
             return self._jit.trace(*args, **kwargs)
 
-        plan = padding.plan(self.name, leaves, treedef, trace)
+        plan = self._padding.plan(self.name, leaves, treedef, trace)
         if plan is None:
             return self._jit(*args, **kwargs)
         rows, padded, result_rows = plan
@@ -218,8 +217,8 @@ class Fusion(Generic[P, R]):
         """
         call = self._prepare(args, kwargs)
         with _x64(call):
-            args, kwargs = self._fitted(call)
-            return explain_traced(self.name, self._jit.trace(*args, **kwargs))
+            all_args, all_kwargs = self._fitted(call)
+            return explain_traced(self.name, self._jit.trace(*all_args, **all_kwargs))
 
     def lower(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
         """Lower the function for these arguments, as ``jax.jit(f).lower`` does.

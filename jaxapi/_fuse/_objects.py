@@ -81,9 +81,9 @@ def follow_callable(value: Any, convert: Callable) -> Any:
     Of a `functools.partial` arrays are inputs, and numbers are static.
     """
     if isinstance(value, functools.partial):
-        parts = (list(value.args), value.keywords)
-        parts = [_field(part, "an argument of a functools.partial", convert, ()) for part in parts]
-        return Node([follow_callable(value.func, convert), *parts], (_partial,))
+        content = (list(value.args), value.keywords)
+        args, keywords = (_field(part, "a functools.partial's argument", convert, ()) for part in content)
+        return Node([follow_callable(value.func, convert), args, keywords], (_partial,))
     if _is_bound(value):
         owner = value.__self__
         follow = follow_callable if isinstance(owner, type) else follow_object
@@ -100,7 +100,8 @@ def follow_object(value: Any, convert: Callable) -> Any:
     """Describe an object by its own fields and what its classes hold; a pytree by its leaves."""
     if not jax.tree_util.all_leaves([value]):
         return _field(value, "self", convert)
-    plain, names, parts = [], [], []
+    plain: list = []
+    names, parts = [], []
     for name, field in _fields(value).items():
         if type(field) in _PLAIN:
             plain += name, type(field), field
@@ -202,7 +203,8 @@ def _class_state(kind, convert) -> tuple[tuple, tuple]:
 
     Methods, properties and slots are left out.
     """
-    state, unknown, seen = [], [], set()
+    state: list = []
+    unknown, seen = [], set()
     for base in kind.__mro__[:-1]:
         for name, value in vars(base).items():
             if name[:2] == "__" or hasattr(type(value), "__get__") or name in seen:

@@ -118,8 +118,9 @@ def _into(out, result, elementwise=False):
     """
     if type(out) is not Array:
         raise TypeError(f"out must be a jaxapi.mutable.Array, got {type(out).__name__}")
-    shape = np.broadcast_shapes(result.shape, out.shape) if elementwise else result.shape
-    if shape != out.shape:
+    sizes = zip(reversed(result.shape), reversed(out.shape), strict=False)
+    broadcasts = result.ndim <= out.ndim and all(n in (1, m) for n, m in sizes)
+    if result.shape != out.shape and not (elementwise and broadcasts):
         raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         raise TypeError(
