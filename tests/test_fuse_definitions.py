@@ -148,6 +148,14 @@ class Callable:
         return x * self.by + y
 
 
+@dataclasses.dataclass
+class CallableDataclass:
+    by: object = 2.0
+
+    def __call__(self, x, y):
+        return x * self.by + y
+
+
 @dataclasses.dataclass(frozen=True)
 class FrozenCallable:
     by: float = 2.0
@@ -217,6 +225,7 @@ FUNCTIONS = {
     "a lambda in a class": Functions.in_class,
     "callable object": Callable(),
     "its __call__": Callable().__call__,
+    "callable dataclass": CallableDataclass(),
     "frozen callable": FrozenCallable(),
     "callable named tuple": CallablePair(),
     "builtin": operator.mul,
@@ -426,9 +435,13 @@ def test_members(name, kind):
 def test_a_kept_fusion_sees_new_values():
     instance, function = Every(2.0), Callable(2.0)
     kept = [fuse(instance.method), fuse(functools.partial(instance.method)), fuse(instance.method, pad=True)]
-    kept += [fuse(function), fuse(function.__call__), fuse(functools.partial(function))]
+    other = CallableDataclass()
+    kept += [fuse(function), fuse(function.__call__), fuse(functools.partial(function)), fuse(other)]
+    apply = fuse(lambda f, x, y: f(x, y))
     for by in (2.0, 5.0, Y[0]):
-        instance.scale = function.by = by
+        instance.scale = function.by = other.by = by
+        for f in (function, function.__call__, other, other.__call__, functools.partial(other)):
+            same(apply(f, X, Y), X * by + Y)
         for f in kept[:3]:
             same(f(X), X * by * 2)
         for f in kept[3:]:
@@ -527,7 +540,7 @@ WRAPPERS = {
     "tuple": (lambda v: (N(v), "a"), lambda w: w[0].value),
     "frozenset": (lambda v: frozenset([v]), lambda w: next(iter(w))),
     "derived dataclass": (lambda v: E(1, v), lambda w: w.other),
-    "dataclass of a slice": (lambda v: D((D(slice(v)),)), lambda w: w.value[0].value.stop),
+    "dataclass of a tuple": (lambda v: D((D(v),)), lambda w: w.value[0].value),
 }
 
 

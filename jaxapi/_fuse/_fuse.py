@@ -86,8 +86,8 @@ def fuse(
     -------
     Fusion
         Called like ``func``; has ``func``, ``name``, ``explain(*args)`` (what XLA made of it),
-        ``lower(*args)`` and ``trace(*args)`` (as of ``jax.jit(func)``), and ``clear_cache()``. Results are jax
-        arrays in the containers in which ``func`` returned them.
+        ``lower(*args)`` and ``trace(*args)`` (as of ``jax.jit(func)``), and ``clear_cache()``. Results are
+        jax arrays in the containers in which ``func`` returned them.
 
     Raises
     ------

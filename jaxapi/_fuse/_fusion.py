@@ -87,11 +87,14 @@ class Fusion(Generic[P, R]):
         """Run the compiled function, compiling it first for new shapes, dtypes or static arguments."""
         if not self._is_plain:
             return self._call_anything(args, kwargs)
-        wide, fields = False, None
+        wide, fits, fields = False, True, None
         value: Any
         for value in (*args, *kwargs.values()) if kwargs else args:
             kind = type(value)
-            if kind in _NUMBERS or (kind is int and fits_any_dtype(value)):
+            if kind in _NUMBERS:
+                continue
+            if kind is int:
+                fits = fits and fits_any_dtype(value)
                 continue
             if kind not in _HAS_DTYPE and not _has_dtype(value):
                 if fields is None and args and value is args[0] and belongs_to_method(self.func, value):
@@ -107,14 +110,15 @@ class Fusion(Generic[P, R]):
         if fields is not None:
             given = (node, *args[1:])
             wide = wide or any(map(has_64_bits, fields))
-        if wide and not x64_mode():
-            with x64_on():
-                return self._jit(*given, **kwargs)
+        if not fits or (wide and not x64_mode()):
+            return self._call(Call(given, kwargs, [*args, *kwargs.values()], wide))
         return self._jit(*given, **kwargs) if kwargs else self._jit(*given)
 
     def _call_anything(self, args, kwargs):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""
-        call = self._prepare(args, kwargs)
+        return self._call(self._prepare(args, kwargs))
+
+    def _call(self, call: Call):
         with _x64(call):
             args, kwargs = self._fitted(call)
             return self._call_padded(args, kwargs) if self._padding else self._jit(*args, **kwargs)

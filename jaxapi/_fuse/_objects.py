@@ -115,13 +115,15 @@ def follow_object(value: Any, convert: Callable) -> Any:
 
 def belongs_to_method(func: Any, value: Any) -> bool:
     """Whether ``func`` is a method of a class of ``value``, which is no pytree itself."""
+    if not jax.tree_util.all_leaves([value]):
+        return False
     owner = getattr(func, "__qualname__", "").rpartition(".")[0]
     classes = type(value).__mro__[:-1]
-    if not any(c.__qualname__ == owner and c.__module__ == func.__module__ for c in classes) and not any(
-        getattr(member, "func", None) is func for c in classes for member in vars(c).values()
-    ):
+    if any(c.__qualname__ == owner and c.__module__ == func.__module__ for c in classes):
+        return True
+    if not hasattr(value, "__dict__") or _is_array(value):
         return False
-    return jax.tree_util.all_leaves([value])
+    return any(getattr(member, "func", None) is func for c in classes for member in vars(c).values())
 
 
 # How a Node is made into what the function sees
@@ -238,7 +240,8 @@ def _is_constant(value) -> bool:
     if _is_bound(value):
         return _is_constant(value.__self__)
     kind = type(value)
-    return isinstance(value, type) or kind.__hash__ is not object.__hash__ or _is_of_library(kind)
+    by_value = kind.__hash__ not in (object.__hash__, None)
+    return isinstance(value, type) or by_value or _is_of_library(kind)
 
 
 def _is_bound(value) -> bool:
@@ -279,42 +282,45 @@ class _Assignments:
 
     def __init__(self, watched: Any):
         self._watched = watched
-        self._before = self._state()
+        self._before = self._held()
 
-    def _state(self) -> dict:
+    def _held(self) -> dict:
         """Return what each attribute holds now."""
         of_class = isinstance(self._watched, type)
         kind = self._watched if of_class else type(self._watched)
-        own = {} if of_class else _fields(self._watched)
-        (state, _) = _class_state(kind, lambda value: value)
-        return {
-            f"{kind.__name__}.{name}": [held] for name, held in zip(state[::3], state[2::3], strict=True)
-        } | {
-            f"self.{name}": _held(value)
-            for name, value in own.items()
-            if not isinstance(getattr(kind, name, None), functools.cached_property)
-        }
+        state, _ = _class_state(kind, lambda value: value)
+        held = {f"{kind.__name__}.{name}": key for name, key in zip(state[::3], state[2::3], strict=True)}
+        for name, value in ({} if of_class else _fields(self._watched)).items():
+            if not isinstance(getattr(kind, name, None), functools.cached_property):
+                held[f"self.{name}"] = [_Same(x) for x in _contents(value)]
+        return held
 
     def refuse(self, name: str) -> None:
         """Raise if an attribute was bound or a container changed: the object itself would not see it."""
-        before, after = self._before, self._state()
+        before, after = self._before, self._held()
         for place in {**before, **after}:
-            old, new = before.get(place, []), after.get(place, [])
-            if len(old) != len(new) or not all(map(_is_same, old, new)):
+            if before.get(place, self) != after.get(place, self):
                 raise TypeError(
                     f"fused method {name!r} assigned {place}, which the object would never see: "
                     "return the new value and assign it outside"
                 )
 
 
-def _held(value) -> list:
+def _contents(value) -> list:
     """List the values in a container, and its keys."""
     if isinstance(value, dict):
         value = (*value, *value.values())
     if isinstance(value, (list, tuple)):
-        return [type(value), *[x for part in value for x in _held(part)]]
+        return [type(value), *[x for part in value for x in _contents(part)]]
     return [value] if isinstance(value, _Unfollowed) else jax.tree.leaves(value) or [value]
 
 
-def _is_same(old, new) -> bool:
-    return old is new or (type(old) is type(new) and isinstance(old, (bytes, Static)) and old == new)
+class _Same(NamedTuple):
+    """Compares by identity."""
+
+    value: Any
+
+    def __eq__(self, other):
+        return self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]

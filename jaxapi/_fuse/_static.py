@@ -47,7 +47,7 @@ class Static:
 def value_key(value: Any) -> tuple:
     """Return what tells values apart: 1, 1.0 and True differ, as do 0.0 and -0.0; nan equals itself.
 
-    Tuples, frozensets, slices and dataclasses are told apart by their contents in the same way, and anything
+    Tuples, frozensets and dataclasses are told apart by their contents in the same way, and anything
     else by its class and its ``==``.
     """
     kind = type(value)
@@ -59,8 +59,6 @@ def value_key(value: Any) -> tuple:
         return kind, *map(value_key, value)
     if isinstance(value, frozenset):
         return kind, frozenset(map(value_key, value))
-    if isinstance(value, slice):
-        return kind, *map(value_key, (value.start, value.stop, value.step))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         hash(value)  # a TypeError for what cannot be static
         key = kind, *[value_key(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare]
