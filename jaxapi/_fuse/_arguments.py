@@ -24,13 +24,7 @@ NARROW_DTYPES = frozenset(
     for name in "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64".split()  # noqa: SIM905
 )
 IS_WIDE = dict.fromkeys(NARROW_DTYPES, False) | dict.fromkeys(WIDE, True)
-_ARRAY_PROTOCOLS = (
-    "__dlpack__",
-    "__array__",
-    "__cuda_array_interface__",
-    "__array_interface__",
-    "__jax_array__",
-)
+_PROTOCOLS = "__dlpack__ __array__ __cuda_array_interface__ __array_interface__ __jax_array__".split()  # noqa: SIM905
 _STATIC = (str, bytes, np.dtype, enum.Enum)
 _NUMBERS = (bool, int, float, complex, np.generic)
 
@@ -84,7 +78,7 @@ class Inputs(list):
         if not isinstance(leaf, jax.Array) and type(leaf) not in _NUMBERS:
             if isinstance(leaf, _STATIC) and not isinstance(leaf, _NUMBERS):
                 return Static(leaf)
-            if callable(leaf) and not any(hasattr(leaf, name) for name in _ARRAY_PROTOCOLS):
+            if callable(leaf) and not _has_protocol(leaf):
                 return follow_callable(leaf, self.convert)
             leaf = _as_input(leaf, copy)
         self.append(leaf)
@@ -113,6 +107,10 @@ def _holds_only_numbers(value: Iterable) -> bool:
     return all(_holds_only_numbers(x) if isinstance(x, list) else isinstance(x, _NUMBERS) for x in value)
 
 
+def _has_protocol(leaf) -> bool:
+    return any(hasattr(leaf, name) for name in _PROTOCOLS)
+
+
 def _as_input(leaf, copy):
     if type(leaf) is np.ulonglong:  # where this is another type than np.uint64, jax does not know it
         return np.uint64(leaf)
@@ -124,7 +122,7 @@ def _as_input(leaf, copy):
             return number(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
-    if isinstance(leaf, (memoryview, array.array)) or any(hasattr(leaf, name) for name in _ARRAY_PROTOCOLS):
+    if isinstance(leaf, (memoryview, array.array)) or _has_protocol(leaf):
         return as_array(leaf, copy=True if copy else None)
     raise TypeError(
         "fuse takes arrays, numbers, None, lists of numbers, pytrees of these, and as static arguments "

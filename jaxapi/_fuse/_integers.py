@@ -101,27 +101,24 @@ def fit_integer(value: Any, promotion: Promotion | None) -> Any:
     """Return what to pass for an input, or raise OverflowError for a Python int that does not fit."""
     if type(value) is not int or promotion is None or promotion.low <= value <= promotion.high:
         return value
-    for dtype in promotion.dtypes:
-        if jnp.issubdtype(dtype, np.integer):
-            bound = jnp.iinfo(dtype)
-            if not bound.min <= value <= bound.max:
-                raise OverflowError(
-                    f"Python integer {value} out of bounds for {dtype}, to which the fused function "
-                    "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
-                )
-    default = jnp.iinfo(promotion.default)
-    if not promotion.dtypes:
-        return 0  # unused
-    if default.min <= value <= default.max:
-        return value
-    if all(
-        jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == promotion.default.itemsize
-        for d in promotion.dtypes
-    ):
-        return value - 2 ** (8 * promotion.default.itemsize)  # the same bits; the conversion brings them back
-    if all(jnp.issubdtype(dtype, np.inexact) for dtype in promotion.dtypes):
+    default, dtypes = promotion.default, promotion.dtypes
+    for dtype in dtypes:
+        if jnp.issubdtype(dtype, np.integer) and not _is_within(value, dtype):
+            raise OverflowError(
+                f"Python integer {value} out of bounds for {dtype}, to which the fused function "
+                "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
+            )
+    if _is_within(value, default) or not dtypes:
+        return value if dtypes else 0  # unused
+    if all(jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == default.itemsize for d in dtypes):
+        return value - 2 ** (8 * default.itemsize)  # the same bits; the conversion brings them back
+    if all(jnp.issubdtype(dtype, np.inexact) for dtype in dtypes):
         return float(value)
     raise OverflowError(
-        f"Python integer {value} out of bounds for {promotion.default}, the default integer as which the "
+        f"Python integer {value} out of bounds for {default}, the default integer as which the "
         "fused function uses it: pass a NumPy scalar of a wider dtype, or enable jax_enable_x64"
     )
+
+
+def _is_within(value, dtype) -> bool:
+    return jnp.iinfo(dtype).min <= value <= jnp.iinfo(dtype).max

@@ -102,7 +102,7 @@ def follow_object(value: Any, convert: Callable) -> Any:
         return _field(value, "self", convert)
     plain: list = []
     names, parts = [], []
-    for name, field in _fields(value).items():
+    for name, field in tuple(_fields(value).items()):  # other threads may add one
         if type(field) in _PLAIN:
             plain += name, type(field), field
             continue
@@ -208,7 +208,7 @@ def _class_state(kind, convert) -> tuple[tuple, tuple]:
     state: list = []
     unknown, seen = [], set()
     for base in kind.__mro__[:-1]:
-        for name, value in vars(base).items():
+        for name, value in tuple(vars(base).items()):
             if name[:2] == "__" or hasattr(type(value), "__get__") or name in seen:
                 continue
             seen.add(name)
@@ -315,12 +315,13 @@ def _contents(value) -> list:
     return [value] if isinstance(value, _Unfollowed) else jax.tree.leaves(value) or [value]
 
 
-class _Same(NamedTuple):
+class _Same:
     """Compares by identity."""
 
-    value: Any
+    def __init__(self, value):
+        self._value = value
 
     def __eq__(self, other):
-        return self.value is other.value
+        return self._value is other._value
 
     __hash__ = None  # type: ignore[assignment]
