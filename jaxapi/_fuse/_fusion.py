@@ -110,8 +110,11 @@ class Fusion(Generic[P, R]):
         if fields is not None:
             given = (node, *args[1:])
             wide = wide or any(map(has_64_bits, fields))
-        if not fits or (wide and not x64_mode()):
+        if not fits:
             return self._call(Call(given, kwargs, [*args, *kwargs.values()], wide))
+        if wide and not x64_mode():
+            with x64_on():
+                return self._jit(*given, **kwargs)
         return self._jit(*given, **kwargs) if kwargs else self._jit(*given)
 
     def _call_anything(self, args, kwargs):
