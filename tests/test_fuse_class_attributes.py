@@ -4,6 +4,7 @@ import abc
 import functools
 import types
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_fuse import X, same
@@ -79,6 +80,12 @@ class TestClassAttributes:
         same(simulation.of_table(X), X * Simulation.table)
         self.set("table", 2 * Simulation.table)
         same(simulation.of_table(X), X * Simulation.table)
+        Simulation.table[1] = 5
+        same(simulation.of_table(X), X * Simulation.table)
+        self.set("table", jnp.float32([1, 2, 3]))
+        same(simulation.of_table(X), X * np.float32([1, 2, 3]))
+        self.set("table", Simulation.table.at[1].set(7))
+        same(simulation.of_table(X), X * np.float32([1, 7, 3]))
         same(simulation.of_shared(X), X * np.float32(0.1))
         monkeypatch.setattr(Simulation.shared, "dt", 0.9)
         same(simulation.of_shared(X), X * np.float32(0.9))
@@ -97,9 +104,44 @@ class TestClassAttributes:
         same(instance.of(X), 6 * X)
         WithSlots.factor = 4.0
         same(instance.of(X), 12 * X)
-        WithSlots.table = X
-        with pytest.raises(TypeError, match=r"WithSlots\.table is an attribute of a class with __slots__"):
+        WithSlots.options = {"a": 2.0}
+        same(instance.of(X), 12 * X)
+        WithSlots.unknown = (x for x in ())
+        same(instance.of(X), 12 * X)
+        WithSlots.local = type("Local", (), {})()
+        with pytest.raises(
+            TypeError, match=r"uses WithSlots\.local, a Local whose changes would not be seen"
+        ):
             instance.of(X)
+
+    def test_what_a_method_assigns_to_its_class(self):
+        class Counting:
+            calls = 0
+            log: list = []  # noqa: RUF012 (one that changes is the point)
+
+            @fuse
+            def bind(self, x):
+                type(self).calls += 1
+                return x
+
+            @fuse
+            def append(self, x):
+                self.log.append(3)
+                return x
+
+            @classmethod
+            @fuse
+            def of_class(cls, x):
+                cls.calls += 1
+                return x
+
+        for call, name in (
+            (Counting().bind, "calls"),
+            (Counting.of_class, "calls"),
+            (Counting().append, "log"),
+        ):
+            with pytest.raises(TypeError, match=rf"assigned Counting\.{name}, which the object would never"):
+                call(X)
 
 
 def test_a_subclass_has_the_last_word():
@@ -128,3 +170,40 @@ def test_an_object_of_a_class_of_the_same_name_is_no_self():
     np.testing.assert_array_equal(f(Model(), np.ones(3)), np.ones(3))
     with pytest.raises(TypeError, match="fuse takes arrays"):
         f(other, np.ones(3))
+
+
+class TestClassMethods:
+    class Model:
+        """Has data of its class alone."""
+
+        rate = 0.5
+        table = np.float32([1.0, 2.0, 3.0])
+
+        @classmethod
+        @fuse
+        def of_class(cls, x):
+            return x * cls.rate * cls.table
+
+        def plain(self, x):
+            return x * self.rate
+
+    def test_new_values_are_seen(self):
+        class Derived(self.Model):
+            pass
+
+        for owner in (Derived, Derived(), self.Model):
+            same(owner.of_class(X), X * 0.5 * self.Model.table)
+        Derived.rate = 3.0
+        same(Derived.of_class(X), X * 3 * self.Model.table)
+        same(Derived().of_class(X), X * 3 * self.Model.table)
+        same(self.Model.of_class(X), X * 0.5 * self.Model.table)
+        same(fuse(Derived.of_class)(X), X * 3 * self.Model.table)
+        Derived.table = 2 * self.Model.table
+        same(Derived.of_class(X), X * 3 * Derived.table)
+
+    def test_what_cannot_be_seen_is_refused(self):
+        class Derived(self.Model):
+            registry = type("Registry", (), {})()
+
+        with pytest.raises(TypeError, match=r"uses Derived\.registry, a Registry whose changes"):
+            Derived.of_class(X)

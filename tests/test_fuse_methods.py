@@ -2,6 +2,7 @@
 
 import pickle
 import types
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
@@ -162,10 +163,29 @@ def test_methods_call_methods():
 
         @fuse
         def of_part(self, x):
-            return x * self.part.value
+            return x * self.part[0]
 
     derived = Derived()
-    derived.scale, derived.part = 2.0, types.SimpleNamespace(value=1.0)
+    derived.scale, derived.part = 2.0, [1.0]
     same(derived.of(X), X * Base.table * 4 + X)
-    derived.part.value = 2.0
+    derived.part[0] = 2.0
     same(derived.of(X), X * Base.table * 4 + X * 2)
+    derived.part = types.SimpleNamespace(value=1.0)
+    with pytest.raises(TypeError, match=r"uses self\.part, a SimpleNamespace whose changes"):
+        derived.of(X)
+
+
+def test_first_calls_from_many_threads():
+    for _ in range(5):
+
+        class Fresh:
+            def __init__(self, scale):
+                self.scale = scale
+
+            def of(self, x):
+                return x * self.scale
+
+        Fresh.fused = fuse(Fresh.of)
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda i, kind=Fresh: float(kind(i + 0.5).fused(1.0)), range(8)))
+        assert found == [i + 0.5 for i in range(8)]

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ._fusion import Fusion
 
@@ -12,29 +12,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Options(TypedDict, total=False):
+    """What `fuse` takes by keyword alone."""
+
+    pad: bool
+    static_argnums: int | Iterable[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Iterable[int] | None
+    donate_argnames: str | Iterable[str] | None
+
+
 @overload
 def fuse(
-    func: Callable[P, R],
-    /,
-    kernel_name: str | None = None,
-    *,
-    pad: bool = False,
-    static_argnums: int | Iterable[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Iterable[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
+    func: Callable[P, R], /, kernel_name: str | None = None, **options: Unpack[Options]
 ) -> Fusion[P, R]: ...
 @overload
 def fuse(
-    func: str | None = None,
-    /,
-    kernel_name: str | None = None,
-    *,
-    pad: bool = False,
-    static_argnums: int | Iterable[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Iterable[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
+    func: str | None = None, /, kernel_name: str | None = None, **options: Unpack[Options]
 ) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
 
 
@@ -77,14 +71,13 @@ def fuse(
         Name of the compiled module, ``jit_<name>`` in a profile; by default the function's name.
     pad : bool, default False
         For many lengths: pad arrays of 64 to 2**20 rows on the host to the next power of two, so that all
-        lengths of an octave share one program; a length that comes 32 times gets its own. Only for
-        functions that treat each row (the first axis) alone: element-wise ones, reductions over other
-        axes. This is proved on a trace with a symbolic length, and anything else is a TypeError. Such
-        calls wait for their result.
+        lengths of an octave share one program. Only for functions that treat each row (the first axis)
+        alone: element-wise ones, reductions over other axes. This is proved on a trace with a symbolic
+        length, and anything else is a TypeError. Such calls wait for their result.
     static_argnums, static_argnames : int or str, or several, optional
         Arguments that the program is compiled for, as in `jax.jit`: flags, axes, shapes, loop counts. They
-        must be hashable, are told apart by type and value, and another value compiles again. Where one of the
-        two is given the other follows from the signature.
+        must be hashable, are told apart by value, type and sign of zero, and another one compiles again.
+        Where one of the two is given the other follows from the signature.
     donate_argnums, donate_argnames : int or str, or several, optional
         Arguments whose buffers the results may use, as in `jax.jit`: the caller's `jax.Array` is deleted.
         Memory of NumPy, CuPy and PyTorch is copied first.
@@ -93,16 +86,15 @@ def fuse(
     -------
     Fusion
         Called like ``func``; has ``func``, ``name``, ``explain(*args)`` (what XLA made of it),
-        ``lower(*args)`` (as ``jax.jit(func).lower``) and ``clear_cache()``. Results are jax arrays in the
-        containers in which ``func`` returned them.
+        ``lower(*args)`` and ``trace(*args)`` (as of ``jax.jit(func)``), and ``clear_cache()``. Results are
+        jax arrays in the containers in which ``func`` returned them.
 
     Raises
     ------
     TypeError
-        If the function branches on a traced value, returns nothing, assigns to a subscript, passes ``out=``,
-        calls a NumPy function on a traced array, or loses the result of an augmented assignment to a
-        parameter (``x += y`` and no ``x`` further down; ``x += y; return x`` is right). The message names
-        the line and the remedy.
+        If the function branches on a traced value, returns nothing, assigns to a subscript or to ``self``,
+        passes ``out=``, or calls a NumPy function on a traced array. The message names the line and the
+        remedy. If it is a generator or coroutine function.
     ValueError
         If shapes do not broadcast; both are named. `numpy.exceptions.AxisError` if an axis is out of bounds.
     OverflowError
@@ -116,15 +108,14 @@ def fuse(
 
     Some mistakes show in no trace, and are not found: a literal that does not fit wraps (``x + 300`` for
     int8), as does a Python int after arithmetic (``x + 2 * n``); an int that the function converts itself
-    counts as combined with that dtype; a static index out of range is clamped; an augmented assignment to an
-    alias of a parameter, in a helper, or in a function without source (typed into ``python -c`` or made by
-    ``exec``) is not seen. Inside another JAX transformation with x64 off, Python floats combined with float64
-    there are rounded to float32 first.
+    counts as combined with that dtype; a static index out of range is clamped; the caller's array does not
+    change by ``x += y``, which is lost where another one is returned. Inside another JAX transformation with
+    x64 off, Python floats combined with float64 there are rounded to float32 first.
 
-    In a method, ``self`` is followed through its attributes, those of its class, nested objects and
-    containers: arrays, floats and complex numbers of the object are inputs, and anything else that changes
-    compiles again. Objects with an ``==`` and hash of their own, and those of NumPy, JAX and the standard
-    library, are constants by these. What cannot be followed (a set, a deque) is a TypeError where it is used.
+    In a method, ``self`` is read at each call: a registered pytree by its leaves, another object by its own
+    fields. Arrays, floats and complex numbers there, also in containers, are inputs; what is hashable by
+    value, functions and objects of libraries are static, as is what its classes hold. The use of anything
+    else (a set, an object of another class) is a TypeError. So are bound methods and callable objects read.
 
     References
     ----------
@@ -150,7 +141,9 @@ def fuse(
     if isinstance(func, str):
         func, kernel_name = None, func
     if func is not None and not callable(func):
-        raise TypeError(f"fuse takes a function, got {type(func).__name__}")
+        kind = type(func).__name__
+        remedy = f": put @{kind} above @fuse" if isinstance(func, (classmethod, property)) else ""
+        raise TypeError(f"fuse takes a function, got {kind}{remedy}")
     make = functools.partial(
         Fusion,
         name=kernel_name,

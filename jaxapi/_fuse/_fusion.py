@@ -1,20 +1,22 @@
 """A fused function: what is called, and what `jax.jit` traces."""
 
+import contextlib
 import functools
+import inspect
 import sys
-import threading
-from collections.abc import Callable, Iterable, Set
+import types
+from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import jax
 import numpy as np
 
-from .._x64 import has_64_bits, x64_as, x64_mode, x64_on
-from ._arguments import IS_WIDE, Call, call_opened, prepare_call, signature_of
+from .._x64 import has_64_bits, x64_mode, x64_on
+from ._arguments import FUNCTION, IS_WIDE, Call, Inputs, prepare_call, signature_of
 from ._errors import translate
 from ._explain import Explanation, explain_traced
-from ._integers import fit_integer, integer_promotions, is_weak_integer
-from ._lost_assignments import lost_assignments, refuse_lost_assignments
+from ._integers import fit_integer, fits_any_dtype, integer_promotions
+from ._objects import Node, belongs_to_method, follow_object, opened
 from ._padding import Padding, cut, padded_leaves
 from ._static import Static, argument_names
 
@@ -25,23 +27,17 @@ R = TypeVar("R")
 Instance = TypeVar("Instance")
 Arguments = ParamSpec("Arguments")
 
-_NUMBERS: Set[Any] = frozenset([bool, float, complex, type(None)])
-_NUMBERS_AND_ARRAYS: set[Any] = set(_NUMBERS)  # and the concrete classes of jax.Array that were seen
-_HAS_DTYPE = {np.ndarray}  # and those classes, and NumPy's scalar types that were seen
+_NOT_COMPILED = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+_NUMBERS = frozenset([bool, float, complex, type(None)])
+_HAS_DTYPE: set[type] = {np.ndarray}  # and the classes of jax.Array and NumPy's scalars that were seen
 
 
 def _has_dtype(value) -> bool:
-    """Whether `jax.jit` reads it as it is; the answer is kept by type, since finding it takes 0.1 us."""
-    if isinstance(value, jax.Array):
-        _NUMBERS_AND_ARRAYS.add(type(value))
-    elif not isinstance(value, np.generic) or type(value) is np.ulonglong:
+    """Whether `jax.jit` reads it as it is; the answer is kept by type, since finding it takes 0.3 us."""
+    if not isinstance(value, (jax.Array, np.generic)) or type(value) is np.ulonglong:
         return False
     _HAS_DTYPE.add(type(value))
     return True
-
-
-class _NeedsX64(Exception):
-    """A 64-bit input came to a trace that would round the numbers combined with it to 32 bits."""
 
 
 class Fusion(Generic[P, R]):
@@ -68,6 +64,10 @@ class Fusion(Generic[P, R]):
         donate_argnums: int | Iterable[int] | None = None,
         donate_argnames: str | Iterable[str] | None = None,
     ):
+        if any(is_of(func) for is_of in _NOT_COMPILED):
+            raise TypeError(
+                "fuse takes a function that returns arrays, got a generator or coroutine function"
+            )
         if not isinstance(name, str | None):
             raise TypeError(f"kernel_name must be a string, got {type(name).__name__}")
         functools.update_wrapper(self, func)
@@ -77,128 +77,105 @@ class Fusion(Generic[P, R]):
         self._donated = argument_names(func, "donate", donate_argnums, donate_argnames)
         _check_options(pad, self._static, self._donated)
         self._padding = Padding() if pad else None
-        self._is_plain = not (pad or any(self._static) or any(self._donated))
+        self._is_plain = not (pad or any(self._static) or any(self._donated)) and (
+            isinstance(func, types.FunctionType) or FUNCTION not in self._prepare((), {}).kwargs
+        )
         self._jit: Any = self._new_jit(self._run)
-        self._inner_jit: Any = jax.jit(_named(self.name, self._run_checked))
         self._promotions: dict = {}  # signature of a call -> how its Python ints are promoted
-        self._fitting = (-(2**31), 2**31 - 1)  # Python ints between these fit every program so far
-        self._lock = threading.Lock()
-        # Types to pass on unseen; numbers only once 64-bit arrays came with x64 off.
-        self._seen: Set[Any] = _NUMBERS_AND_ARRAYS
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, compiling it first for new shapes, dtypes or static arguments."""
         if not self._is_plain:
             return self._call_anything(args, kwargs)
-        try:
-            seen, wide = self._seen, False
-            low, high = fitting = self._fitting
-            value: Any
-            for value in (*args, *kwargs.values()) if kwargs else args:
-                kind = type(value)
-                if kind in seen or (kind is int and low <= value <= high):
+        wide, fits, fields = False, True, None
+        value: Any
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            kind = type(value)
+            if kind in _NUMBERS:
+                continue
+            if kind is int:
+                fits = fits and fits_any_dtype(value)
+                continue
+            if kind not in _HAS_DTYPE and not _has_dtype(value):
+                if fields is None and args and value is args[0] and belongs_to_method(self.func, value):
+                    fields = Inputs()
+                    node = follow_object(value, fields.convert)
                     continue
-                if kind not in _HAS_DTYPE and not _has_dtype(value):
-                    return self._call_anything(args, kwargs)
-                is_wide = IS_WIDE.get(value.dtype)
-                if is_wide is None:
-                    return self._call_anything(args, kwargs)
-                wide = wide or is_wide
-            if wide and not x64_mode():
-                with x64_on():
-                    result = self._jit(*args, **kwargs)
-            else:
-                result = self._jit(*args, **kwargs) if kwargs else self._jit(*args)
-            if self._fitting is fitting or self._all_fit(args, kwargs):  # else traced meanwhile: look again
-                return result
-            return self._call_anything(args, kwargs)
-        except _NeedsX64:
-            self._seen = _NUMBERS
-            return Fusion.__call__(self, *args, **kwargs)
-
-    def _all_fit(self, args, kwargs):
-        low, high = self._fitting
-        return all(type(x) is not int or low <= x <= high for x in (*args, *kwargs.values()))
+                return self._call_anything(args, kwargs)
+            is_wide = IS_WIDE.get(value.dtype)
+            if is_wide is None:
+                return self._call_anything(args, kwargs)
+            wide = wide or is_wide
+        given: tuple = args
+        if fields is not None:
+            given = (node, *args[1:])
+            wide = wide or any(map(has_64_bits, fields))
+        if not fits:
+            return self._call(Call(given, kwargs, [*args, *kwargs.values()], wide))
+        if wide and not x64_mode():
+            with x64_on():
+                return self._jit(*given, **kwargs)
+        return self._jit(*given, **kwargs) if kwargs else self._jit(*given)
 
     def _call_anything(self, args, kwargs):
         """Call with anything: convert what needs it, set the static apart, check each Python int."""
-        call = self._prepare(args, kwargs)
-        if self._padding:
-            return self._call_padded(call, self._padding)
-        return self._call_prepared(call)
+        return self._call(self._prepare(args, kwargs))
+
+    def _call(self, call: Call):
+        with _x64(call):
+            args, kwargs = self._fitted(call)
+            return self._call_padded(args, kwargs) if self._padding else self._jit(*args, **kwargs)
 
     def _prepare(self, args, kwargs) -> Call:
         return prepare_call(self.func, args, kwargs, self._static, self._donated)
 
-    def _call_prepared(self, call):
-        with x64_as(call.x64):
-            args, kwargs = call.arguments(self._fit(call))
+    def _call_padded(self, args, kwargs):
+        """Call with the rows of the arrays padded to the next power of two."""
+        leaves, treedef = jax.tree.flatten((args, kwargs))
+
+        def trace(leaves):
+            args, kwargs = jax.tree.unflatten(treedef, leaves)
+            return self._jit.trace(*args, **kwargs)
+
+        plan = self._padding.plan(self.name, leaves, treedef, trace)
+        if plan is None:
             return self._jit(*args, **kwargs)
+        rows, padded, result_rows = plan
+        args, kwargs = jax.tree.unflatten(treedef, padded_leaves(leaves, padded, rows))
+        return cut(self._jit(*args, **kwargs), result_rows, rows)
 
-    def _call_padded(self, call, padding: Padding):
-        """Call with the rows of the arrays padded to the next power of two, where that pays."""
-        lengths = padding.lengths(call)
-        if not lengths:
-            return self._call_prepared(call)
-        with x64_as(call.x64):
-            trace = functools.partial(self._trace, call)
-            rows, padded, result_rows = padding.plan(self.name, call, lengths, trace)
-            leaves = padded_leaves(call.leaves, padded, rows)
-            return cut(self._call_prepared(call.replace(leaves)), result_rows, rows)
+    def _new_jit(self, body, donated=None):
+        """Return ``body`` under `jax.jit`, with the function's name."""
 
-    def _trace(self, call, leaves):
-        """Trace anew, with what stands for the call's traced inputs."""
-        args, kwargs = call.arguments(leaves)
-        return self._new_jit(self._run).trace(*args, **kwargs)
+        @functools.wraps(body)
+        def named(*args, **kwargs):
+            return body(*args, **kwargs)
 
-    def _new_jit(self, body):
-        positions, names = self._donated
-        return jax.jit(
-            _named(self.name, body),
-            donate_argnums=sorted(positions) or None,
-            donate_argnames=sorted(names) or None,
-        )
+        named.__name__ = named.__qualname__ = self.name
+        positions, names = donated or self._donated
+        return jax.jit(named, donate_argnums=sorted(positions), donate_argnames=sorted(names))
 
-    def _fit(self, call):
-        """Return the traced inputs, with every Python int checked against the dtypes it is promoted to."""
-        if int not in map(type, call.leaves):
-            return call.leaves
-        promotions = self._integer_promotions(call)
-        return [
-            fit_integer(leaf, promotion) if type(leaf) is int and promotion else leaf
-            for leaf, promotion in zip(call.leaves, promotions, strict=True)
-        ]
-
-    def _integer_promotions(self, call):
-        """For each leaf that is a Python int its promotion, else None; traced once for a signature."""
-        signature = (call.x64, call.treedef, *map(signature_of, call.leaves))
+    def _fitted(self, call) -> tuple[tuple, dict]:
+        """Return the arguments, with every Python int checked against the dtypes it is promoted to."""
+        if all(type(value) is not int or fits_any_dtype(value) for value in call.inputs):
+            return call.args, call.kwargs
+        leaves, treedef = jax.tree.flatten((call.args, call.kwargs))
+        signature = (x64_mode(), treedef, *map(signature_of, leaves))
         promotions = self._promotions.get(signature)
         if promotions is None:
-            args, kwargs = call.arguments([0 if type(x) is int else x for x in call.leaves])
-            promotions = integer_promotions(self._jit.trace(*args, **kwargs), len(call.leaves))
+            args, kwargs = jax.tree.unflatten(treedef, [0 if type(x) is int else x for x in leaves])
+            promotions = integer_promotions(self._jit.trace(*args, **kwargs), len(leaves))
             self._promotions[signature] = promotions
-        return promotions
+        return jax.tree.unflatten(treedef, map(fit_integer, leaves, promotions))
 
     # What JAX traces
 
-    def _run(self, *args, **kwargs):
-        leaves = jax.tree.leaves((args, kwargs))
-        if not x64_mode() and any(map(has_64_bits, leaves)):
-            raise _NeedsX64
-        if any(map(is_weak_integer, leaves)):
-            self._narrow_fitting(integer_promotions(self._inner_jit.trace(*args, **kwargs), len(leaves)))
-            return self._inner_jit(*args, **kwargs)
-        return self._run_checked(*args, **kwargs)
-
-    def _narrow_fitting(self, promotions):
-        """Remember which ints fit every program; this comes before any thread can call the new one."""
-        promotions = [p for p in promotions if p]
-        with self._lock:
-            low, high = self._fitting
-            self._fitting = max(low, *(p.low for p in promotions)), min(high, *(p.high for p in promotions))
-
-    def _run_checked(self, *args, **kwargs):
-        result = call_opened(self.name, self._call_func, args, kwargs)
+    def _run(self, /, *args, **kwargs):
+        watched: list = []
+        args, kwargs = opened((args, kwargs), watched)
+        result = self._call_func(*args, **kwargs)
+        for assignments in watched:
+            assignments.refuse(self.name)
         if result is None:
             raise TypeError(
                 f"fused function {self.name!r} returned no array: jax arrays are immutable, so it cannot "
@@ -212,23 +189,19 @@ class Fusion(Generic[P, R]):
                 )
         return result
 
-    def _call_func(self, *args, **kwargs):
-        refuse_lost_assignments(self.name, self.func, self._lost_assignments, args, kwargs)
+    def _call_func(self, /, *args, **kwargs):
         return self._call_translating(args, kwargs)
 
     def _call_translating(self, args, kwargs):
         """Call the function; what it raises over tracers is said in its author's terms."""
+        func = kwargs.pop(FUNCTION, self.func)
         try:
-            return self.func(*args, **kwargs)
+            return func(*args, **kwargs)
         except Exception as error:
             answer = translate(error, self.name)
             if answer is None:
                 raise
             raise answer from error
-
-    @functools.cached_property
-    def _lost_assignments(self):
-        return lost_assignments(self.func)
 
     # What else one does with a function
 
@@ -250,8 +223,9 @@ class Fusion(Generic[P, R]):
         ('norm', 8004)
         """
         call = self._prepare(args, kwargs)
-        with x64_as(call.x64):
-            return explain_traced(self.name, self._trace(call, self._fit(call)))
+        with _x64(call):
+            all_args, all_kwargs = self._fitted(call)
+            return explain_traced(self.name, self._jit.trace(*all_args, **all_kwargs))
 
     def lower(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
         """Lower the function for these arguments, as ``jax.jit(f).lower`` does.
@@ -272,29 +246,46 @@ class Fusion(Generic[P, R]):
         >>> print(compiled(xp.ones((2, 3), dtype=xp.float32)))
         [4. 4. 4.]
         """
+        with _x64(self._prepare(args, kwargs)):
+            return self.trace(*args, **kwargs).lower()
+
+    def trace(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Traced:
+        """Trace the function for these arguments, as ``jax.jit(f).trace`` does; `jax.export` calls it.
+
+        Arguments are those of `lower`. The compiled form takes no static arguments and no object of a method:
+        it is made for the values that these have now.
+
+        Returns
+        -------
+        jax.stages.Traced
+            With ``jaxpr`` and ``lower()``.
+
+        Examples
+        --------
+        >>> import jax, jaxapi as xp
+        >>> double = xp.fuse(lambda x: 2 * x)
+        >>> exported = jax.export.export(double)(jax.ShapeDtypeStruct((3,), xp.float32))
+        >>> print(exported.call(xp.ones(3, dtype=xp.float32)))
+        [2. 2. 2.]
+        """
         call = self._prepare(args, kwargs)
-        with x64_as(call.x64):
-            all_args, all_kwargs = call.arguments(self._fit(call))
-            taken = [i for i, arg in enumerate(all_args) if not isinstance(arg, Static)]
-            static = {name: arg for name, arg in all_kwargs.items() if isinstance(arg, Static)}
+        with _x64(call):
+            all_args, all_kwargs = self._fitted(call)
+            taken = [i for i, arg in enumerate(all_args) if not isinstance(arg, (Static, Node))]
+            bound = {name: arg for name, arg in all_kwargs.items() if isinstance(arg, (Static, Node))}
 
             def body(*args, **kwargs):
                 given = dict(zip(taken, args, strict=True))
-                return self._run(*(given.get(i, arg) for i, arg in enumerate(all_args)), **static, **kwargs)
+                return self._jit(*(given.get(i, arg) for i, arg in enumerate(all_args)), **bound, **kwargs)
 
             donated = [taken.index(i) for i in self._donated.positions if i in taken]
-            lowering = jax.jit(
-                _named(self.name, body),
-                donate_argnums=donated or None,
-                donate_argnames=sorted(self._donated.names) or None,
-            )
-            taken_kwargs = {name: arg for name, arg in all_kwargs.items() if name not in static}
-            return lowering.lower(*(all_args[i] for i in taken), **taken_kwargs)
+            taken_kwargs = {name: arg for name, arg in all_kwargs.items() if name not in bound}
+            jitted = self._new_jit(body, (donated, self._donated.names))
+            return jitted.trace(*(all_args[i] for i in taken), **taken_kwargs)
 
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
         self._jit.clear_cache()
-        self._inner_jit.clear_cache()
         self._promotions.clear()
         if self._padding:
             self._padding.clear()
@@ -307,7 +298,10 @@ class Fusion(Generic[P, R]):
     ) -> "BoundFusion[Arguments, R]": ...
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else BoundFusion(self, instance)
+        binds = hasattr(type(self.func), "__get__")
+        if instance is None or not binds or isinstance(self.func, (staticmethod, types.MethodType)):
+            return self  # as Python's own rules are
+        return BoundFusion(self, instance)
 
     def __reduce__(self):
         found = sys.modules.get(self.__module__)
@@ -331,18 +325,18 @@ class Fusion(Generic[P, R]):
 class BoundFusion(Generic[P, R]):
     """A fused method together with its object.
 
-    The object is followed through its attributes, those of its class, nested objects and containers. Arrays,
-    floats and complex numbers there are inputs of the compiled function: a changed value is seen and does not
-    compile again. Anything else that changes is seen and compiles again. Assigning ``self.attribute`` inside
-    the method is a TypeError.
+    The object is read at each call, as `fuse` says. Assigning ``self.attribute`` inside the method is a
+    TypeError.
     """
 
-    __slots__ = ("__dict__", "__func__", "__self__", "__weakref__")
+    __slots__ = ("__func__", "__self__", "__weakref__")
 
     def __init__(self, fusion: Fusion, instance: Any):
-        functools.update_wrapper(self, fusion)
         self.__func__ = fusion
         self.__self__ = instance
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__func__, name)  # as a method of Python has its function's attributes
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled method."""
@@ -355,6 +349,10 @@ class BoundFusion(Generic[P, R]):
     def lower(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
         """Lower the method for this object and these arguments; the compiled form takes no object."""
         return self.__func__.lower(self.__self__, *args, **kwargs)
+
+    def trace(self, /, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Traced:
+        """Trace the method for this object and these arguments; the compiled form takes no object."""
+        return self.__func__.trace(self.__self__, *args, **kwargs)
 
     def __reduce__(self):
         return BoundFusion, (self.__func__, self.__self__)
@@ -371,10 +369,6 @@ def _check_options(pad, static, donated):
         raise ValueError("pad=True copies arrays, so nothing can be donated: leave one of the two out")
 
 
-def _named(name, body):
-    @functools.wraps(body)
-    def named(*args, **kwargs):
-        return body(*args, **kwargs)
-
-    named.__name__ = named.__qualname__ = name
-    return named
+def _x64(call):
+    """Return a context in which the 64 bits of a call's inputs live."""
+    return x64_on() if call.is_wide and not x64_mode() else contextlib.nullcontext()

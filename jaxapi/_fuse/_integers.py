@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["fit_integer", "integer_promotions", "is_weak_integer"]
+__all__ = ["fit_integer", "fits_any_dtype", "integer_promotions"]
 
 
 class Promotion(NamedTuple):
@@ -23,10 +23,15 @@ class Promotion(NamedTuple):
     default: np.dtype
 
 
-def is_weak_integer(value: Any) -> bool:
-    """Whether an input of a jaxpr, or a tracer, stands for a Python int."""
-    aval = getattr(value, "aval", None)  # under jax.disable_jit it is the Python int itself
-    return aval is not None and aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
+def fits_any_dtype(value: int) -> bool:
+    """Whether a Python int fits every integer dtype, so that nothing has to be known about the program."""
+    return 0 <= value <= 127
+
+
+def _is_weak_integer(variable) -> bool:
+    """Whether an input of a jaxpr stands for a Python int."""
+    aval = variable.aval
+    return aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
 
 
 def integer_promotions(traced: Any, count: int) -> list[Promotion | None]:
@@ -36,7 +41,7 @@ def integer_promotions(traced: Any, count: int) -> list[Promotion | None]:
     """
     try:
         jaxpr = traced.jaxpr.jaxpr
-        return [_promotion(jaxpr, v) if is_weak_integer(v) else None for v in jaxpr.invars]
+        return [_promotion(jaxpr, v) if _is_weak_integer(v) else None for v in jaxpr.invars]
     except (AttributeError, IndexError, KeyError, TypeError):
         return [None] * count
 
@@ -92,31 +97,28 @@ def _inner_variables(equation, position):
                     yield inner, invars[position - shift]
 
 
-def fit_integer(value: int, promotion: Promotion) -> int | float:
-    """Return what to pass for ``value``, or raise OverflowError where it does not fit."""
-    if promotion.low <= value <= promotion.high:
+def fit_integer(value: Any, promotion: Promotion | None) -> Any:
+    """Return what to pass for an input, or raise OverflowError for a Python int that does not fit."""
+    if type(value) is not int or promotion is None or promotion.low <= value <= promotion.high:
         return value
-    for dtype in promotion.dtypes:
-        if jnp.issubdtype(dtype, np.integer):
-            bound = jnp.iinfo(dtype)
-            if not bound.min <= value <= bound.max:
-                raise OverflowError(
-                    f"Python integer {value} out of bounds for {dtype}, to which the fused function "
-                    "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
-                )
-    default = jnp.iinfo(promotion.default)
-    if not promotion.dtypes:
-        return 0  # unused
-    if default.min <= value <= default.max:
-        return value
-    if all(
-        jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == promotion.default.itemsize
-        for d in promotion.dtypes
-    ):
-        return value - 2 ** (8 * promotion.default.itemsize)  # the same bits; the conversion brings them back
-    if all(jnp.issubdtype(dtype, np.inexact) for dtype in promotion.dtypes):
+    default, dtypes = promotion.default, promotion.dtypes
+    for dtype in dtypes:
+        if jnp.issubdtype(dtype, np.integer) and not _is_within(value, dtype):
+            raise OverflowError(
+                f"Python integer {value} out of bounds for {dtype}, to which the fused function "
+                "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
+            )
+    if _is_within(value, default) or not dtypes:
+        return value if dtypes else 0  # unused
+    if all(jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == default.itemsize for d in dtypes):
+        return value - 2 ** (8 * default.itemsize)  # the same bits; the conversion brings them back
+    if all(jnp.issubdtype(dtype, np.inexact) for dtype in dtypes):
         return float(value)
     raise OverflowError(
-        f"Python integer {value} out of bounds for {promotion.default}, the default integer as which the "
+        f"Python integer {value} out of bounds for {default}, the default integer as which the "
         "fused function uses it: pass a NumPy scalar of a wider dtype, or enable jax_enable_x64"
     )
+
+
+def _is_within(value, dtype) -> bool:
+    return jnp.iinfo(dtype).min <= value <= jnp.iinfo(dtype).max

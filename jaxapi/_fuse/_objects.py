@@ -1,130 +1,231 @@
-"""Objects with state that a fused function reads: the object of a method, bound methods, partials.
+"""Objects with state that a fused function reads: the object of a method, callables, partials.
 
-Such an object is followed through its attributes, nested objects and containers too. Arrays, floats and
-complex numbers become inputs of the compiled program, so a changed one is seen; the rest is static, so
-that with a changed one the program is compiled again. While it is traced the function sees copies.
+An object is taken by its own fields, one level deep. Arrays, floats and complex numbers there become inputs
+of the compiled program, so a changed one is seen; what is hashable by value is static, so that with another
+one the program is compiled again; the use of anything else is refused. What the classes of an object hold is
+static by its content. While it is traced the function sees a copy.
 """
 
+import contextlib
 import enum
 import functools
+import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
-from itertools import zip_longest
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ._static import Static
 
-__all__ = ["Assignments", "FollowedObject", "belongs_to_method"]
+__all__ = ["Node", "belongs_to_method", "follow_callable", "follow_object", "opened"]
 
-_LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "jaxapi", "numpy"}  # whose objects are not opened
-_ALWAYS_LEAVES = frozenset([bool, int, float, complex, str, np.ndarray])
+_LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "jaxapi", "numpy"}  # objects of these are constants
+_PLAIN = frozenset([bool, int, str, types.NoneType])  # static, and equal ones of a class are the same
 _NOT_NUMBERS = "OSUMmT"  # NumPy's kinds of dtypes that are no numbers
-
-# The description of an object is a hashable tree of `Static` values and of the tuples
-#     ("input", place among the inputs)
-#     ("container", treedef, descriptions of its leaves)
-#     ("instance", number, class, (name, description) of its attributes, and of its class's)
-#     ("again", number of an instance opened before): a cycle, or a second name for it
-#     ("method", function, description of the instance)
-#     ("partial", description of (func, args, keywords))
-#     ("unknown", path, class): cannot be followed, and is refused where it is used
 
 
 @jax.tree_util.register_pytree_node_class
-class FollowedObject:
-    """An object as its inputs, the leaves of this pytree, and a hashable description of the rest."""
+class Node:
+    """A value by its inputs, which are the children of this pytree, and what is compared.
 
-    def __init__(self, inputs, description):
-        self.inputs = inputs
-        self.description = description
+    The latter is a tuple of the function that makes of the children what the fused function sees, and of that
+    function's other arguments.
+    """
 
-    @classmethod
-    def follow(cls, value: Any, convert: Callable, *, as_self: bool = False) -> "FollowedObject":
-        """Read ``value`` and ``convert`` its arrays; ``as_self`` opens it, whatever its ``==`` and hash."""
-        reader = _Reader()
-        description = reader.open(value, "self") if as_self else reader.read(value, _name_of(value))
-        return cls([convert(value) for value in reader.inputs], description)
+    __slots__ = ("form", "parts")
+
+    def __init__(self, parts, form):
+        self.parts = parts
+        self.form = form
 
     def tree_flatten(self):
         """Return the inputs, and what `jax.jit` compares."""
-        return self.inputs, self.description
+        return self.parts, self.form
 
     @classmethod
-    def tree_unflatten(cls, description, inputs):
+    def tree_unflatten(cls, form, parts):
         """Return the same with other inputs, tracers for example."""
-        return cls(list(inputs), description)
-
-    def copy(self) -> Any:
-        """Make the copy that the function sees while it is traced."""
-        return _make(self.description, self.inputs, {})
-
-    @property
-    def is_instance(self) -> bool:
-        """Whether it is an object of attributes, and no partial or bound method."""
-        return not isinstance(self.description, Static) and self.description[0] == "instance"
+        return cls(parts, form)
 
 
-class _Reader:
-    """Describes objects and collects their inputs; ``trail`` is what was found where."""
+class _Refusal(NamedTuple):
+    """A place whose changes would not be seen."""
 
-    def __init__(self, *, cached: bool = True):
-        self.inputs: list = []
-        self.trail: list = []
-        self._cached = cached  # whether to read what cached_property keeps
-        self._numbers: dict = {}  # of opened objects, by id
+    path: str
+    kind: type
 
-    def read(self, value, path, *, fixed=False):
-        """Describe ``value``; ``fixed`` makes floats static."""
-        if type(value) in _ALWAYS_LEAVES:
-            return self._read_leaf(value, path, fixed)
-        leaves, treedef = jax.tree.flatten(value)
-        if jax.tree_util.treedef_is_leaf(treedef):
-            return self._read_leaf(value, path, fixed)
-        self.trail.append((path, treedef))
-        return "container", treedef, tuple(self._read_leaf(leaf, path, fixed) for leaf in leaves)
 
-    def open(self, value, path, *, fixed=False):
-        """Describe an object by its attributes and those of its class."""
-        if id(value) in self._numbers:
-            self.trail.append((path, self._numbers[id(value)]))
-            return "again", self._numbers[id(value)]
-        number = self._numbers[id(value)] = len(self._numbers)
-        kind = type(value)
-        attributes = _attributes(value)
-        if not self._cached:
-            attributes = {name: v for name, v in attributes.items() if not _is_cached(kind, name)}
-        own = tuple((name, self.read(v, f"{path}.{name}", fixed=fixed)) for name, v in attributes.items())
-        of_class = tuple(
-            (name, self.read(v, f"{path}.{name}", fixed=True))
-            for name, v in _class_attributes(kind)
-            if name not in attributes
-        )
-        return "instance", number, kind, own, of_class
+def opened(tree: Any, watched: list) -> Any:
+    """Put values in the place of `Static` and `Node`; collect what refuses assignments to objects."""
 
-    def _read_leaf(self, leaf, path, fixed):
-        is_number = isinstance(leaf, (float, complex)) and not isinstance(leaf, np.generic)
-        if _is_array(leaf) or (is_number and not fixed):
-            self.inputs.append(leaf)
-            self.trail.append((path, leaf))
-            return "input", len(self.inputs) - 1
-        if isinstance(leaf, functools.partial):
-            return "partial", self.read((leaf.func, leaf.args, leaf.keywords), path, fixed=True)
-        if hasattr(type(leaf), "__func__") and hasattr(type(leaf), "__self__"):
-            self.trail.append((path, leaf.__func__))
-            return "method", leaf.__func__, self.read(leaf.__self__, path, fixed=fixed)
-        if _has_open_state(leaf):
-            return self.open(leaf, path, fixed=fixed)
-        try:
-            static = Static(leaf)
-        except TypeError:
-            self.trail.append((path, type(leaf)))
-            return "unknown", path, type(leaf)
-        self.trail.append((path, static))
-        return static
+    def open_node(node):
+        if isinstance(node, Static):
+            return _Unfollowed(node.value) if type(node.value) is _Refusal else node.value
+        if not isinstance(node, Node):
+            return node
+        make, *rest = node.form
+        made = make(opened(list(node.parts), watched), *rest)
+        if make in (_copy, _class):
+            watched.append(_Assignments(made))
+        return made
+
+    return jax.tree.map(open_node, tree, is_leaf=lambda node: isinstance(node, (Static, Node)))
+
+
+def follow_callable(value: Any, convert: Callable) -> Any:
+    """Describe a callable: functions and library objects are static, the object of a method is followed.
+
+    Of a `functools.partial` arrays are inputs, and numbers are static.
+    """
+    if isinstance(value, functools.partial):
+        content = (list(value.args), value.keywords)
+        args, keywords = (_field(part, "a functools.partial's argument", convert, ()) for part in content)
+        return Node([follow_callable(value.func, convert), args, keywords], (_partial,))
+    if _is_bound(value):
+        owner = value.__self__
+        follow = follow_callable if isinstance(owner, type) else follow_object
+        return Node([follow(owner, convert)], (_method, value.__func__))
+    if isinstance(value, type) and not isinstance(value, enum.EnumMeta) and not _is_of_library(value):
+        state, unknown = _class_state(value, convert)
+        for name, kind in unknown:
+            raise TypeError(_refusal(_Refusal(f"{value.__name__}.{name}", kind)))
+        return Node([], (_class, value, state))
+    return Static(value) if _is_constant(value) else follow_object(value, convert)
+
+
+def follow_object(value: Any, convert: Callable) -> Any:
+    """Describe an object by its own fields and what its classes hold; a pytree by its leaves."""
+    if not jax.tree_util.all_leaves([value]):
+        return _field(value, "self", convert)
+    plain: list = []
+    names, parts = [], []
+    for name, field in tuple(_fields(value).items()):  # other threads may add one
+        if type(field) in _PLAIN:
+            plain += name, type(field), field
+            continue
+        known = type(field) is float or isinstance(field, jax.Array)
+        names.append(name)
+        parts.append(convert(field) if known else _field(field, f"self.{name}", convert))
+    state, unknown = _class_state(type(value), convert)
+    return Node(parts, (_copy, type(value), tuple(names), tuple(plain), state, unknown))
+
+
+def belongs_to_method(func: Any, value: Any) -> bool:
+    """Whether ``func`` is a method of a class of ``value``, which is no pytree itself."""
+    if not jax.tree_util.all_leaves([value]):
+        return False
+    owner = getattr(func, "__qualname__", "").rpartition(".")[0]
+    classes = type(value).__mro__[:-1]
+    if any(c.__qualname__ == owner and c.__module__ == func.__module__ for c in classes):
+        return True
+    if not hasattr(value, "__dict__") or _is_array(value):
+        return False
+    return any(getattr(member, "func", None) is func for c in classes for member in vars(c).values())
+
+
+# How a Node is made into what the function sees
+
+
+def _partial(parts):
+    func, args, keywords = parts
+    return functools.partial(func, *args, **keywords)
+
+
+def _method(parts, func):
+    return func.__get__(parts[0])
+
+
+def _dict(parts, *keys):
+    return dict(zip([key.value for key in keys], parts, strict=True))
+
+
+def _class(parts, kind, state):
+    return kind
+
+
+def _copy(parts, kind, names, plain, state, unknown):
+    try:
+        copy = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
+    except TypeError as error:
+        raise TypeError(
+            f"a fused method cannot copy its {kind.__name__} ({error}): register the class as a pytree "
+            "(jax.tree_util.register_pytree_node)"
+        ) from None
+    fields = {name: _Unfollowed(_Refusal(f"self.{name}", of)) for name, of in unknown}
+    fields |= zip(plain[::3], plain[2::3], strict=True)
+    fields |= zip(names, parts, strict=True)
+    for name, field in fields.items():
+        if isinstance(getattr(kind, name, None), types.MemberDescriptorType):  # of __slots__
+            object.__setattr__(copy, name, field)
+        elif hasattr(copy, "__dict__"):
+            copy.__dict__[name] = field
+        else:
+            raise TypeError(_refusal(_Refusal(f"{kind.__name__}.{name}", dict(unknown)[name])))
+    return copy
+
+
+# What objects and their classes hold
+
+
+def _fields(value) -> dict:
+    state = object.__getstate__(value)
+    in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
+    return {**(in_dict or {}), **in_slots} if in_slots else in_dict or {}
+
+
+def _field(value, path, convert, numbers=(float, complex)):
+    """Describe what a field holds, containers by their leaves."""
+    kind = type(value)
+    if kind is dict:  # by its items, for JAX sorts the keys, which not all can be
+        parts = [_field(part, path, convert, numbers) for part in value.values()]
+        return Node(parts, (_dict, *map(Static, value)))
+    if kind is list or kind is tuple:
+        return kind([_field(part, path, convert, numbers) for part in value])
+    return jax.tree.map(lambda leaf: _leaf(leaf, path, convert, numbers), value)
+
+
+def _leaf(value, path, convert, numbers):
+    if _is_array(value) or (isinstance(value, numbers) and not isinstance(value, np.generic)):
+        return convert(value)
+    if type(value) is _Unfollowed:  # of the copy of an object whose method calls another one
+        return Static(value._refusal)
+    if isinstance(value, functools.partial) and not _is_bound(value.func):
+        return follow_callable(value, convert)
+    try:
+        return Static(value if _is_constant(value) else _Refusal(path, type(value)))
+    except TypeError:
+        return Static(_Refusal(path, type(value)))
+
+
+def _class_state(kind, convert) -> tuple[tuple, tuple]:
+    """Return the data that the classes of an object hold, by content, and what cannot be compared.
+
+    Methods, properties and slots are left out.
+    """
+    state: list = []
+    unknown, seen = [], set()
+    for base in kind.__mro__[:-1]:
+        for name, value in tuple(vars(base).items()):
+            if name[:2] == "__" or hasattr(type(value), "__get__") or name in seen:
+                continue
+            seen.add(name)
+            try:
+                state += name, type(value), value if type(value) in _PLAIN else _content(value, convert)
+            except Exception:  # whatever a class raises that cannot be pickled
+                unknown.append((name, type(value)))
+    return tuple(state), tuple(unknown)
+
+
+def _content(value, convert) -> Any:
+    if _is_array(value):
+        convert(value)
+    elif _is_constant(value):
+        with contextlib.suppress(TypeError):
+            return Static(value)
+    return pickle.dumps(value)
 
 
 def _is_array(value: Any) -> bool:
@@ -134,146 +235,93 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, jax.Array) or (hasattr(type(value), "__dlpack__") and not callable(value))
 
 
-def _has_open_state(value) -> bool:
-    """Whether an object is all attributes, and not a value by an ``==`` and hash of its own."""
+def _is_constant(value) -> bool:
+    """Whether nothing in ``value`` can change unseen: it is compared by value, or of a library."""
+    if _is_bound(value):
+        return _is_constant(value.__self__)
     kind = type(value)
-    if kind is types.SimpleNamespace:
-        return True
-    if isinstance(value, (type, enum.Enum)) or kind.__module__.partition(".")[0] in _LIBRARIES:
-        return False
-    if kind.__hash__ is not object.__hash__:
-        try:
-            hash(value)
-            return False
-        except TypeError:
-            pass
-    try:
-        _new(kind)
-    except TypeError:
-        return False  # made in C: what it holds cannot be seen
-    return True
+    by_value = kind.__hash__ not in (object.__hash__, None)
+    return isinstance(value, type) or by_value or _is_of_library(kind)
 
 
-def _new(kind):
-    return types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
+def _is_bound(value) -> bool:
+    return hasattr(type(value), "__func__") and hasattr(type(value), "__self__")
 
 
-def _attributes(instance) -> dict:
-    state = object.__getstate__(instance)
-    in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
-    return {**(in_dict or {}), **(in_slots or {})}
+def _is_of_library(kind) -> bool:
+    return kind.__module__.partition(".")[0] in _LIBRARIES
 
 
-def _class_attributes(kind) -> Iterator[tuple[str, Any]]:
-    """List the data that the classes of an object hold: no methods, properties, slots."""
-    seen = {"_abc_impl"}
-    for base in kind.__mro__[:-1]:
-        for name, value in vars(base).items():
-            if name in seen or (name.startswith("__") and name.endswith("__")):
-                continue
-            seen.add(name)
-            if not hasattr(type(value), "__get__"):
-                yield name, value
+# What is refused
 
 
-def _is_cached(kind, name) -> bool:
-    return isinstance(getattr(kind, name, None), functools.cached_property)
-
-
-def _name_of(value) -> str:
-    return getattr(value, "__name__", type(value).__name__)
-
-
-def _make(description, inputs, made):
-    """Make a copy of what was described, with ``inputs``."""
-    if isinstance(description, Static):
-        return description.value
-    match description:
-        case ("input", place):
-            return inputs[place]
-        case ("container", treedef, parts):
-            return jax.tree.unflatten(treedef, [_make(part, inputs, made) for part in parts])
-        case ("again", number):
-            return made[number]
-        case ("method", func, instance):
-            return func.__get__(_make(instance, inputs, made))
-        case ("partial", content):
-            func, args, keywords = _make(content, inputs, made)
-            return functools.partial(func, *args, **keywords)
-        case ("unknown", path, kind):
-            return _Unfollowed(path, kind)
-        case ("instance", number, kind, attributes, of_class):
-            copy = made[number] = _new(kind)
-            for name, part in (*attributes, *filter(_is_copied, of_class)):
-                _set(copy, name, _make(part, inputs, made))
-            return copy
-
-
-def _is_copied(named) -> bool:
-    """Whether a copy needs an attribute of the class: not if it is static, as the class has it."""
-    part = named[1]
-    parts = part[2] if isinstance(part, tuple) and part[0] == "container" else (part,)
-    return not all(isinstance(part, Static) for part in parts)
-
-
-def _set(copy, name, value):
-    try:
-        object.__setattr__(copy, name, value)
-    except AttributeError:
-        raise TypeError(
-            f"{type(copy).__name__}.{name} is an attribute of a class with __slots__, which a fused method "
-            "cannot follow: pass it as an argument, or give the object a slot for it"
-        ) from None
-
-
-class _Unfollowed:
-    """Stands for an attribute whose changes would not be seen; any use of it is refused."""
-
-    def __init__(self, path, kind):
-        self._path = path
-        self._kind = kind
-
-    def _refuse(self, *args, **kwargs):
-        raise TypeError(
-            f"a fused function uses {self._path}, a {self._kind.__name__} whose changes would not be seen: "
-            "use a tuple, list, dict, array or object of attributes, or give its class == and hash by value"
-        )
-
-    __getattr__ = __call__ = __getitem__ = __setitem__ = __contains__ = __enter__ = _refuse
-    __iter__ = __next__ = __len__ = __bool__ = __int__ = __float__ = __index__ = __eq__ = __hash__ = _refuse
-
-
-def belongs_to_method(func, value) -> bool:
-    """Whether ``func`` was defined in the body of a class of ``value``, which is no pytree itself."""
-    owner = getattr(func, "__qualname__", "").rpartition(".")[0]
-    if not owner or not jax.tree_util.all_leaves([value]):
-        return False
-    return any(
-        kind.__qualname__ == owner and kind.__module__ == func.__module__ for kind in type(value).__mro__
+def _refusal(refusal: _Refusal) -> str:
+    return (
+        f"a fused function uses {refusal.path}, a {refusal.kind.__name__} whose changes would not be seen: "
+        "make it an array, a number or hashable by value (a tuple, a frozen dataclass), register its class "
+        "as a pytree (jax.tree_util.register_dataclass), or pass it as an argument"
     )
 
 
-class Assignments:
-    """Watches the copy of an object that a function sees for attributes that it assigns."""
+class _Unfollowed:
+    """Stands for what cannot be followed; any use of it is refused."""
 
-    def __init__(self, copy: Any):
-        self._copy = copy
-        self._before = self._trail()
+    def __init__(self, refusal):
+        self._refusal = refusal
 
-    def _trail(self):
-        reader = _Reader(cached=False)
-        reader.open(self._copy, "self")
-        return reader.trail
+    def _refuse(self, *args, **kwargs):
+        raise TypeError(_refusal(self._refusal))
+
+    __getattr__ = __call__ = __getitem__ = __setitem__ = __contains__ = __enter__ = _refuse
+    __iter__ = __next__ = __len__ = __bool__ = __int__ = __float__ = __index__ = __eq__ = __hash__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _refuse
+
+
+class _Assignments:
+    """Watches the copy of an object, or a class, for attributes that the function assigns."""
+
+    def __init__(self, watched: Any):
+        self._watched = watched
+        self._before = self._held()
+
+    def _held(self) -> dict:
+        """Return what each attribute holds now."""
+        of_class = isinstance(self._watched, type)
+        kind = self._watched if of_class else type(self._watched)
+        state, _ = _class_state(kind, lambda value: value)
+        held = {f"{kind.__name__}.{name}": key for name, key in zip(state[::3], state[2::3], strict=True)}
+        for name, value in ({} if of_class else _fields(self._watched)).items():
+            if not isinstance(getattr(kind, name, None), functools.cached_property):
+                held[f"self.{name}"] = [_Same(x) for x in _contents(value)]
+        return held
 
     def refuse(self, name: str) -> None:
         """Raise if an attribute was bound or a container changed: the object itself would not see it."""
-        for old, new in zip_longest(self._before, self._trail(), fillvalue=("", None)):
-            if old[0] != new[0] or not _is_same(old[1], new[1]):
+        before, after = self._before, self._held()
+        for place in {**before, **after}:
+            if before.get(place, self) != after.get(place, self):
                 raise TypeError(
-                    f"fused method {name!r} assigned {new[0] or old[0]}, which the object would never see: "
+                    f"fused method {name!r} assigned {place}, which the object would never see: "
                     "return the new value and assign it outside"
                 )
 
 
-def _is_same(old, new) -> bool:
-    return old is new or (type(old) is type(new) and not _is_array(old) and bool(old == new))
+def _contents(value) -> list:
+    """List the values in a container, and its keys."""
+    if isinstance(value, dict):
+        value = (*value, *value.values())
+    if isinstance(value, (list, tuple)):
+        return [type(value), *[x for part in value for x in _contents(part)]]
+    return [value] if isinstance(value, _Unfollowed) else jax.tree.leaves(value) or [value]
+
+
+class _Same:
+    """Compares by identity."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def __eq__(self, other):
+        return self._value is other._value
+
+    __hash__ = None  # type: ignore[assignment]

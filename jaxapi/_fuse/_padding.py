@@ -6,7 +6,6 @@ padding are cut off again. That is right only if no row of a result depends on a
 the function is traced once with a symbolic length, and every operation of the traced program is checked.
 """
 
-import threading
 from typing import Any
 
 import jax
@@ -15,14 +14,14 @@ import jax.extend.core
 import numpy as np
 
 from .._tracing import is_traced
+from .._x64 import x64_mode
 from ._arguments import signature_of
 
-__all__ = ["Padding", "cut", "padded_leaves"]
+__all__ = ["Padding", "cut", "lengths", "padded_leaves"]
 
 _MOST_ROWS = 2**20  # above, moving the data costs more than what is won
 _MOST_BYTES = 2**24
 _FEWEST_ROWS = 64  # below there are few lengths, and other axes that happen to be as long
-_REPEATS = 32  # calls at one length after which that length is worth a program of its own
 
 _ELEMENTWISE = frozenset(
     """
@@ -55,49 +54,42 @@ class _Refusal(TypeError):
 
 
 class Padding:
-    """What one fused function knows about padding: its proofs, and how often each length came by."""
+    """What one fused function knows about padding: its proofs."""
 
     def __init__(self):
         self._proofs: dict = {}
-        self._calls: dict = {}
-        self._lock = threading.Lock()
 
-    def lengths(self, call) -> list[int]:
-        """Return the lengths from which arrays of this call may be padded; none if that would not pay."""
-        arrays = [leaf for leaf in call.leaves if getattr(leaf, "ndim", 0) > 0]
-        if not all(map(_can_be_moved, arrays)) or sum(leaf.nbytes for leaf in arrays) > _MOST_BYTES:
-            return []
-        lengths = {leaf.shape[0] for leaf in arrays if _FEWEST_ROWS <= leaf.shape[0] <= _MOST_ROWS}
-        if lengths:
-            signature = (call.treedef, *map(signature_of, call.leaves))
-            with self._lock:
-                count = self._calls[signature] = self._calls.get(signature, 0) + 1
-            if count > _REPEATS:
-                return []
-        return sorted(lengths, reverse=True)
-
-    def plan(self, name, call, lengths, trace):
+    def plan(self, name, leaves, treedef, trace):
         """Return the length, which leaves to pad from it, and which results have its rows.
 
-        Raises TypeError where rows are combined whatever the length.
+        None where no length is to be padded. Raises TypeError where rows are combined whatever the length.
         """
         refusal = None
-        for rows in lengths:
-            padded = tuple(getattr(leaf, "ndim", 0) > 0 and leaf.shape[0] == rows for leaf in call.leaves)
-            rest = map(_signature_without_rows, call.leaves, padded)
-            key = (call.x64, call.treedef, padded, *rest)
+        for rows in lengths(leaves):
+            padded = tuple(getattr(leaf, "ndim", 0) > 0 and leaf.shape[0] == rows for leaf in leaves)
+            key = (x64_mode(), treedef, padded, *map(_signature_without_rows, leaves, padded))
             try:
                 if key not in self._proofs:
-                    self._proofs[key] = _prove(name, call.leaves, padded, trace)
+                    self._proofs[key] = _prove(name, leaves, padded, trace)
                 return rows, padded, self._proofs[key]
             except _Refusal as error:
                 refusal = refusal or error
-        raise TypeError(str(refusal)) from refusal
+        if refusal:
+            raise TypeError(str(refusal)) from refusal
+        return None
 
     def clear(self):
         """Forget everything."""
         self._proofs.clear()
-        self._calls.clear()
+
+
+def lengths(leaves) -> list[int]:
+    """Return the lengths from which arrays may be padded, the longest first; none if that would not pay."""
+    arrays = [leaf for leaf in leaves if getattr(leaf, "ndim", 0) > 0]
+    if not all(map(_can_be_moved, arrays)) or sum(leaf.nbytes for leaf in arrays) > _MOST_BYTES:
+        return []
+    found = {leaf.shape[0] for leaf in arrays if _FEWEST_ROWS <= leaf.shape[0] <= _MOST_ROWS}
+    return sorted(found, reverse=True)
 
 
 def padded_leaves(leaves, padded, rows) -> list:
@@ -129,9 +121,8 @@ def _can_be_moved(leaf) -> bool:
 
 
 def _signature_without_rows(leaf, padded):
-    if not hasattr(leaf, "dtype"):
-        return type(leaf)
-    return leaf.shape[1:] if padded else leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+    signature = signature_of(leaf)
+    return (signature[0][1:], *signature[1:]) if padded else signature
 
 
 def _prove(name, leaves, padded, trace) -> list[bool]:

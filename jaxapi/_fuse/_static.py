@@ -1,5 +1,7 @@
 """Static arguments: values that a program is compiled for, told apart by type and value."""
 
+import dataclasses
+import decimal
 import enum
 import inspect
 import operator
@@ -7,8 +9,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
-__all__ = ["ArgumentNames", "Static", "argument_names"]
+__all__ = ["ArgumentNames", "Static", "argument_names", "value_key"]
+
+_WITH_SIGNED_ZERO = (float, complex, np.inexact, decimal.Decimal)
 
 
 @jax.tree_util.register_pytree_node_class
@@ -17,7 +22,7 @@ class Static:
 
     def __init__(self, value: Any):
         self.value = value
-        self._key = _key(value)
+        self._key = value_key(value)
         self._hash = hash(self._key)  # a TypeError for what cannot be static
 
     def tree_flatten(self):
@@ -39,15 +44,34 @@ class Static:
         return f"Static({self.value!r})"
 
 
-def _key(value):
-    """1, 1.0 and True differ, as do 0.0 and -0.0; nan is equal to itself."""
+def value_key(value: Any) -> tuple:
+    """Return what tells values apart: 1, 1.0 and True differ, as do 0.0 and -0.0; nan equals itself.
+
+    Tuples, frozensets and dataclasses are told apart by their contents in the same way, and anything
+    else by its class and its ``==``.
+    """
+    kind = type(value)
     if isinstance(value, enum.Enum):
-        return type(value), value.name
-    if isinstance(value, (float, complex)):
-        return type(value), repr(value)
+        return kind, value.name, value.value if isinstance(value, enum.Flag) else None
+    if isinstance(value, _WITH_SIGNED_ZERO):
+        return kind, repr(value)
     if isinstance(value, tuple):
-        return type(value), *map(_key, value)
-    return type(value), value
+        return kind, *map(value_key, value)
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(value_key, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        hash(value)  # a TypeError for what cannot be static
+        key = kind, *[value_key(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare]
+        return key if _is_hashable(key) else (kind, value)
+    return kind, value
+
+
+def _is_hashable(value) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 class ArgumentNames(NamedTuple):

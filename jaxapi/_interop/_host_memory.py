@@ -1,12 +1,8 @@
 """Host memory (a NumPy array) to a `jax.Array`: copied once, or shared on request."""
 
-import functools
-import itertools
 import math
-from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._devices import is_cpu
@@ -19,11 +15,6 @@ __all__ = ["copy_host", "share_host"]
 
 # XLA on the CPU works on host memory as it lies if it starts at a multiple of this.
 _ALIGNMENT = 64
-# Below this many bytes on the CPU jax.numpy.asarray, which copies once more, is quicker than jax.device_put
-# by tens of microseconds, but compiles for each shape, which takes ten milliseconds: worth it for shapes met
-# often.
-_SMALL = 1 << 16
-_OFTEN = 200
 # From this many bytes on, waiting for the transfer to an accelerator costs less than a copy here.
 _LARGE = 1 << 22
 
@@ -35,11 +26,7 @@ def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> A
     it later for a GPU, is given memory that nobody else knows, or is waited for.
     """
     dtype = native_dtype(host.dtype) if dtype is None else dtype
-    if is_cpu(device):
-        if host.nbytes < _SMALL and device is None and next(_met(host.shape, dtype)) >= _OFTEN:
-            with x64_on():
-                return jnp.asarray(np.array(host, dtype=dtype, order="C"))
-    elif host.nbytes >= _LARGE and host.dtype == dtype and host.flags.c_contiguous:
+    if not is_cpu(device) and host.nbytes >= _LARGE and host.dtype == dtype and host.flags.c_contiguous:
         with x64_on():
             array = jax.device_put(host, device)
         if not is_traced(array):
@@ -48,12 +35,6 @@ def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> A
     np.copyto(private, host, casting="unsafe")
     with x64_on():
         return jax.device_put(private, device)
-
-
-@functools.lru_cache(maxsize=4096)
-def _met(shape: tuple[int, ...], dtype: np.dtype) -> Iterator[int]:
-    """Return the counter of how often arrays of a shape were copied."""
-    return itertools.count()
 
 
 def share_host(host: np.ndarray, device=None) -> Array:

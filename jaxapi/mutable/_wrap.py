@@ -51,7 +51,7 @@ def wrap_function(function, name: str, module: str):
             values = _with_numbers_kept(values)
         result = function(*values, **kwargs)
         if out is not None:
-            return _into(out, result)
+            return _into(out, result, takes_numbers)
         if type(result) not in _JAX_ARRAYS:
             return wrap_result(result)
         for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
@@ -111,11 +111,16 @@ def wrap_result(result):
     return result
 
 
-def _into(out, result):
-    """Write a result to ``out=``, as NumPy and CuPy do, and return that."""
+def _into(out, result, elementwise=False):
+    """Write a result to ``out=``, as NumPy and CuPy do, and return that.
+
+    The result of an element-wise function is broadcast to it, any other has its shape.
+    """
     if type(out) is not Array:
         raise TypeError(f"out must be a jaxapi.mutable.Array, got {type(out).__name__}")
-    if result.shape != out.shape:
+    sizes = zip(reversed(result.shape), reversed(out.shape), strict=False)
+    broadcasts = result.ndim <= out.ndim and all(n in (1, m) for n, m in sizes)
+    if result.shape != out.shape and not (elementwise and broadcasts):
         raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         raise TypeError(

@@ -98,6 +98,23 @@ def test_out():
         xp.add(x, 1.0, out=np.zeros(2))
 
 
+@pytest.mark.parametrize("shape", [(), (2,), (1,), (3, 2), (3, 1), (0, 2), (3,), (2, 3)])
+@pytest.mark.parametrize("name", ["add", "sqrt", "sum"])
+def test_out_takes_what_broadcasts_to_it(name, shape):
+    """As NumPy: of element-wise functions alone."""
+    results = []
+    for module in (np, xp):
+        x, y = module.asarray([[4.0, 9.0]]), module.asarray([1.0])
+        out = module.zeros(shape)
+        args, options = {"add": ((x, y), {}), "sqrt": ((x,), {}), "sum": ((x,), {"axis": 0})}[name]
+        try:
+            assert getattr(module, name)(*args, out=out, **options) is out
+            results.append(np.asarray(out).tolist())
+        except ValueError:
+            results.append("refused")
+    assert results[0] == results[1]
+
+
 def test_kdtree():
     random = np.random.default_rng(0)
     points, queries = random.random((50, 3)), random.random((7, 3))
