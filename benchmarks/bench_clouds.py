@@ -88,7 +88,7 @@ CLOUDS = {  # points, queries
 def times_of(points, queries):
     """Return the time of a call in ms for each k."""
     tree = KDTree(points)
-    for _ in range(5):  # queries that come again get a program of their own
+    for _ in range(5):
         jax.block_until_ready([tree.query(queries, k=k) for k in KS])
     return [median_us(lambda k=k: tree.query(queries, k=k), rounds=5, calls=8) / 1e3 for k in KS]
 

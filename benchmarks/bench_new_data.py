@@ -1,10 +1,11 @@
 """KDTree as programs call it: other points, other queries and other sizes at each call.
 
-    python benchmarks/bench_new_data.py [--points 1000000] [--out FILE.json]
+    python benchmarks/bench_new_data.py [--points 1000000] [--lengths 3000 100000] [--out FILE.json]
 
 Each work is timed on the same data again and again, on the same after the host has made other data, which
 takes its caches, and on points and queries that no call has seen, whose trees are built before the clock
-starts. Then clouds of sizes that no call has seen: build and first search.
+starts. Then calls 1 to 7 of a length that no call has seen, build included: the first row of a method is of a
+size that it is padded to for the first time, the second one of another length of the same padded size.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 
 from jaxapi.spatial import KDTree
 
-SIZES = 1_000, 1_500, 2_000, 3_000, 5_000, 7_000, 12_000, 20_000, 100_000, 150_000, 200_000
+LENGTHS = 300, 1_000, 3_000, 10_000, 30_000, 100_000, 1_000_000
 CALLS = 7
 
 
@@ -38,7 +39,7 @@ def cloud(rng, n):
 def seen_and_new(call, rng, n):
     """Return the median times of ``call(tree, x)``: the same data, the same amid host work, other data."""
     tree, x = KDTree(cloud(rng, n)), cloud(rng, n)
-    for _ in range(CALLS):  # sizes that come again get programs of their own
+    for _ in range(CALLS):  # a GPU takes some long calls until its clock is steady
         jax.block_until_ready(call(tree, x))
     seen = [milliseconds(call, tree, x) for _ in range(CALLS)]
     amid, new = [], []
@@ -52,12 +53,13 @@ def seen_and_new(call, rng, n):
     return tuple(float(np.median(times)) for times in (seen, amid, new))
 
 
-def first_calls(rng, n):
-    """Return the times of the build and of the first search of a cloud."""
-    points = cloud(rng, n)
-    tree = []
-    build = milliseconds(lambda p: tree.append(KDTree(p)) or tree[0].indices, points)
-    return build, milliseconds(lambda p: tree[0].query(p, k=8), points)
+def of_new_length(call, rng, n):
+    """Return the times of seven calls with n points and queries each, the trees' builds included."""
+    times = []
+    for _ in range(CALLS):
+        points, x = cloud(rng, n), cloud(rng, n)
+        times.append(milliseconds(lambda points, x: call(KDTree(points), x), points, x))
+    return times
 
 
 def works(n):
@@ -72,10 +74,29 @@ def works(n):
     }
 
 
+def methods(n):
+    """Return calls of every method that returns arrays, by name; the radius gives 24 neighbours."""
+    r = (24 / n * 3 / 4 / math.pi) ** (1 / 3)
+    return {
+        "query, k=4": lambda tree, x: tree.query(x, k=4),
+        "query of the points, k=4": lambda tree, x: tree.query(tree.data, k=4),
+        "kneighbors": lambda tree, x: tree.kneighbors(4),
+        "knn_graph": lambda tree, x: tree.knn_graph(4)[:3],
+        "query_radius, CSR": lambda tree, x: tree.query_radius(x, r)[:3],
+        "query_radius, 32 at most": lambda tree, x: tree.query_radius(x, r, max_neighbors=32)[:3],
+        "numbers of neighbours": lambda tree, x: tree.query_ball_point(x, r, return_length=True),
+        "radius_graph": lambda tree, x: tree.radius_graph(r)[:3],
+        "query_pairs": lambda tree, x: tree.query_pairs(r, output_type="ndarray"),
+        "count_neighbors": lambda tree, x: tree.count_neighbors(tree, [r / 2, r]),
+        "displacements": lambda tree, x: tree.displacements(x, tree.query(x, k=4)[1]),
+    }
+
+
 def main():
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--points", type=int, default=1_000_000)
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
     parser.add_argument("--out", help="write the figures to this JSON file, too")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -85,10 +106,14 @@ def main():
     for name, call in works(options.points).items():
         figures[name] = seen_and_new(call, rng, options.points)
         print("{:34} {:10.2f} {:10.2f} {:10.2f}".format(name, *figures[name]), flush=True)
-    print(f"{'ms':34} {'build':>10} {'first query':>11}")
-    for n in SIZES:
-        figures[f"{n} points"] = first_calls(rng, n)
-        print("{:34} {:10.0f} {:11.0f}".format(f"{n} points", *figures[f"{n} points"]), flush=True)
+    print(f"{'ms, build included':44} calls 1 to {CALLS}")
+    for n in options.lengths:
+        for number, (name, call) in enumerate(methods(n).items()):
+            for extra in (0, 7):
+                length = n + 13 * number + extra
+                times = figures[f"{name}, {length} points"] = of_new_length(call, rng, length)
+                text = " ".join(f"{each:8.2f}" for each in times)
+                print(f"{name:25} {length:>9} points {text}", flush=True)
     if options.out:
         with open(options.out, "w") as file:
             json.dump(figures, file, indent=1)

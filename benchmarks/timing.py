@@ -54,8 +54,7 @@ def new_data_us(call, make, *, rounds=7, calls=20, wait=jax.block_until_ready):
 def clock(call, wait=jax.block_until_ready, *, rounds=15, budget=0.3):
     """Return (first call in s, median of single calls in ms), each waited for, within some seconds.
 
-    Some calls before are not counted: sizes that come again may get a program of their own, and a GPU takes
-    some long calls until its clock is steady.
+    Some calls before are not counted: a GPU takes some long calls until its clock is steady.
     """
     start = time.perf_counter()
     wait(call())
