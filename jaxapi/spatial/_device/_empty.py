@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ..._tracing import is_traced
-from ..._x64 import x64_mode
+from ..._tracing import any_traced, is_traced
 from .._results import FixedNeighbors, Neighbors
-from .._settings import Columns, SearchSettings
+from .._settings import Columns, SearchSettings, sums_dtype
 from ._arrays import RECORD, as_dtype, placed_like
 
 __all__ = ["Empty"]
@@ -59,8 +58,7 @@ class Empty:
 
     def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
-        wide = x64_mode() or not is_traced(radii)
-        return np.zeros(radii.shape, f"{'int' if own is None else 'float'}{64 if wide else 32}")
+        return np.zeros(radii.shape, sums_dtype(own, others, any_traced(radii, own, others)))
 
     def pairs(self, r, settings: SearchSettings, eps, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
