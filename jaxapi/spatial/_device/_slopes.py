@@ -64,10 +64,11 @@ def _norm(along, p: float):
 @partial(jax.jit, static_argnames="dtype")
 def displacements_to(points, x, rows, lengths, *, dtype):
     """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for none."""
-    points, there = points.astype(dtype), rows < points.shape[0]
+    points, there = points.astype(dtype), (rows >= 0) & (rows < points.shape[0])
     x = x.astype(dtype).reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
     vectors = points[jnp.where(there, rows, 0)] - x
     if lengths is not None:
+        lengths = jnp.broadcast_to(lengths, vectors.shape)
         periods = jnp.where(lengths > 0, lengths, jnp.ones_like(lengths))
         vectors = jnp.where(lengths > 0, vectors - jnp.round(vectors / periods) * periods, vectors)
     return jnp.where(there[..., None], vectors, jnp.zeros_like(vectors))
