@@ -4,6 +4,7 @@ Each function says rule, value and remedy in SciPy's exception type; where SciPy
 text comes first.
 """
 
+import contextlib
 import math
 import operator
 from typing import Any
@@ -42,6 +43,7 @@ __all__ = [
     "row_count",
     "row_numbers",
     "same_dimensions",
+    "whole",
     "worker_count",
 ]
 
@@ -55,6 +57,8 @@ def real_array(x, copy: bool | None = None) -> Any:
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
     if not isinstance(x, np.ndarray | jax.Array):
+        if hasattr(x, "_searcher"):
+            raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
     refuse_masked([type(x)])
     if x.dtype in _USUAL:
@@ -88,7 +92,7 @@ def row_count(n, rows: int) -> int:
     """Return how many of the rows count."""
     if n is None:
         return rows
-    n = operator.index(n)
+    n = whole(n, "n")
     if not 0 <= n <= rows:
         raise ValueError(f"n must be between 0 and the {rows} rows of the data, got {n}")
     return n
@@ -146,7 +150,7 @@ def neighbour_columns(k) -> Columns:
         raise ValueError(
             f"k must be an integer or a sequence of integers, got an array of shape {np.shape(k)}"
         )
-    columns = tuple(_whole(each) for each in ([k] if np.ndim(k) == 0 else k))
+    columns = tuple(whole(each, "k") for each in ([k] if np.ndim(k) == 0 else k))
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
     first = len(columns) > 1 and columns == tuple(range(1, len(columns) + 1))  # as by their number
@@ -160,15 +164,13 @@ def _real(value, name: str) -> float:
     return float(value)
 
 
-def _whole(number) -> int:
-    """Return a whole number given as an integer or a float without fraction."""
-    try:
-        return operator.index(number)
-    except TypeError:
-        value = _real(number, "k")
-        if value.is_integer():
-            return int(value)
-        raise ValueError(f"k must be an integer or a sequence of integers, got {number!r}") from None
+def whole(number, name: str) -> int:
+    """Return a whole number; booleans and floats are none."""
+    if not isinstance(number, bool | np.bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(number)
+    kinds = "an integer or a sequence of integers" if name == "k" else "an integer"
+    raise TypeError(f"{name} must be {kinds}, got {number!r}: convert it with int()")
 
 
 def norm_order(p) -> float:
@@ -186,7 +188,7 @@ def norm_order(p) -> float:
 
 def leaf_size(leafsize) -> int:
     """Return the number of points in a leaf."""
-    leafsize = operator.index(leafsize)
+    leafsize = whole(leafsize, "leafsize")
     if leafsize < 1:
         raise ValueError(f"leafsize must be at least 1, got {leafsize}")
     return leafsize
@@ -208,7 +210,7 @@ def worker_count(workers) -> int:
     """Return how many threads may search on the CPU."""
     if workers is None:
         return 1
-    workers = operator.index(workers)
+    workers = whole(workers, "workers")
     if workers == 0 or workers < -1:
         raise ValueError(f"Invalid number of workers {workers}, must be -1 or > 0")
     return workers
@@ -218,9 +220,14 @@ def box_lengths(boxsize, m: int) -> tuple[float, ...] | Array | None:
     """Return the box's length along every axis as the user gave it: an array (m,) where it is traced."""
     if boxsize is None:
         return None
-    if any_traced(*jax.tree.leaves(boxsize)):
-        return jnp.broadcast_to(jnp.asarray(boxsize), (m,))
-    lengths = np.broadcast_to(_number_array(boxsize, "boxsize").astype(np.float64), (m,))
+    lengths = _number_array(boxsize, "boxsize")
+    if lengths.shape not in ((), (1,), (m,)):
+        raise ValueError(
+            f"boxsize must be one length, or one for each of the {m} dimensions, got shape {lengths.shape}"
+        )
+    if is_traced(lengths):
+        return jnp.broadcast_to(lengths, (m,))
+    lengths = np.broadcast_to(np.asarray(lengths, np.float64), (m,))
     if np.isnan(lengths).any():
         raise ValueError(f"boxsize must not be nan, got {boxsize!r}; use 0 for an axis that is not periodic")
     return tuple(float(length) for length in lengths)
@@ -284,14 +291,14 @@ def capacity(count, name: str) -> int:
     """Return how many results an array of fixed shape holds."""
     if is_traced(count):
         raise TypeError(f"{name} shapes the result, so it must be a Python integer, not traced")
-    count = operator.index(count)
+    count = whole(count, name)
     if not 1 <= count < 2**31:
         raise ValueError(f"{name} must be at least 1 and below 2**31, got {count}")
     return count
 
 
-def row_numbers(indices, batch: tuple[int, ...]):
-    """Return rows for each point of a batch, or several."""
+def row_numbers(indices, batch: tuple[int, ...], n: int):
+    """Return rows from 0 to `n` for each point of a batch, or several."""
     indices = indices if isinstance(indices, jax.Array) else numbers(indices)
     if not jnp.issubdtype(indices.dtype, jnp.integer):
         raise TypeError(f"indices must be integers, got dtype {indices.dtype}")
@@ -300,6 +307,11 @@ def row_numbers(indices, batch: tuple[int, ...]):
             f"the shape of indices must begin with {batch}, that of x without its last axis, "
             f"got {indices.shape}"
         )
+    if not is_traced(indices) and getattr(indices, "is_fully_addressable", True):
+        rows = np.asarray(indices)
+        if ((rows < 0) | (rows > n)).any():
+            wrong = rows[(rows < 0) | (rows > n)][0]
+            raise IndexError(f"indices must be rows from 0 to {n - 1}, or {n} for none, got {wrong}")
     return indices
 
 
@@ -366,10 +378,10 @@ def pair_weights(tree, other, weights):
 def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree.n)
+        return np.ones(tree.n, np.float32)
     weights = _number_array(weights, "weights")
     if weights.shape != (tree.n,):
         raise ValueError(
             f"Number of weights differ from the number of data points: {weights.shape} for {tree.n} points"
         )
-    return weights
+    return weights.astype(floating(weights.dtype))

@@ -8,7 +8,7 @@ from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
 from ._mesh._searcher import Mesh
-from ._results import NeighborGraph
+from ._results import NeighborGraph, filled
 from ._settings import result_dtype
 from ._state import TreeState
 
@@ -19,7 +19,7 @@ class GraphSearches(TreeState):
     """`KDTree.kneighbors`, `knn_graph`, `radius_graph` and `displacements`."""
 
     def kneighbors(
-        self, k: int, p: float = 2.0, *, distance_upper_bound: float = math.inf, workers: int = 1
+        self, k: int, p: float = 2.0, *, distance_upper_bound: ArrayLike = math.inf, workers: int = 1
     ) -> tuple[Array, Array]:
         """Find the `k` nearest other points of each point.
 
@@ -70,7 +70,9 @@ class GraphSearches(TreeState):
         kind = self._kind(bound, distances=self._n**2)
         return self._searcher(kind=kind).others(columns, bound, settings, workers)
 
-    def knn_graph(self, k: int, *, p: float = 2.0, loop: bool = False) -> NeighborGraph:
+    def knn_graph(
+        self, k: int, *, p: float = 2.0, loop: bool = False, fill_value: ArrayLike = math.inf
+    ) -> NeighborGraph:
         """Connect each point with its `k` nearest others: the edge list of a graph network.
 
         The name and `loop` are PyTorch Geometric's, the fields jraph's: ``senders[e]`` is one of the `k`
@@ -84,12 +86,14 @@ class GraphSearches(TreeState):
             Minkowski's p, 1 <= p <= inf. Static under jit.
         loop : bool, default False
             Count a point among its own neighbours.
+        fill_value : float, default inf
+            The distance where there is no edge.
 
         Returns
         -------
         NeighborGraph
             ``senders``, ``receivers`` (ascending) and ``distances``, all (n * k,), and ``count``. Where there
-            are less than `k` others, rows are n and distances inf.
+            are less than `k` others, rows are n and distances `fill_value`; ``mask`` tells.
 
         Raises
         ------
@@ -113,10 +117,16 @@ class GraphSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
         searcher = self._searcher(kind=self._kind(distances=self._n**2))
-        return NeighborGraph(*searcher.edges_of_nearest(columns, settings, loop))
+        return filled(NeighborGraph(*searcher.edges_of_nearest(columns, settings, loop)), fill_value)
 
     def radius_graph(
-        self, r: float, *, p: float = 2.0, loop: bool = False, max_edges: int | None = None
+        self,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        loop: bool = False,
+        max_edges: int | None = None,
+        fill_value: ArrayLike = math.inf,
     ) -> NeighborGraph:
         """Connect all points within a distance of each other: the edge list of a graph network.
 
@@ -133,14 +143,17 @@ class GraphSearches(TreeState):
             Connect each point with itself, too.
         max_edges : int, optional
             The most edges to return, which jit, vmap and grad need. Static under jit.
+        fill_value : float, default inf
+            With `max_edges`: the distance where there is no edge. With 0, functions of it and their
+            derivatives stay finite there: sum them by ``where(graph.mask, f(graph.distances), 0)``.
 
         Returns
         -------
         NeighborGraph
             ``senders``, ``receivers`` (ascending), ``distances`` and ``count``. With `max_edges` they are
-            filled up with n and inf, and where ``count`` is above `max_edges`, the last receivers' edges are
-            left out (2**31 - 1 stands for more, too). On several devices they may be a few lines longer, as
-            all have equal parts.
+            filled up with n and `fill_value`, which ``mask`` tells, and where ``count`` is above `max_edges`,
+            the last receivers' edges are left out (2**31 - 1 stands for more, too). On several devices they
+            may be a few lines longer, as all have equal parts.
 
         Raises
         ------
@@ -166,7 +179,7 @@ class GraphSearches(TreeState):
         if max_edges is not None:
             size = _arguments.capacity(max_edges, "max_edges")
             receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, relation, size)
-            return NeighborGraph(senders, receivers, distances, count)
+            return filled(NeighborGraph(senders, receivers, distances, count), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(any_traced(self._data, self._boxsize, r), "radius_graph", remedy)
         searcher = self._searcher()
@@ -188,17 +201,20 @@ class GraphSearches(TreeState):
         x : array_like, shape (..., m)
             Where the vectors start.
         indices : array_like of int, shape (...) or (..., k)
-            Rows of the data, n for none: one for each point of `x`, or several.
+            Rows of the data, n for none, as searches return: one for each point of `x`, or several.
 
         Returns
         -------
         Array, shape indices.shape + (m,)
-            ``data[indices] - x``, along periodic axes within half a period; 0 where the row is n.
+            ``data[indices] - x``, along periodic axes within half a period; 0 where the row is n, and under
+            jit for any other that is no row.
 
         Raises
         ------
         TypeError
             If `x` is complex or not numbers, or `indices` are no integers.
+        IndexError
+            If one of the `indices` is below 0 or above n.
         ValueError
             If the last axis of `x` is not m, or the other axes are not the first of `indices`.
 
@@ -217,6 +233,6 @@ class GraphSearches(TreeState):
         """
         x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
-        rows = _arguments.row_numbers(indices, x.shape[:-1])
+        rows = _arguments.row_numbers(indices, x.shape[:-1], self._n)
         settings = self._settings(2.0, result_dtype(self._data, x))
         return self._searcher(x, rows).displacements(x, rows, settings)

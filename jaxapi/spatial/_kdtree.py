@@ -15,6 +15,7 @@ from ._pairs import PairSearches
 from ._radius import RadiusSearches
 from ._settings import result_dtype
 from ._structure._lengths import in_shape
+from ._structure._open_shapes import has_open_shape, in_blocks
 
 __all__ = ["KDTree"]
 
@@ -30,16 +31,18 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
     ----------
     data : array_like, shape (n, m)
         The points, real and finite, n >= 0 and m >= 1. float64 stays float64 (also with x64 off), other
-        floats are kept as float32, integers and booleans as float64 (exact up to 2**53). A copy is kept.
+        floats are kept as float32, integers and booleans as float64 (exact up to 2**53).
     leafsize : int, default 10
         Points in a leaf of SciPy's structure; a hint, the other engines pick their own.
     compact_nodes, balanced_tree : bool
         Passed to SciPy where it is the engine; no effect elsewhere, and never on results.
-    copy_data : bool
-        No effect: jax arrays do not change, anything else is copied.
+    copy_data : bool, default False
+        Copy a jax array, too, which you mean to donate or delete: otherwise it is kept as it is, as it does
+        not change. Anything else is always copied.
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
-        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced.
+        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced: distances to
+        points outside of the box are then wrong (pass ``data % boxsize``).
     n : int, optional
         How many of the rows count, the first ones; by default all.
     sharding : jax.sharding.NamedSharding, optional
@@ -68,7 +71,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
       data and queries;
     - points that are sharded along axis 0 are searched on all their devices, with the answers of one; what
       makes Python objects on the host raises TypeError there (docs/distributed.md);
-    - the tree is a pytree: an argument or a result of jit, vmap and scan. There values cannot be checked:
+    - the tree is a pytree: an argument or a result of jit, vmap and scan. No method and no attribute changes
+      its leaves. There values cannot be checked:
       a point that is not finite is nobody's neighbour, a query that is not finite has none.
 
     Examples
@@ -90,7 +94,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         k: int | ArrayLike = 1,
         eps: float = 0.0,
         p: float = 2.0,
-        distance_upper_bound: float = math.inf,
+        distance_upper_bound: ArrayLike = math.inf,
         workers: int = 1,
         *,
         order: str = "input",
@@ -139,7 +143,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         Works under jit and vmap. Derivatives flow to `x` and to the data (through a tree built under the same
         transformation or passed through it), to a traced `boxsize` too, and of any order. A distance has a
         kink at 0: all its derivatives are 0 there, where squares of `displacements` are smooth. Under a
-        transformation a query that is not finite has no neighbours.
+        transformation a query that is not finite has no neighbours. For `jax.export` the number of queries
+        may be a symbol.
 
         Examples
         --------
@@ -155,6 +160,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         _arguments.check_vectors(x, self._m)
         bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         eps = _arguments.limit(eps, "eps")
+        if has_open_shape(x):
+            return in_blocks(lambda x: self.query(x, k, eps, p, bound), x)
         settings = self._settings(_arguments.norm_order(p), result_dtype(self._data, x))
         batch = x.shape[:-1]
         if x.ndim != 2:

@@ -1,6 +1,8 @@
 """The pair searches of KDTree: near pairs of points, as SciPy's objects or as arrays, and their numbers."""
 
-from typing import Literal, overload
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, overload
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +16,7 @@ from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
 from ._mesh._searcher import Mesh
-from ._results import FixedPairs
+from ._results import FixedPairs, filled
 from ._state import TreeState
 
 __all__ = ["PairSearches"]
@@ -29,13 +31,16 @@ SPARSE = {
 }
 
 
+Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
+
+
 class PairSearches(TreeState):
     """The methods of KDTree that search for pairs of points, of one tree or of two."""
 
     @overload
     def query_pairs(
         self,
-        r: float,
+        r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
         output_type: Literal["set"] = "set",
@@ -45,7 +50,7 @@ class PairSearches(TreeState):
     @overload
     def query_pairs(
         self,
-        r: float,
+        r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
         *,
@@ -61,6 +66,7 @@ class PairSearches(TreeState):
         output_type: str = "set",
         *,
         max_pairs: int,
+        fill_value: ArrayLike = math.inf,
     ) -> FixedPairs: ...
 
     def query_pairs(
@@ -71,6 +77,7 @@ class PairSearches(TreeState):
         output_type: str = "set",
         *,
         max_pairs: int | None = None,
+        fill_value: ArrayLike = math.inf,
     ) -> set[tuple[int, int]] | Array | FixedPairs:
         """Find all pairs of points within a distance of each other.
 
@@ -90,6 +97,8 @@ class PairSearches(TreeState):
             'ndarray' stands for a jax array of rows.
         max_pairs : int, optional
             The most pairs to return; `output_type` and `eps` then have no effect. Static under jit.
+        fill_value : float, default inf
+            With `max_pairs`: the distance where there is no pair.
 
         Returns
         -------
@@ -98,9 +107,10 @@ class PairSearches(TreeState):
         Array, shape (number of pairs, 2), integer
             With ``output_type='ndarray'``; the order of the pairs is left open.
         FixedPairs
-            With `max_pairs`: ``pairs`` (max_pairs, 2) filled up with n, ``distances`` filled up with inf, and
-            ``count``, the true number (2**31 - 1 stands for more, too). Where it is above `max_pairs`, which
-            pairs are left out is left open. On several devices a few lines longer, as all have equal parts.
+            With `max_pairs`: ``pairs`` (max_pairs, 2) filled up with n, ``distances`` filled up with
+            `fill_value`, ``mask``, which are none of these, and ``count``, the true number (2**31 - 1 stands
+            for more, too). Where it is above `max_pairs`, which pairs are left out is left open. On several
+            devices a few lines longer, as all have equal parts.
 
         Raises
         ------
@@ -130,13 +140,14 @@ class PairSearches(TreeState):
             size = _arguments.capacity(max_pairs, "max_pairs")
             receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, "later", size)
             with eagerly_unless_traced(receivers):
-                return FixedPairs(_low_row_first(receivers, senders), distances, count)
+                found = FixedPairs(_low_row_first(receivers, senders), distances, count)
+            return filled(found, fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         eps = _arguments.limit(eps, "eps")
         reject_traced(any_traced(self._data, self._boxsize, r, eps), "query_pairs", remedy)
         return self._searcher().pairs(r, settings, eps, output_type)
 
-    def query_ball_tree(self, other, r: float, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
+    def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
 
         As `scipy.spatial.KDTree.query_ball_tree`, but a negative radius has no pairs.
@@ -182,7 +193,7 @@ class PairSearches(TreeState):
         return mine.ball_tree(theirs, r, settings, eps)
 
     def sparse_distance_matrix(
-        self, other, max_distance: float, p: float = 2.0, output_type: str = "dok_matrix"
+        self, other, max_distance: ArrayLike, p: float = 2.0, output_type: str = "dok_matrix"
     ):
         """Compute the distances between the points of two trees, as far as they are small.
 
@@ -239,12 +250,30 @@ class PairSearches(TreeState):
         matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
         return matrix.asformat(output_type[:3])
 
+    @overload
+    def count_neighbors(
+        self, other, r: float, p: float = 2.0, weights: None = None, cumulative: bool = True
+    ) -> int: ...
+    @overload
+    def count_neighbors(
+        self, other, r: float, p: float = 2.0, *, weights: Weights, cumulative: bool = True
+    ) -> float: ...
+    @overload
+    def count_neighbors(
+        self,
+        other,
+        r: Sequence[float] | np.ndarray | Array,
+        p: float = 2.0,
+        weights: Weights | None = None,
+        cumulative: bool = True,
+    ) -> Array: ...
+
     def count_neighbors(
         self,
         other,
         r: ArrayLike,
         p: float = 2.0,
-        weights: ArrayLike | tuple[ArrayLike | None, ArrayLike | None] | None = None,
+        weights: Weights | None = None,
         cumulative: bool = True,
     ) -> int | float | Array:
         """Count the pairs of points of two trees within each of several distances.
@@ -272,8 +301,8 @@ class PairSearches(TreeState):
         int or float
             For a single concrete `r`: int without, float with weights.
         Array, shape (R,), int64 or float64
-            For several radii, exact to 2**63 without weights. Under jit with x64 off int32, and float32 for
-            weights of 32 bits.
+            For several radii, exact to 2**63 without weights. Under jit with x64 off int32, and with weights
+            in their dtype, float32 or float64.
 
         Raises
         ------
@@ -309,7 +338,8 @@ class PairSearches(TreeState):
         own, others = _arguments.pair_weights(self, other, weights)
         traced = any_traced(self._data, self._boxsize, other._data, radii, own, others)
         if not traced:
-            own, others = (None if each is None else np.asarray(each, np.float64) for each in (own, others))
+            # Copies, as SciPy takes no arrays that cannot be written to.
+            own, others = (None if each is None else np.array(each, np.float64) for each in (own, others))
         mine, theirs = self._searchers(other, radii, own, others)
         if isinstance(theirs, Mesh) and not isinstance(mine, Mesh):
             mine, theirs, own, others = theirs, mine, others, own

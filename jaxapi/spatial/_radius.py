@@ -1,18 +1,22 @@
 """The radius searches of KDTree: all points within a distance, as SciPy's lists or as arrays."""
 
 import math
+from functools import partial
 from typing import Literal, overload
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._tracing import any_traced, eagerly_unless_traced
 from .._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
-from ._results import FixedNeighbors, Neighbors
+from ._device._arrays import as_dtype
+from ._results import FixedNeighbors, Neighbors, filled
 from ._settings import result_dtype
 from ._state import TreeState
 from ._structure._lengths import in_shape
+from ._structure._open_shapes import has_open_shape, in_blocks
 
 __all__ = ["RadiusSearches"]
 
@@ -28,9 +32,9 @@ class RadiusSearches(TreeState):
         *,
         p: float = 2.0,
         sort: bool = False,
-        return_distance: bool = True,
+        return_distance: Literal[True] = True,
         max_neighbors: None = None,
-    ) -> Neighbors: ...
+    ) -> Neighbors[Array]: ...
     @overload
     def query_radius(
         self,
@@ -39,9 +43,33 @@ class RadiusSearches(TreeState):
         *,
         p: float = 2.0,
         sort: bool = False,
-        return_distance: bool = True,
+        return_distance: Literal[False],
+        max_neighbors: None = None,
+    ) -> Neighbors[None]: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[True] = True,
         max_neighbors: int,
-    ) -> FixedNeighbors: ...
+        fill_value: ArrayLike = math.inf,
+    ) -> FixedNeighbors[Array]: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[False],
+        max_neighbors: int,
+        fill_value: ArrayLike = math.inf,
+    ) -> FixedNeighbors[None]: ...
 
     def query_radius(
         self,
@@ -52,6 +80,7 @@ class RadiusSearches(TreeState):
         sort: bool = False,
         return_distance: bool = True,
         max_neighbors: int | None = None,
+        fill_value: ArrayLike = math.inf,
     ) -> Neighbors | FixedNeighbors:
         """Find all points within a distance of each query, as arrays.
 
@@ -75,6 +104,9 @@ class RadiusSearches(TreeState):
             If False, `distances` is None.
         max_neighbors : int, optional
             The most neighbours to return of each query. Static under jit.
+        fill_value : float, default inf
+            With `max_neighbors`: the distance where there is no neighbour. With 0, functions of it and their
+            derivatives stay finite there: sum them by ``where(near.mask, f(near.distances), 0)``.
 
         Returns
         -------
@@ -82,8 +114,8 @@ class RadiusSearches(TreeState):
             ``indptr`` (q + 1,), ``indices`` and ``distances``, for the q queries of `x` in C order.
         FixedNeighbors
             With `max_neighbors`: ``indices`` and ``distances`` of shape (..., max_neighbors), filled up with
-            n and inf, and ``counts`` (...), the true numbers. Where a count is above `max_neighbors`, the
-            nearest are kept.
+            n and `fill_value`, ``mask`` of the same shape, which are none of these, and ``counts`` (...), the
+            true numbers. Where a count is above `max_neighbors`, the nearest are kept.
 
         Raises
         ------
@@ -96,7 +128,8 @@ class RadiusSearches(TreeState):
         Notes
         -----
         Which neighbours there are has no derivative; the distances have, in `x` and in the data, 0 at
-        distance 0. Under a transformation a query that is not finite has no neighbours.
+        distance 0. Under a transformation a query that is not finite has no neighbours. For `jax.export` the
+        number of queries may be a symbol.
 
         Examples
         --------
@@ -108,11 +141,25 @@ class RadiusSearches(TreeState):
         >>> fixed = tree.query_radius([[0.0], [2.0]], 1.0, max_neighbors=1)
         >>> fixed.indices.tolist(), fixed.counts.tolist()
         ([[0], [1]], [2, 2])
+
+        A sum over all near points, and its derivative in ``h``:
+
+        >>> import jax
+        >>> def kernel(h):
+        ...     near = tree.query_radius([0.0], 1.0, max_neighbors=3, fill_value=0.0)
+        ...     return xp.sum(xp.where(near.mask, xp.exp(-((near.distances / h) ** 2)), 0.0))
+        >>> round(float(jax.grad(kernel)(1.0)), 4)
+        0.7358
         """
+        x = _arguments.query_array(x, self._data)
+        if has_open_shape(x) and max_neighbors is not None:
+            static = {"p": p, "return_distance": return_distance, "max_neighbors": max_neighbors}
+            search = partial(self.query_radius, fill_value=fill_value, **static)
+            return in_blocks(search, x, self._open_radii(r, x))
         x, r, batch, settings = self._around(x, r, p)
         if max_neighbors is not None:
             limit = _arguments.capacity(max_neighbors, "max_neighbors")
-            found = self._searcher(x, r).fixed(x, r, batch, settings, limit)
+            found = filled(self._searcher(x, r).fixed(x, r, batch, settings, limit), fill_value)
         else:
             remedy = "pass max_neighbors for arrays of fixed shape"
             reject_traced(any_traced(self._data, self._boxsize, x, r), "query_radius", remedy)
@@ -200,6 +247,10 @@ class RadiusSearches(TreeState):
         [1, 2]
         """
         workers, eps = _arguments.worker_count(workers), _arguments.limit(eps, "eps")
+        x = _arguments.query_array(x, self._data)
+        if has_open_shape(x) and return_length:
+            search = partial(self.query_ball_point, p=p, eps=eps, return_length=True)
+            return in_blocks(search, x, self._open_radii(r, x))
         x, r, batch, settings = self._around(x, r, p)
         if return_length:
             return self._searcher(x, r, eps).counts(x, r, batch, settings, eps, workers)
@@ -213,9 +264,12 @@ class RadiusSearches(TreeState):
         found[:] = lists
         return found.reshape(batch)
 
+    def _open_radii(self, r, x):
+        """Return a radius for each of an open number of queries."""
+        return jnp.broadcast_to(as_dtype(_arguments.numbers(r), result_dtype(self._data, x)), x.shape[:-1])
+
     def _around(self, x, r, p):
         """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the settings."""
-        x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
         batch, dtype = x.shape[:-1], result_dtype(self._data, x)
         settings = self._settings(_arguments.norm_order(p), dtype)

@@ -1,14 +1,23 @@
 """What the searches of KDTree return, other than plain arrays."""
 
-from typing import NamedTuple
+import math
+from typing import Generic, NamedTuple, TypeVar
 
+import jax.numpy as jnp
+from jax import lax
+
+from .._tracing import eagerly_unless_traced
 from .._typing import Array
+from .._x64 import x64_for
 from ._device._csr import query_numbers
 
-__all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors"]
+__all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors", "filled"]
 
 
-class Neighbors(NamedTuple):
+Distances = TypeVar("Distances", Array, None)
+
+
+class Neighbors(NamedTuple, Generic[Distances]):
     """Neighbours of q queries in compressed sparse row (CSR) form.
 
     Those of query ``i`` are ``indices[indptr[i]:indptr[i + 1]]``.
@@ -25,7 +34,7 @@ class Neighbors(NamedTuple):
 
     indptr: Array  # (q + 1,)
     indices: Array  # (number of neighbours in all,) rows of the data
-    distances: Array | None  # of the same shape
+    distances: Distances  # of the same shape
 
     @property
     def receivers(self) -> Array:
@@ -38,25 +47,30 @@ class Neighbors(NamedTuple):
         return query_numbers(self.indptr, self.indices)
 
 
-class FixedNeighbors(NamedTuple):
+class FixedNeighbors(NamedTuple, Generic[Distances]):
     """At most c neighbours of each query, nearest first, in arrays of fixed shape.
 
-    Mask before you look up rows: ``found = near.indices < tree.n``. Where there is no neighbour
-    ``points[near.indices]`` is the last point, since JAX clamps an index out of range.
+    Mask before you look up rows, by `mask`. Where there is no neighbour ``points[near.indices]`` is the last
+    point, since JAX clamps an index out of range.
 
     Attributes
     ----------
     indices : Array, shape (..., c)
         Rows of the data; n where there is no neighbour.
     distances : Array, shape (..., c), or None
-        Their distances; inf where there is no neighbour.
+        Their distances; inf where there is no neighbour, or the `fill_value` of the search.
     counts : Array, shape (...)
         The true numbers of neighbours: above c, some were left out.
     """
 
     indices: Array  # (..., c)
-    distances: Array | None  # (..., c)
+    distances: Distances  # (..., c)
     counts: Array  # (...)
+
+    @property
+    def mask(self) -> Array:
+        """Where there is a neighbour, of the shape of `indices`."""
+        return _first(self.indices.shape[-1], self.counts)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -67,15 +81,14 @@ class FixedNeighbors(NamedTuple):
 class FixedPairs(NamedTuple):
     """At most c pairs of near points, in arrays of fixed shape.
 
-    Mask before you look up rows: ``found = near.pairs[:, 0] < tree.n``. JAX clamps an index out of range to
-    the last point.
+    Mask before you look up rows, by `mask`: JAX clamps an index out of range to the last point.
 
     Attributes
     ----------
     pairs : Array, shape (c, 2)
         Rows i < j of the data; n where there is no pair.
     distances : Array, shape (c,)
-        Their distances; inf where there is no pair.
+        Their distances; inf where there is no pair, or the `fill_value` of the search.
     count : Array, shape ()
         The true number of pairs: above c, some were left out.
     """
@@ -83,6 +96,11 @@ class FixedPairs(NamedTuple):
     pairs: Array  # (c, 2)
     distances: Array  # (c,)
     count: Array  # type: ignore[assignment]  # ()
+
+    @property
+    def mask(self) -> Array:
+        """Where there is a pair, (c,)."""
+        return _first(self.pairs.shape[-2], self.count)
 
     @property
     def did_buffer_overflow(self) -> Array:
@@ -94,15 +112,15 @@ class NeighborGraph(NamedTuple):
     """The edges between near points as a coordinate list (COO), grouped by receiver.
 
     The names are those of jraph's GraphsTuple; PyTorch Geometric's ``edge_index`` is
-    ``stack([senders, receivers])``. Mask a graph of fixed size before you look up rows:
-    ``found = graph.senders < tree.n``. JAX clamps an index out of range to the last point.
+    ``stack([senders, receivers])``. Mask a graph of fixed size before you look up rows, by `mask`: JAX clamps
+    an index out of range to the last point. (`jax.ops.segment_sum` leaves such receivers out.)
 
     Attributes
     ----------
     senders, receivers : Array, shape (e,)
         Rows of the data, the receivers ascending; n where there is no edge.
     distances : Array, shape (e,)
-        Their lengths; inf where there is no edge.
+        Their lengths; inf where there is no edge, or the `fill_value` of the search.
     count : Array, shape ()
         The true number of edges: above e, some were left out.
     """
@@ -113,6 +131,30 @@ class NeighborGraph(NamedTuple):
     count: Array  # type: ignore[assignment]  # ()
 
     @property
+    def mask(self) -> Array:
+        """Where there is an edge, (e,)."""
+        receivers, size = self.receivers, self.receivers.shape[-1]
+        with eagerly_unless_traced(receivers), x64_for(receivers.dtype):
+            # n, of pads, is the largest receiver where there is one
+            largest = receivers.max(axis=-1, keepdims=True, initial=0)
+            return (receivers < largest) | (self.count >= size)[..., None]
+
+    @property
     def did_buffer_overflow(self) -> Array:
         """Whether there are more edges than there was room for; the name is jax-md's."""
         return self.count > self.senders.shape[-1]
+
+
+def _first(size: int, counts) -> Array:
+    """Tell which of `size` places are below the counts (...), (..., size)."""
+    with eagerly_unless_traced(counts), x64_for(counts.dtype):
+        return lax.broadcasted_iota(counts.dtype, (*counts.shape, size), counts.ndim) < counts[..., None]
+
+
+def filled(found, fill_value):
+    """Return a result with other distances than inf where there is none."""
+    if isinstance(fill_value, float) and fill_value == math.inf:
+        return found
+    with eagerly_unless_traced(found.distances, fill_value), x64_for(found.distances.dtype):
+        fill = jnp.asarray(fill_value, found.distances.dtype)
+        return found._replace(distances=jnp.where(found.mask, found.distances, fill))

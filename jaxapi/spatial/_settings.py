@@ -7,7 +7,7 @@ import numpy as np
 from .._typing import Array
 from .._x64 import x64_mode
 
-__all__ = ["Columns", "SearchSettings", "index_dtype", "result_dtype"]
+__all__ = ["Columns", "SearchSettings", "index_dtype", "result_dtype", "sums_dtype"]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
 
@@ -49,6 +49,14 @@ class Columns(NamedTuple):
 def result_dtype(data: Array, x) -> np.dtype:
     """Return the dtype of distances: float64 if either is, else float32."""
     return _FLOAT64 if _FLOAT64 in (data.dtype, x.dtype) else _FLOAT32
+
+
+def sums_dtype(own, others, traced: bool) -> np.dtype:
+    """Return the dtype of sums over pairs: int64 or float64; where traced, the weights' or JAX's default."""
+    if own is None:
+        return _INT32 if traced and not x64_mode() else _INT64
+    narrow = traced and own.dtype == others.dtype == np.float32
+    return _FLOAT32 if narrow else _FLOAT64
 
 
 def index_dtype(n: int) -> np.dtype:

@@ -1,9 +1,12 @@
 """Points on a sphere: great-circle distances by way of chords, which a KDTree measures exactly."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
 from .._interop import as_array
+from .._tracing import is_traced
 from .._typing import Array, ArrayLike
 
 __all__ = ["chord_length", "great_circle_distance", "unit_vectors"]
@@ -28,11 +31,12 @@ def unit_vectors(latlon: ArrayLike, /) -> Array:
     Raises
     ------
     ValueError
-        If the last axis is not 2.
+        If the last axis is not 2, or if a latitude is beyond a pole or a longitude more than once around, as
+        degrees are.
 
     Notes
     -----
-    Works under jit, vmap and grad.
+    Works under jit, vmap and grad, where values are not checked.
 
     Examples
     --------
@@ -49,6 +53,17 @@ def unit_vectors(latlon: ArrayLike, /) -> Array:
     latlon = as_array(latlon)
     if latlon.shape[-1:] != (2,):
         raise ValueError(f"latlon must be of shape (..., 2), latitude and longitude, got {latlon.shape}")
+    ranges = (-math.pi / 2, math.pi / 2), (-2 * math.pi, 2 * math.pi)
+    for name, angle, (low, high) in zip(
+        ("latitudes", "longitudes"), (latlon[..., 0], latlon[..., 1]), ranges, strict=True
+    ):
+        _refuse_outside(
+            angle,
+            low,
+            high,
+            f"{name} must be radians from {low:.4} to {high:.4}",
+            "convert degrees with numpy.radians",
+        )
     return _unit_vectors(latlon)
 
 
@@ -74,9 +89,14 @@ def great_circle_distance(chord: ArrayLike, /) -> Array:
     Array, of the same shape
         Angles from 0 to pi; inf for inf.
 
+    Raises
+    ------
+    ValueError
+        If a chord is negative, or finite and more than a rounding error above 2.
+
     Notes
     -----
-    Works under jit, vmap and grad. A chord a rounding error above 2 counts as 2.
+    Works under jit, vmap and grad, where values are not checked and a chord above 2 counts as 2.
 
     Examples
     --------
@@ -84,7 +104,11 @@ def great_circle_distance(chord: ArrayLike, /) -> Array:
     >>> great_circle_distance([0.0, 2.0, float("inf")]).tolist()
     [0.0, 3.1415927410125732, inf]
     """
-    return _great_circle_distance(as_array(chord))
+    chord = as_array(chord)
+    _refuse_outside(
+        chord, 0, 2, "chords of the unit sphere must be from 0 to 2, or inf", "divide by its radius"
+    )
+    return _great_circle_distance(chord)
 
 
 @jax.jit
@@ -107,9 +131,14 @@ def chord_length(angle: ArrayLike, /) -> Array:
     Array, of the same shape
         Lengths of chords, 0 to 2.
 
+    Raises
+    ------
+    ValueError
+        If an angle is negative.
+
     Notes
     -----
-    Works under jit, vmap and grad.
+    Works under jit, vmap and grad, where values are not checked.
 
     Examples
     --------
@@ -117,9 +146,26 @@ def chord_length(angle: ArrayLike, /) -> Array:
     >>> float(chord_length(3.141592653589793))
     2.0
     """
-    return _chord_length(as_array(angle))
+    angle = as_array(angle)
+    _refuse_outside(angle, 0, math.inf, "angles must not be negative", "take their absolute values")
+    return _chord_length(angle)
 
 
 @jax.jit
 def _chord_length(angle):
     return 2 * jnp.sin(jnp.minimum(angle, jnp.pi) / 2)
+
+
+def _refuse_outside(x, low: float, high: float, rule: str, remedy: str) -> None:
+    """Refuse concrete numbers outside of a range by more than rounding; inf stands for none."""
+    if is_traced(x):
+        return
+    least, greatest = map(float, _finite_range(x))
+    if least < low - 1e-5 or greatest > high + 1e-5:
+        raise ValueError(f"{rule}, got {least if least < low - 1e-5 else greatest}: {remedy}")
+
+
+@jax.jit
+def _finite_range(x):
+    there = jnp.isfinite(x)
+    return jnp.where(there, x, 0).min(initial=0), jnp.where(there, x, 0).max(initial=0)

@@ -27,6 +27,7 @@ from ._settings import SearchSettings, index_dtype
 from ._structure._build import padded_size
 from ._structure._lengths import first_lines
 from ._structure._metric import into_box
+from ._structure._open_shapes import has_open_shape
 from ._structure._tree import Tree
 
 __all__ = ["TreeState"]
@@ -64,6 +65,11 @@ class TreeState:
                 "data must be of shape (n, m), where there are n points of dimension m, "
                 f"got shape {points.shape}"
             )
+        if has_open_shape(points):
+            raise TypeError(
+                f"the points must be of a known shape, got {points.shape}: export a program for each number "
+                "of points (the number of queries may be a symbol)"
+            )
         self._m = points.shape[1]
         if self._m == 0:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
@@ -80,7 +86,7 @@ class TreeState:
             points = points.astype(_arguments.floating(points.dtype))
         else:
             with eagerly():
-                points = _kept(points)
+                points = _kept(points, copy_data)
         self._data = points
         if self._layout is None:
             self._tree, finite = self._kind().prepare(points)
@@ -89,8 +95,10 @@ class TreeState:
         if not is_traced(points):
             _check(points, self._n, finite, self._lengths)
 
+    __init__.__qualname__ = "KDTree.__init__"  # as Python names it where an argument is wrong
+
     def __repr__(self) -> str:
-        box = "" if self._boxsize is None else f", boxsize={self._boxsize}"
+        box = "" if self._boxsize is None else f", boxsize={self._box()}"
         devices = 1 if self._layout is None else self._layout.axes.size
         facts = f"n={self._n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
         return f"{type(self).__name__}({facts}, devices={devices}{box})"
@@ -180,7 +188,8 @@ class TreeState:
     def _searchers(self, other: "TreeState", *values):
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
         if self._layout is not None or other._layout is not None:
-            return self._searcher(), other._inside(self._lengths, other._kind())._searcher()
+            kind = other._kind(self._lengths)
+            return self._searcher(), other._inside(self._lengths, kind)._searcher()
         kind = self._kind(other._data, *values)
         mine = self._searcher(kind=kind)
         return mine, mine if other is self else other._inside(self._lengths, kind)._searcher(kind=kind)
@@ -220,7 +229,7 @@ class TreeState:
     def _box(self) -> tuple[float, ...] | Array | None:
         """Return the box as it was given; as numbers where it was traced and no longer is."""
         if isinstance(self._boxsize, jax.Array) and not is_traced(self._boxsize):
-            self._boxsize = tuple(np.asarray(self._boxsize, np.float64).tolist())
+            return tuple(np.asarray(self._boxsize, np.float64).tolist())
         return self._boxsize
 
     def _structure(self) -> Tree:
@@ -279,14 +288,16 @@ class TreeState:
         self.__dict__.update(tree.__dict__)
 
 
-def _kept(data) -> Array:
-    """Return a copy of the points, on their device, in the dtype they are kept in."""
+def _kept(data, copy: bool) -> Array:
+    """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
     dtype = _arguments.floating(data.dtype)
     with x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
-        if data.dtype == dtype or is_traced(data) or len(data.sharding.device_set) > 1:
-            return data if data.dtype == dtype else data.astype(dtype)
+        if data.dtype == dtype and not copy:
+            return data
+        if len(data.sharding.device_set) > 1:
+            return jnp.array(data, dtype=dtype, copy=True)
         engine, n = _engines.engine_of(data), data.shape[0]
         count = constant_on(n, np.dtype(np.int32), data.sharding)
         room = engine.with_room(data, padded_size(n))

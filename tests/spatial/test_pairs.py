@@ -185,7 +185,7 @@ def test_errors():
         tree.query_pairs([0.1, 0.2])
     with pytest.raises(ValueError, match="Only p-norms"):
         tree.query_pairs(0.1, p=0.5)
-    with pytest.raises(TypeError, match="interpreted as an integer"):
+    with pytest.raises(TypeError, match="max_pairs must be an integer"):
         tree.query_pairs(0.1, max_pairs=2.5)
 
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, chord_length
 
 points = np.random.default_rng(0).random((100, 3))
 
@@ -29,14 +29,25 @@ tree = KDTree([[0.0, 0.0], [3.0, 4.0]], boxsize=[10.0, 10.0])
 assert_type(tree.query([1.0, 1.0], k=2), tuple[jax.Array, jax.Array])
 near = tree.query_radius([[0.0, 0.0]], 1.0)
 assert_type(near.indptr, jax.Array)
+assert_type(near.distances, jax.Array)
+assert_type(tree.query_radius([[0.0, 0.0]], 1.0, return_distance=False).distances, None)
 fixed = tree.query_radius([[0.0, 0.0]], [1.0], max_neighbors=3)
 assert_type(fixed.counts, jax.Array)
+assert_type(fixed.distances, jax.Array)
+assert_type(fixed.mask, jax.Array)
 assert_type(tree.query_pairs(6.0), set[tuple[int, int]])
 assert_type(tree.query_pairs(6.0, output_type="ndarray"), jax.Array)
 assert_type(tree.query_pairs(6.0, max_pairs=10).pairs, jax.Array)
 assert_type(tree.query_ball_point([0.0, 0.0], 6.0, return_length=True), jax.Array)
 assert_type(tree.query_ball_point([[0.0, 0.0]], 6.0), list[int] | np.ndarray)
 assert_type(tree.radius_graph(6.0).senders, jax.Array)
+assert_type(tree.count_neighbors(tree, 1.0), int)
+assert_type(tree.count_neighbors(tree, 1.0, weights=[1.0, 2.0]), float)
+assert_type(tree.count_neighbors(tree, np.arange(3.0), weights=(None, [1.0, 2.0])), jax.Array)
+chord = chord_length(0.1)
+assert_type(tree.query([1.0, 1.0], distance_upper_bound=chord), tuple[jax.Array, jax.Array])
+assert_type(tree.kneighbors(1, distance_upper_bound=chord), tuple[jax.Array, jax.Array])
+assert_type(tree.radius_graph(chord).senders, jax.Array)
 
 
 # fused functions and methods keep their parameters and results

@@ -62,12 +62,13 @@ def _norm(along, p: float):
 
 
 def displacements_to(points, x, rows, lengths, n, *, dtype, xp=jnp):
-    """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for rows from n on."""
+    """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for none."""
     points = points if len(points) else xp.zeros((1, points.shape[1]), dtype)
-    there = rows < xp.asarray(n).astype(rows.dtype)
+    there = (rows >= 0) & (rows < xp.asarray(n).astype(rows.dtype))
     x = x.astype(dtype).reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
     vectors = points.astype(dtype)[xp.where(there, rows, 0)] - x
     if lengths is not None:
+        lengths = xp.broadcast_to(lengths, vectors.shape)
         periods = xp.where(lengths > 0, lengths, xp.ones_like(lengths))
         vectors = xp.where(lengths > 0, vectors - xp.round(vectors / periods) * periods, vectors)
     return xp.where(there[..., None], vectors, xp.zeros_like(vectors))

@@ -8,9 +8,9 @@ import numpy as np
 from jax import lax
 
 from ..._typing import Array
-from ..._x64 import x64_mode
+from ..._x64 import x64_for
 from .._results import FixedNeighbors
-from .._settings import Columns, SearchSettings
+from .._settings import Columns, SearchSettings, sums_dtype
 from .._structure._tree import Tree
 from . import _radius
 from ._arrays import as_dtype
@@ -20,8 +20,6 @@ from ._slopes import displacements_to, with_slopes
 from ._structure import structure
 
 __all__ = ["Traced"]
-
-LARGEST = np.iinfo(np.int32).max
 
 
 class Traced:
@@ -116,24 +114,22 @@ class Traced:
 
     def two_point(self, other: "Traced", radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
-        wide = x64_mode()
+        sums = sums_dtype(own, others, traced=True)
         if own is None:
             pairs = self.data.shape[0] * other.data.shape[0]
-            if not wide and pairs > LARGEST:
+            if pairs > np.iinfo(sums).max:
                 raise OverflowError(
                     f"{self.data.shape[0]} times {other.data.shape[0]} pairs may not fit int32: "
                     "turn x64 mode on to count them under jit"
                 )
-            sums = np.dtype(np.int64 if wide else np.int32)
             own, others = (np.ones(each.data.shape[0], sums) for each in (self, other))
-        else:
-            sums = jnp.result_type(own, others) if wide else np.dtype(np.float32)
         radii = as_dtype(radii, settings.dtype)
         if not (radii.size and len(self.data) and len(other.data)):
             return jnp.zeros(radii.shape, sums)
-        own, others = jnp.asarray(own).astype(sums), jnp.asarray(others).astype(sums)
-        data, radii, box = lax.stop_gradient((self.data, radii, _box(settings)))
-        counts = _radius.two_point(other.tree, data, own, others, radii, box, search=_search(settings))
+        with x64_for(sums):
+            own, others = as_dtype(own, sums), as_dtype(others, sums)
+            data, radii, box = lax.stop_gradient((self.data, radii, _box(settings)))
+            counts = _radius.two_point(other.tree, data, own, others, radii, box, search=_search(settings))
         return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
 
 

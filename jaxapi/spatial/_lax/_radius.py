@@ -133,7 +133,7 @@ def bin_counts(tree: Tree, queries: Queries, radii: Array, weights: Array, box, 
             inside = jnp.all(reaches[None] * slack <= bounds, axis=2)  # (R, WIDTH)
             outside = jnp.all(gaps[None] > bounds * slack, axis=2)
             decided = jnp.all(inside | outside, axis=0) & there
-            shares = jnp.where(decided & inside, _of_nodes(totals, start)[None, :], 0)
+            shares = jnp.where(decided[None, :] & inside, _of_nodes(totals, start)[None, :], 0)
             return ~decided, sums + jnp.sum(shares, axis=1, dtype=weights.dtype)[:, None]
 
         def visit(leaf, sums):

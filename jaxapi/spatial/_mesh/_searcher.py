@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._tracing import any_traced, eagerly, is_traced
-from ..._x64 import x64_for, x64_mode
+from ..._x64 import x64_for
 from .._arguments import reject_traced
 from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
-from .._settings import Columns, SearchSettings, index_dtype
+from .._settings import Columns, SearchSettings, index_dtype, sums_dtype
 from .._structure._build import padded_size
 from . import _edges, _programs
 from ._finite import all_finite
@@ -147,7 +147,7 @@ class Mesh:
 
         The arrays are longer, if need be, so that all devices have equal parts.
         """
-        return self.counted_edges(r, settings, relation, size)
+        return self.counted_edges(r, settings, relation, size + -size % self.layout.axes.size)
 
     def counted_edges(self, r, settings: SearchSettings, relation: str, size: int | None = None):
         """Return receivers, senders and distances of all edges, or `size` of them, and how many there are."""
@@ -190,7 +190,7 @@ class Mesh:
         """Return the pairs within each radius (R,), counted or by their weights."""
         values = self.data, other.data, radii, own, others, settings.lengths
         traced = any_traced(*values)
-        sums = _sums_dtype(own, others, traced)
+        sums = sums_dtype(own, others, traced)
         if not radii.size:
             return np.zeros(0, sums)
         with _context(values, settings.dtype, sums):
@@ -278,14 +278,6 @@ def _check(finite):
     """Refuse queries that are not finite, in all processes alike."""
     if not finite:
         raise ValueError(NOT_FINITE)
-
-
-def _sums_dtype(own, others, traced: bool):
-    """Return the dtype of sums over pairs, as `_device._traced` has it inside of jit."""
-    wide = not traced or x64_mode()
-    if own is None:
-        return np.dtype(np.int64 if wide else np.int32)
-    return np.dtype(np.float64 if wide else np.float32)
 
 
 def _of_rows(weights, rows: int, n: int, dtype):
