@@ -210,13 +210,6 @@ def fuzz(session):
 
 
 @nox.session(python=PYTHONS[-1])
-def mutation(session):
-    """Break the numerics and the KD-tree at random places, and count how often a test fails."""
-    session.install("-e", ".", *group("tests"), *group("mutation"))
-    session.run("python", "tests/mutation.py", *session.posargs, env=COMPILED)
-
-
-@nox.session(python=PYTHONS[-1])
 def lint(session):
     """Check style and types."""
     session.install("-e", ".", *group("lint"))

@@ -10,7 +10,6 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import make_api  # noqa: E402
 import make_gallery  # noqa: E402
-import make_import_graph  # noqa: E402
 import make_pictures  # noqa: E402
 
 import jaxapi  # noqa: E402
@@ -66,5 +65,4 @@ def setup(app):
     """Write the pages and pictures that are made: the reference, the gallery, the figures."""
     make_api.main(HERE / "api")
     make_pictures.main(HERE / "pictures")
-    make_import_graph.plot(make_import_graph.now(), HERE / "pictures" / "imports.svg")
     make_gallery.main(HERE / "gallery")
