@@ -60,7 +60,8 @@ def real_array(x, copy: bool | None = None) -> Any:
         if hasattr(x, "_searcher"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
-    refuse_masked([type(x)])
+    elif isinstance(x, np.ma.MaskedArray):
+        refuse_masked([type(x)])
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -175,6 +176,8 @@ def whole(number, name: str) -> int:
 
 def norm_order(p) -> float:
     """Return Minkowski's p as a Python float."""
+    if type(p) is float and p >= 1:
+        return p
     if is_traced(p):
         raise TypeError(
             "p shapes the compiled search, so it must be a Python number, not traced: mark it as static, "
@@ -196,6 +199,8 @@ def leaf_size(leafsize) -> int:
 
 def limit(value, name: str):
     """Return a bound or tolerance as a Python float, or as it is where it is traced."""
+    if type(value) is float and value == value:
+        return value
     if is_traced(value):
         if value.ndim:
             raise ValueError(f"{name} must be a scalar, got shape {value.shape}")
@@ -208,7 +213,7 @@ def limit(value, name: str):
 
 def worker_count(workers) -> int:
     """Return how many threads may search on the CPU."""
-    if workers is None:
+    if workers is None or (type(workers) is int and workers == 1):
         return 1
     workers = whole(workers, "workers")
     if workers == 0 or workers < -1:
