@@ -21,7 +21,8 @@ __all__ = ["check", "check_mesh"]
 
 VALUES = 100  # sets of points and queries of a configuration
 MODES = ["natural", "lax", "jit", "vmap", *["cuda"] * bool(cuda_host.compiler())]
-SIZES, DIMENSIONS, QUERIES = [1, 2, 13, 60, 300], [1, 2, 3, 6], 7
+SIZES, DIMENSIONS, QUERIES = [1, 2, 13, 60, 300], [1, 2, 3, 6, 16, 17, 24], 7  # a tree up to 16 dimensions
+SIZES_ON_GPU = [*SIZES, 400, 1500, 5000]  # where a size compiles little
 ON_MESH, MESH = [24, 50], 4  # points, of which so many devices hold the same number or not
 
 
@@ -74,8 +75,10 @@ class Case:
 
 
 def spread():
-    """Return how points lie on several devices: one part of them on each."""
-    mesh = jax.make_mesh((MESH,), ("d",), axis_types=(AxisType.Auto,), devices=jax.devices("cpu")[:MESH])
+    """Return how points lie on several devices: one part of them on each of the GPUs, or of the CPU's."""
+    devices = jax.devices() if len(jax.devices()) > 1 else jax.devices("cpu")
+    devices = devices[:MESH]
+    mesh = jax.make_mesh((len(devices),), ("d",), axis_types=(AxisType.Auto,), devices=devices)
     return NamedSharding(mesh, PartitionSpec("d"))
 
 
@@ -92,7 +95,8 @@ def search_with(mode, patch):
 def check(report, draw):
     """Compare one method in one configuration, for several clouds of points."""
     mode = draw(st.sampled_from(MODES))
-    n, m = draw(st.sampled_from(SIZES)), draw(st.sampled_from(DIMENSIONS))
+    sizes = SIZES_ON_GPU if jax.default_backend() == "gpu" else SIZES
+    n, m = draw(st.sampled_from(sizes)), draw(st.sampled_from(DIMENSIONS))
     p, box = draw(st.sampled_from([1.0, 2.0, 2.0, 3.0, np.inf])), draw(st.sampled_from([None, None, 8.0]))
     compare(report, draw, mode, n, m, p, box, draw(st.sampled_from(["float32", "float64"])))
 
@@ -100,7 +104,16 @@ def check(report, draw):
 def check_mesh(report, draw):
     """Do so on several devices, whose programs take long to compile: few shapes."""
     n, p = draw(st.sampled_from(ON_MESH)), draw(st.sampled_from([2.0, np.inf]))
-    compare(report, draw, "mesh", n, 3, p, draw(st.sampled_from([None, 8.0])), "float32")
+    compare(
+        report,
+        draw,
+        "mesh",
+        n,
+        draw(st.sampled_from([3, 17])),
+        p,
+        draw(st.sampled_from([None, 8.0])),
+        "float32",
+    )
 
 
 def compare(report, draw, mode, n, m, p, box, dtype):
