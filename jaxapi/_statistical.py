@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from ._array_arguments import static_argument, takes_array
 from ._compilation import compiled
 from ._dtype_rules import refuse_complex
 from ._errors import raises_as_numpy
-from ._extremes import with_nan
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
 from ._x64 import x64_for
@@ -184,7 +184,7 @@ def max(
 def _max(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        return with_nan(extreme, x, axis, keepdims, where)
+        return _with_nan(extreme, x, axis, keepdims, where)
 
 
 def min(
@@ -253,7 +253,19 @@ def min(
 def _min(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        return with_nan(extreme, x, axis, keepdims, where)
+        return _with_nan(extreme, x, axis, keepdims, where)
+
+
+def _with_nan(extreme, x, axis, keepdims, where):
+    """Put back the NaN that XLA on the CPU (of JAX 0.10 to 0.12 at least) loses among some thousand floats."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return extreme
+
+    def put_back(extreme, x):
+        lost = jnp.any(jnp.isnan(x), axis=axis, keepdims=keepdims, where=where)
+        return jnp.where(lost, jnp.array(jnp.nan, extreme.dtype), extreme)
+
+    return lax.platform_dependent(extreme, x, cpu=put_back, default=lambda extreme, x: extreme)
 
 
 def _initial_and_where(x, initial, where):

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from .._array_arguments import takes_array, takes_operands
 from .._compilation import compiled
@@ -14,6 +15,7 @@ from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _complex
 from ._comparison import by_value
+from ._power import power
 
 __all__ = [
     "abs",
@@ -68,7 +70,6 @@ __all__ = [
 
 abs = takes_array(jnp.abs)
 add = takes_operands(jnp.add)
-atan2 = takes_operands(jnp.atan2)
 bitwise_and = takes_operands(jnp.bitwise_and)
 bitwise_invert = takes_array(jnp.bitwise_invert)
 bitwise_left_shift = takes_operands(jnp.bitwise_left_shift)
@@ -109,6 +110,30 @@ signbit = takes_array(jnp.signbit)
 square = takes_array(jnp.square)
 subtract = takes_operands(jnp.subtract)
 trunc = takes_array(jnp.trunc)
+
+
+@takes_operands
+@functools.wraps(jnp.atan2)
+def atan2(x1, x2):
+    return _angle(x1, x2)
+
+
+@jax.custom_jvp
+def _angle(x1, x2):
+    return jnp.atan2(x1, x2)
+
+
+@functools.partial(_angle.defjvp, symbolic_zeros=True)
+def _angle_jvp(primals, tangents):
+    """Divide by the radius twice: its square, of which JAX's rule makes use, overflows or vanishes."""
+    (x1, x2), (dx1, dx2) = primals, tangents
+    angle, radius = _angle(x1, x2), jnp.hypot(x1, x2)
+    change = jnp.zeros_like(angle)
+    if not isinstance(dx1, SymbolicZero):
+        change += x2 / radius * (dx1 / radius)
+    if not isinstance(dx2, SymbolicZero):
+        change -= x1 / radius * (dx2 / radius)
+    return angle, change
 
 
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
@@ -274,6 +299,8 @@ def _pow(x1, x2):
     check_broadcast("pow", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
     dtype = jnp.result_type(x1, x2)
+    if jnp.issubdtype(jnp.result_type(x2), jnp.inexact):
+        return power(x1, x2)
     if not jnp.issubdtype(dtype, jnp.signedinteger):
         return jnp.pow(x1, x2)
     with x64_for(dtype):
