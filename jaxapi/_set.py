@@ -30,7 +30,8 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Whether each element of ``x1`` is among those of ``x2``.
 
     Unlike `jax.numpy.isin`, integers of different signedness are compared by value ([1]_): JAX compares
-    int64 with uint64 as floats, and uint32 with int32 modulo 2**32 with x64 off.
+    int64 with uint64 as floats, and uint32 with int32 modulo 2**32 with x64 off. More than 32 elements of
+    ``x2`` are sorted, where JAX compares each with each, in memory for as many pairs.
 
     Parameters
     ----------
@@ -68,6 +69,9 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     return _isin(x1, x2, invert)
 
 
+_FEW = 32  # are compared with each element, faster than they are sorted
+
+
 @functools.partial(compiled, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
     with x64_for(promoted_dtype(x1, x2)):
@@ -75,10 +79,11 @@ def _isin(x1, x2, invert):
 
 
 def _is_among(x1, x2, invert):
+    method = "compare_all" if x2.size <= _FEW else "binary_search"
     signed1, signed2 = (jnp.issubdtype(x.dtype, jnp.signedinteger) for x in (x1, x2))
     unsigned1, unsigned2 = (jnp.issubdtype(x.dtype, jnp.unsignedinteger) for x in (x1, x2))
     if not x2.size or not ((signed1 and unsigned2) or (unsigned1 and signed2)):
-        return jnp.isin(x1, x2, invert=invert)
+        return jnp.isin(x1, x2, invert=invert, method=method)
     # Compare unsigned, where no value is lost, and let no negative number match.
     bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
     can_match = x1 >= 0
@@ -86,5 +91,5 @@ def _is_among(x1, x2, invert):
         largest = x2.max()
         x2 = jnp.where(x2 >= 0, x2, largest)
         can_match &= largest >= 0
-    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"))
+    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"), method=method)
     return ~found if invert else found

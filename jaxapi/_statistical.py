@@ -257,7 +257,7 @@ def _min(x, axis, keepdims, initial=None, where=None):
 
 
 def _with_nan(extreme, x, axis, keepdims, where):
-    """Put back the NaN that XLA on the CPU (of JAX 0.10 to 0.12 at least) loses among some thousand floats."""
+    """Put back the NaN that XLA on the CPU (of JAX 0.10 to 0.12) loses among some thousand floats."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return extreme
 
