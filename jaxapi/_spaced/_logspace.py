@@ -187,13 +187,17 @@ def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype,
     shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
     work = working_dtype()
     if inexact.kind == "c":
-        work = jnp.promote_types(work, np.complex64)
-        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
-        log, log_error = (jnp.log(base.astype(work)), jnp.zeros(base.shape, work)) if logs is None else logs
+        work = np.promote_types(work, np.complex64)
+    first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+    base = jnp.broadcast_to(base, shape)[None]
+    if inexact.kind == "c":
+        if logs is None:
+            log, log_error = jnp.log(base.astype(work)), jnp.zeros(base.shape, work)
+        else:
+            log, log_error = (jnp.broadcast_to(x, shape)[None] for x in logs)
         exponents, errors = complex_spaced(first, last, num, endpoint)
         powers = complex_powers(base.astype(work), exponents, errors, log, log_error)
     else:
-        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
         exponents, errors = evenly_spaced(first, last, num, endpoint)
         powers = real_powers(base.astype(work), exponents, errors)
         if jnp.issubdtype(dtype, jnp.integer):

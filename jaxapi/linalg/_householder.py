@@ -5,6 +5,7 @@ an elimination leaves of a column less than the root of the smallest number, the
 is not orthogonal, or NaN.
 """
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -16,8 +17,9 @@ __all__ = ["repaired_qr"]
 
 def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
     """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost precision."""
-    lost = _have_lost_precision(q, r)
-    return lax.cond(lost.any(), _repaired, lambda x, q, r, lost: (q, r), x, q, r, lost)
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        lost = _have_lost_precision(q, r)
+        return lax.cond(lost.any(), _repaired, lambda x, q, r, lost: (q, r), x, q, r, lost)
 
 
 def _have_lost_precision(q: Array, r: Array) -> Array:
@@ -51,9 +53,10 @@ def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]
         j = k - 1 - i
         return _reflected(q, _at(vectors, j), _at(factors, j))
 
-    state = x, jnp.zeros((*batch, m, k), x.dtype), jnp.zeros((*batch, k), x.dtype)
+    # made of x, so that in `jax.shard_map` they vary over the axes of the mesh that x varies over
+    state = x, jnp.zeros_like(x, shape=(*batch, m, k)), jnp.zeros_like(x, shape=(*batch, k))
     r, vectors, factors = lax.fori_loop(0, steps, eliminate, state)
-    q = jnp.broadcast_to(jnp.eye(m, columns, dtype=x.dtype), (*batch, m, columns))
+    q = jnp.zeros_like(x, shape=(*batch, m, columns)) + jnp.eye(m, columns, dtype=x.dtype)
     return lax.fori_loop(0, steps, accumulate, q), jnp.triu(r)
 
 
