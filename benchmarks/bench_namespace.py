@@ -1,9 +1,9 @@
 """Every function of the namespace on a million elements: time and memory beside NumPy's and jax.numpy's.
 
-Times are medians of single calls in ms, waited for, compilation apart. Memory is what a program needs beside
-its arguments, result included, in MB: XLA's own analysis of the compiled program, Python's trace of NumPy's
-arrays. What takes more than `--worst` times jax.numpy's time or memory is marked, as is what grows faster
-than the number of elements (a tenth of them taking less than a thirtieth of the time or memory).
+Times are the shortest of single calls in ms, waited for, compilation apart. Memory is what a program needs
+beside its arguments, result included, in MB: XLA's own analysis of the compiled program, Python's trace of
+NumPy's arrays. What takes more than `--worst` times jax.numpy's time or memory is marked, as is what grows
+faster than the elements: a tenth of them takes less than a thirtieth of the time or memory.
 
     python benchmarks/bench_namespace.py [--only isin sort] [--elements 1000000] [--worst 1.1] [--json FILE]
 """
@@ -12,17 +12,21 @@ import argparse
 import functools
 import json
 import operator
+import time
 import tracemalloc
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import clock
 
 import jaxapi as xp
 
-UNARY = "abs acos asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan log log10"
-UNARY += " log1p log2 negative positive real reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"
+MOST = 10_000  # MB; what needs more is not run
+SECONDS = 0.3  # for the rounds of one row
+
+UNARY = "abs acos asin asinh atan atanh ceil conj cos cosh exp expm1 floor imag isfinite isinf isnan"
+UNARY += " log log10 log1p log2 negative positive real reciprocal round sign signbit sin sinh sqrt square"
+UNARY += " tan tanh trunc"
 BINARY = "add atan2 copysign divide equal floor_divide greater greater_equal hypot less less_equal logaddexp"
 BINARY += " maximum minimum multiply nextafter not_equal pow remainder subtract"
 LOGICAL = "logical_and logical_or logical_xor"
@@ -77,7 +81,12 @@ def rows(n):
     yield "searchsorted, few", "searchsorted", (ordered, x[:100]), {}
     yield "nonzero", "nonzero", (flags,), {}
     yield "take", "take", (x, i), {"axis": 0}
-    yield "take_along_axis", "take_along_axis", (table, (i % side)[: side * side].reshape(side, side)), {"axis": 1}
+    yield (
+        "take_along_axis",
+        "take_along_axis",
+        (table, (i % side)[: side * side].reshape(side, side)),
+        {"axis": 1},
+    )
     yield "concat", "concat", ((x, y),), {}
     yield "stack", "stack", ((x, y),), {"axis": 1}
     yield "roll", "roll", (x, 7), {}
@@ -109,7 +118,7 @@ def rows(n):
         yield f"linalg.{name}", f"linalg.{name}", (matrices,), {}
     yield "linalg.matrix_power", "linalg.matrix_power", (matrices, 3), {}
     yield "linalg.solve", "linalg.solve", (matrices, matrices[..., :1]), {}
-    for name in "fft fftshift ifft ifftshift rfft".split():
+    for name in ["fft", "fftshift", "ifft", "ifftshift", "rfft"]:
         yield f"fft.{name}", f"fft.{name}", (x if name == "rfft" else z,), {}
     yield "fft.irfft", "fft.irfft", (z,), {}
     yield "arange", "arange", (0.0, float(n), 1.0), {}
@@ -124,32 +133,32 @@ def rows(n):
 
 
 def call_of(namespace, name, arguments, options):
-    """Return the call on arrays of the namespace's kind, and the arrays."""
+    """Return a function of arrays, and the arrays, of the namespace's kind."""
     function = operator.attrgetter(name)(namespace)
-    is_array = [isinstance(a, (np.ndarray, tuple)) and isinstance(jax.tree.leaves(a)[0], np.ndarray) for a in arguments]
-    if namespace is not np and name != "asarray":
-        arguments = [jax.tree.map(jnp.asarray, a) if at else a for a, at in zip(arguments, is_array, strict=True)]
-    if namespace is np and name in {"max", "min"}:
-        options = options | {}
+    is_array = [any(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(a)) for a in arguments]
     arrays = [a for a, at in zip(arguments, is_array, strict=True) if at]
+    if namespace is not np and name != "asarray":
+        arrays = jax.tree.map(jnp.asarray, arrays)
 
     def on(*arrays):
         rest = iter(arrays)
-        return function(*(next(rest) if at else a for a, at in zip(arguments, is_array, strict=True)), **options)
+        given = [next(rest) if at else a for a, at in zip(arguments, is_array, strict=True)]
+        return function(*given, **options)
 
-    return functools.partial(on, *arrays), on, arrays
+    return on, arrays
 
 
 def compiled_mb(on, arrays):
     """Return the megabytes of a program's result and temporary arrays; None if it is no one program."""
     try:
         analysis = jax.jit(on).lower(*arrays).compile().memory_analysis()
-        return (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) / 1e6
-    except Exception:  # a result's size is known by values
+    except jax.errors.JAXTypeError:  # a result's size is known by values
         return None
+    return (analysis.temp_size_in_bytes + analysis.output_size_in_bytes) / 1e6
 
 
 def traced_mb(call):
+    """Return the megabytes of Python's memory that a call takes at most."""
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]
@@ -157,53 +166,64 @@ def traced_mb(call):
     return peak / 1e6
 
 
-def measure(row):
-    """Return the milliseconds and megabytes of each namespace."""
+def measure(row, rounds=7):
+    """Return {namespace: (ms, MB)}: of calls that take turns, the shortest, as other programs disturb."""
     _, name, arguments, options = row
-    found = {}
-    for namespace, label in ((np, "numpy"), (jnp, "jnp"), (xp, "jaxapi")):
+    calls, times, memory = {}, {}, {}
+    for label, namespace in (("numpy", np), ("jnp", jnp), ("jaxapi", xp)):
         try:
-            call, on, arrays = call_of(namespace, name, arguments, options)
-            first, ms = clock(call, rounds=9, budget=0.1)
-            mb = traced_mb(call) if namespace is np else compiled_mb(on, arrays)
+            on, arrays = call_of(namespace, name, arguments, options)
+            call = functools.partial(on, *arrays)
+            memory[label] = traced_mb(call) if namespace is np else compiled_mb(on, arrays)
+            if memory[label] is None or memory[label] < MOST:
+                jax.block_until_ready(call())
+                calls[label], times[label] = call, []
         except (AttributeError, TypeError, np.linalg.LinAlgError) as error:
-            first, ms, mb = None, None, None
-            print(f"    {label}.{name}: {type(error).__name__}: {str(error)[:80]}")
-        found[label] = {"first": first, "ms": ms, "mb": mb}
-    return found
+            print(f"    {label}: {type(error).__name__}: {str(error)[:80]}")
+    began = time.perf_counter()
+    for _ in range(rounds):
+        for label, call in calls.items():
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            times[label].append(1e3 * (time.perf_counter() - start))
+        if time.perf_counter() - began > SECONDS:
+            break
+    labels = "numpy", "jnp", "jaxapi"
+    return {label: (min(times.get(label, [np.nan])), memory.get(label)) for label in labels}
+
+
+def marks(found, few, worst):
+    """Say what is wrong with a row, of which ``few`` has a tenth of the elements."""
+    ((ms, mb), (jnps, jnps_mb)), said = (found["jaxapi"], found["jnp"]), ""
+    if ms > worst * jnps + 0.03:
+        said += "  SLOWER"
+    if None not in (mb, jnps_mb) and mb > worst * jnps_mb + 0.1:
+        said += "  LARGER"
+    if few is not None and (ms > 30 * few["jaxapi"][0] or (mb or 0) > 30 * (few["jaxapi"][1] or 1)):
+        said += "  QUADRATIC"
+    return said
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="*", help="functions, by their names")
     parser.add_argument("--elements", type=int, default=10**6)
-    parser.add_argument("--worst", type=float, default=1.1, help="times jax.numpy's, from where a row is marked")
+    parser.add_argument("--worst", type=float, default=1.1, help="times jax.numpy's, to be marked")
     parser.add_argument("--json", help="a file for the figures")
     options = parser.parse_args()
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {options.elements} elements")
-    print(f"{'':26}{'ms: NumPy':>10}{'jnp':>10}{'jaxapi':>10}{'/ jnp':>7}{'MB: NumPy':>11}{'jnp':>9}{'jaxapi':>9}")
+    print(f"{'ms: NumPy':>36}{'jnp':>10}{'jaxapi':>10}{'/ jnp':>8}{'MB: NumPy':>12}{'jnp':>9}{'jaxapi':>9}")
     table = {}
-    smaller = dict((row[0], row) for row in rows(options.elements // 10))
+    smaller = {row[0]: row for row in rows(options.elements // 10)}
     for row in rows(options.elements):
         if options.only and row[1] not in options.only:
             continue
-        found, few = measure(row), None
-        ours, jnps = found["jaxapi"], found["jnp"]
-        marks = ""
-        if ours["ms"] is not None and jnps["ms"]:
-            marks += "  SLOWER" if ours["ms"] > options.worst * jnps["ms"] + 0.03 else ""
-            if ours["mb"] is not None and jnps["mb"] is not None:
-                marks += "  LARGER" if ours["mb"] > options.worst * jnps["mb"] + 0.1 else ""
-        if row[1] not in {"matmul", "meshgrid"} and ours["ms"] is not None and ours["ms"] > 5:
-            few = measure(smaller[row[0]])["jaxapi"]
-            marks += "  QUADRATIC" if ours["ms"] > 30 * few["ms"] or (ours["mb"] or 0) > 30 * (few["mb"] or 1) else ""
-        table[row[0]] = found
-        cells = [found[label]["ms"] for label in found]
-        ratio = cells[2] / cells[1] if cells[1] and cells[2] is not None else None
-        text = f"{row[0]:26}" + "".join(f"{'' if c is None else f'{c:.3f}':>10}" for c in cells)
-        text += f"{'' if ratio is None else f'{ratio:.2f}':>7}  "
-        text += "".join(f"{'' if found[k]['mb'] is None else f'{found[k]['mb']:.1f}':>9}" for k in found)
-        print(text + marks, flush=True)
+        found = table[row[0]] = measure(row)
+        ms, mb = zip(*found.values(), strict=True)
+        few = measure(smaller[row[0]]) if ms[2] > 5 and row[1] != "matmul" else None
+        text = f"{row[0]:26}" + "".join(f"{t:10.3f}" for t in ms) + f"{ms[2] / ms[1]:8.2f}   "
+        text += "".join(f"{'':>9}" if m is None else f"{m:9.1f}" for m in mb)
+        print(text + marks(found, few, options.worst), flush=True)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(table, file, indent=1)

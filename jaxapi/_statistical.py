@@ -3,10 +3,11 @@
 import functools
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ._array_arguments import static_argument, takes_array
 from ._compilation import compiled
@@ -14,7 +15,7 @@ from ._dtype_rules import refuse_complex
 from ._errors import raises_as_numpy
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import x64_for
+from ._x64 import lacks_64_bits, x64_for
 
 __all__ = [
     "cumulative_prod",
@@ -41,9 +42,61 @@ def _with_axis_checked(function):
     return checked
 
 
+@functools.wraps(jnp.prod)
+def _prod(
+    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True
+):
+    x = jnp.asarray(a)
+    x = x if dtype is None or out is not None else x.astype(dtype)
+    if not _has_own_derivative(x):
+        return jnp.prod(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
+    x = x if where is None else jnp.where(where, x, 1)
+    others = [n for i, n in enumerate(x.shape) if i not in axes]
+    product = _product(jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *others))
+    product = product if initial is None else product * jnp.asarray(initial, x.dtype)
+    return lax.expand_dims(product, axes) if keepdims else product
+
+
+def _has_own_derivative(x) -> bool:
+    """Say whether JAX cannot differentiate products of it: 64 bits with x64 mode off are cut on the way."""
+    return x.size > 0 and lacks_64_bits(x) and jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+@jax.custom_jvp
+def _product(x):
+    return jnp.prod(x, axis=0)
+
+
+@jax.custom_jvp
+def _running_products(x):
+    return jnp.cumulative_prod(x, axis=0)
+
+
+@_product.defjvp
+def _product_jvp(primals, tangents):
+    last = primals[0].shape[0] - 1
+    change = jax.jvp(lambda x: jnp.take(_doubled(x), last, axis=0, mode="clip"), primals, tangents)[1]
+    return _product(*primals), change
+
+
+@_running_products.defjvp
+def _running_products_jvp(primals, tangents):
+    return _running_products(*primals), jax.jvp(_doubled, primals, tangents)[1]
+
+
+def _doubled(x):
+    """Return the running products by doubling how many are multiplied, in steps that JAX differentiates."""
+    indices = jnp.arange(x.shape[0], dtype=np.int32)
+    for step in (2**i for i in range((x.shape[0] - 1).bit_length())):
+        before = jnp.take(x, jnp.maximum(indices - step, 0), axis=0, mode="clip")
+        x = x * jnp.where(lax.expand_dims(indices >= step, range(1, x.ndim)), before, 1)
+    return x
+
+
 cumulative_sum = takes_array(jnp.cumulative_sum)
 mean = takes_array(_with_axis_checked(jnp.mean), "where")
-prod = takes_array(jnp.prod, "where", elements=("initial",))
+prod = takes_array(_prod, "where", elements=("initial",))
 std = takes_array(_with_axis_checked(jnp.std), "where", elements=("mean",))
 sum = takes_array(jnp.sum, "where", elements=("initial",))
 var = takes_array(_with_axis_checked(jnp.var), "where", elements=("mean",))
@@ -105,7 +158,14 @@ def _cumulative_prod(x, axis, dtype, include_initial):
     x = jnp.asarray(x)
     if dtype is None:
         dtype = _accumulator(x.dtype)
-    return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+    if not _has_own_derivative(x.astype(dtype)) or (axis is None and x.ndim != 1):
+        return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+    axis = normalize_axis_index(0 if axis is None else axis, x.ndim)
+    products = jnp.moveaxis(_running_products(jnp.moveaxis(x.astype(dtype), axis, 0)), 0, axis)
+    if not include_initial:
+        return products
+    shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
+    return jnp.concat([jnp.ones_like(products, shape=shape), products], axis=axis)
 
 
 def _accumulator(dtype: np.dtype) -> np.dtype:

