@@ -3,7 +3,7 @@
 Times are the shortest of single calls in ms, waited for, compilation apart. Memory is what a program needs
 beside its arguments, result included, in MB: XLA's own analysis of the compiled program, Python's trace of
 NumPy's arrays. What takes more than `--worst` times jax.numpy's time or memory is marked, as is what grows
-faster than the elements: a tenth of them takes less than a thirtieth of the time or memory.
+faster than the elements: a tenth of them takes less than a fiftieth of the time or memory.
 
     python benchmarks/bench_namespace.py [--only isin sort] [--elements 1000000] [--worst 1.1] [--json FILE]
 """
@@ -199,7 +199,7 @@ def marks(found, few, worst):
         said += "  SLOWER"
     if None not in (mb, jnps_mb) and mb > worst * jnps_mb + 0.1:
         said += "  LARGER"
-    if few is not None and (ms > 30 * few["jaxapi"][0] or (mb or 0) > 30 * (few["jaxapi"][1] or 1)):
+    if few is not None and (ms > 50 * few["jaxapi"][0] or (mb or 0) > 50 * (few["jaxapi"][1] or 1)):
         said += "  QUADRATIC"
     return said
 

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._array_arguments import static_argument, takes_array
+from ._array_arguments import static_axis, takes_array
 from ._compilation import compiled
 from ._errors import raises_as_numpy
 from ._interop import as_array, as_operand, as_operands
@@ -69,7 +69,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _index_of_extreme(as_array(x), static_argument(axis), keepdims, True)
+    return _index_of_extreme(as_array(x), static_axis(axis), keepdims, True)
 
 
 def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
@@ -113,7 +113,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _index_of_extreme(as_array(x), static_argument(axis), keepdims, False)
+    return _index_of_extreme(as_array(x), static_axis(axis), keepdims, False)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

@@ -1,6 +1,7 @@
 """Set functions (chapter "Set functions" of the standard)."""
 
 import functools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 
@@ -9,7 +10,7 @@ from ._compilation import compiled
 from ._dtype_rules import promoted_dtype
 from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
-from ._unique import in_two_programs
+from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 from ._x64 import x64_for
 
 __all__ = [
@@ -20,10 +21,16 @@ __all__ = [
     "unique_values",
 ]
 
-unique_all = takes_array(in_two_programs(jnp.unique_all), compiled=False)
-unique_counts = takes_array(in_two_programs(jnp.unique_counts), compiled=False)
-unique_inverse = takes_array(in_two_programs(jnp.unique_inverse), compiled=False)
-unique_values = takes_array(in_two_programs(jnp.unique_values), compiled=False)
+unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
+    in_two_programs(jnp.unique_all), compiled=False
+)
+unique_counts: Callable[[ArrayLike], UniqueCountsResult] = takes_array(
+    in_two_programs(jnp.unique_counts), compiled=False
+)
+unique_inverse: Callable[[ArrayLike], UniqueInverseResult] = takes_array(
+    in_two_programs(jnp.unique_inverse), compiled=False
+)
+unique_values: Callable[[ArrayLike], Array] = takes_array(in_two_programs(jnp.unique_values), compiled=False)
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ._array_arguments import static_argument, takes_array
+from ._array_arguments import static_axis, takes_array
 from ._compilation import compiled
 from ._dtype_rules import refuse_complex
 from ._errors import raises_as_numpy
@@ -149,7 +149,7 @@ def cumulative_prod(
     >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
     [      1     100   10000 1000000]
     """
-    return _cumulative_prod(as_operand(x), static_argument(axis), dtype, include_initial)
+    return _cumulative_prod(as_operand(x), static_axis(axis), dtype, include_initial)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
@@ -231,7 +231,7 @@ def max(
     >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [5 7]
     """
-    axis = static_argument(axis)
+    axis = static_axis(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:
@@ -300,7 +300,7 @@ def min(
     >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [1 2]
     """
-    axis = static_argument(axis)
+    axis = static_axis(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:

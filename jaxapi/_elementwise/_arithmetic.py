@@ -287,11 +287,21 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(pow([2, 3], 2), pow([2.0, 4.0], -1))
     [4 9] [0.5  0.25]
     """
-    is_negative = type(x2) is int and x2 < 0
-    x1, x2 = as_operands(x1, x2)
-    if is_negative and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
-        raise ValueError("integers to a negative integer power are no integers: make them floats first")
-    return _pow(x1, x2)
+    x1, power = as_operand(x1), x2
+    if type(power) is int:
+        if power < 0 and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
+            raise ValueError("integers to a negative integer power are no integers: make them floats first")
+        if -_FEW <= power <= _FEW and isinstance(x1, jax.Array) and x1.dtype != bool:
+            return _multiplied(x1, power)
+    return _pow(*as_operands(x1, x2))
+
+
+_FEW = 4  # factors: multiplied, they take a tenth of the time of a power
+
+
+@functools.partial(compiled, static_argnums=1, inline=True)
+def _multiplied(x1, power):
+    return jnp.pow(x1, power)
 
 
 @functools.partial(compiled, inline=True)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
-from .._devices import check_device
+from .._devices import check_device, put
 from .._dtype_rules import default_dtype, resolve_dtype
 from .._interop import as_array
 from .._tracing import is_traced
@@ -115,7 +115,7 @@ def arange(
         values = in_own_width(_counted, length, dtype)
     else:
         values = in_own_width(_arange, first_two, length, dtype)
-    return values if device is None else jax.device_put(values, device)
+    return put(values, device)
 
 
 @overload
@@ -231,8 +231,7 @@ def linspace(
         else:
             values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
         step = as_array(rows[2].astype(inexact)) if retstep else None
-    if device is not None:
-        values = jax.device_put(values, device)
+    values = put(values, device)
     return (values, step) if retstep else values  # type: ignore[return-value]
 
 

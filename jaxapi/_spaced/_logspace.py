@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._devices import check_device
+from .._devices import check_device, put
 from .._dtype_rules import resolve_dtype
 from .._tracing import any_traced, is_traced
 from .._typing import Array, ArrayLike, Device, DTypeLike
@@ -127,7 +127,7 @@ def logspace(
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
         options = num, bool(endpoint), inexact, dtype, axis
         powers = in_own_width(_logspace, start, stop, base, logs, *options)
-        return powers if device is None else jax.device_put(powers, device)
+        return put(powers, device)
     device = _common_device(start, stop, base) if device is None else device
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
@@ -135,7 +135,7 @@ def logspace(
     else:
         rows = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
     powers = on_device(rows)
-    return powers if device is None else jax.device_put(powers, device)
+    return put(powers, device)
 
 
 def _is_spread(x) -> bool:

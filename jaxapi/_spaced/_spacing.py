@@ -151,9 +151,11 @@ def _unchanged(x: Array) -> Array:
 
 def checked_num(num) -> int:
     """Give NumPy's errors for a bad number of samples."""
+    if not hasattr(num, "__index__"):
+        raise TypeError(f"num, the number of samples, must be an integer, got {num!r}")
     num = operator.index(num)
     if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+        raise ValueError(f"num, the number of samples, must be non-negative, got {num}")
     return num
 
 
