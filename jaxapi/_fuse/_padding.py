@@ -11,7 +11,6 @@ from typing import Any
 
 import jax
 import jax.export
-import jax.extend.core
 import numpy as np
 
 from .._tracing import is_traced
@@ -158,9 +157,11 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
 
     Raises TypeError at the first operation that could combine two rows, or that counts the rows.
     """
+    from jax.extend.core import Literal  # which loads Pallas
+
     rows = dict(zip(jaxpr.invars, has_rows, strict=True)) | dict.fromkeys(jaxpr.constvars, False)
     for equation in jaxpr.eqns:
-        given = [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in equation.invars]
+        given = [not isinstance(v, Literal) and rows[v] for v in equation.invars]
         primitive = equation.primitive.name
         if primitive in _CALLS:
             inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
@@ -172,7 +173,7 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
                 raise _Refusal(name, f"{primitive} works across rows")
             out = symbolic
         rows.update(zip(equation.outvars, out, strict=True))
-    return [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in jaxpr.outvars]
+    return [not isinstance(v, Literal) and rows[v] for v in jaxpr.outvars]
 
 
 def _is_constant(shape) -> bool:
