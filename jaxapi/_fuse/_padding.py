@@ -36,7 +36,7 @@ _ELEMENTWISE = frozenset(
 # These treat each row alone wherever the rows are the first axis of what they take and of what they give.
 _PROVED_BY_SHAPE = frozenset(
     """
-    argmax argmin broadcast_in_dim concatenate dot_general iota reduce_and reduce_max reduce_min reduce_or
+    argmax argmin broadcast_in_dim concatenate dot_general iota reduce reduce_and reduce_max reduce_min reduce_or
     reduce_prod reduce_sum squeeze transpose
     """.split()  # noqa: SIM905
 )
@@ -169,7 +169,8 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
         else:
             symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
             kept = _keeps_rows(primitive, equation, given, length) if any(given) or any(symbolic) else True
-            if not kept or primitive == "dim_as_value" or "jaxpr" in equation.params:
+            unknown = "jaxpr" in equation.params and primitive != "reduce"  # whose jaxpr is of two numbers
+            if not kept or primitive == "dim_as_value" or unknown:
                 raise _Refusal(name, f"{primitive} works across rows")
             out = symbolic
         rows.update(zip(equation.outvars, out, strict=True))
