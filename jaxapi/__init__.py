@@ -4,6 +4,7 @@ Arrays are plain `jax.Array`. Names whose `jax.numpy` function is right are `jax
 rest are repaired here. Assembled from the chapters of the standard; each chapter lists its names.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from . import (
@@ -22,7 +23,6 @@ from . import (
     _x64,
     fft,
     linalg,
-    spatial,
 )
 from ._constants import *
 from ._creation import *
@@ -60,8 +60,12 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+if TYPE_CHECKING:
+    from . import spatial
+else:  # for a type checker unknown names stay errors
 
     def __getattr__(name: str):
-        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
+        """Load `spatial`, with SciPy, where it is used; say what to write for names that are not here."""
+        if name == "spatial":
+            return importlib.import_module(".spatial", __name__)
         raise missing(__name__, name)

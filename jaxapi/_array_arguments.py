@@ -24,7 +24,7 @@ from ._shapes import check_broadcast
 from ._typing import Array, ArrayLike
 from ._x64 import WIDE
 
-__all__ = ["static_argument", "takes_array", "takes_operands", "takes_sequence"]
+__all__ = ["static_argument", "static_axis", "takes_array", "takes_operands", "takes_sequence"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -47,8 +47,7 @@ def takes_array(
     names = list(inspect.signature(function).parameters)
     arrays = frozenset(others + elements)
     call = _compiled(function, [name for name in names[1:] if name not in arrays]) if compiled else function
-    are_arrays = [name in arrays for name in names[1:]]
-    known = frozenset(names[1:])
+    forms = {name: _operand if name in arrays else _FORMS.get(name, static_argument) for name in names[1:]}
     convert = as_operand if compiled else as_array
 
     @_stands_for(function)
@@ -57,20 +56,15 @@ def takes_array(
             x = convert(x)
         if elements and (len(args) > 1 or not kwargs.keys().isdisjoint(elements)):
             args, kwargs = _with_precision(x, names[1:], elements, args, kwargs)
-        if not known.issuperset(kwargs):
-            raise _unexpected(function, kwargs.keys() - known)
+        if not forms.keys() >= kwargs.keys():
+            raise _unexpected(function, kwargs.keys() - forms.keys())
         try:
-            if kwargs:
-                kwargs = {name: _argument(arg, name in arrays) for name, arg in kwargs.items()}
-            elif not args:
+            if not args and not kwargs:
                 return call(x)
-            elif len(args) == 1 and are_arrays:
-                return call(x, _argument(args[0], are_arrays[0]))
-            elif len(args) == 2 and type(args[0]) is type(args[1]) is int:
-                return call(x, *args)
-            if len(args) > len(are_arrays):
+            if len(args) > len(forms):
                 return call(x, *args, **kwargs)  # which raises
-            return call(x, *map(_argument, args, are_arrays), **kwargs)
+            args = [form(arg) for form, arg in zip(forms.values(), args, strict=False)]
+            return call(x, *args, **{name: forms[name](arg) for name, arg in kwargs.items()})
         except (TypeError, ValueError) as error:
             if (numpys := numpy_error(error)) is not None:
                 raise numpys from None
@@ -132,8 +126,9 @@ def takes_sequence(
                 raise TypeError(f"{function.__name__} takes a sequence of arrays, got one of shape ()")
         if not args and not kwargs:
             return call(arrays)
-        args = [_argument(arg, False) for arg in args]
-        return call(arrays, *args, **{name: _argument(arg, False) for name, arg in kwargs.items()})
+        args = [static_argument(arg) for arg in args]
+        forms = {name: _FORMS.get(name, static_argument) for name in kwargs}
+        return call(arrays, *args, **{name: forms[name](arg) for name, arg in kwargs.items()})
 
     return converting
 
@@ -160,10 +155,8 @@ def _compiled(function, static: list[str]):
     return compiled(function, static_argnames=static, inline=True)
 
 
-def _argument(value, is_array: bool):
-    if type(value) in _PLAIN:
-        return value
-    return as_operand(value) if is_array else static_argument(value)
+def _operand(value):
+    return value if type(value) in _PLAIN else as_operand(value)
 
 
 def static_argument(value):
@@ -176,6 +169,20 @@ def static_argument(value):
     if isinstance(value, np.ndarray | jax.Array):  # traced, it raises JAX's error
         return value.item() if value.ndim == 0 else tuple(value.tolist())
     return value
+
+
+def static_axis(axis):
+    """Put an axis, or several, into that form; JAX would take text for the name of an axis of a mesh."""
+    if axis is None or type(axis) is int:
+        return axis
+    axis = static_argument(axis)
+    for each in axis if isinstance(axis, tuple) else (axis,):
+        if not hasattr(each, "__index__"):
+            raise TypeError(f"axis must be an integer, or a tuple of integers to take several, got {axis!r}")
+    return axis
+
+
+_FORMS = {"axis": static_axis}  # of arguments by their names
 
 
 def _stands_for(function):

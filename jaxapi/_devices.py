@@ -4,7 +4,7 @@ import jax
 
 from ._typing import Array
 
-__all__ = ["as_sharding", "check_device", "cpu_device", "is_cpu", "is_on"]
+__all__ = ["as_sharding", "check_device", "cpu_device", "is_cpu", "is_on", "put"]
 
 
 def check_device(device) -> None:
@@ -21,6 +21,15 @@ def as_sharding(device) -> jax.sharding.Sharding:
     if isinstance(device, jax.sharding.Sharding):
         return device
     return jax.sharding.SingleDeviceSharding(device)
+
+
+def put(array: Array, device) -> Array:
+    """Return a new array on ``device``, inside of `jax.jit` too, where `jax.device_put` does nothing."""
+    if device is None:
+        return array
+    if isinstance(array, jax.core.Tracer):
+        return jax.jit(lambda x: x, out_shardings=as_sharding(device))(array)
+    return jax.device_put(array, device)
 
 
 def cpu_device() -> jax.Device:

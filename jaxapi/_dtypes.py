@@ -18,7 +18,6 @@ from jax.numpy import (
     int16,
     int32,
     int64,
-    isdtype,
     uint8,
     uint16,
     uint32,
@@ -201,6 +200,45 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
         smallest_normal=float(limits.smallest_normal),
         dtype=jnp.dtype(limits.dtype),
     )
+
+
+def isdtype(dtype: DTypeLike | Array, kind: DTypeLike | str | tuple, /) -> builtins.bool:
+    """Whether a dtype is of a kind.
+
+    Unlike `jax.numpy.isdtype`, None is refused, as a dtype and as a kind ([1]_).
+
+    Parameters
+    ----------
+    dtype : dtype
+        Or an array, which stands for its own.
+    kind : dtype, str, or tuple of these
+        A dtype, or 'bool', 'signed integer', 'unsigned integer', 'integral', 'real floating', 'complex
+        floating' or 'numeric'; one of several in a tuple.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    TypeError
+        If ``dtype`` or ``kind`` is None or something else that is none.
+    ValueError
+        If ``kind`` is another string.
+
+    References
+    ----------
+    .. [1] Array API standard 2025.12, data type functions, ``isdtype``.
+
+    Examples
+    --------
+    >>> isdtype(float32, "real floating"), isdtype(float32, ("integral", float64))
+    (True, False)
+    """
+    for name, given in (("dtype", dtype), ("kind", kind)):
+        if given is None or (isinstance(given, tuple) and None in given):
+            raise TypeError(f"isdtype: {name} must be a dtype or a kind of dtypes, got {given!r}")
+    return jnp.isdtype(dtype, kind)  # type: ignore[arg-type]
 
 
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> np.dtype:

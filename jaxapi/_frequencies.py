@@ -3,13 +3,12 @@
 import functools
 import operator
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ._compilation import compiled
-from ._devices import check_device
+from ._devices import check_device, put
 from ._dtype_rules import default_dtype, resolve_dtype
 from ._interop import as_operand
 from ._typing import Array, ArrayLike, Device, DTypeLike
@@ -132,7 +131,7 @@ def _frequencies(n: int, d, dtype: DTypeLike | None, device, one_sided: bool) ->
         d = np.asarray(d, working)
     with x64_for(working, d.dtype):
         frequencies = _computed(d, n, working, dtype, one_sided)
-    return frequencies if device is None else jax.device_put(frequencies, device)
+    return put(frequencies, device)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3, 4))

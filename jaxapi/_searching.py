@@ -3,17 +3,17 @@
 import functools
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._array_arguments import static_argument, takes_array
+from ._array_arguments import static_axis, takes_array
 from ._compilation import compiled
 from ._errors import raises_as_numpy
-from ._extremes import with_nan
 from ._interop import as_array, as_operand, as_operands
 from ._promotion import promoted
 from ._typing import Array, ArrayLike
-from ._x64 import lacks_64_bits
+from ._x64 import x64_for
 
 __all__ = [
     "argmax",
@@ -31,7 +31,8 @@ nonzero = takes_array(jnp.nonzero, compiled=False)
 def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first maximum.
 
-    Unlike `jax.numpy.argmax`, arrays of 64-bit dtypes work with x64 mode off too ([1]_).
+    Unlike `jax.numpy.argmax`, the first of several NaN is found on a GPU too, and arrays of 64-bit dtypes
+    work with x64 mode off ([1]_).
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     numpy.exceptions.AxisError
         If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
     TypeError
-        If ``axis`` is not an integer: one axis is searched, or all of them.
+        If ``axis`` is not an integer (one axis is searched, or all of them), or ``x`` is complex.
 
     Notes
     -----
@@ -68,21 +69,14 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _argmax(as_array(x), static_argument(axis), keepdims)
-
-
-@functools.partial(compiled, static_argnums=(1, 2), inline=True)
-def _argmax(x, axis, keepdims):
-    axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
-    if lacks_64_bits(x) and x.dtype.kind != "c":
-        x = _is_extreme(x, axis, lax.reduce_max)
-    return jnp.argmax(x, axis=axis, keepdims=keepdims).astype(int)
+    return _index_of_extreme(as_array(x), static_axis(axis), keepdims, True)
 
 
 def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first minimum.
 
-    Unlike `jax.numpy.argmin`, arrays of 64-bit dtypes work with x64 mode off too ([1]_).
+    Unlike `jax.numpy.argmin`, the first of several NaN is found on a GPU too, and arrays of 64-bit dtypes
+    work with x64 mode off ([1]_).
 
     Parameters
     ----------
@@ -104,7 +98,7 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     numpy.exceptions.AxisError
         If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
     TypeError
-        If ``axis`` is not an integer: one axis is searched, or all of them.
+        If ``axis`` is not an integer (one axis is searched, or all of them), or ``x`` is complex.
 
     Notes
     -----
@@ -119,22 +113,44 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _argmin(as_array(x), static_argument(axis), keepdims)
+    return _index_of_extreme(as_array(x), static_axis(axis), keepdims, False)
 
 
-@functools.partial(compiled, static_argnums=(1, 2), inline=True)
-def _argmin(x, axis, keepdims):
-    axis = axis if axis is None else normalize_axis_index(axis, x.ndim)
-    if lacks_64_bits(x) and x.dtype.kind != "c":
-        x = ~_is_extreme(x, axis, lax.reduce_min)
-    return jnp.argmin(x, axis=axis, keepdims=keepdims).astype(int)
+@functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
+def _index_of_extreme(x, axis, keepdims, largest):
+    """Reduce pairs of element and index by an order without ties, since XLA reduces in any order."""
+    if jnp.iscomplexobj(x):
+        raise TypeError("complex numbers have no order: pass real(x), imag(x) or abs(x)")
+    axes = tuple(range(x.ndim)) if axis is None else (normalize_axis_index(axis, x.ndim),)
+    if 0 in [x.shape[each] for each in axes]:
+        raise ValueError(f"an array of shape {x.shape} has no extreme element along axes {axes}")
+    x = x.astype(np.int8) if x.dtype == np.bool else x
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axes[0])
+    index = jnp.result_type(int)
+    with x64_for(x.dtype):
+        indices = lax.full_like(x, 0, index) + lax.broadcasted_iota(index, x.shape, axis)
+        beyond = _last(x.dtype, largest), np.asarray(np.iinfo(index).max, index)
+        order = functools.partial(_earlier, lax.gt if largest else lax.lt)
+        _, found = lax.reduce((lax.stop_gradient(x), indices), beyond, order, (axis,))
+    return lax.expand_dims(found, axes) if keepdims else found
 
 
-def _is_extreme(x, axis, reduce):
-    """Say which elements are the extreme ones, or NaN: JAX searches flags where it cannot search `x`."""
-    axes = tuple(range(x.ndim)) if axis is None else (axis,)
-    extreme = with_nan(reduce(x, axes), x, axes)
-    return (x == lax.expand_dims(extreme, axes)) | (x != x)
+def _earlier(is_ahead, one, other):
+    """Return the pair that comes first: NaN before numbers, the lower index of equals."""
+    (x, i), (y, j) = one, other
+    x_is_nan, y_is_nan = lax.ne(x, x), lax.ne(y, y)
+    equal = lax.eq(x, y) | (x_is_nan & y_is_nan)
+    first = is_ahead(x, y) | (x_is_nan & ~y_is_nan) | (equal & lax.lt(i, j))
+    return lax.select(first, x, y), lax.select(first, i, j)
+
+
+def _last(dtype: np.dtype, largest: bool) -> np.ndarray:
+    """Return a value of the dtype that none comes after."""
+    if jnp.issubdtype(dtype, jnp.integer):
+        return np.asarray(jnp.iinfo(dtype).min if largest else jnp.iinfo(dtype).max, dtype)
+    infinite = np.asarray(-np.inf if largest else np.inf, dtype)
+    finite = np.asarray(jnp.finfo(dtype).min if largest else jnp.finfo(dtype).max, dtype)
+    return infinite if infinite == infinite else finite  # some of 8 bits have no infinity
 
 
 def searchsorted(

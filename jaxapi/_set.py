@@ -1,6 +1,7 @@
 """Set functions (chapter "Set functions" of the standard)."""
 
 import functools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 
@@ -9,7 +10,7 @@ from ._compilation import compiled
 from ._dtype_rules import promoted_dtype
 from ._interop import as_array, as_operands
 from ._typing import Array, ArrayLike
-from ._unique import in_two_programs
+from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 from ._x64 import x64_for
 
 __all__ = [
@@ -20,17 +21,24 @@ __all__ = [
     "unique_values",
 ]
 
-unique_all = takes_array(in_two_programs(jnp.unique_all), compiled=False)
-unique_counts = takes_array(in_two_programs(jnp.unique_counts), compiled=False)
-unique_inverse = takes_array(in_two_programs(jnp.unique_inverse), compiled=False)
-unique_values = takes_array(in_two_programs(jnp.unique_values), compiled=False)
+unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
+    in_two_programs(jnp.unique_all), compiled=False
+)
+unique_counts: Callable[[ArrayLike], UniqueCountsResult] = takes_array(
+    in_two_programs(jnp.unique_counts), compiled=False
+)
+unique_inverse: Callable[[ArrayLike], UniqueInverseResult] = takes_array(
+    in_two_programs(jnp.unique_inverse), compiled=False
+)
+unique_values: Callable[[ArrayLike], Array] = takes_array(in_two_programs(jnp.unique_values), compiled=False)
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Whether each element of ``x1`` is among those of ``x2``.
 
     Unlike `jax.numpy.isin`, integers of different signedness are compared by value ([1]_): JAX compares
-    int64 with uint64 as floats, and uint32 with int32 modulo 2**32 with x64 off.
+    int64 with uint64 as floats, and uint32 with int32 modulo 2**32 with x64 off. More than 32 elements of
+    ``x2`` are sorted, where JAX compares each with each, in memory for as many pairs.
 
     Parameters
     ----------
@@ -68,6 +76,9 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     return _isin(x1, x2, invert)
 
 
+_FEW = 32  # are compared with each element, faster than they are sorted
+
+
 @functools.partial(compiled, static_argnums=2, inline=True)
 def _isin(x1, x2, invert):
     with x64_for(promoted_dtype(x1, x2)):
@@ -75,10 +86,11 @@ def _isin(x1, x2, invert):
 
 
 def _is_among(x1, x2, invert):
+    method = "compare_all" if x2.size <= _FEW else "binary_search"
     signed1, signed2 = (jnp.issubdtype(x.dtype, jnp.signedinteger) for x in (x1, x2))
     unsigned1, unsigned2 = (jnp.issubdtype(x.dtype, jnp.unsignedinteger) for x in (x1, x2))
     if not x2.size or not ((signed1 and unsigned2) or (unsigned1 and signed2)):
-        return jnp.isin(x1, x2, invert=invert)
+        return jnp.isin(x1, x2, invert=invert, method=method)
     # Compare unsigned, where no value is lost, and let no negative number match.
     bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
     can_match = x1 >= 0
@@ -86,5 +98,5 @@ def _is_among(x1, x2, invert):
         largest = x2.max()
         x2 = jnp.where(x2 >= 0, x2, largest)
         can_match &= largest >= 0
-    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"))
+    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"), method=method)
     return ~found if invert else found

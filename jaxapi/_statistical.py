@@ -3,18 +3,19 @@
 import functools
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
+from jax import lax
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ._array_arguments import static_argument, takes_array
+from ._array_arguments import static_axis, takes_array
 from ._compilation import compiled
 from ._dtype_rules import refuse_complex
 from ._errors import raises_as_numpy
-from ._extremes import with_nan
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import x64_for
+from ._x64 import lacks_64_bits, x64_for
 
 __all__ = [
     "cumulative_prod",
@@ -41,9 +42,61 @@ def _with_axis_checked(function):
     return checked
 
 
+@functools.wraps(jnp.prod)
+def _prod(
+    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True
+):
+    x = jnp.asarray(a)
+    x = x if dtype is None or out is not None else x.astype(dtype)
+    if not _has_own_derivative(x):
+        return jnp.prod(a, axis, dtype, out, keepdims, initial, where, promote_integers)
+    axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
+    x = x if where is None else jnp.where(where, x, 1)
+    others = [n for i, n in enumerate(x.shape) if i not in axes]
+    product = _product(jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *others))
+    product = product if initial is None else product * jnp.asarray(initial, x.dtype)
+    return lax.expand_dims(product, axes) if keepdims else product
+
+
+def _has_own_derivative(x) -> bool:
+    """Say whether JAX cannot differentiate products of it: 64 bits with x64 mode off are cut on the way."""
+    return x.size > 0 and lacks_64_bits(x) and jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+@jax.custom_jvp
+def _product(x):
+    return jnp.prod(x, axis=0)
+
+
+@jax.custom_jvp
+def _running_products(x):
+    return jnp.cumulative_prod(x, axis=0)
+
+
+@_product.defjvp
+def _product_jvp(primals, tangents):
+    last = primals[0].shape[0] - 1
+    change = jax.jvp(lambda x: jnp.take(_doubled(x), last, axis=0, mode="clip"), primals, tangents)[1]
+    return _product(*primals), change
+
+
+@_running_products.defjvp
+def _running_products_jvp(primals, tangents):
+    return _running_products(*primals), jax.jvp(_doubled, primals, tangents)[1]
+
+
+def _doubled(x):
+    """Return the running products by doubling how many are multiplied, in steps that JAX differentiates."""
+    indices = jnp.arange(x.shape[0], dtype=np.int32)
+    for step in (2**i for i in range((x.shape[0] - 1).bit_length())):
+        before = jnp.take(x, jnp.maximum(indices - step, 0), axis=0, mode="clip")
+        x = x * jnp.where(lax.expand_dims(indices >= step, range(1, x.ndim)), before, 1)
+    return x
+
+
 cumulative_sum = takes_array(jnp.cumulative_sum)
 mean = takes_array(_with_axis_checked(jnp.mean), "where")
-prod = takes_array(jnp.prod, "where", elements=("initial",))
+prod = takes_array(_prod, "where", elements=("initial",))
 std = takes_array(_with_axis_checked(jnp.std), "where", elements=("mean",))
 sum = takes_array(jnp.sum, "where", elements=("initial",))
 var = takes_array(_with_axis_checked(jnp.var), "where", elements=("mean",))
@@ -96,7 +149,7 @@ def cumulative_prod(
     >>> print(cumulative_prod(jnp.asarray([100, 100, 100], dtype="int8"), include_initial=True))
     [      1     100   10000 1000000]
     """
-    return _cumulative_prod(as_operand(x), static_argument(axis), dtype, include_initial)
+    return _cumulative_prod(as_operand(x), static_axis(axis), dtype, include_initial)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
@@ -105,7 +158,14 @@ def _cumulative_prod(x, axis, dtype, include_initial):
     x = jnp.asarray(x)
     if dtype is None:
         dtype = _accumulator(x.dtype)
-    return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+    if not _has_own_derivative(x.astype(dtype)) or (axis is None and x.ndim != 1):
+        return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
+    axis = normalize_axis_index(0 if axis is None else axis, x.ndim)
+    products = jnp.moveaxis(_running_products(jnp.moveaxis(x.astype(dtype), axis, 0)), 0, axis)
+    if not include_initial:
+        return products
+    shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
+    return jnp.concat([jnp.ones_like(products, shape=shape), products], axis=axis)
 
 
 def _accumulator(dtype: np.dtype) -> np.dtype:
@@ -171,7 +231,7 @@ def max(
     >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [5 7]
     """
-    axis = static_argument(axis)
+    axis = static_axis(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:
@@ -184,7 +244,7 @@ def max(
 def _max(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        return with_nan(extreme, x, axis, keepdims, where)
+        return _with_nan(extreme, x, axis, keepdims, where)
 
 
 def min(
@@ -240,7 +300,7 @@ def min(
     >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [1 2]
     """
-    axis = static_argument(axis)
+    axis = static_axis(axis)
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
     if initial is None and where is None:
@@ -253,7 +313,19 @@ def min(
 def _min(x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
         extreme = jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        return with_nan(extreme, x, axis, keepdims, where)
+        return _with_nan(extreme, x, axis, keepdims, where)
+
+
+def _with_nan(extreme, x, axis, keepdims, where):
+    """Put back the NaN that XLA on the CPU (of JAX 0.10 to 0.12) loses among some thousand floats."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return extreme
+
+    def put_back(extreme, x):
+        lost = jnp.any(jnp.isnan(x), axis=axis, keepdims=keepdims, where=where)
+        return jnp.where(lost, jnp.array(jnp.nan, extreme.dtype), extreme)
+
+    return lax.platform_dependent(extreme, x, cpu=put_back, default=lambda extreme, x: extreme)
 
 
 def _initial_and_where(x, initial, where):

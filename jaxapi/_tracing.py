@@ -1,10 +1,10 @@
 """Concrete or traced: what JAX's transformations put in place of arrays."""
 
 import contextlib
+import functools
 
 import jax
 import numpy as np
-from jax.extend.core import get_opaque_trace_state
 
 __all__ = ["any_traced", "eagerly", "eagerly_unless_traced", "in_a_trace", "is_traced", "is_tracer_class"]
 
@@ -54,8 +54,13 @@ def _without_mesh():
 
 def in_a_trace() -> bool:
     """Whether a JAX transformation is running the calling code."""
-    return get_opaque_trace_state() != _OUTSIDE
+    state_now, outside = _trace_states()
+    return state_now() != outside
 
 
-with _eval_context():
-    _OUTSIDE = get_opaque_trace_state()
+@functools.cache
+def _trace_states():
+    from jax.extend.core import get_opaque_trace_state  # which loads Pallas
+
+    with _eval_context():
+        return get_opaque_trace_state, get_opaque_trace_state()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from ._array_arguments import static_argument, takes_array
+from ._array_arguments import static_axis, takes_array
 from ._compilation import compiled
 from ._errors import raises_as_numpy
 from ._interop import as_operand
@@ -58,7 +58,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(all(jnp.asarray([1, 1j])))
     True
     """
-    return _all(as_operand(x), static_argument(axis), keepdims)
+    return _all(as_operand(x), static_axis(axis), keepdims)
 
 
 @functools.partial(compiled, static_argnums=(1, 2), inline=True)
@@ -105,7 +105,7 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(any(jnp.asarray([0, 1j])))
     True
     """
-    return _any(as_operand(x), static_argument(axis), keepdims)
+    return _any(as_operand(x), static_axis(axis), keepdims)
 
 
 @functools.partial(compiled, static_argnums=(1, 2), inline=True)

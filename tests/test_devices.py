@@ -78,3 +78,17 @@ def test_two_devices():
     assert xp.logspace(xp.asarray([1, 2], device=sharded), 3, 4, dtype="int32").shape == (4, 2)
     spread = xp.asarray([1.0, 2.0], device=sharded)
     assert xp.logspace(spread, 3, 4, device=second).devices() == {second}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, device: xp.logspace(x, 2, 4, device=device),
+        lambda x, device: xp.linspace(x, 2, 4, device=device),
+        lambda x, device: xp.fft.fftfreq(4, x, device=device),
+        lambda x, device: xp.full(4, x, device=device),
+    ],
+)
+def test_device_inside_of_jit(make):
+    device = jax.devices()[-1]
+    assert jax.jit(lambda x: make(x, device))(np.float32(1)).devices() == {device}

@@ -111,3 +111,36 @@ def test_arguments_that_no_program_can_be_compiled_for():
     ):
         with pytest.raises(TypeError, match="integer"):
             call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda axis: xp.sum(X, axis=axis),
+        lambda axis: xp.max(X, axis=axis),
+        lambda axis: xp.cumulative_sum(X, axis=axis),
+        lambda axis: xp.argmin(X, axis=axis),
+        lambda axis: xp.concat([X, X], axis=axis),
+        lambda axis: xp.linalg.vector_norm(X, axis=axis),
+        lambda axis: jax.vmap(lambda x: xp.sum(x, axis=axis), axis_name="x")(X),  # no axis of a mesh
+    ],
+)
+@pytest.mark.parametrize("axis", ["x", 1.5])
+def test_an_axis_that_is_none(call, axis):
+    with pytest.raises(TypeError, match=rf"axis must be an integer.* got {axis!r}"):
+        call(axis)
+
+
+@pytest.mark.parametrize("function", [xp.linspace, xp.logspace])
+def test_a_number_of_samples_that_is_none(function):
+    for num in (2.5, "2"):
+        with pytest.raises(TypeError, match=f"num, the number of samples, must be an integer, got {num!r}"):
+            function(0, 1, num)
+    with pytest.raises(ValueError, match=r"num, .* must be non-negative, got -1"):
+        function(0, 1, num=-1)
+
+
+@pytest.mark.parametrize("call", [lambda: xp.isdtype(None, "bool"), lambda: xp.isdtype(xp.float32, None)])
+def test_isdtype_refuses_none(call):
+    with pytest.raises(TypeError, match="must be a dtype or a kind of dtypes, got None"):
+        call()

@@ -75,3 +75,15 @@ for x64 in (False, True):
     environment = {key: value for key, value in os.environ.items() if "X64" not in key}
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_import_loads_only_what_it_needs():
+    code = "import sys, jax.numpy; before = set(sys.modules); import jaxapi\n"
+    code += "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before}))\n"
+    code += "print(*(m for m in ('jaxapi.spatial', 'jaxapi.mutable', 'jax._src.pallas') if m in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages, ours = run.stdout.split("\n")[:2]
+    assert not {"scipy", "array_api_extra", "cuda", "cupy", "torch"} & set(packages.split())
+    assert ours == ""
+    code = "import jaxapi; print(jaxapi.spatial.KDTree.__name__)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "KDTree\n"

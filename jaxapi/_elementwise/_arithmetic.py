@@ -4,6 +4,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from .._array_arguments import takes_array, takes_operands
 from .._compilation import compiled
@@ -14,6 +15,7 @@ from .._typing import Array, ArrayLike
 from .._x64 import x64_for
 from . import _complex
 from ._comparison import by_value
+from ._power import power
 
 __all__ = [
     "abs",
@@ -68,7 +70,6 @@ __all__ = [
 
 abs = takes_array(jnp.abs)
 add = takes_operands(jnp.add)
-atan2 = takes_operands(jnp.atan2)
 bitwise_and = takes_operands(jnp.bitwise_and)
 bitwise_invert = takes_array(jnp.bitwise_invert)
 bitwise_left_shift = takes_operands(jnp.bitwise_left_shift)
@@ -109,6 +110,30 @@ signbit = takes_array(jnp.signbit)
 square = takes_array(jnp.square)
 subtract = takes_operands(jnp.subtract)
 trunc = takes_array(jnp.trunc)
+
+
+@takes_operands
+@functools.wraps(jnp.atan2)
+def atan2(x1, x2):
+    return _angle(x1, x2)
+
+
+@jax.custom_jvp
+def _angle(x1, x2):
+    return jnp.atan2(x1, x2)
+
+
+@functools.partial(_angle.defjvp, symbolic_zeros=True)
+def _angle_jvp(primals, tangents):
+    """Divide by the radius twice: its square, of which JAX's rule makes use, overflows or vanishes."""
+    (x1, x2), (dx1, dx2) = primals, tangents
+    angle, radius = _angle(x1, x2), jnp.hypot(x1, x2)
+    change = jnp.zeros_like(angle)
+    if not isinstance(dx1, SymbolicZero):
+        change += x2 / radius * (dx1 / radius)
+    if not isinstance(dx2, SymbolicZero):
+        change -= x1 / radius * (dx2 / radius)
+    return angle, change
 
 
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
@@ -262,11 +287,21 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(pow([2, 3], 2), pow([2.0, 4.0], -1))
     [4 9] [0.5  0.25]
     """
-    is_negative = type(x2) is int and x2 < 0
-    x1, x2 = as_operands(x1, x2)
-    if is_negative and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
-        raise ValueError("integers to a negative integer power are no integers: make them floats first")
-    return _pow(x1, x2)
+    x1, power = as_operand(x1), x2
+    if type(power) is int:
+        if power < 0 and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
+            raise ValueError("integers to a negative integer power are no integers: make them floats first")
+        if -_FEW <= power <= _FEW and isinstance(x1, jax.Array) and x1.dtype != bool:
+            return _multiplied(x1, power)
+    return _pow(*as_operands(x1, x2))
+
+
+_FEW = 4  # factors: multiplied, they take a tenth of the time of a power
+
+
+@functools.partial(compiled, static_argnums=1, inline=True)
+def _multiplied(x1, power):
+    return jnp.pow(x1, power)
 
 
 @functools.partial(compiled, inline=True)
@@ -274,6 +309,8 @@ def _pow(x1, x2):
     check_broadcast("pow", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
     dtype = jnp.result_type(x1, x2)
+    if jnp.issubdtype(jnp.result_type(x2), jnp.inexact):
+        return power(x1, x2)
     if not jnp.issubdtype(dtype, jnp.signedinteger):
         return jnp.pow(x1, x2)
     with x64_for(dtype):

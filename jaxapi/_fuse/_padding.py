@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import jax.export
-import jax.extend.core
 import numpy as np
 
 from .._tracing import is_traced
@@ -36,7 +35,7 @@ _ELEMENTWISE = frozenset(
 # These treat each row alone wherever the rows are the first axis of what they take and of what they give.
 _PROVED_BY_SHAPE = frozenset(
     """
-    argmax argmin broadcast_in_dim concatenate dot_general iota reduce_and reduce_max reduce_min reduce_or
+    argmax argmin broadcast_in_dim concatenate dot_general iota reduce reduce_and reduce_max reduce_min reduce_or
     reduce_prod reduce_sum squeeze transpose
     """.split()  # noqa: SIM905
 )
@@ -149,9 +148,11 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
 
     Raises TypeError at the first operation that could combine two rows, or that counts the rows.
     """
+    from jax.extend.core import Literal  # which loads Pallas
+
     rows = dict(zip(jaxpr.invars, has_rows, strict=True)) | dict.fromkeys(jaxpr.constvars, False)
     for equation in jaxpr.eqns:
-        given = [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in equation.invars]
+        given = [not isinstance(v, Literal) and rows[v] for v in equation.invars]
         primitive = equation.primitive.name
         if primitive in _CALLS:
             inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
@@ -159,11 +160,12 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
         else:
             symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
             kept = _keeps_rows(primitive, equation, given, length) if any(given) or any(symbolic) else True
-            if not kept or primitive == "dim_as_value" or "jaxpr" in equation.params:
+            unknown = "jaxpr" in equation.params and primitive != "reduce"  # whose jaxpr is of two numbers
+            if not kept or primitive == "dim_as_value" or unknown:
                 raise _Refusal(name, f"{primitive} works across rows")
             out = symbolic
         rows.update(zip(equation.outvars, out, strict=True))
-    return [not isinstance(v, jax.extend.core.Literal) and rows[v] for v in jaxpr.outvars]
+    return [not isinstance(v, Literal) and rows[v] for v in jaxpr.outvars]
 
 
 def _is_constant(shape) -> bool:

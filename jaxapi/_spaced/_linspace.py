@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
-from .._devices import check_device
+from .._devices import check_device, put
 from .._dtype_rules import default_dtype, resolve_dtype
 from .._interop import as_array
 from .._tracing import is_traced
@@ -115,7 +115,7 @@ def arange(
         values = in_own_width(_counted, length, dtype)
     else:
         values = in_own_width(_arange, first_two, length, dtype)
-    return values if device is None else jax.device_put(values, device)
+    return put(values, device)
 
 
 @overload
@@ -231,8 +231,7 @@ def linspace(
         else:
             values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
         step = as_array(rows[2].astype(inexact)) if retstep else None
-    if device is not None:
-        values = jax.device_put(values, device)
+    values = put(values, device)
     return (values, step) if retstep else values  # type: ignore[return-value]
 
 
@@ -329,11 +328,11 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
         real = _linspace_rows(rows.real, ends, num, endpoint, rows.real.dtype, axis)
         imag = _linspace_rows(rows.imag, ends, num, endpoint, rows.real.dtype, axis)
         return lax.complex(real, imag).astype(dtype)
-    start, stop, step = rows
-    i = lax.expand_dims(lax.iota(rows.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
+    start, stop, step = rows[:, None]
+    i = lax.expand_dims(lax.iota(rows.dtype, num), range(1, start.ndim))  # (num, 1, ...)
     values = _rounded_product(i, step, num) + start
     if ends is not None:
-        start, stop = ends
+        start, stop = ends[:, None]
         values = jnp.floor(values).astype(dtype)
     values = jnp.where(i == 0, start, values)
     if endpoint and num > 1:
@@ -345,7 +344,7 @@ def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: 
 def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
     work, spaced = working_dtype(), evenly_spaced
     if inexact.kind == "c":
-        work = jnp.promote_types(work, np.complex64)
+        work = np.promote_types(work, np.complex64)
         spaced = complex_spaced  # type: ignore[assignment]  # one has a derivative of its own
     start, stop = jnp.broadcast_arrays(start.astype(work), stop.astype(work))
     values, _ = spaced(start, stop, num, endpoint)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._devices import check_device
+from .._devices import check_device, put
 from .._dtype_rules import resolve_dtype
 from .._tracing import any_traced, is_traced
 from .._typing import Array, ArrayLike, Device, DTypeLike
@@ -127,7 +127,7 @@ def logspace(
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
         options = num, bool(endpoint), inexact, dtype, axis
         powers = in_own_width(_logspace, start, stop, base, logs, *options)
-        return powers if device is None else jax.device_put(powers, device)
+        return put(powers, device)
     device = _common_device(start, stop, base) if device is None else device
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if jnp.issubdtype(dtype, jnp.integer):
@@ -135,7 +135,7 @@ def logspace(
     else:
         rows = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
     powers = on_device(rows)
-    return powers if device is None else jax.device_put(powers, device)
+    return put(powers, device)
 
 
 def _is_spread(x) -> bool:
@@ -187,13 +187,17 @@ def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype,
     shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
     work = working_dtype()
     if inexact.kind == "c":
-        work = jnp.promote_types(work, np.complex64)
-        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
-        log, log_error = (jnp.log(base.astype(work)), jnp.zeros(base.shape, work)) if logs is None else logs
+        work = np.promote_types(work, np.complex64)
+    first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+    base = jnp.broadcast_to(base, shape)[None]
+    if inexact.kind == "c":
+        if logs is None:
+            log, log_error = jnp.log(base.astype(work)), jnp.zeros(base.shape, work)
+        else:
+            log, log_error = (jnp.broadcast_to(x, shape)[None] for x in logs)
         exponents, errors = complex_spaced(first, last, num, endpoint)
         powers = complex_powers(base.astype(work), exponents, errors, log, log_error)
     else:
-        first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
         exponents, errors = evenly_spaced(first, last, num, endpoint)
         powers = real_powers(base.astype(work), exponents, errors)
         if jnp.issubdtype(dtype, jnp.integer):

@@ -53,6 +53,7 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     """
     div = _intervals(num, endpoint)
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
+    start, stop = start[None], stop[None]
     delta, delta_error = two_sum(stop, -start)
     step = delta / div
     high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
@@ -76,7 +77,7 @@ def _evenly_spaced_jvp(num, endpoint, primals, tangents):
     values = evenly_spaced(*primals, num, endpoint)
     share = lax.iota(start_dot.dtype, num) / _intervals(num, endpoint)
     share = lax.expand_dims(share, range(1, start_dot.ndim + 1))
-    return values, ((1 - share) * start_dot + share * stop_dot, jnp.zeros_like(values[1]))
+    return values, ((1 - share) * start_dot[None] + share * stop_dot[None], jnp.zeros_like(values[1]))
 
 
 def complex_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[Array, Array]:
@@ -150,9 +151,11 @@ def _unchanged(x: Array) -> Array:
 
 def checked_num(num) -> int:
     """Give NumPy's errors for a bad number of samples."""
+    if not hasattr(num, "__index__"):
+        raise TypeError(f"num, the number of samples, must be an integer, got {num!r}")
     num = operator.index(num)
     if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+        raise ValueError(f"num, the number of samples, must be non-negative, got {num}")
     return num
 
 

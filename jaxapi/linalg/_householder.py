@@ -19,12 +19,18 @@ __all__ = ["repaired_qr"]
 @jax.custom_jvp
 def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
     """Return ``q`` and ``r``, computed again for the matrices of finite numbers that lost precision."""
-    return lax.cond(_is_lost(x, q, r).any(), _repaired, lambda x, q, r: (q, r), x, q, r)
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        return lax.cond(_is_lost(x, q, r).any(), _repaired, lambda x, q, r: (q, r), x, q, r)
 
 
 @repaired_qr.defjvp
 def _repaired_qr_jvp(primals, tangents):
     """Differentiate what was computed again as JAX does, which has a rule for tall matrices alone."""
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        return _slopes(primals, tangents)
+
+
+def _slopes(primals, tangents):
     lost, (q, r) = _is_lost(*primals), repaired_qr(*primals)
     safe = jnp.where(lost, r, jnp.eye(*r.shape[-2:], dtype=r.dtype))
     relative = solve_triangular(safe.mT, tangents[0].mT, lower=True).mT  # dx / r
@@ -72,9 +78,10 @@ def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]
         j = k - 1 - i
         return _reflected(q, _at(vectors, j), _at(factors, j))
 
-    state = x, jnp.zeros((*batch, m, k), x.dtype), jnp.zeros((*batch, k), x.dtype)
+    # made of x, so that in `jax.shard_map` they vary over the axes of the mesh that x varies over
+    state = x, jnp.zeros_like(x, shape=(*batch, m, k)), jnp.zeros_like(x, shape=(*batch, k))
     r, vectors, factors = lax.fori_loop(0, steps, eliminate, state)
-    q = jnp.broadcast_to(jnp.eye(m, columns, dtype=x.dtype), (*batch, m, columns))
+    q = jnp.zeros_like(x, shape=(*batch, m, columns)) + jnp.eye(m, columns, dtype=x.dtype)
     return lax.fori_loop(0, steps, accumulate, q), jnp.triu(r)
 
 

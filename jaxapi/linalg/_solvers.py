@@ -3,7 +3,10 @@
 import functools
 import operator
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from .._compilation import compiled
 from .._interop import as_operand
@@ -55,7 +58,69 @@ def det(x: ArrayLike, /) -> Array:
 @compiled
 @full_precision
 def _det(x):
-    return jnp.linalg.det(square(x))
+    return _determinant(as_inexact(square(jnp.asarray(x))))
+
+
+@jax.custom_jvp
+def _determinant(x):
+    return jnp.linalg.det(x)
+
+
+@_determinant.defjvp
+def _determinant_jvp(primals, tangents):
+    """Differentiate by the adjugate, which a singular matrix has, too: JAX's rule makes zeros of some."""
+    return _determinant(*primals), _einsum("...ij,...ji->...", _adjugate(*primals), *tangents)
+
+
+def _adjugate(x):
+    n = x.shape[-1]
+    if n < 2:
+        return jnp.ones_like(x)
+    if n == 2:
+        (a, b), (c, d) = jnp.moveaxis(x, (-2, -1), (0, 1))
+        return jnp.stack([jnp.stack([d, -b], axis=-1), jnp.stack([-c, a], axis=-1)], axis=-2)
+    if n == 3:
+        rows = [x[..., i, :] for i in range(3)]
+        return jnp.stack([jnp.cross(rows[i - 2], rows[i - 1]) for i in range(3)], axis=-1)
+    return _large_adjugate(x)
+
+
+@jax.custom_jvp
+def _large_adjugate(x):
+    u, s, vh, phase = _factors(x)
+    others = _products_without(s, 1).astype(x.dtype)
+    return _einsum("...,...ki,...k,...jk->...ij", phase, vh.conj(), others, u.conj())
+
+
+@_large_adjugate.defjvp
+def _large_adjugate_jvp(primals, tangents):
+    """Differentiate the adjugate of the diagonal matrix of singular values, in every direction."""
+    u, s, vh, phase = _factors(*primals)
+    others = _products_without(s, 2).astype(u.dtype)
+    turned = _einsum("...ki,...kl,...jl->...ij", u.conj(), *tangents, vh.conj())
+    along = _einsum("...ij,...jj->...i", others, turned)
+    change = along[..., None] * jnp.eye(s.shape[-1], dtype=u.dtype) - others * turned
+    change = _einsum("...,...ki,...kl,...jl->...ij", phase, vh.conj(), change, u.conj())
+    return _large_adjugate(*primals), change
+
+
+def _factors(x):
+    """Return the singular value decomposition and the product of the determinants of U and Vh."""
+    u, s, vh = jnp.linalg.svd(x)
+    return u, s, vh, jnp.linalg.det(u) * jnp.linalg.det(vh)
+
+
+def _products_without(s, left_out: int):
+    """Return the products of all but one, or of all but two different ones (0 for one twice)."""
+    n = s.shape[-1]
+    kept = ~np.eye(n, dtype=bool)
+    if left_out == 1:
+        return jnp.where(kept, s[..., None, :], 1).prod(axis=-1)
+    products = jnp.where(kept[:, None] & kept, s[..., None, None, :], 1).prod(axis=-1)
+    return jnp.where(kept, products, 0)
+
+
+_einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST)
 
 
 def slogdet(x: ArrayLike, /) -> SlogdetResult:

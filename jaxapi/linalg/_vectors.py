@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._array_arguments import static_argument
+from .._array_arguments import static_axis
 from .._compilation import compiled
 from .._errors import raises_as_numpy
 from .._interop import as_array
@@ -162,7 +162,7 @@ def vector_norm(
     >>> print(vector_norm([3, 4]), vector_norm([[3, 4], [6, 8]], axis=1, ord=1))
     5.0 [ 7. 14.]
     """
-    return _vector_norm(as_array(x), static_argument(axis), keepdims, ord)
+    return _vector_norm(as_array(x), static_axis(axis), keepdims, ord)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

@@ -7,13 +7,14 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import functions, fused, indexing, trees
+from . import derivatives, functions, fused, indexing, trees
 from .report import Report
 
 __all__ = ["work"]
 
 CHECKS = {
     "functions": (functions.check, 60),  # configurations of a round
+    "derivatives": (derivatives.check, 3),
     "fused": (fused.check, 20),
     "indexing": (indexing.check, 30),
     "trees": (trees.check, 6),
