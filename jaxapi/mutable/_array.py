@@ -15,7 +15,6 @@ from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._elements import element
-from ._fused_reads import unread
 from ._indexing import is_symbolic, read, selection_of, selects_all, write
 from ._keys import place_of
 from ._selection import Selection, put, take
@@ -223,8 +222,7 @@ class Array(Storage, Conversion, Declared):
         owner, selection = self._place(selection)
         if type(value) is Array and value._view and value._view.is_current(owner, selection):
             return
-        part = unread(value) if type(value) is Array and value._owner is not owner else None
-        owner._rewrite(put, selection, unwrap(value) if part is None else part)
+        owner._rewrite(put, selection, unwrap(value))
 
 
 _new = object.__new__

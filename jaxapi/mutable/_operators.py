@@ -15,7 +15,6 @@ from .._interop._numbers import KINDS
 from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
-from ._fused_reads import computed
 from ._sharing import asarray
 from ._wrap import kept_like
 
@@ -59,31 +58,24 @@ def _may_raise(function, array, x) -> bool:
     return function is jaxapi.pow and type(x) is int and x < 0 and array.dtype.kind in "iu"
 
 
-def _result(function, *operands):
-    """Return what a function makes of arrays and numbers; views are read on the way where they can be."""
-    found = computed(function, *operands)
-    if found is None:
-        found = function(*[x._value if type(x) is Array else x for x in operands])
-    return wrap(found)
-
-
 def _unary(function):
-    return lambda self: _result(function, self)
+    return lambda self: wrap(function(self._value))
 
 
 def _binary(function):
     def operator(self, other):
-        if type(other) is not Array:
-            other = _operand(other, self._source, function)
-        return NotImplemented if other is NotImplemented else _result(function, self, other)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(value, other))
 
     return operator
 
 
 def _reflected(function):
     def operator(self, other):
-        other = _operand(other, self._source, function)
-        return NotImplemented if other is NotImplemented else _result(function, other, self)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value))
 
     return operator
 

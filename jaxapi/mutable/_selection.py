@@ -20,8 +20,7 @@ from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand
 
-__all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
-__all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "host_values", "put", "take", "values_for"]
 
 
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
@@ -110,19 +109,18 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     """Return what is selected."""
     if selection.is_all(value.shape):
         return value
-    return _take(value, *program_of(selection, value))
+    return _take(value, *_program_of(selection, value))
 
 
 def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
-    """Return the array after ``new``, which may be a `Part`, was written there.
+    """Return the array after ``new`` was written there.
 
     ``donate`` says that the array's memory may be used for that.
     """
     with x64_for(value.dtype):
-        source, *part = new if type(new) is Part else (new, (), None)
-        source = values_for(source, value)
-        starts, layout = program_of(selection, value)
-        return _put[donate and not is_traced(source)](value, starts, layout, source, *part)
+        new = values_for(new, value)
+        starts, layout = _program_of(selection, value)
+        return _put[donate and not is_traced(new)](value, starts, layout, new)
 
 
 def compiled_pair(program, **options) -> tuple:
@@ -137,7 +135,6 @@ class _Layout(NamedTuple):
     offsets: tuple[int, ...]  # from the start to the first position
     steps: tuple[int, ...]
     axes: tuple[int | None, ...]
-    reshaped: tuple[int, ...] | None = None  # the shape at last, if it is not that of the axes
 
     @property
     def lengths(self) -> list[int]:
@@ -155,20 +152,10 @@ class _Layout(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        if self.reshaped is not None:
-            return self.reshaped
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-class Part(NamedTuple):
-    """A part of an array that a program is to read: the array, and where."""
-
-    source: jax.Array
-    starts: tuple
-    layout: _Layout | None  # None for all of it
-
-
-def program_of(selection: Selection, value):
+def _program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
     starts, spans, offsets, steps = [], [], [], []
     device = gpu_of(value)
@@ -203,7 +190,7 @@ def _all_starts(starts, spans, shape):
         ]
 
 
-def part_in_program(value, starts, layout):
+def _taken(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
     spans, steps = layout.spans, layout.steps
     block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
@@ -215,13 +202,11 @@ def part_in_program(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = compiled(part_in_program, static_argnums=2)
+_take = compiled(_taken, static_argnums=2)
 
 
-def _written(value, starts, layout, new, new_starts, new_layout):
+def _written(value, starts, layout, new):
     spans, steps = layout.spans, layout.steps
-    if new_layout is not None:
-        new = part_in_program(new, new_starts, new_layout)
     lengths, kept = layout.lengths, layout.kept
     new = broadcast(new.astype(value.dtype), layout.shape)
     new = new.reshape([lengths[axis] for axis in kept])
@@ -241,7 +226,7 @@ def _written(value, starts, layout, new, new_starts, new_layout):
     return lax.dynamic_update_slice(value, new, starts)
 
 
-_put = compiled_pair(_written, static_argnums=(2, 5))
+_put = compiled_pair(_written, static_argnums=2)
 
 
 # Values

@@ -75,12 +75,6 @@ class Storage:
         return self._deferred or self._value
 
     @property
-    def _source(self) -> jax.Array:
-        """A value of the same dtype and devices, for which no view or element is read."""
-        later = self._deferred
-        return later.snapshot.value if type(later) is Element else self._owner._value
-
-    @property
     def _owner(self) -> Any:
         """The array that holds the memory: itself, or what it is a view of."""
         array: Any = self

@@ -20,7 +20,7 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "_uses", "owner", "part", "reshaped", "shape")
+    __slots__ = ("_known", "owner", "part", "reshaped", "shape")
 
     _known: tuple[Callable, Any]
 
@@ -32,7 +32,6 @@ class View:
         self.owner, self.part, self.reshaped = owner, part, reshaped
         self.shape: Any = reshaped if part is None else part.shape  # known unread
         self.forget()
-        self._uses = 0  # by programs that read it on the way
 
     @property
     def selection(self) -> Selection:
@@ -59,11 +58,6 @@ class View:
         if is_traced(source) or not is_traced(value):  # else it would outlive its trace
             self._known = weakref.ref(source), value
         return value
-
-    def is_read_on_the_way(self) -> bool:
-        """Whether the next program should read it: not the third time, and not what is read already."""
-        self._uses += 1
-        return self._uses < 3 and self.owner._view is None and self._known[0]() is not self.owner._value
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""

@@ -14,7 +14,6 @@ from .._constant_cache import constant, gpu_of, number
 from .._interop import scalar_like
 from .._interop._numbers import PYTHON_NUMBERS
 from ._array import Array, copied, shared, unwrap, wrap
-from ._fused_reads import computed, reads_parts
 
 __all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -32,7 +31,6 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
-    reads = reads_parts(function)
     takes_numbers = function in _OF_OPERANDS
 
     @functools.wraps(function)
@@ -43,9 +41,6 @@ def wrap_function(function, name: str, module: str):
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
-        found = computed(function, *args, **kwargs) if reads else None
-        if found is not None:
-            return wrap(found) if out is None else _into(out, found)
         values = [x._value if type(x) is Array else unwrap(x) for x in args]
         if takes_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
             values = _with_numbers_kept(values)
