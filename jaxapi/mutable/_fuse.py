@@ -6,7 +6,7 @@ import numpy as np
 from .._fuse._fusion import Fusion as _Fusion
 from .._fuse._objects import belongs_to_method
 from .._fuse._static import Static
-from ._array import Array, part_of, unwrap, wrap
+from ._array import Array, unwrap, view_of, wrap
 
 __all__ = ["Fusion", "fuse"]
 
@@ -71,7 +71,7 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
-        if type(x) is Array and (x._view is None or x._view.is_simple):
+        if type(x) is Array and (x._view is None or (x._view.part is not None and x._view.owner._view is None)):
             places.setdefault(id(x._owner), []).append(place)
     views = []
     for first, *others in places.values():
@@ -80,7 +80,7 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
         owner = arguments[first]._owner
         for place in (first, *others):
             x = arguments[place]
-            views.append((place, first, x._view.selection if x._view else None))
+            views.append((place, first, x._view.part if x._view else None))
             arguments[place] = None
             del arrays[place]
         arguments[first], arrays[first] = owner, [owner]
@@ -103,7 +103,7 @@ def _inside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     owners = {first: arguments[first] for _, first, _ in views}
     for place, first, selection in views:
         owner = owners[first]
-        arguments[place] = owner if selection is None else part_of(owner, selection)
+        arguments[place] = owner if selection is None else view_of(owner, selection)
     apart = {place: x for place, x in arguments.items() if place not in {view[0] for view in views}}
     return *_in_order(arguments, len(args)), _arrays_in(func, {**apart, **owners})
 

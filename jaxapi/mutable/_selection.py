@@ -4,6 +4,7 @@ Positions are inputs of the compiled programs, not part of them: ``x[3]`` and ``
 do all slices of one length. JAX's own indexing compiles for each.
 """
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -13,14 +14,12 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
-from .._constant_cache import constant, gpu_of, position
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
-from .._tracing import is_traced
 from .._x64 import x64_for
-from ._keys import FULL, check_int, expand
+from ._keys import check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "host_values", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for"]
 
 
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
@@ -48,25 +47,6 @@ class Selection(NamedTuple):
         return cls(tuple(ranges), tuple(axes))
 
     @classmethod
-    def of_ints_and_slices(cls, key, shape: tuple[int, ...]) -> "Selection | None":
-        """Return the same for a key of these alone, in less time; None for another."""
-        keys = key if type(key) is tuple else (key,)
-        if len(keys) > len(shape):
-            return None
-        ranges: list[range | int] = []
-        axes = []
-        for axis, size in enumerate(shape):
-            k = keys[axis] if axis < len(keys) else FULL
-            if type(size) is int and type(k) is slice:
-                ranges.append(range(*k.indices(size)))
-                axes.append(axis)
-            elif type(size) is int and type(k) is int:
-                ranges.append(check_int(k, axis, size))
-            else:
-                return None
-        return cls(tuple(ranges), tuple(axes))
-
-    @classmethod
     def transposed(cls, shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
         """Return the selection of everything, with the axes in another order."""
         return cls(tuple(map(range, shape)), axes)
@@ -79,14 +59,6 @@ class Selection(NamedTuple):
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
         return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
-
-    def place(self, place: tuple[int, ...]) -> tuple[int, ...]:
-        """Return where an element of the result stands in the array itself."""
-        found = list(self.ranges)
-        for i, axis in zip(place, self.axes, strict=True):
-            if axis is not None:
-                found[axis] = found[axis][i]
-        return tuple(found)
 
     def within(self, outer: "Selection") -> "Selection":
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
@@ -112,20 +84,28 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     return _take(value, *_program_of(selection, value))
 
 
-def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
-    """Return the array after ``new`` was written there.
-
-    ``donate`` says that the array's memory may be used for that.
-    """
+def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
+    """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
     with x64_for(value.dtype):
         new = values_for(new, value)
         starts, layout = _program_of(selection, value)
-        return _put[donate and not is_traced(new)](value, starts, layout, new)
+        return _put(made, value, starts, layout, new)
 
 
-def compiled_pair(program, **options) -> tuple:
-    """Compile a program twice: as it is, and reusing the memory of its first argument; index by a bool."""
-    return compiled(program, **options), compiled(program, donate_argnums=0, **options)
+def compiled_pair(program, **options):
+    """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
+
+    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
+    """
+    apart, reusing = compiled(program, **options), compiled(program, donate_argnums=0, **options)
+
+    def run(made, *args):
+        if made is None:
+            return apart(*args)
+        made.extend(itertools.starmap(reusing.jitted(), [args]))
+        return made[-1]
+
+    return run
 
 
 class _Layout(NamedTuple):
@@ -158,7 +138,6 @@ class _Layout(NamedTuple):
 def _program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
     starts, spans, offsets, steps = [], [], [], []
-    device = gpu_of(value)
     for positions, size in zip(selection.ranges, value.shape, strict=True):
         offset = 0
         if isinstance(positions, int):
@@ -172,22 +151,20 @@ def _program_of(selection: Selection, value):
             if low < abs(step) <= _SHORT and low + span > size - abs(step):  # x[::2]: all of the axis is read
                 low, span, offset = 0, size, low
         if span < size:  # else it starts at 0
-            starts.append(position(low, size, device))
+            starts.append(low)
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    starts = indices_along(np.asarray(starts, np.int64), max(value.shape, default=0))
+    return starts, _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
 
 
 def _all_starts(starts, spans, shape):
     """Return the start along every axis, all of one dtype, as JAX wants them."""
-    rest = iter(starts)
-    dtype = np.result_type(np.int32, *[start.dtype for start in starts])
-    with x64_for(dtype):
-        return [
-            jnp.asarray(next(rest) if span < size else 0, dtype)
-            for span, size in zip(spans, shape, strict=True)
-        ]
+    with x64_for(starts.dtype):
+        given = iter([lax.index_in_dim(starts, i, keepdims=False) for i in range(starts.size)])
+        zero = jnp.zeros((), starts.dtype)
+        return [next(given) if span < size else zero for span, size in zip(spans, shape, strict=True)]
 
 
 def _taken(value, starts, layout):
@@ -241,12 +218,6 @@ def values_for(new, value: jax.Array) -> Any:
         return new
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
-    host = host_values(new, dtype)
-    return host if host.ndim else constant(host, value)
-
-
-def host_values(new, dtype: np.dtype) -> np.ndarray:
-    """Return what comes from the host as NumPy casts it."""
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

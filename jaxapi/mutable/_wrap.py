@@ -7,17 +7,10 @@ import re
 import jax
 import numpy as np
 
-import jaxapi
-from jaxapi import _elementwise
-
-from .._constant_cache import constant, gpu_of, number
-from .._interop import scalar_like
-from .._interop._numbers import PYTHON_NUMBERS
 from ._array import Array, copied, shared, unwrap, wrap
 
 __all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
-_OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _elementwise.__all__])
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
 
 
@@ -31,7 +24,6 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
-    takes_numbers = function in _OF_OPERANDS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -42,8 +34,6 @@ def wrap_function(function, name: str, module: str):
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
         values = [x._value if type(x) is Array else unwrap(x) for x in args]
-        if takes_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
-            values = _with_numbers_kept(values)
         result = function(*values, **kwargs)
         if out is not None:
             return _into(out, result)
@@ -57,22 +47,6 @@ def wrap_function(function, name: str, module: str):
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)
     return wrapped
-
-
-def _with_numbers_kept(values: list) -> list:
-    """Return operands, Python's numbers among them where they are kept: sending one takes 100 us."""
-    array = next((x for x in reversed(values) if isinstance(x, jax.Array)), None)
-    if array is None or gpu_of(array) is None:
-        return values
-    return [kept_like(x, array) if type(x) in PYTHON_NUMBERS else x for x in values]
-
-
-def kept_like(x, array: jax.Array):
-    """Return a Python number with the precision that it has next to an array, kept on the array's GPU."""
-    x = scalar_like(x, array)
-    if isinstance(x, jax.Array):
-        return x
-    return constant(x, array) if isinstance(x, np.ndarray) else number(x, array)
 
 
 def elsewhere(device):
