@@ -71,7 +71,8 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
-        if type(x) is Array and (x._view is None or (x._view.part is not None and x._view.owner._view is None)):
+        view = x._view if type(x) is Array else None
+        if type(x) is Array and (not view or (view.part is not None and view.owner is x._owner)):
             places.setdefault(id(x._owner), []).append(place)
     views = []
     for first, *others in places.values():

@@ -11,7 +11,7 @@ from .._reading import all_in_host_memory, computed_in_host_memory
 from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
-from ._selection import Selection, broadcast, compiled_pair, put, values_for
+from ._selection import Selection, broadcast, compiled_pair, put, read_before, values_for
 
 __all__ = ["is_symbolic", "read", "selection_of", "write"]
 
@@ -51,8 +51,10 @@ def write(value: jax.Array, key, new, made: list | None) -> jax.Array:
 
 def _write(value, keys, new, made):
     if is_symbolic(value.shape):
+        value, new = read_before(value, new)
         return value.at[keys].set(new)
     arrays = [k for k in keys if is_array(k)]
+    value, new = read_before(value, new)
     axis = _only_mask(keys, arrays)
     if axis is not None:
         mask = _checked(arrays[0], value.shape, axis)

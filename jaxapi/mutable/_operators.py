@@ -89,7 +89,7 @@ def _in_place(function):
         return reusing(made, value, other)
 
     def operator(self, other):
-        other = _operand(other, self._value, function)
+        other = _operand(other, self, function)
         if other is NotImplemented:
             return NotImplemented
         self._rewrite(program, other)

@@ -16,12 +16,15 @@ from jax import lax
 from .._compilation import compiled
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
+from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "put", "read_before", "take", "values_for"]
 
 
+# XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
+_LOSES_BARRIERS = jax.__version_info__ < (0, 11)
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -89,7 +92,8 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
     with x64_for(value.dtype):
         new = values_for(new, value)
         starts, layout = _program_of(selection, value)
-        return _put(made, value, starts, layout, new)
+        one_by_one = _LOSES_BARRIERS and is_traced(value) and is_traced(new)
+        return _put(made, *read_before(value, new), starts, layout, one_by_one)
 
 
 def compiled_pair(program, **options):
@@ -155,15 +159,17 @@ def _program_of(selection: Selection, value):
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    starts = indices_along(np.asarray(starts, np.int64), max(value.shape, default=0))
-    return starts, _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    inputs = indices_along(np.asarray(starts, np.int64), max(value.shape, default=0))
+    # one input is sent faster to a device than several; in a trace they are constants
+    layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    return tuple(inputs) if is_traced(value) else inputs, layout
 
 
 def _all_starts(starts, spans, shape):
     """Return the start along every axis, all of one dtype, as JAX wants them."""
-    with x64_for(starts.dtype):
-        given = iter([lax.index_in_dim(starts, i, keepdims=False) for i in range(starts.size)])
-        zero = jnp.zeros((), starts.dtype)
+    with x64_for(*[start.dtype for start in starts]):
+        given = iter(starts)
+        zero = np.zeros((), starts[0].dtype if len(starts) else np.int32)
         return [next(given) if span < size else zero for span, size in zip(spans, shape, strict=True)]
 
 
@@ -182,7 +188,7 @@ def _taken(value, starts, layout):
 _take = compiled(_taken, static_argnums=2)
 
 
-def _written(value, starts, layout, new):
+def _written(value, new, starts, layout, one_by_one):
     spans, steps = layout.spans, layout.steps
     lengths, kept = layout.lengths, layout.kept
     new = broadcast(new.astype(value.dtype), layout.shape)
@@ -192,6 +198,10 @@ def _written(value, starts, layout, new):
     )
     new = lax.rev(new, layout.backward)
     starts = _all_starts(starts, spans, value.shape)
+    if one_by_one:
+        parts = zip(starts, layout.offsets, lengths, steps, strict=True)
+        places = [start + offset + abs(step) * np.arange(n) for start, offset, n, step in parts]
+        return value.at[jnp.ix_(*places)].set(new) if places else new
     if any(abs(step) > 1 for step in steps):
         old = lax.dynamic_slice(value, starts, spans)
         gaps = [
@@ -203,7 +213,7 @@ def _written(value, starts, layout, new):
     return lax.dynamic_update_slice(value, new, starts)
 
 
-_put = compiled_pair(_written, static_argnums=2)
+_put = compiled_pair(_written, static_argnums=(3, 4))
 
 
 # Values
@@ -221,6 +231,19 @@ def values_for(new, value: jax.Array) -> Any:
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
+
+
+def read_before(value, new):
+    """Return both, so that in a trace all of ``new`` is there before ``value`` is written to.
+
+    In `jax.lax.scan` and `jax.lax.map` XLA's compiler for the CPU writes ``x[1:] -= x[:-1]`` in place while
+    it still reads x.
+    """
+    if not (is_traced(value) and is_traced(new)):
+        return value, new
+    return lax.platform_dependent(
+        value, new, cpu=lambda *both: tuple(lax.optimization_barrier(both)), default=lambda *both: both
+    )
 
 
 def broadcast(new, shape):
