@@ -7,6 +7,7 @@ from .._fuse._fusion import Fusion as _Fusion
 from .._fuse._objects import belongs_to_method
 from .._fuse._static import Static
 from ._array import Array, unwrap, view_of, wrap
+from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
 
@@ -29,7 +30,7 @@ class Fusion(_Fusion):
 
     def __call__(self, /, *args, **kwargs):
         """Run the compiled function, and change the arguments that it changes."""
-        args, kwargs, arrays = _outside(self.func, args, kwargs)
+        args, kwargs, arrays = _outside(self.func, args, kwargs, self._donated)
         before = [(x, x._shared) for group in arrays.values() for x in group if type(x) is Array]
         result, written = super().__call__(*args, **kwargs)
         for array, was_shared in before:  # jit shares no memory
@@ -62,12 +63,14 @@ class Fusion(_Fusion):
         return result, written
 
 
-def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
+def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[str, list]]:
     """Return the arguments as jaxapi's fusion takes them, and the arrays that the function may change.
 
-    Arrays that are parts of one array are passed as that one, at the first of their places.
+    Arrays that are parts of one array are passed as that one, at the first of their places. Of those that
+    are donated, what others hold is copied.
     """
     arguments = _by_place(args, kwargs)
+    donated = {str(place) for places in donated for place in places}
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
@@ -85,7 +88,12 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
             arguments[place] = None
             del arrays[place]
         arguments[first], arrays[first] = owner, [owner]
-    arguments = {place: x._value if type(x) is Array else x for place, x in arguments.items()}
+    parted = {first for _, first, _ in views}
+    for place, x in arguments.items():
+        if place in donated:
+            arguments[place] = duplicate(x._value) if place in parted else _spent(x)
+        elif type(x) is Array:
+            arguments[place] = x._value
     scalars = tuple(place for place, x in arguments.items() if isinstance(x, np.generic))
     args, kwargs = _in_order(arguments, len(args))
     if views or scalars:
@@ -127,8 +135,21 @@ def _arrays_in(func, arguments) -> dict[str, list]:
         elif isinstance(x, (tuple, list, dict)):
             found[place] = _arrays(x)
         elif place == "0" and belongs_to_method(func, x):
-            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in vars(x).items()}
+            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in _fields(x).items()}
     return found
+
+
+def _spent(tree):
+    """Return an argument, or a container of them, for who may delete what nobody else holds."""
+    if type(tree) is Array:
+        return tree._spent()
+    return jax.tree.map(lambda x: wrap(x._spent()) if _is_array(x) else x, tree, is_leaf=_is_array)
+
+
+def _fields(x) -> dict:
+    state = object.__getstate__(x)
+    in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
+    return {**(in_dict or {}), **(in_slots or {})}
 
 
 def _arrays(tree) -> list:

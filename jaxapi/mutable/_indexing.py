@@ -11,7 +11,7 @@ from .._reading import all_in_host_memory, computed_in_host_memory
 from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
-from ._selection import Selection, broadcast, compiled_pair, put, read_before, values_for
+from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
 __all__ = ["is_symbolic", "read", "selection_of", "write"]
 
@@ -141,10 +141,12 @@ def _slice(start=None, stop=None, step=None):
 
 
 @functools.partial(compiled, static_argnums=2)
+@on_any_mesh(2, keeps_sharding=False)
 def _gather(value, indices, layout):
     return value[_assembled(indices, layout)]
 
 
+@on_any_mesh(3)
 def _scattered(value, indices, new, layout):
     key = _assembled(indices, layout)
     shape = jax.eval_shape(lambda x: x[key], value).shape
@@ -211,7 +213,12 @@ def _read_on_host(value, mask, axis):
     selected = np.asarray(there)[(FULL,) * axis + (np.asarray(mask),)]
     with x64_for(selected.dtype):
         selected = jax.device_put(selected)  # jnp.asarray compiles for each shape
-    return jax.device_put(selected, value.sharding) if value.committed else selected
+    if not value.committed:
+        return selected
+    there = value.sharding
+    if isinstance(there, jax.sharding.NamedSharding):  # any number of elements: on every device
+        there = jax.sharding.NamedSharding(there.mesh, jax.sharding.PartitionSpec())
+    return jax.device_put(selected, there)
 
 
 def _counted(mask):
@@ -230,6 +237,7 @@ def _order(mask):
 
 
 @functools.partial(compiled, static_argnums=(3, 4))
+@on_any_mesh(3, keeps_sharding=False)
 def _take_true(value, mask, order, count, axis):
     every = jnp.arange(mask.size, dtype=np.int32)
     # what is False goes to places beyond the end, each to one of its own
@@ -261,6 +269,7 @@ def _one_value_each(mask, new, tail: int) -> bool:
     return True
 
 
+@on_any_mesh(3)
 def _written_mask(value, mask, new, axis, each):
     lead, tail = value.shape[:axis], value.shape[axis + mask.ndim :]
     new = new.astype(value.dtype)

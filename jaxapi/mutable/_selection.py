@@ -4,6 +4,7 @@ Positions are inputs of the compiled programs, not part of them: ``x[3]`` and ``
 do all slices of one length. JAX's own indexing compiles for each.
 """
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ from .._tracing import is_traced
 from .._x64 import x64_for
 from ._keys import check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "put", "read_before", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]
+__all__ += ["take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -94,6 +96,33 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
         starts, layout = _program_of(selection, value)
         one_by_one = _LOSES_BARRIERS and is_traced(value) and is_traced(new)
         return _put(made, *read_before(value, new), starts, layout, one_by_one)
+
+
+def on_any_mesh(arrays: int, keeps_sharding: bool = True):
+    """Let a program of so many arrays take some that are sharded over a mesh's explicit axes.
+
+    JAX's types of sharding refuse to write a part that is not sharded as the whole, so the compiler decides
+    inside. The result is sharded as the first array, or lies on every device.
+    """
+
+    def decorate(program):
+        @functools.wraps(program)
+        def run(value, *args):
+            sharding = jax.typeof(value).sharding
+            axes = sharding.mesh.explicit_axes
+            if not axes:
+                return program(value, *args)
+            if not keeps_sharding:
+                sharding = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+            rest = args[arrays - 1 :]
+            of_arrays = jax.sharding.auto_axes(
+                lambda *given: program(*given, *rest), axes=axes, out_sharding=sharding
+            )
+            return of_arrays(value, *args[: arrays - 1])
+
+        return run
+
+    return decorate
 
 
 def compiled_pair(program, **options):
@@ -173,6 +202,7 @@ def _all_starts(starts, spans, shape):
         return [next(given) if span < size else zero for span, size in zip(spans, shape, strict=True)]
 
 
+@on_any_mesh(2, keeps_sharding=False)
 def _taken(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
     spans, steps = layout.spans, layout.steps
@@ -188,6 +218,7 @@ def _taken(value, starts, layout):
 _take = compiled(_taken, static_argnums=2)
 
 
+@on_any_mesh(3)
 def _written(value, new, starts, layout, one_by_one):
     spans, steps = layout.spans, layout.steps
     lengths, kept = layout.lengths, layout.kept

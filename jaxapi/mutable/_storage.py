@@ -66,6 +66,12 @@ class Storage:
             owner._shared = True
         return value
 
+    def _spent(self) -> jax.Array:
+        """Return the value for who may delete it: a copy of what others hold, too."""
+        value = self._value
+        held = value is self._owner._value if self._view else self._shared or _count(self, value) != _ALONE
+        return duplicate(value) if held else value
+
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, made)``; nobody can read it meanwhile.
 
@@ -108,6 +114,10 @@ def duplicate(value: jax.Array) -> jax.Array:
 def _take_out(array, value) -> int:
     """Take its value out of an array, and count who holds it."""
     del array._value
+    return sys.getrefcount(value)
+
+
+def _count(array, value) -> int:
     return sys.getrefcount(value)
 
 

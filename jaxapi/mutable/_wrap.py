@@ -7,10 +7,14 @@ import re
 import jax
 import numpy as np
 
+import jaxapi
+from jaxapi import _elementwise
+
 from ._array import Array, copied, shared, unwrap, wrap
 
 __all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
+_OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _elementwise.__all__])
 _JAX_ARRAYS: set[type] = set()  # the classes of jax.Array that came by; asking isinstance takes longer
 
 
@@ -24,6 +28,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
+    elementwise = function in _OF_OPERANDS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -36,7 +41,7 @@ def wrap_function(function, name: str, module: str):
         values = [x._value if type(x) is Array else unwrap(x) for x in args]
         result = function(*values, **kwargs)
         if out is not None:
-            return _into(out, result)
+            return _into(out, result, elementwise)
         if type(result) not in _JAX_ARRAYS:
             return wrap_result(result)
         for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
@@ -80,11 +85,16 @@ def wrap_result(result):
     return result
 
 
-def _into(out, result):
-    """Write a result to ``out=``, as NumPy and CuPy do, and return that."""
+def _into(out, result, elementwise=False):
+    """Write a result to ``out=``, as NumPy and CuPy do, and return that.
+
+    The result of an element-wise function is broadcast to it, any other has its shape.
+    """
     if type(out) is not Array:
         raise TypeError(f"out must be a jaxapi.mutable.Array, got {type(out).__name__}")
-    if result.shape != out.shape:
+    sizes = zip(reversed(result.shape), reversed(out.shape), strict=False)
+    broadcasts = result.ndim <= out.ndim and all(n in (1, m) for n, m in sizes)
+    if result.shape != out.shape and not (elementwise and broadcasts):
         raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         raise TypeError(
