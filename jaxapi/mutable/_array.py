@@ -4,7 +4,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._indexing import is_symbolic, read, selection_of, write
+from ._methods import Methods
 from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
 from ._views import View
@@ -25,7 +26,7 @@ __all__ = ["Array", "copied", "reshaped", "shared", "unwrap", "view_of", "wrap"]
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
 
-class Array(Storage, Conversion, Declared):
+class Array(Storage, Conversion, Methods, Declared):
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
@@ -160,9 +161,15 @@ class Array(Storage, Conversion, Declared):
             )
         return sys.modules[__package__]
 
-    def __jax_array__(self) -> jax.Array:
-        """Return the value as it is now, for the functions of jax.numpy."""
-        return self._handed_out()
+    @property
+    def __jax_array__(self) -> Callable[[], jax.Array]:
+        """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
+        if sys._getframe(1).f_code.co_name == "typeof":  # of jax.grad, which tells of no remedy
+            raise ValueError(
+                "JAX takes a jax.Array here, not a jaxapi.mutable.Array: for a loss use jaxapi.mutable.grad "
+                "or value_and_grad in the place of jax.grad, elsewhere jax.numpy.asarray(x)"
+            )
+        return self._handed_out
 
     def __len__(self) -> int:
         if not self.ndim:

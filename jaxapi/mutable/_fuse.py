@@ -1,5 +1,8 @@
 """`fuse` for functions that change their arguments."""
 
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, overload
+
 import jax
 import numpy as np
 
@@ -11,10 +14,13 @@ from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _KINDS = "_kinds"  # a keyword argument: which arguments are parts of one array, and which NumPy's scalars
 
 
-class Fusion(_Fusion):
+class Fusion(_Fusion[P, R]):
     """A function compiled by `fuse`: call it like the function.
 
     As what `jaxapi.fuse` makes, with ``explain``, ``lower`` and ``clear_cache``, methods and pickle; what is
@@ -28,11 +34,12 @@ class Fusion(_Fusion):
         The name of the compiled module.
     """
 
-    def __call__(self, /, *args, **kwargs):
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
-        args, kwargs, arrays = _outside(self.func, args, kwargs, self._donated)
+        given, named, arrays = _outside(self.func, args, kwargs, self._donated)
+        call: Any = super().__call__  # which returns what _call_func does
         before = [(x, x._shared) for group in arrays.values() for x in group if type(x) is Array]
-        result, written = super().__call__(*args, **kwargs)
+        result, written = call(*given, **named)
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
@@ -183,7 +190,17 @@ def _hand_over(written, arrays, name) -> None:
         target._rewrite(lambda old, new, donate: new, value)
 
 
-def fuse(func=None, /, kernel_name=None, **options):
+@overload
+def fuse(func: Callable[P, R], /, kernel_name: str | None = None, **options: Any) -> Fusion[P, R]: ...
+
+
+@overload
+def fuse(
+    func: str | None = None, /, kernel_name: str | None = None, **options: Any
+) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
+
+
+def fuse(func: Any = None, /, kernel_name: str | None = None, **options: Any) -> Any:
     """Compile a function into few kernels, as cupy.fuse does: `jaxapi.fuse`, and arguments may be changed.
 
     ``x += y`` and ``x[key] = y`` on an argument change the caller's array, as in CuPy.

@@ -13,7 +13,7 @@ from .._x64 import x64_for
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["is_symbolic", "read", "selection_of", "write"]
+__all__ = ["accumulate", "is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -61,7 +61,16 @@ def _write(value, keys, new, made):
         each = _one_value_each(mask, new, value.ndim - axis - mask.ndim)
         return _write_mask(made, value, mask, new, axis, each)
     indices, layout = _split(_without_masks(keys, value.shape), value)
-    return _scatter(made, value, indices, new, layout)
+    return _scatter(made, value, indices, new, layout, "set")
+
+
+def accumulate(value: jax.Array, key, new, made: list | None, how: str) -> jax.Array:
+    """Return ``value`` after a number was added at each position, say, once for each time that it comes."""
+    with x64_for(value.dtype):
+        new = values_for(new, value)
+        keys = parts_of(key)
+        indices, layout = _split(_without_masks(keys, value.shape), value)
+        return _scatter(made, value, indices, new, layout, how)
 
 
 def is_symbolic(shape: tuple) -> bool:
@@ -147,13 +156,13 @@ def _gather(value, indices, layout):
 
 
 @on_any_mesh(3)
-def _scattered(value, indices, new, layout):
+def _scattered(value, indices, new, layout, how):
     key = _assembled(indices, layout)
     shape = jax.eval_shape(lambda x: x[key], value).shape
-    return value.at[key].set(broadcast(new.astype(value.dtype), shape))
+    return getattr(value.at[key], how)(broadcast(new.astype(value.dtype), shape))
 
 
-_scatter = compiled_pair(_scattered, static_argnums=3)
+_scatter = compiled_pair(_scattered, static_argnums=(3, 4))
 
 
 # Masks
