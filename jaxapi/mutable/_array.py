@@ -140,6 +140,10 @@ class Array(Storage, Conversion, Methods, Declared):
             return wrap(jnp.transpose(self._value, axes))
         return self._part(Selection.transposed(self.shape, axes))
 
+    def _is_contiguous(self) -> bool:
+        """Whether NumPy's array would be."""
+        return not self._view or _layout(self).flags.c_contiguous
+
     def _part(self, selection: Selection) -> "Array":
         if 0 in selection.shape:  # perhaps along a new axis, of which the owner knows nothing
             return wrap(take(self._value, selection))

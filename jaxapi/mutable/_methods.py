@@ -24,6 +24,7 @@ class Methods:
     if TYPE_CHECKING:
         _value: Any
         _transposed: Any
+        _is_contiguous: Any
         __getitem__: Any
         __setitem__: Any
 
@@ -96,7 +97,8 @@ class Methods:
 
     def ravel(self) -> "Array":
         """Return a flat view, or a copy where NumPy makes one."""
-        return xp.reshape(self, (-1,))
+        flat = xp.reshape(self, (-1,))
+        return flat if self._is_contiguous() else flat.copy()
 
     def repeat(self, repeats: Any, axis: int | None = None) -> "Array":
         """Return each element several times: `repeat`."""
