@@ -94,7 +94,10 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
     with x64_for(value.dtype):
         new = values_for(new, value)
         starts, layout = _program_of(selection, value)
-        one_by_one = _LOSES_BARRIERS and is_traced(value) and is_traced(new)
+        if is_traced(value):
+            one_by_one = _LOSES_BARRIERS and is_traced(new)
+        else:  # XLA's partitioner fails at the gaps between what is written
+            one_by_one = max(map(abs, layout.steps), default=1) > 1 and len(value.sharding.device_set) > 1
         return _put(made, *read_before(value, new), starts, layout, one_by_one)
 
 

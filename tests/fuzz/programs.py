@@ -123,9 +123,9 @@ def random_part(rng, i, x, key):
         f"x{i}.reshape{shape}": lambda x: x.reshape(shape),
         f"x{i}.ravel()": lambda x: x.ravel(),
         f"x{i}.copy()": lambda x: x.copy(),
-        f"(x{i} + 1).copy()": lambda x: (x + 1.0).copy(),  # C order, where NumPy's sum has the operand's
     }
-    if x.ndim:
+    if x.ndim:  # NumPy's x + 1 is no array otherwise, and has the strides of x
+        parts[f"(x{i} + 1).copy()"] = lambda x: (x + 1.0).copy()
         parts[f"x{i}.swapaxes({first}, {second})"] = lambda x: x.swapaxes(first, second)
     text = list(parts)[rng.integers(len(parts))]
     return text, lambda xp, a: a.append(parts[text](a[i]))

@@ -117,7 +117,7 @@ def test_donation_takes_what_nobody_else_holds():
     add(both[1:], both[:-1])
     np.testing.assert_array_equal(both, [0, 1, 3, 5])
     both = xp.fuse(lambda pair: (pair[0] + pair[1], pair[0] - pair[1]), donate_argnums=0)
-    np.testing.assert_array_equal(both((whole[:], whole))[0], np.full(n, 2))
+    np.testing.assert_array_equal(both((whole[:], whole[:]))[0], np.full(n, 2))
     np.testing.assert_array_equal(whole[:3], np.ones(3))
 
 
@@ -125,17 +125,20 @@ class Interrupt(BaseException):
     pass
 
 
-def repeatedly(write, x):
+ARMED = [False]  # whether the signal raises
+
+
+def until_interrupted(write, x, seconds):
+    ARMED[0] = True
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     while True:
         write(x)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
 def test_an_interrupt_leaves_the_old_or_the_new_value():
-    armed = False
-
     def interrupt(*_):
-        if armed:
+        if ARMED[0]:
             raise Interrupt
 
     n, rng = 40_000, np.random.default_rng(0)
@@ -156,16 +159,14 @@ def test_an_interrupt_leaves_the_old_or_the_new_value():
                     for _ in range(3):
                         write(x)
                     continue
-                armed = True
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 1e-3))
                 with pytest.raises(Interrupt):
-                    repeatedly(write, x)
-                armed = False
+                    until_interrupted(write, x, rng.uniform(1e-5, 1e-3))
+                ARMED[0] = False
                 values = np.asarray(x)
                 x += one
                 np.testing.assert_array_equal(x, values + 1)
     finally:
-        armed = False
+        ARMED[0] = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
