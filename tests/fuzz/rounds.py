@@ -7,7 +7,7 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import functions, fused, indexing, trees
+from . import functions, fused, indexing, programs, trees
 from .report import Report
 
 __all__ = ["work"]
@@ -16,6 +16,8 @@ CHECKS = {
     "functions": (functions.check, 60),  # configurations of a round
     "fused": (fused.check, 20),
     "indexing": (indexing.check, 30),
+    "programs": (programs.check, 20),
+    "programs-traced": (programs.check_traced, 1),
     "trees": (trees.check, 6),
     "mesh": (trees.check_mesh, 1),
 }
