@@ -33,20 +33,26 @@ def compiled(function, **options):
     inside = function if hasattr(function, "lower") else jax.jit(function, **options)
     alone = None
 
-    @functools.wraps(function, updated=())
-    def run(*args, **kwargs):
+    def jitted():
+        """Return the program of JAX that runs on its own."""
         nonlocal alone
         if alone is None:
             on_gpu = jax.default_backend() == "gpu"
             alone = jax.jit(function, compiler_options=_FASTER, **options) if on_gpu else inside
-        if alone is inside or in_a_trace():
+        return alone
+
+    @functools.wraps(function, updated=())
+    def run(*args, **kwargs):
+        nonlocal alone
+        if jitted() is inside or in_a_trace():
             return inside(*args, **kwargs)
         try:
-            return alone(*args, **kwargs)
+            return alone(*args, **kwargs)  # type: ignore[misc]
         except jax.errors.JaxRuntimeError as error:
             if "compile option" not in str(error):
                 raise
             alone = inside  # by an XLA that has another set of options
             return inside(*args, **kwargs)
 
+    run.jitted = jitted  # type: ignore[attr-defined]
     return run

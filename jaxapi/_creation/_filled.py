@@ -9,7 +9,6 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
-from .._constant_cache import constant_anywhere
 from .._devices import as_sharding, check_device
 from .._dtype_rules import default_dtype, refuse_complex, resolve_dtype
 from .._interop import as_array
@@ -58,7 +57,7 @@ def zeros(
     >>> xp.zeros((2, 2), dtype=xp.float64).dtype
     dtype('float64')
     """
-    return filled(shape, 0, _float_unless(dtype), device)
+    return _call(jnp.zeros, shape=_checked(shape, device), dtype=_float_unless(dtype), device=device)
 
 
 def ones(
@@ -99,7 +98,7 @@ def ones(
     >>> xp.ones(3)
     Array([1., 1., 1.], dtype=float32)
     """
-    return filled(shape, 1, _float_unless(dtype), device)
+    return _call(jnp.ones, shape=_checked(shape, device), dtype=_float_unless(dtype), device=device)
 
 
 def empty(
@@ -140,7 +139,7 @@ def empty(
     >>> xp.empty((2, 3)).shape
     (2, 3)
     """
-    return filled(shape, 0, _float_unless(dtype), device)
+    return _call(jnp.zeros, shape=_checked(shape, device), dtype=_float_unless(dtype), device=device)
 
 
 def full(
@@ -255,11 +254,15 @@ def _float_unless(dtype: DTypeLike | None) -> np.dtype:
 
 def filled(shape, fill_value, dtype: np.dtype | None, device) -> Array:
     """Return an array of one value, its dtype by default."""
-    check_device(device)
-    shape = _lengths(shape)
+    shape = _checked(shape, device)
     value = _value(fill_value, dtype)
     dtype = value.dtype if dtype is None else dtype
     return _call(_fill, value, shape=shape, dtype=dtype, device=device)
+
+
+def _checked(shape, device) -> tuple[int, ...]:
+    check_device(device)
+    return _lengths(shape)
 
 
 def _lengths(shape) -> tuple[int, ...]:
@@ -287,13 +290,11 @@ def _value(fill_value, dtype: np.dtype | None):
     return value
 
 
-def _call(function, value, *, shape, dtype: np.dtype, device) -> Array:
+def _call(function, *values, shape, dtype: np.dtype, device) -> Array:
     """Run one compiled call with the result on ``device``, 64-bit dtypes as they are."""
     program = _program(function, None if device is None else as_sharding(device))
-    with x64_for(dtype, value.dtype):
-        if device is None and isinstance(value, (np.ndarray, np.generic)):
-            value = constant_anywhere(np.asarray(value))
-        return program(value, shape=shape, dtype=dtype)
+    with x64_for(dtype, *[value.dtype for value in values]):
+        return program(*values, shape=shape, dtype=dtype)
 
 
 @functools.lru_cache(maxsize=256)

@@ -10,7 +10,6 @@ import jaxapi as _plain
 from .._missing import missing as _missing
 from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
 from ._array import Array
-from ._constants import kept as _kept
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
 from ._methods import add_methods as _add_methods
@@ -24,8 +23,6 @@ _wrapped = [name for name in _plain.__all__ if name not in __all__]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
 _add_methods(globals())
-for _name, _fill in {"arange": None, "empty": 0, "eye": None, "full": None, "ones": 1, "zeros": 0}.items():
-    globals()[_name] = _kept(globals()[_name], _fill)
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,9 @@
 
 import math
 import sys
+import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -14,20 +15,18 @@ from .._interop import as_array
 from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
-from ._elements import element
-from ._fused_reads import unread
-from ._indexing import is_symbolic, read, selection_of, selects_all, write
-from ._keys import place_of
+from ._indexing import is_symbolic, read, selection_of, write
+from ._methods import Methods
 from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
 from ._views import View
 
-__all__ = ["Array", "copied", "part_of", "reshaped", "shared", "unwrap", "wrap"]
+__all__ = ["Array", "copied", "reshaped", "shared", "unwrap", "view_of", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
 
-class Array(Storage, Conversion, Declared):
+class Array(Storage, Conversion, Methods, Declared):
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
     It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
@@ -95,7 +94,7 @@ class Array(Storage, Conversion, Declared):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._owner._known.dtype
+        return self._owner._value.dtype
 
     @property
     def ndim(self) -> int:
@@ -120,8 +119,8 @@ class Array(Storage, Conversion, Declared):
     @property
     def device(self) -> Any:
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
-        known = self._owner._known
-        return None if is_traced(known) else known.device
+        value = self._owner._value
+        return None if is_traced(value) else value.device
 
     @property
     def T(self) -> "Array":
@@ -141,10 +140,14 @@ class Array(Storage, Conversion, Declared):
             return wrap(jnp.transpose(self._value, axes))
         return self._part(Selection.transposed(self.shape, axes))
 
+    def _is_contiguous(self) -> bool:
+        """Whether NumPy's array would be."""
+        return not self._view or _layout(self).flags.c_contiguous
+
     def _part(self, selection: Selection) -> "Array":
         if 0 in selection.shape:  # perhaps along a new axis, of which the owner knows nothing
             return wrap(take(self._value, selection))
-        return part_of(*self._place(selection))
+        return view_of(*self._place(selection))
 
     # To other types
 
@@ -152,8 +155,7 @@ class Array(Storage, Conversion, Declared):
         """Copy to another device; the array itself if it lies there."""
         if device == self.device and stream is None:
             return self
-        self._hand_out()
-        return shared(self._value.to_device(device, stream=stream))
+        return shared(self._handed_out().to_device(device, stream=stream))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> types.ModuleType:
         """Return `jaxapi.mutable`."""
@@ -163,18 +165,23 @@ class Array(Storage, Conversion, Declared):
             )
         return sys.modules[__package__]
 
-    def __jax_array__(self) -> jax.Array:
-        """Return the value as it is now, for the functions of jax.numpy."""
-        self._hand_out()
-        return self._value
+    @property
+    def __jax_array__(self) -> Callable[[], jax.Array]:
+        """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
+        if sys._getframe(1).f_code.co_name == "typeof":  # of jax.grad, which tells of no remedy
+            raise ValueError(
+                "JAX takes a jax.Array here, not a jaxapi.mutable.Array: for a loss use jaxapi.mutable.grad "
+                "or value_and_grad in the place of jax.grad, elsewhere jax.numpy.asarray(x)"
+            )
+        return self._handed_out
 
     def __len__(self) -> int:
-        return len(self._value)
+        if not self.ndim:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
 
     def __iter__(self) -> "Iterator[Array]":
-        if self.ndim > 1:
-            return (self[i] for i in range(len(self)))
-        return iter([wrap(element) for element in self._value])
+        return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> bool:
         equal = self == value
@@ -192,39 +199,24 @@ class Array(Storage, Conversion, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        place = place_of(key, self.shape)
-        if place is not None:
-            return element_of(*self._place_of(place))
-        selection = Selection.of_ints_and_slices(key, self.shape)
+        key = _plain_key(key)
+        selection = selection_of(self.shape, key)
         if selection is None:
-            key = _plain_key(key)
-            selection = selection_of(self.shape, key)
-        if selection is not None:
+            return wrap(read(self._value, key))
+        if selection.axes or _has_ellipsis(key):
             return self._part(selection)
-        value = self._value
-        found = read(value, key)
-        return copied(self) if found is value else wrap(found)
+        owner, selection = self._place(selection)  # of one element: a copy, as NumPy's scalars are
+        return _wrap_apart(take(owner._value, selection), owner)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        place = place_of(key, self.shape)
-        if place is not None:
-            owner, place = self._place_of(place)
-            if owner._defer_write(place, value):
-                return
-        selection = Selection.of_ints_and_slices(key, self.shape)
-        if selection is None:
-            key = _plain_key(key)
-            selection = selection_of(self.shape, key)
-        if type(value) is Array and selects_all(key, selection, self.shape) and self._becomes(value):
-            return
+        key = _plain_key(key)
+        selection = selection_of(self.shape, key)
         if selection is None or 0 in selection.shape:
             self._rewrite(write, key, unwrap(value))
             return
         owner, selection = self._place(selection)
-        if type(value) is Array and value._view and value._view.is_current(owner, selection):
-            return
-        part = unread(value) if type(value) is Array and value._owner is not owner else None
-        owner._rewrite(put, selection, unwrap(value) if part is None else part)
+        if type(value) is not Array or not value._view or not value._view.is_part(owner, selection):
+            owner._rewrite(put, selection, unwrap(value))
 
 
 _new = object.__new__
@@ -235,29 +227,16 @@ def wrap(value: Any) -> Array:
     array = _new(Array)
     array._value = value
     array._shared = False
-    array._view = array._deferred = None
-    return array
-
-
-def element_of(owner: Array, place: tuple[int, ...]) -> Array:
-    """Return an element, read when it is needed if that can wait."""
-    later = owner._element(place)
-    if later is None or not later.snapshot.is_light:
-        array = wrap(later.value() if later else element(owner._value, Selection(place, ())))
-        array._copied = True  # what is read next may be this, too
-        return array
-    array = _new(Array)
-    array._shared = False
     array._view = None
-    array._deferred = later
+    array._lock = threading.RLock()
     return array
 
 
-def part_of(owner: Array, selection: Selection) -> Array:
-    """Return a part of an array as a view; an element as an array of its own."""
-    if not selection.axes:
-        return element_of(owner, selection.ranges)
-    return _view_of(View(owner, selection))
+def view_of(owner: Array, part: Selection | None, shape: tuple[int, ...] | None = None) -> Array:
+    """Return a part of an array as a view, or all of it, perhaps in another shape."""
+    array = _new(Array)
+    array._view, array._shared = View(owner, part, shape), False
+    return array
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
@@ -267,14 +246,7 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
             _layout(array).reshape(shape, copy=False)
         except ValueError:
             return None
-    return _view_of(View(array, None, shape))
-
-
-def _view_of(view: View) -> Array:
-    array = _new(Array)
-    array._shared = False
-    array._view, array._deferred = view, None
-    return array
+    return view_of(array, None, shape)
 
 
 def _layout(array: Array) -> np.ndarray:
@@ -293,16 +265,13 @@ def shared(value: Any) -> Array:
 
 
 def copied(source: Array) -> Array:
-    """Return a copy: both hold one value until one of them is written to, or handed to others."""
-    view = source._view
-    if view and view.part is None:  # all of its owner, in another shape
-        return _view_of(View(copied(view.owner), None, view.reshaped))
-    if source._owner._shared and not is_traced(source._value):
-        return wrap(duplicate(source._value))  # others may delete this one
-    source._copied = source._owner._copied = True
-    array = wrap(source._value)
-    array._copied = True
-    return array
+    """Return a copy."""
+    return _wrap_apart(source._value, source._owner)
+
+
+def _wrap_apart(value: jax.Array, owner: Array) -> Array:
+    """Make an array of what was read of another one, which may be all of that."""
+    return wrap(duplicate(value) if value is owner._value else value)
 
 
 def unwrap(x):
@@ -330,53 +299,24 @@ def _plain_key(key):
     return unwrap(key) if kind is list else key
 
 
+def _has_ellipsis(key) -> bool:
+    return key is Ellipsis or (type(key) is tuple and any(k is Ellipsis for k in key))
+
+
 # A pytree
 
 
-class _Nested:
-    """The value of an array that JAX put in the place of another one's.
-
-    `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Until it is used, such
-    an array is a pytree in a pytree, as JAX expects when it takes it apart again.
-    """
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Array):
-        self.inner = inner
-
-    @property
-    def shape(self):
-        return self.inner.shape
-
-    @property
-    def dtype(self):
-        return self.inner.dtype
-
-    @property
-    def device(self):
-        return self.inner.device
-
-    def value(self):
-        return self.inner._value
-
-
 def _child(array):
-    later = array._deferred
-    if type(later) is _Nested:
-        return later.inner
-    array._hand_out()  # jax.device_put returns arrays that share memory unseen
-    return array._value
+    view = array._view
+    is_nested = view and view.part is None and view.reshaped is None
+    return view.owner if is_nested else array._handed_out()  # jax.device_put shares memory unseen
 
 
 def _unflatten(_, children):
     (child,) = children
-    if type(child) is not Array:
-        return shared(child)
-    array = _new(Array)
-    array._shared = True
-    array._view, array._deferred = None, _Nested(child)
-    return array
+    # `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Such an array stays
+    # a pytree in a pytree, as JAX expects when it takes it apart again: a view of all of it.
+    return view_of(child, None) if type(child) is Array else shared(child)
 
 
 jax.tree_util.register_pytree_with_keys(

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._reading import in_host_memory
 from .._tracing import is_traced
-from ._deferred import Element
 
 __all__ = ["Conversion"]
 
@@ -19,16 +18,14 @@ class Conversion:
     __slots__ = ()
 
     _value: jax.Array
-    _deferred: Any
     if TYPE_CHECKING:
 
-        def _hand_out(self) -> None: ...
+        def _handed_out(self) -> jax.Array: ...
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Copy to a NumPy array; ``copy=False`` gives a read-only view of the value as it is now."""
         if copy is False:
-            self._hand_out()
-            return np.asarray(self._value, dtype=dtype, copy=False)
+            return np.asarray(self._handed_out(), dtype=dtype, copy=False)
         return np.array(self._value, dtype=dtype)
 
     def __dlpack__(
@@ -46,8 +43,7 @@ class Conversion:
             if on_host and copy is not False and self._value.dtype.kind in "biufc":
                 return np.array(self._value).__dlpack__()
             max_version = None
-        self._hand_out()
-        value: Any = self._value  # whose declared types lack the standard's arguments
+        value: Any = self._handed_out()  # whose declared types lack the standard's arguments
         try:
             return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         except ValueError as error:  # the standard's exception for what cannot be exported so
@@ -59,9 +55,8 @@ class Conversion:
         return value.__dlpack_device__()
 
     def _number(self) -> Any:
-        """Return what Python's numbers are made of: an element's number without a program, where it can."""
-        later = self._deferred
-        return later.item() if type(later) is Element else in_host_memory(self._value)
+        """Return what Python's numbers are made of."""
+        return in_host_memory(self._value)
 
     def __bool__(self) -> bool:
         return bool(self._number())

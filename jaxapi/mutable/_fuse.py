@@ -1,19 +1,26 @@
 """`fuse` for functions that change their arguments."""
 
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, overload
+
 import jax
 import numpy as np
 
 from .._fuse._fusion import Fusion as _Fusion
 from .._fuse._objects import belongs_to_method
 from .._fuse._static import Static
-from ._array import Array, part_of, unwrap, wrap
+from ._array import Array, unwrap, view_of, wrap
+from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _KINDS = "_kinds"  # a keyword argument: which arguments are parts of one array, and which NumPy's scalars
 
 
-class Fusion(_Fusion):
+class Fusion(_Fusion[P, R]):
     """A function compiled by `fuse`: call it like the function.
 
     As what `jaxapi.fuse` makes, with ``explain``, ``lower`` and ``clear_cache``, methods and pickle; what is
@@ -27,11 +34,12 @@ class Fusion(_Fusion):
         The name of the compiled module.
     """
 
-    def __call__(self, /, *args, **kwargs):
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
-        args, kwargs, arrays = _outside(self.func, args, kwargs)
+        given, named, arrays = _outside(self.func, args, kwargs, self._donated)
+        call: Any = super().__call__  # which returns what _call_func does
         before = [(x, x._shared) for group in arrays.values() for x in group if type(x) is Array]
-        result, written = super().__call__(*args, **kwargs)
+        result, written = call(*given, **named)
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
@@ -62,16 +70,19 @@ class Fusion(_Fusion):
         return result, written
 
 
-def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
+def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[str, list]]:
     """Return the arguments as jaxapi's fusion takes them, and the arrays that the function may change.
 
-    Arrays that are parts of one array are passed as that one, at the first of their places.
+    Arrays that are parts of one array are passed as that one, at the first of their places. Of those that
+    are donated, what others hold is copied.
     """
     arguments = _by_place(args, kwargs)
+    donated = {str(place) for places in donated for place in places}
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
-        if type(x) is Array and (x._view is None or x._view.is_simple):
+        view = x._view if type(x) is Array else None
+        if type(x) is Array and (not view or (view.part is not None and view.owner is x._owner)):
             places.setdefault(id(x._owner), []).append(place)
     views = []
     for first, *others in places.values():
@@ -80,11 +91,16 @@ def _outside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
         owner = arguments[first]._owner
         for place in (first, *others):
             x = arguments[place]
-            views.append((place, first, x._view.selection if x._view else None))
+            views.append((place, first, x._view.part if x._view else None))
             arguments[place] = None
             del arrays[place]
         arguments[first], arrays[first] = owner, [owner]
-    arguments = {place: x._value if type(x) is Array else x for place, x in arguments.items()}
+    parted = {first for _, first, _ in views}
+    for place, x in arguments.items():
+        if place in donated:
+            arguments[place] = duplicate(x._value) if place in parted else _spent(x)
+        elif type(x) is Array:
+            arguments[place] = x._value
     scalars = tuple(place for place, x in arguments.items() if isinstance(x, np.generic))
     args, kwargs = _in_order(arguments, len(args))
     if views or scalars:
@@ -103,7 +119,7 @@ def _inside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
     owners = {first: arguments[first] for _, first, _ in views}
     for place, first, selection in views:
         owner = owners[first]
-        arguments[place] = owner if selection is None else part_of(owner, selection)
+        arguments[place] = owner if selection is None else view_of(owner, selection)
     apart = {place: x for place, x in arguments.items() if place not in {view[0] for view in views}}
     return *_in_order(arguments, len(args)), _arrays_in(func, {**apart, **owners})
 
@@ -126,8 +142,21 @@ def _arrays_in(func, arguments) -> dict[str, list]:
         elif isinstance(x, (tuple, list, dict)):
             found[place] = _arrays(x)
         elif place == "0" and belongs_to_method(func, x):
-            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in vars(x).items()}
+            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in _fields(x).items()}
     return found
+
+
+def _spent(tree):
+    """Return an argument, or a container of them, for who may delete what nobody else holds."""
+    if type(tree) is Array:
+        return tree._spent()
+    return jax.tree.map(lambda x: wrap(x._spent()) if _is_array(x) else x, tree, is_leaf=_is_array)
+
+
+def _fields(x) -> dict:
+    state = object.__getstate__(x)
+    in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
+    return {**(in_dict or {}), **(in_slots or {})}
 
 
 def _arrays(tree) -> list:
@@ -161,7 +190,17 @@ def _hand_over(written, arrays, name) -> None:
         target._rewrite(lambda old, new, donate: new, value)
 
 
-def fuse(func=None, /, kernel_name=None, **options):
+@overload
+def fuse(func: Callable[P, R], /, kernel_name: str | None = None, **options: Any) -> Fusion[P, R]: ...
+
+
+@overload
+def fuse(
+    func: str | None = None, /, kernel_name: str | None = None, **options: Any
+) -> Callable[[Callable[P, R]], Fusion[P, R]]: ...
+
+
+def fuse(func: Any = None, /, kernel_name: str | None = None, **options: Any) -> Any:
     """Compile a function into few kernels, as cupy.fuse does: `jaxapi.fuse`, and arguments may be changed.
 
     ``x += y`` and ``x[key] = y`` on an argument change the caller's array, as in CuPy.

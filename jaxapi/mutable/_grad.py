@@ -1,6 +1,8 @@
 """`grad` and `value_and_grad` for functions that return an `Array`."""
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 
@@ -9,8 +11,13 @@ from ._wrap import wrap_result
 
 __all__ = ["grad", "value_and_grad"]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def grad(fun, argnums=0, has_aux=False, **options):
+
+def grad(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any
+) -> Callable[P, Any]:
     """Differentiate a function that returns a scalar: `jax.grad` for one that returns an `Array`.
 
     `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss.
@@ -47,7 +54,9 @@ def grad(fun, argnums=0, has_aux=False, **options):
     return _outside(jax.grad(_inside(fun, has_aux), argnums, has_aux, **options))
 
 
-def value_and_grad(fun, argnums=0, has_aux=False, **options):
+def value_and_grad(
+    fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any
+) -> Callable[P, tuple[R, Any]]:
     """Return the loss with its derivatives: `jax.value_and_grad` for a function that returns an `Array`.
 
     Parameters are those of `grad`; the function made returns the pair of loss and derivatives.

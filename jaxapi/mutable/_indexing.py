@@ -1,27 +1,22 @@
 """Reading and writing by index, as functions of `jax.Array` values."""
 
 import functools
-import weakref
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._compilation import compiled
-from .._constant_cache import gpu_of, indices_along, position
 from .._reading import all_in_host_memory, computed_in_host_memory
-from .._tracing import any_traced, is_traced
+from .._tracing import is_traced
 from .._x64 import x64_for
-from ._keys import FULL, check_int, expand, is_array, is_mask, length_of, parts_of
-from ._selection import Selection, broadcast, compiled_pair, put, values_for
+from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
+from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["is_symbolic", "read", "selection_of", "selects_all", "write"]
+__all__ = ["accumulate", "is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
-_KEPT = 2**20  # bytes of a mask whose order is kept
-_OFTEN = 8  # reads with one small mask
 
 
 def selection_of(shape: tuple, key) -> Selection | None:
@@ -32,16 +27,8 @@ def selection_of(shape: tuple, key) -> Selection | None:
     return Selection.of(keys, shape)
 
 
-def selects_all(key, selection: Selection | None, shape: tuple) -> bool:
-    """Whether a key is known to select all of an array, in its order: ``...``, or a mask that was read."""
-    if selection is not None:
-        return selection.is_all(shape)
-    known = _known(key) if is_array(key) and is_mask(key) else None
-    return known is not None and known.host is not None and known.count == key.size and key.shape == shape
-
-
 def read(value: jax.Array, key) -> jax.Array:
-    """Return ``value[key]`` for a key with arrays: ``value`` itself if a mask is all True."""
+    """Return ``value[key]`` for a key with arrays."""
     keys = parts_of(key)
     if is_symbolic(value.shape):
         return value[keys]
@@ -53,27 +40,37 @@ def read(value: jax.Array, key) -> jax.Array:
     return _gather(value, indices, layout)
 
 
-def write(value: jax.Array, key, new, donate: bool) -> jax.Array:
-    """Return ``value`` after ``value[key] = new``; ``donate`` says that its memory may be used for that."""
+def write(value: jax.Array, key, new, made: list | None) -> jax.Array:
+    """Return ``value`` after ``value[key] = new``, in its memory if ``made`` is a list."""
     selection = selection_of(value.shape, key)
     if selection is not None:
-        return put(value, selection, new, donate)
+        return put(value, selection, new, made)
     with x64_for(value.dtype):
-        return _write(value, parts_of(key), values_for(new, value), donate)
+        return _write(value, parts_of(key), values_for(new, value), made)
 
 
-def _write(value, keys, new, donate):
+def _write(value, keys, new, made):
     if is_symbolic(value.shape):
+        value, new = read_before(value, new)
         return value.at[keys].set(new)
     arrays = [k for k in keys if is_array(k)]
-    donate = donate and not any_traced(new, *arrays)
+    value, new = read_before(value, new)
     axis = _only_mask(keys, arrays)
     if axis is not None:
         mask = _checked(arrays[0], value.shape, axis)
         each = _one_value_each(mask, new, value.ndim - axis - mask.ndim)
-        return _write_mask[donate](value, mask, new, axis, each)
+        return _write_mask(made, value, mask, new, axis, each)
     indices, layout = _split(_without_masks(keys, value.shape), value)
-    return _scatter[donate](value, indices, new, layout)
+    return _scatter(made, value, indices, new, layout, "set")
+
+
+def accumulate(value: jax.Array, key, new, made: list | None, how: str) -> jax.Array:
+    """Return ``value`` after a number was added at each position, say, once for each time that it comes."""
+    with x64_for(value.dtype):
+        new = values_for(new, value)
+        keys = parts_of(key)
+        indices, layout = _split(_without_masks(keys, value.shape), value)
+        return _scatter(made, value, indices, new, layout, how)
 
 
 def is_symbolic(shape: tuple) -> bool:
@@ -96,11 +93,10 @@ def _split(keys, value) -> tuple[list, tuple]:
             layout.append(_bounds(k, shape[axis]) if k != FULL else ())
         else:
             if type(k) is int:
-                k = position(check_int(k, axis, shape[axis]), shape[axis], gpu_of(value))
+                k = np.asarray(check_int(k, axis, shape[axis]))
             else:
                 _check_indices(k, axis, shape[axis])
-                k = indices_along(k, shape[axis])
-            indices.append(k)
+            indices.append(k if isinstance(k, jax.Array) else indices_along(k, shape[axis]))
             layout.append("array")
     _check_together([np.shape(k) for k in indices])
     return indices, tuple(layout)
@@ -154,17 +150,19 @@ def _slice(start=None, stop=None, step=None):
 
 
 @functools.partial(compiled, static_argnums=2)
+@on_any_mesh(2, keeps_sharding=False)
 def _gather(value, indices, layout):
     return value[_assembled(indices, layout)]
 
 
-def _scattered(value, indices, new, layout):
+@on_any_mesh(3)
+def _scattered(value, indices, new, layout, how):
     key = _assembled(indices, layout)
     shape = jax.eval_shape(lambda x: x[key], value).shape
-    return value.at[key].set(broadcast(new.astype(value.dtype), shape))
+    return getattr(value.at[key], how)(broadcast(new.astype(value.dtype), shape))
 
 
-_scatter = compiled_pair(_scattered, static_argnums=3)
+_scatter = compiled_pair(_scattered, static_argnums=(3, 4))
 
 
 # Masks
@@ -208,78 +206,33 @@ def _read_mask(value, mask, axis):
             )
         places = np.asarray(mask).nonzero()
         return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
-    is_small = value.nbytes + mask.nbytes <= _SMALL and not _comes_often(mask)
-    if is_small or (_is_on_host(value) and _is_on_host(mask)):
+    if value.nbytes + mask.nbytes <= _SMALL or (_is_on_host(value) and _is_on_host(mask)):
         return _read_on_host(value, mask, axis)
-    known = _counted(mask)
-    # computed while the host waits for the count
-    order = _order(mask) if known.order is None else known.order
-    if mask.nbytes <= _KEPT:
-        known.order = order
+    count = _counted(mask)
+    order = _order(mask)  # computed while the host waits for the count
     with x64_for(value.dtype):
-        return _take_true(value, mask, order, int(known.count), axis)
+        return _take_true(value, mask, order, int(count), axis)
 
 
 def _read_on_host(value, mask, axis):
     """Select in NumPy, for which no program is compiled for a number of elements."""
-    known = _known(mask)
-    if known and known.host is not None:
-        host = known.host
-        if mask.ndim == 1 and known.count == mask.size:
-            return value
-        (there,) = all_in_host_memory(value)
-    else:
-        on_host = _is_on_host(value) or _is_on_host(mask)
-        there, host = (value, mask) if on_host else all_in_host_memory(value, mask)
-        host = np.asarray(host)
-        known = _keep(mask, np.count_nonzero(host), host)
-    if mask.ndim == 1 and known.count == mask.size:
-        return value
-    selected = np.asarray(there)[(FULL,) * axis + (host,)]
+    there = value
+    if not (_is_on_host(value) or _is_on_host(mask)):
+        there, mask = all_in_host_memory(value, mask)
+    selected = np.asarray(there)[(FULL,) * axis + (np.asarray(mask),)]
     with x64_for(selected.dtype):
         selected = jax.device_put(selected)  # jnp.asarray compiles for each shape
-    return jax.device_put(selected, value.sharding) if value.committed else selected
+    if not value.committed:
+        return selected
+    there = value.sharding
+    if isinstance(there, jax.sharding.NamedSharding):  # any number of elements: on every device
+        there = jax.sharding.NamedSharding(there.mesh, jax.sharding.PartitionSpec())
+    return jax.device_put(selected, there)
 
 
-class _Mask:
-    """What is known of the latest mask: masks come again, as in ``x[mask] / y[mask]``."""
-
-    def __init__(self, mask, count: Any, host: np.ndarray | None, uses: int):
-        self.mask, self.host, self.uses = weakref.ref(mask), host, uses
-        self.count = count  # of True, perhaps not computed yet
-        self.order: jax.Array | None = None  # see _order
-
-
-_latest: list[_Mask | None] = [None]  # replaced as a whole, since threads share it
-
-
-def _known(mask) -> _Mask | None:
-    latest = _latest[0]
-    return latest if latest and latest.mask() is mask else None
-
-
-def _keep(mask, count, host: np.ndarray | None = None) -> _Mask:
-    known = _known(mask)
-    kept = _Mask(mask, count, host, known.uses if known else 1)
-    if isinstance(mask, jax.Array) and not is_traced(count):  # others can be written to
-        _latest[0] = kept
-    return kept
-
-
-def _comes_often(mask) -> bool:
-    """Whether one mask is read so often that a program for its number of True is worth its compilation."""
-    known = _known(mask)
-    if known:
-        known.uses += 1
-    return known is not None and known.uses > _OFTEN
-
-
-def _counted(mask) -> _Mask:
+def _counted(mask):
     """Count what is True, without waiting for it."""
-    known = _known(mask)
-    if known:
-        return known
-    return _keep(mask, np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(_count, mask))
+    return np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(_count, mask)
 
 
 def _count(mask):
@@ -293,6 +246,7 @@ def _order(mask):
 
 
 @functools.partial(compiled, static_argnums=(3, 4))
+@on_any_mesh(3, keeps_sharding=False)
 def _take_true(value, mask, order, count, axis):
     every = jnp.arange(mask.size, dtype=np.int32)
     # what is False goes to places beyond the end, each to one of its own
@@ -316,7 +270,7 @@ def _one_value_each(mask, new, tail: int) -> bool:
     given = new.shape[-tail - 1]
     if is_traced(mask):
         return True
-    count = int(_counted(mask).count)
+    count = int(_counted(mask))
     if given != count:
         raise ValueError(
             f"cannot assign {given} input values to the {count} output values where the mask is true"
@@ -324,6 +278,7 @@ def _one_value_each(mask, new, tail: int) -> bool:
     return True
 
 
+@on_any_mesh(3)
 def _written_mask(value, mask, new, axis, each):
     lead, tail = value.shape[:axis], value.shape[axis + mask.ndim :]
     new = new.astype(value.dtype)

@@ -7,10 +7,12 @@ import numpy as np
 
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
+from .._x64 import x64_on
 
-__all__ = ["FULL", "check_int", "expand", "is_array", "is_mask", "length_of", "parts_of", "place_of"]
+__all__ = ["FULL", "check_int", "expand", "indices_along", "is_array", "is_mask", "length_of", "parts_of"]
 
 FULL = slice(None)
+_LONG = 2**31  # from here on the length of an axis is no int32
 
 
 def parts_of(key) -> tuple:
@@ -59,19 +61,6 @@ def is_mask(k) -> bool:
     return is_array(k) and k.dtype == bool
 
 
-def place_of(key, shape: tuple) -> tuple[int, ...] | None:
-    """Return the place of the one element that a key of plain ints stands for; None for another key."""
-    keys = key if type(key) is tuple else (key,)
-    if len(keys) != len(shape):
-        return None
-    inside = True
-    for k, size in zip(keys, shape):  # noqa: B905 (of one length, and strict takes longer)
-        if type(k) is not int or type(size) is not int:
-            return None
-        inside = inside and 0 <= k < size
-    return keys if inside else tuple(map(check_int, keys, range(len(keys)), shape))
-
-
 def length_of(k) -> int:
     """How many axes of the array a part of a key stands for."""
     if k is None or k is Ellipsis:
@@ -105,3 +94,11 @@ def check_int(k: int, axis: int, size: int) -> int:
     if not -size <= k < size:
         raise IndexError(f"index {k} is out of bounds for axis {axis} with size {size}")
     return k + size if k < 0 else k
+
+
+def indices_along(given, size: int):
+    """Return indices of the host along axes of at most `size` with 32 bits, or with 64 if they take them."""
+    if size < _LONG:
+        return given.astype(np.int32)
+    with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
+        return jnp.asarray(given, np.int64)

@@ -8,16 +8,12 @@ import numpy as np
 
 import jaxapi
 
-from .._compilation import compiled
-from .._constant_cache import number
-from .._interop import as_array
+from .._interop import as_array, scalar_like
 from .._interop._numbers import KINDS
-from .._tracing import is_traced
 from .._x64 import lacks_64_bits
 from ._array import Array, wrap
-from ._fused_reads import computed
+from ._selection import compiled_pair
 from ._sharing import asarray
-from ._wrap import kept_like
 
 __all__: list[str] = []
 
@@ -51,7 +47,7 @@ def _number(x, array, function):
     if type(x) is int and array.dtype.kind in "iu":
         np.asarray(x, array.dtype)
     # JAX raises to an int by other means than to a float
-    return kept_like(x, array) if function is jaxapi.pow else number(x, array)
+    return scalar_like(x, array) if function is jaxapi.pow else x
 
 
 def _may_raise(function, array, x) -> bool:
@@ -59,31 +55,24 @@ def _may_raise(function, array, x) -> bool:
     return function is jaxapi.pow and type(x) is int and x < 0 and array.dtype.kind in "iu"
 
 
-def _result(function, *operands):
-    """Return what a function makes of arrays and numbers; views are read on the way where they can be."""
-    found = computed(function, *operands)
-    if found is None:
-        found = function(*[x._value if type(x) is Array else x for x in operands])
-    return wrap(found)
-
-
 def _unary(function):
-    return lambda self: _result(function, self)
+    return lambda self: wrap(function(self._value))
 
 
 def _binary(function):
     def operator(self, other):
-        if type(other) is not Array:
-            other = _operand(other, self._source, function)
-        return NotImplemented if other is NotImplemented else _result(function, self, other)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(value, other))
 
     return operator
 
 
 def _reflected(function):
     def operator(self, other):
-        other = _operand(other, self._source, function)
-        return NotImplemented if other is NotImplemented else _result(function, other, self)
+        value = self._value
+        other = _operand(other, value, function)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value))
 
     return operator
 
@@ -92,15 +81,15 @@ def _in_place(function):
     def changed(value, other):
         return _as_before(function(value, other), value)
 
-    reusing = compiled(changed, donate_argnums=0)
+    reusing = compiled_pair(changed)
 
-    def program(value, other, donate):
-        if not donate or is_traced(other) or _may_raise(function, value, other):
+    def program(value, other, made):
+        if made is None or _may_raise(function, value, other):
             return changed(value, other)  # by the program that x + y has, too
-        return reusing(value, other)
+        return reusing(made, value, other)
 
     def operator(self, other):
-        other = _operand(other, self._value, function)
+        other = _operand(other, self, function)
         if other is NotImplemented:
             return NotImplemented
         self._rewrite(program, other)

@@ -4,6 +4,8 @@ Positions are inputs of the compiled programs, not part of them: ``x[3]`` and ``
 do all slices of one length. JAX's own indexing compiles for each.
 """
 
+import functools
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -13,17 +15,18 @@ import numpy as np
 from jax import lax
 
 from .._compilation import compiled
-from .._constant_cache import constant, gpu_of, position
 from .._dtype_rules import refuse_complex
 from .._interop import as_array
 from .._tracing import is_traced
 from .._x64 import x64_for
-from ._keys import FULL, check_int, expand
+from ._keys import check_int, expand, indices_along
 
-__all__ = ["Part", "Selection", "broadcast", "compiled_pair", "host_values"]
-__all__ += ["part_in_program", "program_of", "put", "take", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]
+__all__ += ["take", "values_for"]
 
 
+# XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
+_LOSES_BARRIERS = jax.__version_info__ < (0, 11)
 _SHORT = 4  # steps for which each first position is worth a program, where all of an axis is read
 
 
@@ -49,25 +52,6 @@ class Selection(NamedTuple):
         return cls(tuple(ranges), tuple(axes))
 
     @classmethod
-    def of_ints_and_slices(cls, key, shape: tuple[int, ...]) -> "Selection | None":
-        """Return the same for a key of these alone, in less time; None for another."""
-        keys = key if type(key) is tuple else (key,)
-        if len(keys) > len(shape):
-            return None
-        ranges: list[range | int] = []
-        axes = []
-        for axis, size in enumerate(shape):
-            k = keys[axis] if axis < len(keys) else FULL
-            if type(size) is int and type(k) is slice:
-                ranges.append(range(*k.indices(size)))
-                axes.append(axis)
-            elif type(size) is int and type(k) is int:
-                ranges.append(check_int(k, axis, size))
-            else:
-                return None
-        return cls(tuple(ranges), tuple(axes))
-
-    @classmethod
     def transposed(cls, shape: tuple[int, ...], axes: tuple[int, ...]) -> "Selection":
         """Return the selection of everything, with the axes in another order."""
         return cls(tuple(map(range, shape)), axes)
@@ -80,14 +64,6 @@ class Selection(NamedTuple):
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
         return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
-
-    def place(self, place: tuple[int, ...]) -> tuple[int, ...]:
-        """Return where an element of the result stands in the array itself."""
-        found = list(self.ranges)
-        for i, axis in zip(place, self.axes, strict=True):
-            if axis is not None:
-                found[axis] = found[axis][i]
-        return tuple(found)
 
     def within(self, outer: "Selection") -> "Selection":
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
@@ -110,24 +86,62 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     """Return what is selected."""
     if selection.is_all(value.shape):
         return value
-    return _take(value, *program_of(selection, value))
+    return _take(value, *_program_of(selection, value))
 
 
-def put(value: jax.Array, selection: Selection, new, donate: bool) -> jax.Array:
-    """Return the array after ``new``, which may be a `Part`, was written there.
-
-    ``donate`` says that the array's memory may be used for that.
-    """
+def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
+    """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
     with x64_for(value.dtype):
-        source, *part = new if type(new) is Part else (new, (), None)
-        source = values_for(source, value)
-        starts, layout = program_of(selection, value)
-        return _put[donate and not is_traced(source)](value, starts, layout, source, *part)
+        new = values_for(new, value)
+        starts, layout = _program_of(selection, value)
+        if is_traced(value):
+            one_by_one = _LOSES_BARRIERS and is_traced(new)
+        else:  # XLA's partitioner fails at the gaps between what is written
+            one_by_one = max(map(abs, layout.steps), default=1) > 1 and len(value.sharding.device_set) > 1
+        return _put(made, *read_before(value, new), starts, layout, one_by_one)
 
 
-def compiled_pair(program, **options) -> tuple:
-    """Compile a program twice: as it is, and reusing the memory of its first argument; index by a bool."""
-    return compiled(program, **options), compiled(program, donate_argnums=0, **options)
+def on_any_mesh(arrays: int, keeps_sharding: bool = True):
+    """Let a program of so many arrays take some that are sharded over a mesh's explicit axes.
+
+    JAX's types of sharding refuse to write a part that is not sharded as the whole, so the compiler decides
+    inside. The result is sharded as the first array, or lies on every device.
+    """
+
+    def decorate(program):
+        @functools.wraps(program)
+        def run(value, *args):
+            sharding = jax.typeof(value).sharding
+            axes = sharding.mesh.explicit_axes
+            if not axes:
+                return program(value, *args)
+            if not keeps_sharding:
+                sharding = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+            rest = args[arrays - 1 :]
+            of_arrays = jax.sharding.auto_axes(
+                lambda *given: program(*given, *rest), axes=axes, out_sharding=sharding
+            )
+            return of_arrays(value, *args[: arrays - 1])
+
+        return run
+
+    return decorate
+
+
+def compiled_pair(program, **options):
+    """Compile a program twice: as it is, and for a list ``made`` reusing the memory of its first argument.
+
+    The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
+    """
+    apart, reusing = compiled(program, **options), compiled(program, donate_argnums=0, **options)
+
+    def run(made, *args):
+        if made is None:
+            return apart(*args)
+        made.extend(itertools.starmap(reusing.jitted(), [args]))
+        return made[-1]
+
+    return run
 
 
 class _Layout(NamedTuple):
@@ -137,7 +151,6 @@ class _Layout(NamedTuple):
     offsets: tuple[int, ...]  # from the start to the first position
     steps: tuple[int, ...]
     axes: tuple[int | None, ...]
-    reshaped: tuple[int, ...] | None = None  # the shape at last, if it is not that of the axes
 
     @property
     def lengths(self) -> list[int]:
@@ -155,23 +168,12 @@ class _Layout(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        if self.reshaped is not None:
-            return self.reshaped
         return tuple([1 if axis is None else self.lengths[axis] for axis in self.axes])
 
 
-class Part(NamedTuple):
-    """A part of an array that a program is to read: the array, and where."""
-
-    source: jax.Array
-    starts: tuple
-    layout: _Layout | None  # None for all of it
-
-
-def program_of(selection: Selection, value):
+def _program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
     starts, spans, offsets, steps = [], [], [], []
-    device = gpu_of(value)
     for positions, size in zip(selection.ranges, value.shape, strict=True):
         offset = 0
         if isinstance(positions, int):
@@ -185,25 +187,26 @@ def program_of(selection: Selection, value):
             if low < abs(step) <= _SHORT and low + span > size - abs(step):  # x[::2]: all of the axis is read
                 low, span, offset = 0, size, low
         if span < size:  # else it starts at 0
-            starts.append(position(low, size, device))
+            starts.append(low)
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    return tuple(starts), _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    inputs = indices_along(np.asarray(starts, np.int64), max(value.shape, default=0))
+    # one input is sent faster to a device than several; in a trace they are constants
+    layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+    return tuple(inputs) if is_traced(value) else inputs, layout
 
 
 def _all_starts(starts, spans, shape):
     """Return the start along every axis, all of one dtype, as JAX wants them."""
-    rest = iter(starts)
-    dtype = np.result_type(np.int32, *[start.dtype for start in starts])
-    with x64_for(dtype):
-        return [
-            jnp.asarray(next(rest) if span < size else 0, dtype)
-            for span, size in zip(spans, shape, strict=True)
-        ]
+    with x64_for(*[start.dtype for start in starts]):
+        given = iter(starts)
+        zero = np.zeros((), starts[0].dtype if len(starts) else np.int32)
+        return [next(given) if span < size else zero for span, size in zip(spans, shape, strict=True)]
 
 
-def part_in_program(value, starts, layout):
+@on_any_mesh(2, keeps_sharding=False)
+def _taken(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
     spans, steps = layout.spans, layout.steps
     block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
@@ -215,13 +218,12 @@ def part_in_program(value, starts, layout):
     return block.reshape(layout.shape)
 
 
-_take = compiled(part_in_program, static_argnums=2)
+_take = compiled(_taken, static_argnums=2)
 
 
-def _written(value, starts, layout, new, new_starts, new_layout):
+@on_any_mesh(3)
+def _written(value, new, starts, layout, one_by_one):
     spans, steps = layout.spans, layout.steps
-    if new_layout is not None:
-        new = part_in_program(new, new_starts, new_layout)
     lengths, kept = layout.lengths, layout.kept
     new = broadcast(new.astype(value.dtype), layout.shape)
     new = new.reshape([lengths[axis] for axis in kept])
@@ -230,6 +232,10 @@ def _written(value, starts, layout, new, new_starts, new_layout):
     )
     new = lax.rev(new, layout.backward)
     starts = _all_starts(starts, spans, value.shape)
+    if one_by_one:
+        parts = zip(starts, layout.offsets, lengths, steps, strict=True)
+        places = [start + offset + abs(step) * np.arange(n) for start, offset, n, step in parts]
+        return value.at[jnp.ix_(*places)].set(new) if places else new
     if any(abs(step) > 1 for step in steps):
         old = lax.dynamic_slice(value, starts, spans)
         gaps = [
@@ -241,7 +247,7 @@ def _written(value, starts, layout, new, new_starts, new_layout):
     return lax.dynamic_update_slice(value, new, starts)
 
 
-_put = compiled_pair(_written, static_argnums=(2, 5))
+_put = compiled_pair(_written, static_argnums=(3, 4))
 
 
 # Values
@@ -256,15 +262,22 @@ def values_for(new, value: jax.Array) -> Any:
         return new
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
-    host = host_values(new, dtype)
-    return host if host.ndim else constant(host, value)
-
-
-def host_values(new, dtype: np.dtype) -> np.ndarray:
-    """Return what comes from the host as NumPy casts it."""
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)
+
+
+def read_before(value, new):
+    """Return both, so that in a trace all of ``new`` is there before ``value`` is written to.
+
+    In `jax.lax.scan` and `jax.lax.map` XLA's compiler for the CPU writes ``x[1:] -= x[:-1]`` in place while
+    it still reads x.
+    """
+    if not (is_traced(value) and is_traced(new)):
+        return value, new
+    return lax.platform_dependent(
+        value, new, cpu=lambda *both: tuple(lax.optimization_barrier(both)), default=lambda *both: both
+    )
 
 
 def broadcast(new, shape):

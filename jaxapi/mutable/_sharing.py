@@ -9,13 +9,13 @@ import numpy as np
 import jaxapi
 
 from ._array import Array, copied, reshaped, shared, wrap
-from ._constants import kept
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
 __all__ = ["asarray", "astype", "from_dlpack", "reshape"]
 
-_COPIED = (list, tuple, np.ndarray)  # what arrays are made of, not around, unless without a copy
+# What arrays are made of, not around, unless without a copy.
+_COPIED = (bool, int, float, complex, list, tuple, np.ndarray)
 
 
 def _like(function):
@@ -38,8 +38,6 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
-    if isinstance(obj, (bool, int, float, complex)):
-        return _number(obj, dtype=dtype, device=device, copy=copy)
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
     return wrap(value) if copy or (copy is None and isinstance(obj, _COPIED)) else shared(value)
 
@@ -50,7 +48,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
     move_to = _elsewhere(x, device)
     if _has(x, dtype) and move_to is None:
-        return copied(x) if copy else x  # a view stays unread
+        return copied(x) if copy else x
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
 
@@ -91,11 +89,6 @@ def _known_shape(shape, size: int) -> tuple[int, ...] | None:
     return shape if fits else None
 
 
-@kept
-def _number(x, *, device, **options):
-    return wrap(jaxapi.asarray(x, device=elsewhere(device), **options))
-
-
 def _has(array, dtype) -> bool:
     """Whether a dtype is the array's for sure: what `float` and the like mean depends on JAX's mode."""
     return dtype is not None and type(dtype) is not type and dtype == array.dtype  # None is NumPy's float64
@@ -105,7 +98,7 @@ def _elsewhere(array, device):
     """Return a device that is another one than the array's; what comes to it may share the memory."""
     if device is None or device == array.device:
         return None
-    array._hand_out()
+    array._handed_out()
     return device
 
 

@@ -1,17 +1,14 @@
 """Views: arrays that are a part of another array, as ``x[1:]``, ``x.T`` and ``reshape(x, -1)`` are in NumPy.
 
-A view knows whose part it is, and keeps what it read until the owner's value is another one.
+A view knows whose part it is, and reads that whenever it is used.
 """
 
-import weakref
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._tracing import is_traced
 from ._selection import Selection, put, take
 
 __all__ = ["View"]
@@ -20,83 +17,53 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("_known", "_uses", "owner", "part", "reshaped", "shape")
-
-    _known: tuple[Callable, Any]
+    __slots__ = ("owner", "part", "reshaped")
 
     def __init__(self, owner, part: Selection | None, reshaped: tuple | None = None):
-        """Make the view of a part of ``owner``, or of all of it in another shape.
+        """Make the view of a part of ``owner``, or of all of it, perhaps in another shape.
 
-        The part is read when it is needed. The owner is no view itself, unless reshaped.
+        The owner is no view itself, unless reshaped.
         """
         self.owner, self.part, self.reshaped = owner, part, reshaped
-        self.shape: Any = reshaped if part is None else part.shape  # known unread
-        self.forget()
-        self._uses = 0  # by programs that read it on the way
 
     @property
-    def selection(self) -> Selection:
-        """Which part of the owner, before it is reshaped."""
-        if self.part is not None:
-            return self.part
-        shape = self.owner.shape
-        return Selection.transposed(shape, tuple(range(len(shape))))
-
-    @property
-    def is_simple(self) -> bool:
-        """Whether the selection says all, as nothing is reshaped."""
-        return self.reshaped is None and self.owner._view is None
+    def shape(self) -> tuple[int, ...]:
+        if self.reshaped is not None:
+            return self.reshaped
+        return self.owner.shape if self.part is None else self.part.shape
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
-        source = self.owner._value
-        seen, value = self._known
-        if seen() is source:
-            return value
-        value = take(source, self.selection)
-        if self.reshaped is not None:
-            value = jnp.reshape(value, self.reshaped)
-        if is_traced(source) or not is_traced(value):  # else it would outlive its trace
-            self._known = weakref.ref(source), value
-        return value
-
-    def is_read_on_the_way(self) -> bool:
-        """Whether the next program should read it: not the third time, and not what is read already."""
-        self._uses += 1
-        return self._uses < 3 and self.owner._view is None and self._known[0]() is not self.owner._value
+        value = self.owner._value
+        if self.part is not None:
+            value = take(value, self.part)
+        return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
-        part = new if self.reshaped is None else jnp.reshape(new, self.selection.shape)
-        self.owner._rewrite(put, self.selection, part)
-        self.remember(new)
+        if self.part is not None:
+            self.owner._rewrite(put, self.part, new)
+        else:
+            self.owner._rewrite(_replaced, new)
 
     def layout(self, owners: np.ndarray) -> np.ndarray:
         """Return the strides that NumPy's array would have, from those of the owner."""
+        if self.part is None:
+            return owners if self.reshaped is None else owners.reshape(self.reshaped, copy=False)
         keys = tuple(
             i if isinstance(i, int) else slice(i.start, i.stop if i.stop >= 0 else None, i.step)
-            for i in self.selection.ranges
+            for i in self.part.ranges
         )
         part = owners[keys]
-        kept = [axis for axis in self.selection.axes if axis is not None]
+        kept = [axis for axis in self.part.axes if axis is not None]
         order = sorted(kept)
         part = part.transpose([order.index(axis) for axis in kept])
-        part = part[tuple(None if axis is None else slice(None) for axis in self.selection.axes)]
-        return part if self.reshaped is None else part.reshape(self.reshaped, copy=False)
+        return part[tuple(None if axis is None else slice(None) for axis in self.part.axes)]
 
-    def remember(self, value: jax.Array) -> None:
-        """Keep what the part is now."""
-        self._known = weakref.ref(self.owner._value), value
-
-    def forget(self) -> None:
-        """Read the part anew when it is needed: another object than before."""
-        self._known = _unread, None
-
-    def is_current(self, owner, selection: Selection) -> bool:
-        """Whether it is this part as it is now, as the last step of ``x[key] += y`` has it."""
-        same = self.owner is owner and self.reshaped is None and self.selection == selection
-        return same and self._known[0]() is owner._value
+    def is_part(self, owner, selection: Selection) -> bool:
+        """Whether it is this part, as what the last step of ``x[key] += y`` writes is."""
+        return self.owner is owner and self.reshaped is None and self.part == selection
 
 
-def _unread():
-    return None
+def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:
+    return jnp.reshape(new, value.shape)

@@ -10,11 +10,7 @@ import numpy as np
 import jaxapi
 from jaxapi import _elementwise
 
-from .._constant_cache import constant, gpu_of, number
-from .._interop import scalar_like
-from .._interop._numbers import PYTHON_NUMBERS
 from ._array import Array, copied, shared, unwrap, wrap
-from ._fused_reads import computed, reads_parts
 
 __all__ = ["elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -32,8 +28,7 @@ def wrap_namespace(source, names, target: dict, module: str) -> None:
 
 def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
-    reads = reads_parts(function)
-    takes_numbers = function in _OF_OPERANDS
+    elementwise = function in _OF_OPERANDS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
@@ -43,15 +38,10 @@ def wrap_function(function, name: str, module: str):
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
-        found = computed(function, *args, **kwargs) if reads else None
-        if found is not None:
-            return wrap(found) if out is None else _into(out, found)
         values = [x._value if type(x) is Array else unwrap(x) for x in args]
-        if takes_numbers and not PYTHON_NUMBERS.isdisjoint(map(type, values)):
-            values = _with_numbers_kept(values)
         result = function(*values, **kwargs)
         if out is not None:
-            return _into(out, result, takes_numbers)
+            return _into(out, result, elementwise)
         if type(result) not in _JAX_ARRAYS:
             return wrap_result(result)
         for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
@@ -62,22 +52,6 @@ def wrap_function(function, name: str, module: str):
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
     wrapped.__doc__ = without_examples(function)
     return wrapped
-
-
-def _with_numbers_kept(values: list) -> list:
-    """Return operands, Python's numbers among them where they are kept: sending one takes 100 us."""
-    array = next((x for x in reversed(values) if isinstance(x, jax.Array)), None)
-    if array is None or gpu_of(array) is None:
-        return values
-    return [kept_like(x, array) if type(x) in PYTHON_NUMBERS else x for x in values]
-
-
-def kept_like(x, array: jax.Array):
-    """Return a Python number with the precision that it has next to an array, kept on the array's GPU."""
-    x = scalar_like(x, array)
-    if isinstance(x, jax.Array):
-        return x
-    return constant(x, array) if isinstance(x, np.ndarray) else number(x, array)
 
 
 def elsewhere(device):

@@ -7,7 +7,7 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import derivatives, functions, fused, indexing, trees
+from . import derivatives, functions, fused, indexing, programs, trees
 from .report import Report
 
 __all__ = ["work"]
@@ -17,6 +17,8 @@ CHECKS = {
     "derivatives": (derivatives.check, 3),
     "fused": (fused.check, 20),
     "indexing": (indexing.check, 30),
+    "programs": (programs.check, 20),
+    "programs-traced": (programs.check_traced, 1),
     "trees": (trees.check, 6),
     "mesh": (trees.check_mesh, 1),
 }

@@ -1,4 +1,4 @@
-"""Arrays that hold one value until one of them is written to: copies, and constants that are made once."""
+"""Copies, and what is assigned whole: nobody else's memory."""
 
 import copy
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
-from jaxapi.mutable import _constants
 
 COPIES = {
     "copy": copy.copy,
@@ -28,11 +27,6 @@ COPIES = {
 @pytest.fixture
 def size():
     """Take the sizes as they are."""
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept(monkeypatch):
-    monkeypatch.setattr(_constants, "_cache", {})
 
 
 # Lets JAX have the memory of an array.
@@ -257,12 +251,6 @@ def test_masks_that_do_not_select_all():
     np.testing.assert_array_equal(x, np.zeros(4))
 
 
-def test_assigning_whole_runs_no_program():
-    x, y = xp.asarray(np.zeros(3, np.float32)), xp.asarray(np.ones(3, np.float32))
-    x[...] = y
-    assert x._value is y._value
-
-
 def test_a_view_that_is_spent_leaves_its_copies():
     x = xp.asarray(np.arange(12.0, dtype=np.float32).reshape(3, 4))
     for view in (x[1:], x.T, x[:]):
@@ -314,41 +302,6 @@ def test_constants(calls, x64):
             if x.ndim:
                 x[0] = 0
             spend(x)
-
-
-def test_large_constants_are_made_anew(monkeypatch):
-    sizes = []
-    monkeypatch.setattr(
-        jax, "eval_shape", lambda f, eval_shape=jax.eval_shape: sizes.append(1) or eval_shape(f)
-    )
-    monkeypatch.setattr(_constants, "on_gpu", lambda: True)
-    arrays = [xp.ones(10_000) for _ in range(3)]
-    assert len(sizes) == 1  # how large it is, is found out once
-    arrays[0][0] = 2
-    assert [float(x[0]) for x in arrays] == [2, 1, 1]
-    assert arrays[1]._value is not arrays[2]._value
-
-
-def test_constants_are_made_once():
-    xp.zeros(3, dtype=xp.float32)
-    xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
-    assert len(_constants._cache) == 2
-    xp.zeros(3, dtype=xp.float32)
-    xp.asarray(5.0, dtype=xp.float32, device=jax.devices()[0])
-    assert len(_constants._cache) == 2
-    xp.zeros(100_000)
-    xp.full(3, xp.asarray(np.ones(3)))
-    with pytest.raises(OverflowError):
-        xp.full(3, 1000, dtype=xp.int8)
-    assert jax.jit(lambda: xp.ones(4))().shape == (4,)
-    assert [x.nbytes for x in _constants._cache.values() if x is not _constants._LARGE] == [12, 4]
-
-
-def test_all_constants_are_forgotten_when_there_are_many(monkeypatch):
-    monkeypatch.setattr(_constants, "_MOST", 10)
-    for i in range(25):
-        assert int(xp.asarray(i)) == i
-    assert len(_constants._cache) <= 10
 
 
 def test_a_fill_value_that_changes():

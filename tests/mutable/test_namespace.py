@@ -10,7 +10,7 @@ import scipy.spatial
 
 import jaxapi
 import jaxapi.mutable as xp
-from jaxapi.mutable import _constants, _wrap
+from jaxapi.mutable import _wrap
 
 
 def test_names():
@@ -140,7 +140,6 @@ def test_the_only_device_is_not_named(monkeypatch):
     """Arrays on a device that was named and those on it by default would be compiled for apart."""
     device = jax.devices()[0]
     monkeypatch.setattr(_wrap, "_only_device", lambda: device)
-    monkeypatch.setattr(_constants, "_cache", {})
     for x in (
         xp.ones(3, device=device),
         xp.asarray([1.0], device=device),

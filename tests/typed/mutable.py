@@ -18,3 +18,28 @@ assert_type(x[1:], xp.Array)
 assert_type(xp.spatial.KDTree(xp.ones((2, 2))).query(xp.ones(2)), tuple[xp.Array, xp.Array])
 y = xp.zeros(3).foo  # type: ignore[attr-defined]
 xp.arccos(x)  # type: ignore[attr-defined]
+
+
+@xp.fuse
+def add_scaled(y: xp.Array, a: float) -> xp.Array:
+    y += a
+    return y
+
+
+@xp.fuse(kernel_name="double")
+def double(y: xp.Array) -> xp.Array:
+    return y * 2
+
+
+def loss(y: xp.Array) -> xp.Array:
+    return xp.sum(y)
+
+
+assert_type(add_scaled(x, 2.0), xp.Array)
+assert_type(double(x), xp.Array)
+assert_type(xp.value_and_grad(loss)(x)[0], xp.Array)
+xp.grad(loss)(x)
+xp.grad(loss)("x")  # type: ignore[arg-type]
+add_scaled(x, "2")  # type: ignore[arg-type]
+assert_type(x.ravel(), xp.Array)
+assert_type(x.sort(), None)  # type: ignore[func-returns-value]
