@@ -1,10 +1,13 @@
 """The ``device=`` argument: a `jax.Device` or a `jax.sharding.Sharding`."""
 
+import functools
+
 import jax
 
+from ._tracing import is_traced
 from ._typing import Array
 
-__all__ = ["as_sharding", "check_device", "cpu_device", "is_cpu", "is_on", "put"]
+__all__ = ["as_sharding", "check_device", "cpu_device", "gpu_of", "is_cpu", "is_on", "put"]
 
 
 def check_device(device) -> None:
@@ -55,3 +58,16 @@ def is_cpu(device) -> bool:
             return False
         (device,) = device.device_set
     return device.platform == "cpu"
+
+
+def gpu_of(array) -> jax.Device | None:
+    """Return the GPU that holds an array; None if it is traced, elsewhere or on several."""
+    if is_traced(array) or not _on_gpu() or len(array.sharding.device_set) > 1:
+        return None
+    (device,) = array.sharding.device_set
+    return device if device.platform == "gpu" else None
+
+
+@functools.cache
+def _on_gpu() -> bool:
+    return jax.default_backend() == "gpu"

@@ -9,7 +9,7 @@ import functools
 import jax
 
 from ._compilation import compiled
-from ._constant_cache import gpu_of
+from ._devices import gpu_of
 from ._tracing import in_a_trace
 
 __all__ = ["all_in_host_memory", "computed_in_host_memory", "in_host_memory"]
