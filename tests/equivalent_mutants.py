@@ -53,12 +53,6 @@ EQUIVALENT = [
         "the size of a piece",
     ),
     # how much is kept, and what is done at once: only time and memory depend on it
-    (
-        "jaxapi/_constant_cache.py",
-        "0 < i - _latest[0]",
-        "0 <= i - _latest[0]",
-        "the latest index is kept already",
-    ),
     ("jaxapi/_constant_cache.py", "len(devices) > 1", "len(devices) != 1", "there is one at least"),
     ("jaxapi/_reading.py", "_FEW = 8", None, "what is small"),
     ("jaxapi/_compilation.py", ": False,", ": True,", "the time of a compilation on a GPU"),
