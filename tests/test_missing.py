@@ -82,8 +82,8 @@ def test_answers(module, name, advice):
         (jaxapi.mutable.linalg, "norm", "jaxapi.mutable.linalg.vector_norm"),
         (jaxapi.mutable.fft, "fft2", "use jax.numpy.fft.fft2"),
         (jaxapi.mutable.ones(1), "real", "use jaxapi.mutable.real(x)"),
-        (jaxapi.mutable.ones(1), "cumsum", "use jaxapi.mutable.cumulative_sum"),
-        (jaxapi.mutable.ones(1), "fill", "assign: x[...] = value"),
+        (jaxapi.mutable.ones(1), "trace", "use jaxapi.mutable.linalg.trace"),
+        (jaxapi.mutable.ones(1), "put", "assign: x[indices] = values"),
         (jaxapi.mutable.ones(1), "__cuda_array_interface__", None),
     ],
 )

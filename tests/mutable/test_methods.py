@@ -7,15 +7,55 @@ import pytest
 import jaxapi.mutable as xp
 
 HOST = np.asarray([[3.0, 1.0, 2.0], [9.0, 7.0, 8.5]], np.float32)
-RETURNING = """x.ravel() | x.T.ravel() | x.flatten() | x.argsort() | x.argsort(None) | x.argsort(axis=0) | x.dot(x.T)
-x.dot(2) | x[0].dot(x[1]) | x.dot(x[0]) | x.clip(2, 8) | x.clip(max=3) | x.round() | x.round(decimals=1) | x.cumsum()
-x.cumsum(1) | x.cumsum(axis=-1) | x.cumprod() | x.cumprod(0) | x.repeat(2) | x.repeat([1, 2], axis=0) | x.take([0, 5])
-x.take(1) | x.take([0, -1], axis=1) | x.take(1, axis=-1) | x.swapaxes(0, -1) | x[None].squeeze() | x[:, :1].squeeze(1)
-x.transpose() | x.transpose(1, 0) | x[None].transpose((2, 0, 1)) | x[None].transpose(0, -1, 1) | x.std(0, ddof=1)
-x.sum(1, np.float64) | x.conj() | x.mean(1, keepdims=True) | x.tolist() | x.item(1) | x.item() if x.size == 1 else 0
-x.nonzero()[1] | x.max(0) | x.var() | x.any() | x.all(1) | x.astype(np.int8) | x.reshape(3, 2) | x.copy()""".replace(
-    "\n", " | "
-).split(" | ")
+RETURNING = [
+    "x.ravel()",
+    "x.T.ravel()",
+    "x.flatten()",
+    "x.argsort()",
+    "x.argsort(None)",
+    "x.argsort(axis=0)",
+    "x.dot(x.T)",
+    "x.dot(2)",
+    "x[0].dot(x[1])",
+    "x.dot(x[0])",
+    "x.clip(2, 8)",
+    "x.clip(max=3)",
+    "x.round()",
+    "x.round(decimals=1)",
+    "x.cumsum()",
+    "x.cumsum(1)",
+    "x.cumsum(axis=-1)",
+    "x.cumprod()",
+    "x.cumprod(0)",
+    "x.repeat(2)",
+    "x.repeat([1, 2], axis=0)",
+    "x.take([0, 5])",
+    "x.take(1)",
+    "x.take([0, -1], axis=1)",
+    "x.take(1, axis=-1)",
+    "x.swapaxes(0, -1)",
+    "x[None].squeeze()",
+    "x[:, :1].squeeze(1)",
+    "x.transpose()",
+    "x.transpose(1, 0)",
+    "x[None].transpose((2, 0, 1))",
+    "x[None].transpose(0, -1, 1)",
+    "x.std(0, ddof=1)",
+    "x.sum(1, np.float64)",
+    "x.conj()",
+    "x.mean(1, keepdims=True)",
+    "x.tolist()",
+    "x.item(1)",
+    "x.item() if x.size == 1 else 0",
+    "x.nonzero()[1]",
+    "x.max(0)",
+    "x.var()",
+    "x.any()",
+    "x.all(1)",
+    "x.astype(np.int8)",
+    "x.reshape(3, 2)",
+    "x.copy()",
+]
 
 
 @pytest.mark.parametrize("call", RETURNING)
