@@ -36,8 +36,8 @@ _ELEMENTWISE = frozenset(
 # These treat each row alone wherever the rows are the first axis of what they take and of what they give.
 _PROVED_BY_SHAPE = frozenset(
     """
-    argmax argmin broadcast_in_dim concatenate dot_general iota reduce reduce_and reduce_max reduce_min reduce_or
-    reduce_prod reduce_sum squeeze transpose
+    argmax argmin broadcast_in_dim concatenate dot_general iota reduce reduce_and reduce_max reduce_min
+    reduce_or reduce_prod reduce_sum squeeze transpose
     """.split()  # noqa: SIM905
 )
 _CALLS = frozenset(
