@@ -256,7 +256,7 @@ def _real_sign(x: Array) -> Array:
 def _direction(z: Array) -> Array:
     """Return ``z / abs(z)``, with its derivative: that of `jax.numpy.sign` is zero in JAX 0.10."""
     zero = z == 0
-    return jnp.where(zero, 0, z / jnp.where(zero, 1, jnp.abs(z)))
+    return jnp.where(zero, 0, z / jnp.where(zero, 1, jnp.abs(z)).astype(z.dtype))
 
 
 @_repairs(_direction, _real_sign)
