@@ -123,7 +123,7 @@ def _index_of_extreme(x, axis, keepdims, largest):
         raise TypeError("complex numbers have no order: pass real(x), imag(x) or abs(x)")
     axes = tuple(range(x.ndim)) if axis is None else (normalize_axis_index(axis, x.ndim),)
     if 0 in [x.shape[each] for each in axes]:
-        raise ValueError(f"an array of shape {x.shape} has no extreme element along axes {axes}")
+        raise ValueError(f"an array of shape {x.shape} is empty along axes {axes}: it has no extreme element")
     x = x.astype(np.int8) if x.dtype == np.bool else x
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axes[0])
     index = jnp.result_type(int)

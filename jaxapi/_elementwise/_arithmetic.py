@@ -399,7 +399,8 @@ def sign(x: ArrayLike, /) -> Array:
 
     Notes
     -----
-    The same under `jax.jit` and `jax.vmap`; the derivative is zero, as JAX has it.
+    The same under `jax.jit` and `jax.vmap`; the derivative is zero for real elements and for 0, and that of
+    ``x / abs(x)`` for other complex ones.
 
     References
     ----------

@@ -253,7 +253,13 @@ def _real_sign(x: Array) -> Array:
     return jnp.where(jnp.asarray(x) == 0, jnp.zeros_like(value), value)
 
 
-@_repairs(jnp.sign, _real_sign)
+def _direction(z: Array) -> Array:
+    """Return ``z / abs(z)``, with its derivative: that of `jax.numpy.sign` is zero in JAX 0.10."""
+    zero = z == 0
+    return jnp.where(zero, 0, z / jnp.where(zero, 1, jnp.abs(z)).astype(z.dtype))
+
+
+@_repairs(_direction, _real_sign)
 def sign(z: Array) -> Array:
     """Sign, ``z / abs(z)``; one infinite part decides alone, the modulus of large ones does not overflow."""
     a, b = _parts(z)
