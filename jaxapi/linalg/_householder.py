@@ -25,21 +25,37 @@ def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
 
 @repaired_qr.defjvp
 def _repaired_qr_jvp(primals, tangents):
-    """Differentiate what was computed again as JAX does, which has a rule for tall matrices alone."""
+    """Differentiate what was computed again as JAX does what it decomposes itself."""
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        return _slopes(primals, tangents)
+        (x, *_), (dx, *others) = primals, tangents
+        lost, (q, r) = _is_lost(*primals), repaired_qr(*primals)
+        slopes = _slopes(x, q, r, dx, lost)
+        return (q, r), tuple(jnp.where(lost, new, old) for new, old in zip(slopes, others, strict=True))
 
 
-def _slopes(primals, tangents):
-    lost, (q, r) = _is_lost(*primals), repaired_qr(*primals)
-    safe = jnp.where(lost, r, jnp.eye(*r.shape[-2:], dtype=r.dtype))
-    relative = solve_triangular(safe.mT, tangents[0].mT, lower=True).mT  # dx / r
-    along = q.mT.conj() @ relative
+def _slopes(x, q, r, dx, lost):
+    """Return the derivatives of Q and R along dx; of matrices that are not `lost` any finite ones.
+
+    Of x = q r, with q unitary and r triangular, the square part of r has those of a thin decomposition. Further
+    columns of r are q^H x; further columns of q are those that the reflections leave (arXiv:2409.13374).
+    """
+    k = min(x.shape[-2:])
+    first, square = q[..., :k], jnp.where(lost, r[..., :k, :k], jnp.eye(k, dtype=r.dtype))
+    relative = solve_triangular(square.mT, dx[..., :k].mT, lower=True).mT  # dx / r
+    along = first.mT.conj() @ relative
     below = jnp.tril(along, -1)
-    turn = below - below.mT.conj() + jnp.eye(along.shape[-1], dtype=r.dtype) * (along - along.real)
-    slopes = q @ (turn - along) + relative, (along - turn) @ r
-    slopes = tuple(jnp.where(lost, new, old) for new, old in zip(slopes, tangents[1:], strict=True))
-    return (q, r), slopes
+    turn = below - below.mT.conj() + jnp.eye(k, dtype=r.dtype) * (along - along.real)
+    dq, dr = first @ (turn - along) + relative, (along - turn) @ r[..., :k, :k]
+    if x.shape[-1] > k:
+        dr = jnp.concatenate([dr, dq.mT.conj() @ x[..., k:] + q.mT.conj() @ dx[..., k:]], axis=-1)
+    if q.shape[-1] > k:
+        top, bottom = jnp.where(lost, first[..., :k, :], 0), first[..., k:, :]
+        ratio = jnp.linalg.solve((top - jnp.eye(k, dtype=q.dtype)).mT.conj(), bottom.mT.conj())
+        rest = first + q[..., k:] @ ratio.mT.conj()
+        change = dq[..., k:, :] - ratio.mT.conj() @ dq[..., :k, :]
+        dq = jnp.concatenate([dq, dq @ ratio - rest @ change.mT.conj()], axis=-1)
+        dr = jnp.concatenate([dr, jnp.zeros((*dr.shape[:-2], q.shape[-1] - k, k), dr.dtype)], axis=-2)
+    return dq, dr
 
 
 def _is_lost(x: Array, q: Array, r: Array) -> Array:
