@@ -13,7 +13,7 @@ from jaxapi.spatial import KDTree
 
 NORMS = [1, 1.5, 2, 3, 4, 10, math.inf]
 BOXES = [None, 1.0, "mixed"]
-COUNTS = [1, [1], 4, [3, 1, 1], range(2, 4), np.array([5]), 70, True]
+COUNTS = [1, [1], 4, [3, 1, 1], range(2, 4), np.array([5]), 70]
 DTYPES = [np.float32, np.float64]
 
 

@@ -97,7 +97,7 @@ def test_fixed_and_sorted_neighbours_of_new_lengths(radius_kernel):
 @pytest.mark.kernels
 def test_lines_of_every_dtype(dtype):
     """Values are NumPy's casts; what is behind the end is nan or the largest integer."""
-    x = np.array([[0, 1, 2.5], [-3.25, 6e-8, 65504], [np.inf, -np.inf, 1e-4], [7, 7, 7]])
+    x = np.array([[0, 1, 2.5], [-3.25, 6.25e-5, 65504], [np.inf, -np.inf, 1e-4], [7, 7, 7]])
     x = np.where(np.isfinite(x), x, 1) if np.dtype(jnp.dtype(dtype)).kind in "iub" else x
     x = (
         np.abs(x).clip(0, 100).astype(dtype)
