@@ -36,8 +36,9 @@ def _repaired_qr_jvp(primals, tangents):
 def _slopes(x, q, r, dx, lost):
     """Return the derivatives of Q and R along dx; of matrices that are not `lost` any finite ones.
 
-    Of x = q r, with q unitary and r triangular, the square part of r has those of a thin decomposition. Further
-    columns of r are q^H x; further columns of q are those that the reflections leave (arXiv:2409.13374).
+    Of x = q r, with q unitary and r triangular, the square part of r has those of a thin decomposition.
+    Further columns of r are q^H x; further columns of q are those that the reflections leave
+    (arXiv:2409.13374).
     """
     k = min(x.shape[-2:])
     first, square = q[..., :k], jnp.where(lost, r[..., :k, :k], jnp.eye(k, dtype=r.dtype))

@@ -114,3 +114,14 @@ def test_lines_of_every_dtype(dtype):
             np.testing.assert_array_equal(made[:3], x[:3].astype(to))
             missing = np.iinfo("int32").max if to == "int32" else np.nan
             np.testing.assert_array_equal(made[3:], np.full((1, 3), missing, to))
+
+
+@pytest.mark.parametrize("size", [1, 31, 4096, 4097, 9000])
+@pytest.mark.usefixtures("kernels_on_host")
+@pytest.mark.kernels
+def test_running_sums(size):
+    """As NumPy's, past 32 bits too."""
+    counts = np.random.default_rng(size).integers(0, 2**20, size).astype(np.int32)
+    expected = np.append(0, np.cumsum(counts)).astype(np.int32)
+    for engine in (_lax, _cuda):
+        np.testing.assert_array_equal(jax.jit(engine.running_sums)(counts), expected)

@@ -171,7 +171,7 @@ def test_arguments_that_are_no_real_numbers():
             tree.count_neighbors(tree, 0.1, weights=weights)
     with pytest.raises(TypeError, match="r must be a real number"):
         tree.count_neighbors(tree, "0.1")
-    with pytest.raises(TypeError, match="^k must be an integer or a sequence of integers"):
+    with pytest.raises(TypeError, match=r"^k must be an integer or a sequence of integers"):
         tree.query(QUERIES, k="2")
     for name, value in (("p", "2"), ("eps", "0"), ("distance_upper_bound", 1j)):
         with pytest.raises(TypeError, match=f"^{name} must be a real number"):

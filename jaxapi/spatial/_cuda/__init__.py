@@ -7,6 +7,7 @@ from ._lines import lines, with_room
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
+from ._sums import running_sums
 
 __all__ = [
     "NAME",
@@ -26,6 +27,7 @@ __all__ = [
     "nearest_of_slots",
     "nodes_of",
     "ordered_queries",
+    "running_sums",
     "with_room",
 ]
 

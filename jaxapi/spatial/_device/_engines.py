@@ -1,14 +1,17 @@
 """The choice of engine for arrays on devices, in one place.
 
-An engine is a package with a `NAME` and eleven functions, pure and traceable, on points or on a tree and
-queries in the dtype of the distances:
+An engine is a package with a `NAME` and functions, all but the first pure and traceable, on points or on a
+tree and queries in the dtype of the distances:
 
+- ``with_room(x, rows)``,
+- ``lines(x, count, *, dtype)``,
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``nearest_of_slots(tree, prepared, begin, bound, eps, box, *, size, k, p, rooted)``,
 - ``in_units(tree, powers, box, *, p)``,
 - ``count(tree, queries, order, box, *, p, relation)``,
+- ``running_sums(counts)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
 - ``fill_pairs(tree, queries, offsets, box, *, size, p)``,

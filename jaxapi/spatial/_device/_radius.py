@@ -45,6 +45,10 @@ class Search(NamedTuple):
         """Return the first lines of queries that have room for more; the others are nan."""
         return _engines.run(self.engine, "lines", x, count, dtype=self.dtype)
 
+    def running_sums(self, counts):
+        """Return where the results of each query begin, and the last ones' end."""
+        return _engines.run(self.engine, "running_sums", counts)
+
     def ordered_queries(self, tree, x, radius, box):
         """Make queries ready, and return their order."""
         return _engines.run(self.engine, "ordered_queries", tree, x, radius, box, p=self.p)
@@ -165,7 +169,7 @@ def _offsets(tree, x, q, radius, box, *, search):
     x = search.lines(x, q)
     radius = jnp.broadcast_to(radius, x.shape[:1])
     queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
-    indptr = jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
+    indptr = search.running_sums(counts)
     finite = (jnp.isfinite(x).all(axis=1) | (lax.iota(jnp.int32, len(x)) >= q)).all().astype(jnp.int32)
     facts = jnp.stack([indptr[-1], _wrapped(indptr), finite])
     return queries, order, counts, indptr.astype(search.index_dtype), facts
@@ -252,7 +256,7 @@ def _own_ends(tree, radius, box, search, relation):
     """Return the tree's points as queries, and the sums of their counts in the order of the rows."""
     queries = own_queries(tree, radius, p=search.p)
     counts = search.count(tree, queries, tree.rows, box, relation)
-    return queries, jnp.cumsum(counts, dtype=jnp.int32)
+    return queries, search.running_sums(counts)[1:]
 
 
 def _own_filled(tree, queries, ends, box, search, relation, size):

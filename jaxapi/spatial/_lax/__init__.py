@@ -4,7 +4,7 @@ from .._structure._build import build
 from .._structure._queries import ordered_queries
 from ._lines import lines, with_room
 from ._nearest import in_units, nearest, nearest_of_few, nearest_of_slots
-from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs
+from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, running_sums
 
 __all__ = [
     "NAME",
@@ -21,6 +21,7 @@ __all__ = [
     "nearest_of_few",
     "nearest_of_slots",
     "ordered_queries",
+    "running_sums",
     "with_room",
 ]
 

@@ -15,7 +15,7 @@ from .._structure._tree import Tree
 from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs"]
+__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs", "running_sums"]
 
 PACKET = 16  # queries that walk together
 
@@ -182,3 +182,8 @@ def _packets_of(queries: Queries) -> Queries:
     points = in_packets(queries.points.T, PACKET, 0)  # (packets, PACKET, m)
     bound, own = (in_packets(each, PACKET, -1) for each in (queries.bound, queries.own))
     return Queries(jnp.swapaxes(points, 1, 2), bound, own)
+
+
+def running_sums(counts: Array) -> Array:
+    """Return 0 and the sums (q + 1,) of the first 1, 2, ... of the counts (q,), int32, which may wrap."""
+    return jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
