@@ -167,7 +167,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         if x.ndim != 2:
             with eagerly_unless_traced(x):
                 x = in_shape(x, (math.prod(batch), self._m))
-        kind = self._kind(x, bound, eps, distances=self._n * len(x))
+        kind = self._kind(x, bound, eps, distances=self._n * math.prod(batch))
         searcher = self._searcher(kind=kind)
         order = _arguments.one_of(order, ("input", "tree"), "order")
         if order == "tree" and x is not self._data:

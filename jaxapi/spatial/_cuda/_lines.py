@@ -1,6 +1,7 @@
 """Inputs of any length, read by programs of few: arrays as they are, and a kernel that knows their end."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -52,7 +53,11 @@ def lines(x: Array, count: Array, *, dtype) -> Array:
     if x.dtype.name not in TYPES:
         return _lax.lines(x, count, dtype=dtype)
     integers = dtype.kind in "iu"
-    constants = {"from": TYPES[x.dtype.name], "to": TYPES[dtype.name], "from_half": HALF.get(x.dtype.name, 0)}
+    constants: dict[str, Any] = {
+        "from": TYPES[x.dtype.name],
+        "to": TYPES[dtype.name],
+        "from_half": HALF.get(x.dtype.name, 0),
+    }
     constants |= {"integers": int(integers), "missing": np.iinfo(dtype).max if integers else 0}
     kernel = Kernel.of("lines", m=1, dtype=dtype, **constants)
     blocks = -(-x.size // (THREADS * EACH))

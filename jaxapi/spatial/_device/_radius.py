@@ -7,7 +7,7 @@ compiled as one piece also where a transformation alone would run them step by s
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ class Search(NamedTuple):
     """The static part of a radius search; equal ones share compiled code."""
 
     p: float
-    engine: object  # one of `_engines`; None: that of the platform that runs it
+    engine: Any  # one of `_engines`; None: that of the platform that runs it
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
 

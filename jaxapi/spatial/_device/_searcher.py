@@ -178,9 +178,8 @@ class Device:
         """Return what a function of queries and radii finds for lines of them."""
         queries, count, finite = self._lines(x, settings)
         radius, box, search = self._radii(r, queries), self._box(settings), self._search(settings)
-        static = tuple(static.items())
         inputs = self.tree, queries, count, radius, box
-        found = around_lines(*inputs, function=function, search=search, static=static)
+        found = around_lines(*inputs, function=function, search=search, static=tuple(static.items()))
         _check(on_its_way(finite))
         return found
 
@@ -242,13 +241,13 @@ def nearest_of_lines(tree, x, count, bound, eps, box, *, k, columns, search: _ra
 
     'columns': distances and rows; 'others': without each point itself; 'edges', 'edges_loop': as a graph.
     """
-    settings = {"k": k, "p": search.p}
+    settings: dict[str, Any] = {"k": k, "p": search.p}
     if x is None:
         slots = tree.points.shape[1]
         distances, rows = search.engine.nearest_of_all(tree, bound, eps, box, lines=slots, **settings)
         rows = rows.astype(search.index_dtype)
     else:
-        dtypes = {"dtype": search.dtype, "index_dtype": search.index_dtype}
+        dtypes: dict[str, Any] = {"dtype": search.dtype, "index_dtype": search.index_dtype}
         x = search.lines(x, count)
         distances, rows = nearest(tree, x, bound, eps, box, engine=search.engine, **dtypes, **settings)
     distances, rows = picked(distances, rows, tree.n, columns)

@@ -32,7 +32,7 @@ class Host:
         return self._placed(batch, *(each.reshape(shape) for each in found))
 
     def _others(self, columns: Columns, bound, settings: SearchSettings, workers):
-        return without_own(*self._nearest(self.data, columns, bound, 0.0, settings, workers), np)
+        return without_own(*self._nearest(self.data, columns, bound, 0.0, settings, workers), xp=np)
 
     def _nearest(self, x, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows (q, columns) as NumPy arrays."""
@@ -65,12 +65,12 @@ class Host:
             found = self._nearest(self.data, columns, np.inf, 0.0, settings, 1)
         else:
             found = self._others(columns, np.inf, settings, 1)
-        return placed_like(self.data, *neighbour_edges(*found, self.tree.n, np))
+        return placed_like(self.data, *neighbour_edges(*found, n=self.tree.n, xp=np))
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
-        arrays = map(np.asarray, (self.data, x, rows))
-        found = displacements_to(*arrays, settings.box(), self.tree.n, dtype=settings.dtype, xp=np)
+        data, x, rows = map(np.asarray, (self.data, x, rows))
+        found = displacements_to(data, x, rows, settings.box(), self.tree.n, dtype=settings.dtype, xp=np)
         return placed_like(self.data, found)[0]
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
