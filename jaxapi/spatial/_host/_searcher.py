@@ -32,7 +32,8 @@ class Host:
         return self._placed(batch, *(each.reshape(shape) for each in found))
 
     def _others(self, columns: Columns, bound, settings: SearchSettings, workers):
-        return without_own(*self._nearest(self.data, columns, bound, 0.0, settings, workers), xp=np)
+        distances, rows = self._nearest(self.data, columns, bound, 0.0, settings, workers)
+        return without_own(distances, rows, np)
 
     def _nearest(self, x, columns: Columns, bound, eps, settings: SearchSettings, workers):
         """Return distances and rows (q, columns) as NumPy arrays."""
@@ -65,7 +66,8 @@ class Host:
             found = self._nearest(self.data, columns, np.inf, 0.0, settings, 1)
         else:
             found = self._others(columns, np.inf, settings, 1)
-        return placed_like(self.data, *neighbour_edges(*found, n=self.tree.n, xp=np))
+        distances, rows = found
+        return placed_like(self.data, *neighbour_edges(distances, rows, self.tree.n, np))
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
