@@ -1,0 +1,271 @@
+"""Matrices of distances in their two forms, and checks of these."""
+
+import math
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._tracing import any_traced
+from ..._typing import Array, ArrayLike
+from ._arguments import as_numbers, computed
+from ._pairs import condensed
+
+__all__ = ["is_valid_dm", "is_valid_y", "num_obs_dm", "num_obs_y", "squareform"]
+
+
+def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
+    """Return a condensed matrix of distances as a square one, or the other way.
+
+    As `scipy.spatial.distance.squareform` (SciPy 1.18), on every device, with derivatives.
+
+    Parameters
+    ----------
+    X : array_like, shape (n (n - 1) / 2,) or (n, n)
+        Distances, of any real dtype; values are only moved, NaN too.
+    force : str
+        ``'tovector'`` or ``'tomatrix'`` refuse the other form.
+    checks : bool
+        Whether a matrix must be symmetric with a diagonal of 0. Inside jit it is not looked at; the part
+        above the diagonal counts.
+
+    Returns
+    -------
+    Array, shape (n, n) or (n (n - 1) / 2,)
+        Of the same dtype.
+
+    Raises
+    ------
+    ValueError
+        If the length of a vector is no n (n - 1) / 2, a matrix is not square or fails the checks, X has
+        other than 1 or 2 axes, or not the form that ``force`` asks for.
+
+    Notes
+    -----
+    Works under jit, vmap and grad.
+
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.squareform([3, 5, 4]).tolist()
+    [[0, 3, 5], [3, 0, 4], [5, 4, 0]]
+    """
+    X = as_numbers(X)
+    if force.lower() == "tomatrix" and X.ndim != 1:
+        raise ValueError("Forcing 'tomatrix' but input X is not a distance vector.")
+    if force.lower() == "tovector" and X.ndim != 2:
+        raise ValueError("Forcing 'tovector' but input X is not a distance matrix.")
+    if X.ndim == 1:
+        if _observations(X.shape[0]) is None:
+            raise ValueError(
+                "Incompatible vector size. It must be a binomial coefficient n choose 2 for some integer "
+                f"n >= 2, got {X.shape[0]}"
+            )
+        return _square(X.dtype, X)
+    if X.ndim != 2:
+        raise ValueError(
+            "The first argument must be one or two dimensional array. "
+            f"A {X.ndim}-dimensional array is not permitted"
+        )
+    if X.shape[0] != X.shape[1]:
+        raise ValueError("The matrix argument must be square.")
+    if checks and not any_traced(X):
+        is_valid_dm(X, throw=True, name="X")
+    return _condensed(X.dtype, X)
+
+
+def _observations(size: int) -> int | None:
+    """Return the n with ``n (n - 1) / 2 == size``; None where there is none."""
+    n = (1 + math.isqrt(1 + 8 * size)) // 2
+    return n if n * (n - 1) // 2 == size else None
+
+
+@computed()
+def _square(dtype, vector):
+    n = _observations(vector.shape[0])
+    if not vector.shape[0]:
+        return jnp.zeros((1, 1), dtype)
+    index = np.int32 if vector.shape[0] < 2**31 else np.int64
+    rows, columns = (jax.lax.broadcasted_iota(index, (n, n), axis) for axis in (0, 1))
+    i, j = jnp.minimum(rows, columns), jnp.maximum(rows, columns)
+    place = i * n - i * (i + 1) // 2 + j - i - 1
+    return jnp.where(i == j, jnp.zeros((), dtype), vector[jnp.where(i == j, 0, place)])
+
+
+@computed()
+def _condensed(dtype, square):
+    return condensed(square)
+
+
+def is_valid_dm(
+    D: ArrayLike, tol: float = 0.0, throw: bool = False, name: str | None = "D", warning: bool = False
+) -> bool:
+    """Return whether an array is a matrix of distances: 2-D, symmetric, its diagonal 0.
+
+    As `scipy.spatial.distance.is_valid_dm` (SciPy 1.18).
+
+    Parameters
+    ----------
+    D : array_like
+        Concrete: inside jit its values are unknown, and JAX raises. NaN is not equal to itself.
+    tol : float
+        How far it may be from symmetric, and its diagonal above 0.
+    throw : bool
+        Raise where it is not valid.
+    name : str, optional
+        What to call it in messages.
+    warning : bool
+        Warn where it is not valid.
+
+    Returns
+    -------
+    bool
+        A Python value.
+
+    Raises
+    ------
+    ValueError
+        Where it is not valid, if ``throw``.
+
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.is_valid_dm([[0, 1], [1, 0]]), distance.is_valid_dm([[0, 1], [2, 0]])
+    (True, False)
+    """
+    D = np.asarray(D)
+    called = f"Distance matrix '{name}'" if name else "Distance matrix"
+    within = f" within tolerance {tol:5.5f}" if tol else ""
+    wrong = None
+    if D.ndim != 2:
+        wrong = f"{called} must have shape=2 (i.e. be two-dimensional)."
+    elif D.shape[0] != D.shape[1] or not (tol >= D - D.T if tol else D == D.T).all():
+        wrong = f"{called} must be symmetric{within}."
+    elif not (D.diagonal() <= tol if tol else D.diagonal() == 0).all():
+        wrong = f"{called} diagonal must be {'close to zero' if tol else 'zero'}{within}."
+    return _verdict(wrong, throw, warning)
+
+
+def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: str | None = None) -> bool:
+    """Return whether an array is a condensed matrix of distances: 1-D, of n (n - 1) / 2 elements.
+
+    As `scipy.spatial.distance.is_valid_y` (SciPy 1.18).
+
+    Parameters
+    ----------
+    y : array_like
+        Only its shape is looked at, so that it may be traced, and NaN does not matter.
+    warning : bool
+        Warn where it is not valid.
+    throw : bool
+        Raise where it is not valid.
+    name : str, optional
+        What to call it in messages.
+
+    Returns
+    -------
+    bool
+        A Python value.
+
+    Raises
+    ------
+    ValueError
+        Where it is not valid, if ``throw``.
+
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.is_valid_y([3, 5, 4]), distance.is_valid_y([3, 5])
+    (True, False)
+    """
+    shape, wrong = np.shape(y), None
+    called = f"Condensed distance matrix '{name}'" if name else "Condensed distance matrix"
+    if len(shape) != 1:
+        wrong = f"{called} must have shape=1 (i.e. be one-dimensional)."
+    elif _observations(shape[0]) is None:
+        wrong = (
+            f"Length n of {called[0].lower()}{called[1:]} must be a binomial coefficient, i.e. there must be a "
+            "k such that (k \\choose 2)=n)!"
+        )
+    return _verdict(wrong, throw, warning)
+
+
+def _verdict(wrong: str | None, throw: bool, warning: bool) -> bool:
+    if wrong and throw:
+        raise ValueError(wrong)
+    if wrong and warning:
+        warnings.warn(wrong, stacklevel=3)
+    return not wrong
+
+
+def num_obs_dm(d: ArrayLike) -> int:
+    """Return the number of observations of a square matrix of distances.
+
+    As `scipy.spatial.distance.num_obs_dm` (SciPy 1.18).
+
+    Parameters
+    ----------
+    d : array_like, shape (n, n)
+        Only its shape is looked at, so that it may be traced, and NaN does not matter.
+
+    Returns
+    -------
+    int
+        n, a Python number.
+
+    Raises
+    ------
+    ValueError
+        If it is not square.
+
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.num_obs_dm([[0, 1], [1, 0]])
+    2
+    """
+    shape = np.shape(d)
+    if len(shape) != 2:
+        raise ValueError("Distance matrix 'd' must have shape=2 (i.e. be two-dimensional).")
+    if shape[0] != shape[1]:
+        raise ValueError("Distance matrix 'd' must be symmetric.")
+    return shape[0]
+
+
+def num_obs_y(Y: ArrayLike) -> int:
+    """Return the number of observations of a condensed matrix of distances.
+
+    As `scipy.spatial.distance.num_obs_y` (SciPy 1.18).
+
+    Parameters
+    ----------
+    Y : array_like, shape (n (n - 1) / 2,)
+        Only its shape is looked at, so that it may be traced, and NaN does not matter.
+
+    Returns
+    -------
+    int
+        n, a Python number, 2 or more.
+
+    Raises
+    ------
+    ValueError
+        If it is empty, or of another length or number of axes.
+
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.num_obs_y([3, 5, 4])
+    3
+    """
+    is_valid_y(Y, throw=True, name="Y")
+    size = np.shape(Y)[0]
+    if size == 0:
+        raise ValueError("The number of observations cannot be determined on an empty distance matrix.")
+    return _observations(size)  # type: ignore[return-value]
