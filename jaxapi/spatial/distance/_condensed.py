@@ -3,9 +3,9 @@
 import math
 import warnings
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..._tracing import any_traced
 from ..._typing import Array, ArrayLike
@@ -38,13 +38,11 @@ def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
     Raises
     ------
     ValueError
-        If the length of a vector is no n (n - 1) / 2, a matrix is not square or fails the checks, X has
-        other than 1 or 2 axes, or not the form that ``force`` asks for.
+        If X has another shape or not the form asked for, or fails the checks.
 
     Notes
     -----
     Works under jit, vmap and grad.
-
 
     Examples
     --------
@@ -66,8 +64,8 @@ def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
         return _square(X.dtype, X)
     if X.ndim != 2:
         raise ValueError(
-            "The first argument must be one or two dimensional array. "
-            f"A {X.ndim}-dimensional array is not permitted"
+            f"The first argument must be one or two dimensional array. A {X.ndim}-dimensional array is not "
+            "permitted"
         )
     if X.shape[0] != X.shape[1]:
         raise ValueError("The matrix argument must be square.")
@@ -87,8 +85,8 @@ def _square(dtype, vector):
     n = _observations(vector.shape[0])
     if not vector.shape[0]:
         return jnp.zeros((1, 1), dtype)
-    index = np.int32 if vector.shape[0] < 2**31 else np.int64
-    rows, columns = (jax.lax.broadcasted_iota(index, (n, n), axis) for axis in (0, 1))
+    index = np.int32 if vector.shape[0] < 2**30 else np.int64
+    rows, columns = (lax.broadcasted_iota(index, (n, n), axis) for axis in (0, 1))
     i, j = jnp.minimum(rows, columns), jnp.maximum(rows, columns)
     place = i * n - i * (i + 1) // 2 + j - i - 1
     return jnp.where(i == j, jnp.zeros((), dtype), vector[jnp.where(i == j, 0, place)])
@@ -112,12 +110,10 @@ def is_valid_dm(
         Concrete: inside jit its values are unknown, and JAX raises. NaN is not equal to itself.
     tol : float
         How far it may be from symmetric, and its diagonal above 0.
-    throw : bool
-        Raise where it is not valid.
+    throw, warning : bool
+        Raise or warn where it is not valid.
     name : str, optional
         What to call it in messages.
-    warning : bool
-        Warn where it is not valid.
 
     Returns
     -------
@@ -128,7 +124,6 @@ def is_valid_dm(
     ------
     ValueError
         Where it is not valid, if ``throw``.
-
 
     Examples
     --------
@@ -152,18 +147,15 @@ def is_valid_dm(
 def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: str | None = None) -> bool:
     """Return whether an array is a condensed matrix of distances: 1-D, of n (n - 1) / 2 elements.
 
-    As `scipy.spatial.distance.is_valid_y` (SciPy 1.18).
+    As `scipy.spatial.distance.is_valid_y` (SciPy 1.18); only the shape is looked at, so ``y`` may be traced
+    and hold NaN.
 
     Parameters
     ----------
     y : array_like
-        Only its shape is looked at, so that it may be traced, and NaN does not matter.
-    warning : bool
-        Warn where it is not valid.
-    throw : bool
-        Raise where it is not valid.
-    name : str, optional
-        What to call it in messages.
+        What may be one.
+    warning, throw, name
+        As in `is_valid_dm`.
 
     Returns
     -------
@@ -175,7 +167,6 @@ def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: s
     ValueError
         Where it is not valid, if ``throw``.
 
-
     Examples
     --------
     >>> from jaxapi.spatial import distance
@@ -183,14 +174,11 @@ def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: s
     (True, False)
     """
     shape, wrong = np.shape(y), None
-    called = f"Condensed distance matrix '{name}'" if name else "Condensed distance matrix"
+    called = f"ondensed distance matrix '{name}'" if name else "ondensed distance matrix"
     if len(shape) != 1:
-        wrong = f"{called} must have shape=1 (i.e. be one-dimensional)."
+        wrong = f"C{called} must have shape=1 (i.e. be one-dimensional)."
     elif _observations(shape[0]) is None:
-        wrong = (
-            f"Length n of {called[0].lower()}{called[1:]} must be a binomial coefficient, i.e. there must be a "
-            "k such that (k \\choose 2)=n)!"
-        )
+        wrong = f"Length n of c{called} must be a binomial coefficient, n = (k choose 2), got {shape[0]}"
     return _verdict(wrong, throw, warning)
 
 
@@ -203,25 +191,10 @@ def _verdict(wrong: str | None, throw: bool, warning: bool) -> bool:
 
 
 def num_obs_dm(d: ArrayLike) -> int:
-    """Return the number of observations of a square matrix of distances.
+    """Return the number of observations of a square matrix of distances, an int.
 
-    As `scipy.spatial.distance.num_obs_dm` (SciPy 1.18).
-
-    Parameters
-    ----------
-    d : array_like, shape (n, n)
-        Only its shape is looked at, so that it may be traced, and NaN does not matter.
-
-    Returns
-    -------
-    int
-        n, a Python number.
-
-    Raises
-    ------
-    ValueError
-        If it is not square.
-
+    As `scipy.spatial.distance.num_obs_dm` (SciPy 1.18); only the shape is looked at, so ``d`` may be traced
+    and hold NaN. ValueError if it is not square.
 
     Examples
     --------
@@ -230,33 +203,16 @@ def num_obs_dm(d: ArrayLike) -> int:
     2
     """
     shape = np.shape(d)
-    if len(shape) != 2:
-        raise ValueError("Distance matrix 'd' must have shape=2 (i.e. be two-dimensional).")
-    if shape[0] != shape[1]:
-        raise ValueError("Distance matrix 'd' must be symmetric.")
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"Distance matrix 'd' must be square, got shape {shape}")
     return shape[0]
 
 
 def num_obs_y(Y: ArrayLike) -> int:
-    """Return the number of observations of a condensed matrix of distances.
+    """Return the number of observations of a condensed matrix of distances, an int of 2 or more.
 
-    As `scipy.spatial.distance.num_obs_y` (SciPy 1.18).
-
-    Parameters
-    ----------
-    Y : array_like, shape (n (n - 1) / 2,)
-        Only its shape is looked at, so that it may be traced, and NaN does not matter.
-
-    Returns
-    -------
-    int
-        n, a Python number, 2 or more.
-
-    Raises
-    ------
-    ValueError
-        If it is empty, or of another length or number of axes.
-
+    As `scipy.spatial.distance.num_obs_y` (SciPy 1.18); only the shape is looked at, so ``Y`` may be traced
+    and hold NaN. ValueError if it is empty, or of another length or number of axes.
 
     Examples
     --------

@@ -121,7 +121,7 @@ def _totals(terms, combine, chunk, a, b, o):
         rows, others, weights = (
             None if x is None else lax.dynamic_slice_in_dim(x, start, length, axis=-1) for x in (a, b, w)
         )
-        # Columns one behind the other in memory: a transpose may stay one in name only, and be read by strides.
+        # Columns one behind the other in memory: XLA may leave a transpose to those who read it.
         columns = lax.optimization_barrier(jnp.stack([others[..., k] for k in range(length)]))
         groups = []
         for k in range(length):
@@ -211,14 +211,18 @@ def _weighted_sum(values, weights):
     return jnp.matmul(values, weights, precision=lax.Precision.HIGHEST)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def nearest(measure: Measure, k: int, a, b, arrays):
     """Return the k least distances (..., nA, k) and the rows of ``b``; inf and nB where there are fewer."""
+    rows, distances = _search(measure, k, *lax.stop_gradient((a, b, arrays)))
+    return _chosen(measure, a, b, arrays, rows, distances), rows
+
+
+def _search(measure, k, a, b, arrays):
     tiles, number, size, count = _tiles(a, b)
     if count == 0:
-        missing = matrix(measure, a, b, arrays)
-        missing = jnp.pad(missing, [(0, 0)] * (missing.ndim - 1) + [(0, k)], constant_values=jnp.inf)
-        return missing, jnp.zeros(missing.shape, np.int32)
+        none = matrix(measure, a, b, arrays)
+        none = jnp.pad(none, [(0, 0)] * (none.ndim - 1) + [(0, k)], constant_values=jnp.inf)
+        return jnp.zeros(none.shape, np.int32), none
 
     def step(best, x):
         b, i = x
@@ -231,46 +235,50 @@ def nearest(measure: Measure, k: int, a, b, arrays):
             distances = jnp.pad(distances, more, constant_values=jnp.inf)
             rows = jnp.pad(rows, more, constant_values=count)
         else:  # those found before have lower rows, and come first among equals
-            distances = jnp.concatenate([best[0], distances], axis=-1)
-            rows = jnp.concatenate([best[1], rows], axis=-1)
+            rows = jnp.concatenate([best[0], rows], axis=-1)
+            distances = jnp.concatenate([best[1], distances], axis=-1)
         negative, places = lax.top_k(-distances, k)
-        return -negative, jnp.take_along_axis(rows, places, axis=-1)
+        return jnp.take_along_axis(rows, places, axis=-1), -negative
 
     return _scanned(step, tiles, number)
 
 
-@nearest.defjvp
-def _slope_of_nearest(measure, k, primals, tangents):
-    distances, rows = nearest(measure, k, *primals)
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _chosen(measure, a, b, arrays, rows, distances):
+    """Return the distances that a search found: a choice has no derivative, each pair has its own."""
+    return distances
+
+
+@_chosen.defjvp
+def _slope_of_chosen(measure, primals, tangents):
+    *differentiable, rows, _ = primals
     take = jnp.vectorize(lambda b, rows: b.at[rows].get(mode="clip"), signature="(n,m),(a,k)->(a,k,m)")
 
-    def of_chosen(a, b, arrays):
+    def of_pairs(a, b, arrays):
         if b.shape[-2] == 0:
-            return jnp.zeros_like(distances)
+            return jnp.zeros(rows.shape, a.dtype)
         between = {name: _between(name, x) for name, x in arrays.items()}
-        chosen = rowwise(measure, a[..., :, None, :], take(b, rows), between)
-        return jnp.where(rows < b.shape[-2], chosen, 0)
+        distances = rowwise(measure, a[..., :, None, :], take(b, rows), between)
+        return jnp.where(rows < b.shape[-2], distances, 0)
 
-    slopes = jax.jvp(of_chosen, primals, tangents)[1]
-    return (distances, rows), (slopes, np.zeros(rows.shape, jax.dtypes.float0))
+    slopes = jax.jvp(of_pairs, tuple(differentiable), tuple(tangents[:3]))[1]
+    return _chosen(measure, *primals), slopes
 
 
-def default_arrays(measure: Measure, rows, arrays):
-    """Return the metric's arrays, with SciPy's where none is given: variances or a covariance, in float64.
-
-    ``rows()`` are all rows that there are.
-    """
-    if arrays or measure.metric.name not in ("seuclidean", "mahalanobis"):
-        return arrays
-    rows = rows()
+def default_arrays(measure: Measure, rows):
+    """Return SciPy's arrays of the metric for these rows: variances or a covariance, in float64."""
+    name = measure.metric.name
+    if name not in ("seuclidean", "mahalanobis"):
+        return {}
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in rows))
+    rows = jnp.concatenate([jnp.broadcast_to(x, batch + x.shape[-2:]) for x in rows], axis=-2)
     with x64_on():
         wide = rows.astype(np.float64)
-        centered = wide - jnp.mean(wide, axis=-2, keepdims=True)
-        if measure.metric.name == "seuclidean":
+        if name == "seuclidean":
             return {"w": (1 / jnp.var(wide, axis=-2, ddof=1)).astype(rows.dtype)}
+        centered = wide - jnp.mean(wide, axis=-2, keepdims=True)
         products = jnp.matmul(jnp.swapaxes(centered, -1, -2), centered, precision=lax.Precision.HIGHEST)
-        inverse = jnp.linalg.inv(products / (rows.shape[-2] - 1))
-        return {"VI": inverse.astype(rows.dtype)}
+        return {"VI": jnp.linalg.inv(products / (rows.shape[-2] - 1)).astype(rows.dtype)}
 
 
 def in_units(metric: Metric, a, b):

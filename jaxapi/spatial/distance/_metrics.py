@@ -3,7 +3,7 @@
 A row's formula has three parts, so that vectors, matrices and reductions share it: ``prepare`` rows (as by
 normalizing them), ``terms`` of two rows coordinate by coordinate, ``finish`` with the terms' sums (or their
 maxima). Every part works on the last axis of arrays that broadcast, and takes the options ``o``: arrays
-(``w``, ``VI``, ``base``) and static values (``p``, ``centered``). Derivatives of the formula are the metric's:
+(``w``, ``VI``, ``base``) and static values (``p``, ``centered``). The formula's derivatives are the metric's:
 where a distance is 0 they are finite, and 0 if there are none.
 """
 
@@ -184,6 +184,10 @@ def _total(total, o):
     return total
 
 
+def _share(total, o):
+    return total / (o["size"] if o.get("w") is None else jnp.sum(o["w"]))
+
+
 def _total_root(total, o):
     return _root(total)
 
@@ -198,54 +202,62 @@ def _boolean(name, title, finish, formula, truth=True, **fields):
 
 # fmt: off
 _TABLE = (
-    Metric("braycurtis", _braycurtis, lambda difference, total, o: difference / total, "Bray-Curtis dissimilarity",
-           "sum(w |u - v|) / sum(w |u + v|)", "any; nan where the denominator is 0"),
-    Metric("canberra", _canberra, _total, "Canberra distance", "sum(w |u - v| / (|u| + |v|))", "any; a term 0/0 is 0"),
+    Metric("braycurtis", _braycurtis, lambda differences, sums, o: differences / sums,
+           "Bray-Curtis dissimilarity", "sum(w |u - v|) / sum(w |u + v|)", "any; nan for 0/0"),
+    Metric("canberra", _canberra, _total, "Canberra distance", "sum(w |u - v| / (|u| + |v|))",
+           "any; a term 0/0 is 0"),
     Metric("chebyshev", _largest, _total, "Chebyshev distance", "max(|u - v|) where w > 0", combine="max",
            aliases=("chebychev", "cheby", "cheb", "ch")),
     Metric("cityblock", _absolute, _total, "city block (Manhattan) distance", "sum(w |u - v|)",
            aliases=("cblock", "cb", "c")),
     Metric("correlation", _half_square, _total, "correlation distance", "1 - cos(u - mean(u), v - mean(v))",
-           "any; nan where u or v is constant", prepare=_centered_direction, aliases=("co",), options=("w", "centered")),
-    Metric("cosine", _half_square, _total, "cosine distance", "1 - u.v / (|u| |v|)", "any; nan where u or v is 0",
-           prepare=_direction, aliases=("cos",)),
+           "any; nan where u or v is constant", prepare=_centered_direction, aliases=("co",),
+           options=("w", "centered")),
+    Metric("cosine", _half_square, _total, "cosine distance", "1 - u.v / (|u| |v|)",
+           "any; nan where u or v is 0", prepare=_direction, aliases=("cos",)),
     _boolean("dice", "Dice dissimilarity", lambda tt, tf, ft, ff, o: (tf + ft) / (2 * tt + tf + ft),
              "(tf + ft) / (2 tt + tf + ft)", truth=False),
-    Metric("euclidean", _squared, _total_root, "Euclidean distance", "sqrt(sum(w (u - v)^2))", homogeneous=True,
-           aliases=("euclid", "eu", "e")),
-    Metric("hamming", _unequal, lambda total, o: total / (o["size"] if o.get("w") is None else jnp.sum(o["w"])),
-           "Hamming distance", "sum(w [u != v]) / sum(w)", aliases=("matching", "hamm", "ha", "h")),
-    Metric("hellinger", _half_square, _total_root, "Hellinger distance", "sqrt(sum((sqrt(u) - sqrt(v))^2) / 2)",
-           "u, v >= 0", "[0.5, 0.5], [0.9, 0.1]", prepare=lambda x, o: _root(x), options=()),
-    Metric("inner_product", lambda u, v, o: (u * v,), _total, "inner product, a similarity,", "u.v", options=(),
-           product=lambda u, v: (_product(u, v),)),
+    Metric("euclidean", _squared, _total_root, "Euclidean distance", "sqrt(sum(w (u - v)^2))",
+           homogeneous=True, aliases=("euclid", "eu", "e")),
+    Metric("hamming", _unequal, _share, "Hamming distance", "sum(w [u != v]) / sum(w)",
+           aliases=("matching", "hamm", "ha", "h")),
+    Metric("hellinger", _half_square, _total_root, "Hellinger distance",
+           "sqrt(sum((sqrt(u) - sqrt(v))^2) / 2)", "u, v >= 0", "[0.5, 0.5], [0.9, 0.1]",
+           prepare=lambda x, o: _root(x), options=()),
+    Metric("inner_product", lambda u, v, o: (u * v,), _total, "inner product, a similarity,", "u.v",
+           options=(), product=lambda u, v: (_product(u, v),)),
     _boolean("jaccard", "Jaccard dissimilarity", lambda tt, tf, ft, ff, o: _quotient(tf + ft, tt + tf + ft),
-             "(tf + ft) / (tt + tf + ft)", domain="any, of which all but 0 is true; 0 where nothing is", aliases=("jacc", "ja", "j"),
-             prepare=lambda x, o: jnp.where(x != 0, 1, jnp.zeros_like(x))),
+             "(tf + ft) / (tt + tf + ft)", domain="any, true where not 0; 0 where none is true",
+             aliases=("jacc", "ja", "j"), prepare=lambda x, o: jnp.where(x != 0, 1, jnp.zeros_like(x))),
     Metric("jensenshannon", _jensen_shannon, _jensen_shannon_distance, "Jensen-Shannon distance",
-           "sqrt((D(p, m) + D(q, m)) / 2), D relative entropy, m = (p + q) / 2", "p, q >= 0, normalized to sum 1",
-           prepare=_probabilities, slow=True, aliases=("js",), options=("base",)),
+           "sqrt((D(u, m) + D(v, m)) / 2), D relative entropy, m = (u + v) / 2",
+           "u, v >= 0, normalized to sum 1", prepare=_probabilities, slow=True, aliases=("js",),
+           options=("base",)),
     Metric("kl_divergence", _relative_entropy, _total, "Kullback-Leibler divergence", "sum(u log(u / v))",
-           "u, v >= 0; inf where only v is 0", "[0.5, 0.5], [0.9, 0.1]", slow=True, aliases=("kl_div", "kld"),
-           options=()),
+           "u, v >= 0; inf where only v is 0", "[0.5, 0.5], [0.9, 0.1]", slow=True,
+           aliases=("kl_div", "kld"), options=()),
     Metric("mahalanobis", None, _total, "Mahalanobis distance", "sqrt((u - v) VI (u - v)^T)",
            example="[1, 0], [0, 1], [[2, 0], [0, 1]]", rows=_mahalanobis, homogeneous=True,
            aliases=("mahal", "mah"), options=("VI",)),
-    Metric("minkowski", _powers, _power_root, "Minkowski distance", "sum(w |u - v|^p)^(1/p)", "any; p > 0, or inf",
-           "[1, 2, 3], [2, 2, 5], 3", homogeneous=True, largest=_largest, slow=True, aliases=("mi", "m", "pnorm"),
-           options=("p", "w")),
+    Metric("minkowski", _powers, _power_root, "Minkowski distance", "sum(w |u - v|^p)^(1/p)",
+           "any; p > 0, or inf", "[1, 2, 3], [2, 2, 5], 3", homogeneous=True, largest=_largest, slow=True,
+           aliases=("mi", "m", "pnorm"), options=("p", "w")),
     _boolean("rogerstanimoto", "Rogers-Tanimoto dissimilarity",
-             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + ff + 2 * (tf + ft)), "2 (tf + ft) / (tt + ff + 2 (tf + ft))"),
+             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + ff + 2 * (tf + ft)),
+             "2 (tf + ft) / (tt + ff + 2 (tf + ft))"),
     _boolean("russellrao", "Russell-Rao dissimilarity",
-             lambda tt, tf, ft, ff, o: (tf + ft + ff) / (tt + tf + ft + ff), "(tf + ft + ff) / (tt + tf + ft + ff)"),
-    Metric("seuclidean", _squared, _total_root, "standardized Euclidean distance", "sqrt(sum((u - v)^2 / V))",
-           example="[1, 2, 3], [2, 2, 5], [1, 1, 4]", homogeneous=True, aliases=("se", "s"), options=("V",)),
+             lambda tt, tf, ft, ff, o: (tf + ft + ff) / (tt + tf + ft + ff),
+             "(tf + ft + ff) / (tt + tf + ft + ff)"),
+    Metric("seuclidean", _squared, _total_root, "standardized Euclidean distance",
+           "sqrt(sum((u - v)^2 / V))", example="[1, 2, 3], [2, 2, 5], [1, 1, 4]", homogeneous=True,
+           aliases=("se", "s"), options=("V",)),
     _boolean("sokalsneath", "Sokal-Sneath dissimilarity",
-             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + 2 * (tf + ft)), "2 (tf + ft) / (tt + 2 (tf + ft))",
-             domain="bool, or numbers 0 and 1; nan where none is true"),
+             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + 2 * (tf + ft)),
+             "2 (tf + ft) / (tt + 2 (tf + ft))", domain="bool, or numbers 0 and 1; nan where none is true"),
     Metric("sqeuclidean", _squared, _total, "squared Euclidean distance", "sum(w (u - v)^2)",
            aliases=("sqe", "sqeuclid")),
-    _boolean("yule", "Yule dissimilarity", lambda tt, tf, ft, ff, o: _quotient(2 * tf * ft, tt * ff + tf * ft),
+    _boolean("yule", "Yule dissimilarity",
+             lambda tt, tf, ft, ff, o: _quotient(2 * tf * ft, tt * ff + tf * ft),
              "2 tf ft / (tt ff + tf ft)", domain="bool, or numbers 0 and 1; 0 where tf ft is"),
 )
 # fmt: on
@@ -254,9 +266,9 @@ _BY_ALIAS = {alias: row for row in _TABLE for alias in (row.name, *row.aliases)}
 _BY_FUNCTION: dict[Any, Metric] = {}
 
 
-def register(function, name: str) -> None:
+def register(function, metric: Metric) -> None:
     """Make the public function stand for its metric where one is asked for."""
-    _BY_FUNCTION[function] = METRICS[name]
+    _BY_FUNCTION[function] = metric
 
 
 def find_metric(metric) -> Metric:

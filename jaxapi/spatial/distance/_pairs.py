@@ -32,8 +32,9 @@ def cdist(
 ) -> Array:
     """Return the distance of every row of one array from every row of another.
 
-    As `scipy.spatial.distance.cdist` (SciPy 1.18), on every device, with derivatives and leading batch axes. float32
-    stays float32, and near rows are as exact as far ones: differences are squared, not products subtracted.
+    As `scipy.spatial.distance.cdist` (SciPy 1.18), on every device, with derivatives and leading batch axes.
+    float32 stays float32, and near rows are as exact as far ones: differences are squared, not products
+    subtracted.
 
     Parameters
     ----------
@@ -338,10 +339,9 @@ def _rows(dtype, measure, arrays, *given):
         return rows[0], rows[-1], 1, arrays
     rows = [x != 0 if measure.metric.truth else x for x in rows]
     rows = [x.astype(working_dtype(dtype)) for x in rows]
-    batch = np.broadcast_shapes(*(x.shape[:-2] for x in rows))
-    every = [jnp.broadcast_to(x, batch + x.shape[-2:]) for x in rows]
-    arrays = default_arrays(measure, lambda: jnp.concatenate(every, axis=-2), arrays)
-    return *in_units(measure.metric, rows[0], rows[-1]), arrays
+    a, b, unit = in_units(measure.metric, rows[0], rows[-1])
+    own = default_arrays(measure, (a, b)[: len(rows)])
+    return (a, b, 1, own) if own and not arrays else (a, b, unit, arrays)  # variances are in units, too
 
 
 @computed(1)

@@ -20,7 +20,7 @@ As {source}, for arrays on any device, with derivatives, and for many vectors at
 
 Parameters
 ----------
-u, v : array_like, shape (..., m)
+{vectors} : array_like, shape (..., m)
     Real vectors along the last axis; leading axes broadcast. Domain: {domain}. Elsewhere, and for NaN and
     infinity, the formula's arithmetic counts.
 {parameters}
@@ -44,17 +44,44 @@ Works under jit, vmap and grad. Where the distance is 0 its derivatives are fini
 Examples
 --------
 >>> from jaxapi.spatial import distance
->>> round(float(distance.{name}({example})), 4)
+>>> round(float(distance.{function}({example})), 4)
 {result}
 """
 _PARAMETERS = {
     "p": "p : float\n    Order of the norm, above 0, a Python number; inf for the largest difference.\n",
-    "w": "w : array_like, shape (m,), optional\n    Weights of the coordinates, not negative; 1 if omitted.\n",
+    "w": "w : array_like, shape (m,), optional\n    Weights of the coordinates, not negative; else 1.\n",
     "centered": "centered : bool\n    Whether the means are taken away first.\n",
     "V": "V : array_like, shape (m,)\n    Variances of the coordinates.\n",
     "VI": "VI : array_like, shape (m, m)\n    The inverse of the covariance matrix.\n",
+    "base": "base : float, optional\n    Base of the logarithm; e if omitted.\n",
+    "axis": "axis : int\n    The axis of the vectors, instead of the last.\n",
+    "keepdims": "keepdims : bool\n    Keep that axis with size 1.\n",
 }
 _ERRORS = {"w": ", or a weight is negative", "p": ", or p is not above 0"}
+_OF_CUVS = ("hellinger", "inner_product", "kl_divergence")
+
+
+def _documented(result: float, row: str | None = None):
+    """Give a function its docstring, out of its row of the table."""
+
+    def decorate(function):
+        name = function.__name__
+        metric = METRICS[row or name]
+        first, second, *options = inspect.signature(function).parameters
+        scipys = f"`scipy.spatial.{'' if row else 'distance.'}{name}` (SciPy 1.18)"
+        function.__doc__ = _TEXT.format(
+            **vars(metric),
+            source="cuVS has it and SciPy not" if name in _OF_CUVS else scipys,
+            vectors=f"{first}, {second}",
+            parameters="".join(_PARAMETERS[option] for option in options),
+            errors="".join(_ERRORS.get(option, "") for option in options),
+            function=name,
+            result=result,
+        )
+        register(function, metric)
+        return function
+
+    return decorate
 
 
 class _Weighted(Protocol):
@@ -68,28 +95,6 @@ def _weighted(name: str, result: float) -> _Weighted:
     function.__name__ = function.__qualname__ = name
     return _documented(result)(function)
 
-
-def _documented(result: float):
-    """Give a function its docstring, out of its row of the table."""
-
-    def decorate(function):
-        metric = METRICS[function.__name__]
-        options = [name for name in inspect.signature(function).parameters if name in _PARAMETERS]
-        scipys = f"`scipy.spatial.distance.{metric.name}` (SciPy 1.18)"
-        function.__doc__ = _TEXT.format(
-            **vars(metric),
-            source="cuVS has it and SciPy not" if metric.name in _OF_CUVS else scipys,
-            parameters="".join(_PARAMETERS[name] for name in options),
-            errors="".join(_ERRORS.get(name, "") for name in options),
-            result=result,
-        )
-        register(function, metric.name)
-        return function
-
-    return decorate
-
-
-_OF_CUVS = ("hellinger", "inner_product", "kl_divergence")
 
 braycurtis = _weighted("braycurtis", 0.2)
 canberra = _weighted("canberra", 0.5833)
@@ -149,89 +154,18 @@ def sokalsneath(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array
     return result
 
 
+@_documented(0.0795)
 def jensenshannon(
     p: ArrayLike, q: ArrayLike, base: float | None = None, *, axis: int = 0, keepdims: bool = False
 ) -> Array:
-    """Return the Jensen-Shannon distance of probability vectors, ``sqrt((D(p, m) + D(q, m)) / 2)``.
-
-    As `scipy.spatial.distance.jensenshannon` (SciPy 1.18), for arrays on any device and with derivatives:
-    D is the relative entropy, m the mean of p and q. Nearly equal vectors are measured without cancellation.
-
-    Parameters
-    ----------
-    p, q : array_like
-        Numbers not below 0, normalized to sum 1 along ``axis``; the other axes broadcast. The distance is NaN
-        for a vector that sums to 0, a negative number and NaN.
-    base : float, optional
-        Base of the logarithm; e if omitted.
-    axis : int
-        The axis of the vectors.
-    keepdims : bool
-        Keep that axis with size 1.
-
-    Returns
-    -------
-    Array
-        0-d for two vectors; of their floating dtype, float64 for integers and lists.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
-    TypeError
-        If the numbers are complex.
-
-    Notes
-    -----
-    Works under jit, vmap and grad; derivatives are 0 where the distance is, infinite where a probability is 0.
-
-    Examples
-    --------
-    >>> from jaxapi.spatial import distance
-    >>> round(float(distance.jensenshannon([1, 0, 0], [0, 1, 0], 2)), 4)
-    1.0
-    """
     p, q, dtype = as_vectors(p, q, axis)
     measure, arrays = measure_of(METRICS["jensenshannon"], {"base": base}, p.shape[-1], 0, dtype)
     result = _of_vectors(dtype, measure, p, q, arrays)
     return jnp.expand_dims(result, axis) if keepdims else result
 
 
-register(jensenshannon, "jensenshannon")
-
-
+@_documented(2.0801, "minkowski")
 def minkowski_distance(x: ArrayLike, y: ArrayLike, p: float = 2.0) -> Array:
-    """Return the Minkowski distances of the vectors along the last axis of two arrays.
-
-    As `scipy.spatial.minkowski_distance` (SciPy 1.18): `minkowski` without weights.
-
-    Parameters
-    ----------
-    x, y : array_like, shape (..., m)
-        Real vectors; leading axes broadcast. NaN and infinity follow the formula's arithmetic.
-    p : float
-        Order of the norm, above 0, a Python number; inf for the largest difference.
-
-    Returns
-    -------
-    Array, shape (...)
-        Of the vectors' floating dtype, float64 for integers and lists. No unit is assumed.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, or p is not above 0.
-
-    Notes
-    -----
-    Works under jit, vmap and grad. Where the distance is 0 its derivatives are finite.
-
-    Examples
-    --------
-    >>> from jaxapi.spatial import distance
-    >>> distance.minkowski_distance([[0, 0], [0, 0]], [[1, 1], [0, 1]], 1).tolist()
-    [2.0, 1.0]
-    """
     return _distance("minkowski", x, y, p=p)
 
 
