@@ -337,7 +337,7 @@ def _rows(dtype, measure, arrays, *given):
     rows = [x.reshape((1,) * (rank - x.ndim) + x.shape) for x in given]
     if measure.metric.users:
         return rows[0], rows[-1], 1, arrays
-    rows = [x != 0 if measure.metric.truth else x for x in rows]
+    rows = [x.astype(bool) if measure.metric.truth else x for x in rows]
     rows = [x.astype(working_dtype(dtype)) for x in rows]
     a, b, unit = in_units(measure.metric, rows[0], rows[-1])
     own = default_arrays(measure, (a, b)[: len(rows)])
