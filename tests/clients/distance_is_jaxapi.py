@@ -5,7 +5,7 @@
 
 Nothing of the tests is changed. `numpy.testing.assert_equal` and `assert_almost_equal` take jax arrays here,
 which they else compare as if they were numbers. Tests that cannot pass are expected to fail, each for the
-reason given; one of them that passes is a failure.
+reason given; one of them that passes is a failure (but where float32 is compared).
 """
 
 import jax
@@ -15,7 +15,22 @@ import scipy.spatial.distance
 
 from jaxapi.spatial import distance
 
-CANNOT = {}
+SINGLE = "compares float32 with float64 to eight digits; here float32 stays float32"
+OBJECTS = "has objects or text, of which there are no jax arrays"
+WRITES = "writes into a matrix that squareform returned; jax arrays are immutable"
+CANNOT = {
+    "test_cdist_dtype_equivalence": SINGLE,
+    "test_pdist_dtype_equivalence": SINGLE,
+    "test_cdist_custom_notdouble": OBJECTS,
+    "test_pdist_custom_notdouble": OBJECTS,
+    "test_hamming_string_array": OBJECTS,
+    "test_cosine_output_dtype": "expects Python floats; ours are jax arrays without axes",
+    "test_sqeuclidean_dtypes": "has complex and long double vectors",
+    "test_is_valid_dm_nonzero_diagonal_E": WRITES,
+    "test_is_valid_dm_nonzero_diagonal_F": WRITES,
+    "test_is_valid_dm_asymmetric_E": WRITES,
+    "test_is_valid_dm_asymmetric_F": WRITES,
+}
 
 for name in set(distance.__all__) & set(scipy.spatial.distance.__all__):
     setattr(scipy.spatial.distance, name, getattr(distance, name))
@@ -45,8 +60,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Expect those tests to fail that cannot pass."""
+    """Expect those tests to fail that cannot pass; of those that compare float32, some do by chance."""
     for item in items:
-        reason = CANNOT.get(item.name) or CANNOT.get(item.name.split("[")[0])
+        name = item.name.split("[")[0]
+        reason = SINGLE if name.endswith("_random_float32") else CANNOT.get(name)
         if reason:
-            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=reason is not SINGLE))

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ..._x64 import x64_on
 from ._metrics import Metric
@@ -77,7 +78,7 @@ def _all_pairs(measure, a, b, arrays):
 
 def _between(name, x):
     """Let a metric's array broadcast between pairs of rows; ``VI`` is the matrix of a product."""
-    if name == "VI":
+    if name == "VI" and x.ndim > 2:
         return x[..., None, :, :]
     return x[..., None, None, :] if name == "w" and x.ndim > 1 else x
 
@@ -252,7 +253,7 @@ def _chosen(measure, a, b, arrays, rows, distances):
 @_chosen.defjvp
 def _slope_of_chosen(measure, primals, tangents):
     *differentiable, rows, _ = primals
-    take = jnp.vectorize(lambda b, rows: b.at[rows].get(mode="clip"), signature="(n,m),(a,k)->(a,k,m)")
+    take = jnp.vectorize(_taken, signature="(n,m),(a,k)->(a,k,m)")
 
     def of_pairs(a, b, arrays):
         if b.shape[-2] == 0:
@@ -263,6 +264,14 @@ def _slope_of_chosen(measure, primals, tangents):
 
     slopes = jax.jvp(of_pairs, tuple(differentiable), tuple(tangents[:3]))[1]
     return _chosen(measure, *primals), slopes
+
+
+def _taken(b, rows):
+    """Return the rows of ``b`` by number; sharded as the numbers are, where axes are explicit."""
+    sharding = jax.typeof(rows).sharding
+    explicit = AxisType.Explicit in sharding.mesh.axis_types
+    out = NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec, None)) if explicit else None
+    return b.at[rows].get(mode="clip", out_sharding=out)
 
 
 def default_arrays(measure: Measure, rows):
