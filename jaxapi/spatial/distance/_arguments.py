@@ -82,7 +82,7 @@ def measure_of(metric: Metric, options: dict[str, Any], m: int, count: int, dtyp
     if unknown:
         takes = ", ".join(metric.options) or "none"
         raise TypeError(f"{metric.name} got an unexpected keyword argument {unknown[0]!r}: it takes {takes}")
-    static = {}
+    static: dict[str, Any] = {}
     arrays = {name: _array(x, dtype) for name, x in options.items() if name in ("w", "V", "VI", "base")}
     if "w" in arrays:
         arrays["w"] = _weights(options["w"], arrays["w"], m)

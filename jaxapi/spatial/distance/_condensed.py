@@ -50,28 +50,28 @@ def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> Array:
     >>> distance.squareform([3, 5, 4]).tolist()
     [[0, 3, 5], [3, 0, 4], [5, 4, 0]]
     """
-    X = as_numbers(X)
-    if force.lower() == "tomatrix" and X.ndim != 1:
+    x = as_numbers(X)
+    if force.lower() == "tomatrix" and x.ndim != 1:
         raise ValueError("Forcing 'tomatrix' but input X is not a distance vector.")
-    if force.lower() == "tovector" and X.ndim != 2:
+    if force.lower() == "tovector" and x.ndim != 2:
         raise ValueError("Forcing 'tovector' but input X is not a distance matrix.")
-    if X.ndim == 1:
-        if _observations(X.shape[0]) is None:
+    if x.ndim == 1:
+        if _observations(x.shape[0]) is None:
             raise ValueError(
                 "Incompatible vector size. It must be a binomial coefficient n choose 2 for some integer "
-                f"n >= 2, got {X.shape[0]}"
+                f"n >= 2, got {x.shape[0]}"
             )
-        return _square(X.dtype, X)
-    if X.ndim != 2:
+        return _square(x.dtype, x)
+    if x.ndim != 2:
         raise ValueError(
-            f"The first argument must be one or two dimensional array. A {X.ndim}-dimensional array is not "
+            f"The first argument must be one or two dimensional array. A {x.ndim}-dimensional array is not "
             "permitted"
         )
-    if X.shape[0] != X.shape[1]:
+    if x.shape[0] != x.shape[1]:
         raise ValueError("The matrix argument must be square.")
-    if checks and not any_traced(X):
-        is_valid_dm(X, throw=True, name="X")
-    return _condensed(X.dtype, X)
+    if checks and not any_traced(x):
+        is_valid_dm(x, throw=True, name="X")
+    return _condensed(x.dtype, x)
 
 
 def _observations(size: int) -> int | None:
@@ -131,15 +131,15 @@ def is_valid_dm(
     >>> distance.is_valid_dm([[0, 1], [1, 0]]), distance.is_valid_dm([[0, 1], [2, 0]])
     (True, False)
     """
-    D = np.asarray(D)
+    x = np.asarray(D)
     called = f"Distance matrix '{name}'" if name else "Distance matrix"
     within = f" within tolerance {tol:5.5f}" if tol else ""
     wrong = None
-    if D.ndim != 2:
+    if x.ndim != 2:
         wrong = f"{called} must have shape=2 (i.e. be two-dimensional)."
-    elif D.shape[0] != D.shape[1] or not (tol >= D - D.T if tol else D == D.T).all():
+    elif x.shape[0] != x.shape[1] or not (tol >= x - x.T if tol else x == x.T).all():
         wrong = f"{called} must be symmetric{within}."
-    elif not (D.diagonal() <= tol if tol else D.diagonal() == 0).all():
+    elif not (x.diagonal() <= tol if tol else x.diagonal() == 0).all():
         wrong = f"{called} diagonal must be {'close to zero' if tol else 'zero'}{within}."
     return _verdict(wrong, throw, warning)
 
@@ -173,7 +173,7 @@ def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: s
     >>> distance.is_valid_y([3, 5, 4]), distance.is_valid_y([3, 5])
     (True, False)
     """
-    shape, wrong = np.shape(y), None
+    shape, wrong = as_numbers(y).shape, None
     called = f"ondensed distance matrix '{name}'" if name else "ondensed distance matrix"
     if len(shape) != 1:
         wrong = f"C{called} must have shape=1 (i.e. be one-dimensional)."
@@ -202,7 +202,7 @@ def num_obs_dm(d: ArrayLike) -> int:
     >>> distance.num_obs_dm([[0, 1], [1, 0]])
     2
     """
-    shape = np.shape(d)
+    shape = as_numbers(d).shape
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"Distance matrix 'd' must be square, got shape {shape}")
     return shape[0]
@@ -221,7 +221,7 @@ def num_obs_y(Y: ArrayLike) -> int:
     3
     """
     is_valid_y(Y, throw=True, name="Y")
-    size = np.shape(Y)[0]
+    size = as_numbers(Y).shape[0]
     if size == 0:
         raise ValueError("The number of observations cannot be determined on an empty distance matrix.")
     return _observations(size)  # type: ignore[return-value]

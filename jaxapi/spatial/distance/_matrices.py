@@ -279,15 +279,16 @@ def default_arrays(measure: Measure, rows):
     name = measure.metric.name
     if name not in ("seuclidean", "mahalanobis"):
         return {}
-    batch = np.broadcast_shapes(*(x.shape[:-2] for x in rows))
-    rows = jnp.concatenate([jnp.broadcast_to(x, batch + x.shape[-2:]) for x in rows], axis=-2)
+    dtype, count = rows[0].dtype, sum(x.shape[-2] for x in rows)
     with x64_on():
-        wide = rows.astype(np.float64)
+        wide = [x.astype(np.float64) for x in rows]
+        mean = sum(jnp.sum(x, axis=-2, keepdims=True) for x in wide) / count
+        wide = [x - mean for x in wide]
         if name == "seuclidean":
-            return {"w": (1 / jnp.var(wide, axis=-2, ddof=1)).astype(rows.dtype)}
-        centered = wide - jnp.mean(wide, axis=-2, keepdims=True)
-        products = jnp.matmul(jnp.swapaxes(centered, -1, -2), centered, precision=lax.Precision.HIGHEST)
-        return {"VI": jnp.linalg.inv(products / (rows.shape[-2] - 1)).astype(rows.dtype)}
+            squares = sum(jnp.sum(jnp.square(x), axis=-2) for x in wide)
+            return {"w": ((count - 1) / squares).astype(dtype)}
+        products = sum(jnp.matmul(x.mT, x, precision=lax.Precision.HIGHEST) for x in wide)
+        return {"VI": jnp.linalg.inv(products / (count - 1)).astype(dtype)}
 
 
 def in_units(metric: Metric, a, b):

@@ -22,7 +22,7 @@ class Metric:
     """A row of the table; ``title`` to ``example`` are for the docs."""
 
     name: str
-    terms: Callable | None  # None where `rows` is the whole formula
+    terms: Any  # a function; None where `rows` is the whole formula
     finish: Callable
     title: str = ""
     formula: str = ""

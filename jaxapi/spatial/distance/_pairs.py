@@ -10,7 +10,7 @@ from jax import lax
 from ..._interop import as_array
 from ..._typing import Array, ArrayLike
 from . import _matrices
-from ._arguments import computed, measure_of, pair_of_rows, working_dtype
+from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_dtype
 from ._matrices import default_arrays, in_units
 from ._metrics import find_metric
 
@@ -79,8 +79,8 @@ def cdist(
     >>> distance.cdist([[0, 0], [3, 0]], [[3, 4]], lambda u, v: abs(u - v).max()).tolist()
     [[4.0], [4.0]]
     """
-    XA, XB, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    return _written(_cdist(dtype, measure, XA, XB, arrays), out)
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    return _written(_cdist(dtype, measure, a, b, arrays), out)
 
 
 def pdist(X: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None = None, **kwargs) -> Array:
@@ -116,11 +116,11 @@ def pdist(X: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None 
     >>> distance.pdist([[0, 0], [3, 0], [3, 4]]).tolist()
     [3.0, 5.0, 4.0]
     """
-    shape = np.shape(X)
+    shape = as_numbers(X).shape
     if len(shape) < 2:
         raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
-    X, _, dtype, measure, arrays = _checked(X, None, metric, kwargs)
-    return _written(_pdist(dtype, measure, X, arrays), out)
+    rows, _, dtype, measure, arrays = _checked(X, None, metric, kwargs)
+    return _written(_pdist(dtype, measure, rows, arrays), out)
 
 
 def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int = 1000000) -> Array:
@@ -214,8 +214,8 @@ def nearest(XA: ArrayLike, XB: ArrayLike, k: int = 1, metric: Metric = "euclidea
     """
     if isinstance(k, bool) or k != int(k) or k < 1:
         raise ValueError(f"k must be an integer of at least 1, got {k!r}")
-    XA, XB, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    return NearestRows(*_nearest(dtype, measure, int(k), XA, XB, arrays))
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    return NearestRows(*_nearest(dtype, measure, int(k), a, b, arrays))
 
 
 def kernel_sum(
@@ -270,14 +270,11 @@ def kernel_sum(
     >>> distance.kernel_sum(jnp.square, [[0.0], [1.0]], [[0.0], [2.0]], weights=[1, 10]).tolist()
     [40.0, 11.0]
     """
-    XA, XB, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    if weights is not None:
-        weights = as_array(weights)
-        if weights.ndim not in (1, 2) or weights.shape[0] != XB.shape[-2]:
-            raise ValueError(
-                f"weights must be of shape ({XB.shape[-2]},) or ({XB.shape[-2]}, c), got {weights.shape}"
-            )
-    return _kernel_sum(dtype, measure, f, XA, XB, weights, arrays)
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    w = None if weights is None else as_array(weights)
+    if w is not None and (w.ndim not in (1, 2) or w.shape[0] != b.shape[-2]):
+        raise ValueError(f"weights must be of shape ({b.shape[-2]},) or ({b.shape[-2]}, c), got {w.shape}")
+    return _kernel_sum(dtype, measure, f, a, b, w, arrays)
 
 
 def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng=0, *, seed=0) -> tuple[Array, Array, Array]:
@@ -314,11 +311,12 @@ def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng=0, *, seed=0) -> tuple[Ar
     >>> [x.item() for x in distance.directed_hausdorff([[0, 0], [5, 0]], [[1, 0], [3, 0]])]
     [2.0, 1, 1]
     """
-    if np.shape(u)[-1:] != np.shape(v)[-1:]:
+    first, second = as_numbers(u), as_numbers(v)
+    if first.shape[-1:] != second.shape[-1:]:
         raise ValueError("u and v need to have the same number of columns")
-    if 0 in (*np.shape(u)[:-1], *np.shape(v)[:-1]):
+    if 0 in (*first.shape[:-1], *second.shape[:-1]):
         raise ValueError("directed_hausdorff takes at least one row in each array")
-    near = nearest(u, v)
+    near = nearest(first, second)
     return _farthest(near.distances.dtype, *near)
 
 
@@ -340,8 +338,10 @@ def _rows(dtype, measure, arrays, *given):
     rows = [x.astype(bool) if measure.metric.truth else x for x in rows]
     rows = [x.astype(working_dtype(dtype)) for x in rows]
     a, b, unit = in_units(measure.metric, rows[0], rows[-1])
+    if arrays:
+        return a, b, unit, arrays
     own = default_arrays(measure, (a, b)[: len(rows)])
-    return (a, b, 1, own) if own and not arrays else (a, b, unit, arrays)  # variances are in units, too
+    return a, b, 1 if own else unit, own  # variances are in units, too
 
 
 @computed(1)

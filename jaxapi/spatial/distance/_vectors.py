@@ -100,7 +100,7 @@ braycurtis = _weighted("braycurtis", 0.2)
 canberra = _weighted("canberra", 0.5833)
 chebyshev = _weighted("chebyshev", 2.0)
 cityblock = _weighted("cityblock", 3.0)
-cosine = _weighted("cosine", 0.0296)
+cosine = _weighted("cosine", 0.023)
 dice = _weighted("dice", 0.5)
 euclidean = _weighted("euclidean", 2.2361)
 hamming = _weighted("hamming", 0.6667)
@@ -116,7 +116,7 @@ def correlation(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None, centered
     return _distance("correlation", u, v, w=w, centered=centered)
 
 
-@_documented(0.3288)
+@_documented(0.3249)
 def hellinger(u: ArrayLike, v: ArrayLike) -> Array:
     return _distance("hellinger", u, v)
 
@@ -154,13 +154,13 @@ def sokalsneath(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array
     return result
 
 
-@_documented(0.0795)
+@_documented(0.0912)
 def jensenshannon(
     p: ArrayLike, q: ArrayLike, base: float | None = None, *, axis: int = 0, keepdims: bool = False
 ) -> Array:
-    p, q, dtype = as_vectors(p, q, axis)
-    measure, arrays = measure_of(METRICS["jensenshannon"], {"base": base}, p.shape[-1], 0, dtype)
-    result = _of_vectors(dtype, measure, p, q, arrays)
+    u, v, dtype = as_vectors(p, q, axis)
+    measure, arrays = measure_of(METRICS["jensenshannon"], {"base": base}, u.shape[-1], 0, dtype)
+    result = _of_vectors(dtype, measure, u, v, arrays)
     return jnp.expand_dims(result, axis) if keepdims else result
 
 
