@@ -9,6 +9,7 @@ from jax import lax
 
 from ..._interop import as_array
 from ..._typing import Array, ArrayLike
+from ..._x64 import x64_on
 from . import _matrices
 from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_dtype
 from ._matrices import default_arrays, in_units
@@ -360,11 +361,13 @@ def condensed(square):
     """Return the part above the diagonal (..., n (n - 1) / 2), row after row."""
     n = square.shape[-1]
     size = n * (n - 1) // 2
-    index = np.int32 if size < 2**31 else np.int64
-    lengths = lax.iota(index, n)[::-1]
-    i = jnp.repeat(lax.iota(index, n), lengths, total_repeat_length=size)
-    j = lax.iota(index, size) - (i * n - i * (i + 1) // 2) + i + 1
-    return square[..., i, j]
+    with x64_on():
+        place = lax.iota(np.int64, size)
+        # Rows from the last have 1, 2, 3, ... elements: the root of a square is exact, and others are between.
+        after = jnp.sqrt((8 * (size - 1 - place) + 1).astype(np.float64))
+        i = n - 2 - jnp.floor((after - 1) / 2).astype(np.int64)
+        j = place - (i * n - i * (i + 1) // 2) + i + 1
+    return square.at[..., i, j].get(mode="promise_in_bounds")
 
 
 @computed(1, 2)
