@@ -363,7 +363,7 @@ def condensed(square):
     size = n * (n - 1) // 2
     with x64_on():
         place = lax.iota(np.int64, size)
-        # Rows from the last have 1, 2, 3, ... elements: the root of a square is exact, and others are between.
+        # Rows from the last have 1, 2, 3, ... elements: a square has an exact root, others lie between.
         after = jnp.sqrt((8 * (size - 1 - place) + 1).astype(np.float64))
         i = n - 2 - jnp.floor((after - 1) / 2).astype(np.int64)
         j = place - (i * n - i * (i + 1) // 2) + i + 1
