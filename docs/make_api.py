@@ -39,6 +39,11 @@ OURS = {
         [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__]
         + [f"jaxapi.spatial._results.{name}" for name in _results.__all__],
     ),
+    "distance": (
+        "spatial.distance",
+        "Distances of vectors and of all pairs of rows. The guide is :doc:`../distance`.",
+        [f"jaxapi.spatial.distance.{name}" for name in xp.spatial.distance.__all__],
+    ),
     "mutable": (
         "mutable: arrays that can be assigned to",
         "The functions are those of jaxapi and return arrays of this class. The guide is :doc:`../mutable`.",

@@ -1,5 +1,6 @@
 """Spatial data structures, with SciPy's interface."""
 
+from . import distance as distance
 from ._kdtree import KDTree
 from ._sphere import chord_length, great_circle_distance, unit_vectors
 

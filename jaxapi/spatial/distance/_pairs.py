@@ -1,0 +1,408 @@
+"""Distances of all pairs of rows, and reductions of them that never hold the matrix."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._interop import as_array
+from ..._typing import Array, ArrayLike
+from ..._x64 import x64_on
+from . import _matrices
+from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_dtype
+from ._matrices import default_arrays, in_units
+from ._metrics import find_metric
+
+__all__ = [
+    "NearestRows",
+    "cdist",
+    "directed_hausdorff",
+    "distance_matrix",
+    "kernel_sum",
+    "nearest",
+    "pdist",
+]
+
+Metric = str | Callable[..., Any]
+
+
+def cdist(
+    XA: ArrayLike, XB: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None = None, **kwargs
+) -> Array:
+    """Return the distance of every row of one array from every row of another.
+
+    As `scipy.spatial.distance.cdist` (SciPy 1.18), on every device, with derivatives and leading batch axes.
+    float32 stays float32, and near rows are as exact as far ones: differences are squared, not products
+    subtracted.
+
+    Parameters
+    ----------
+    XA : array_like, shape (..., nA, m)
+        Real rows. NaN and infinity follow the arithmetic of the metric's formula.
+    XB : array_like, shape (..., nB, m)
+        The leading axes broadcast.
+    metric : str or callable
+        A name of the table of metrics, one of SciPy's short names for it, or a function of two vectors in
+        terms of `jax.numpy`, which is traced once. Boolean metrics take every number but 0 as True.
+    out : numpy.ndarray, optional
+        A C-contiguous float64 array that the distances are copied to, and which is returned.
+    **kwargs
+        The metric's options: ``w``, ``p``, ``V``, ``VI``, ``base``, ``centered``; for a function its keyword
+        arguments. ``V`` and ``VI`` are those of all rows of XA and XB by default. ``p`` is a Python number.
+
+    Returns
+    -------
+    Array, shape (..., nA, nB)
+        Of the floating dtype of XA and XB (half precision is computed in float32), float64 for integers,
+        bools and lists. No unit is assumed.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, rows of different lengths, a negative weight, p not above 0, or ``V`` or ``VI``
+        of another shape, or missing where there are too few rows to compute them from.
+    TypeError
+        For an option that the metric does not have, complex numbers, or a metric of another type.
+
+    Notes
+    -----
+    Works under jit, vmap, grad and shard_map, and on sharded arrays, where rows of XA stay where they are.
+    Memory is that of the result and the rows; derivatives go over tiles. Where the distance is 0 they are
+    finite. Inside jit weights are not checked. A new function as metric compiles anew: define it once.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.cdist([[0, 0], [3, 0]], [[3, 4]]).tolist()
+    [[5.0], [4.0]]
+    >>> distance.cdist([[0, 0], [3, 0]], [[3, 4]], lambda u, v: abs(u - v).max()).tolist()
+    [[4.0], [4.0]]
+    """
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    return _written(_cdist(dtype, measure, a, b, arrays), out)
+
+
+def pdist(X: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None = None, **kwargs) -> Array:
+    """Return the distances of all pairs of rows of one array, in condensed form.
+
+    As `scipy.spatial.distance.pdist` (SciPy 1.18), with the differences of `cdist`.
+
+    Parameters
+    ----------
+    X : array_like, shape (..., n, m)
+        Real rows.
+    metric, out, **kwargs
+        As in `cdist`; ``V`` and ``VI`` are those of the rows of X by default.
+
+    Returns
+    -------
+    Array, shape (..., n (n - 1) / 2)
+        The distances of rows i < j, in the order of (0, 1), (0, 2), ..., (1, 2), ...; see `squareform`. Of
+        the floating dtype of X, float64 for integers, bools and lists.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `cdist`.
+
+    Notes
+    -----
+    Works under jit, vmap and grad. The square matrix is computed on the way, and held.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.pdist([[0, 0], [3, 0], [3, 4]]).tolist()
+    [3.0, 5.0, 4.0]
+    """
+    shape = as_numbers(X).shape
+    if len(shape) < 2:
+        raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
+    rows, _, dtype, measure, arrays = _checked(X, None, metric, kwargs)
+    return _written(_pdist(dtype, measure, rows, arrays), out)
+
+
+def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int = 1000000) -> Array:
+    """Return the matrix of all Minkowski distances.
+
+    As `scipy.spatial.distance_matrix` (SciPy 1.18): `cdist` by the Minkowski metric.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., nA, m)
+    y : array_like, shape (..., nB, m)
+        Real rows.
+    p : float
+        Order of the norm, above 0, a Python number; inf for the largest difference.
+    threshold : int
+        Ignored: there is no large temporary array to avoid.
+
+    Returns
+    -------
+    Array, shape (..., nA, nB)
+        Of the floating dtype of the rows, float64 for integers and lists.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `cdist`.
+
+    Notes
+    -----
+    Works under jit, vmap and grad. NaN and infinity follow the formula's arithmetic.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> distance.distance_matrix([[0, 0], [0, 1]], [[1, 0], [1, 1]], p=1).tolist()
+    [[1.0, 2.0], [2.0, 1.0]]
+    """
+    return cdist(x, y, "minkowski", p=p)
+
+
+class NearestRows(NamedTuple):
+    """What `nearest` returns: distances, and the rows of XB that have them."""
+
+    distances: Array  # (..., nA, k)
+    rows: Array  # (..., nA, k)
+
+
+def nearest(XA: ArrayLike, XB: ArrayLike, k: int = 1, metric: Metric = "euclidean", **kwargs) -> NearestRows:
+    """Return the k rows of one array that are nearest to each row of another, by any metric.
+
+    Every distance is computed, a tile at a time, and none is kept that is not among the least k. In few
+    dimensions and a Minkowski norm `jaxapi.spatial.KDTree` is faster; neither SciPy nor cuVS has this for
+    every metric.
+
+    Parameters
+    ----------
+    XA : array_like, shape (..., nA, m)
+        Real rows.
+    XB : array_like, shape (..., nB, m)
+        The rows to choose from.
+    k : int
+        How many, 1 or more; a Python number.
+    metric, **kwargs
+        As in `cdist`.
+
+    Returns
+    -------
+    NearestRows
+        A named tuple ``(distances, rows)`` of arrays of shape (..., nA, k), as `KDTree.query` gives them for
+        ``k=[1, ..., k]``: nearest first, of equal distances the lowest row. Where there are fewer than k at a
+        finite distance (NaN is none) the distance is inf and the row nB. Rows are int32.
+
+    Raises
+    ------
+    ValueError
+        If k is below 1, and as `cdist`.
+    TypeError
+        As `cdist`.
+
+    Notes
+    -----
+    Works under jit, vmap, grad and shard_map (XA's rows). The choice has no derivative; distances have that
+    of their pair. **Mask before you look up rows**: ``XB[nB]`` of a `jax.Array` is the last row.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> near = distance.nearest([[1, 0], [0, 3]], [[1, 1], [2, 0], [0, 1]], k=2, metric="cosine")
+    >>> near.rows.tolist()
+    [[1, 0], [2, 0]]
+    """
+    if isinstance(k, bool) or k != int(k) or k < 1:
+        raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    return NearestRows(*_nearest(dtype, measure, int(k), a, b, arrays))
+
+
+def kernel_sum(
+    f: Callable[[Array], Array],
+    XA: ArrayLike,
+    XB: ArrayLike,
+    weights: ArrayLike | None = None,
+    metric: Metric = "euclidean",
+    **kwargs,
+) -> Array:
+    """Return at each row of XA the sum over the rows of XB of a function of the distance.
+
+    ``sum_j weights[j] f(d(XA[i], XB[j]))``: kernel densities, potentials, energies of pairs, products with a
+    kernel matrix. The matrix is never held, neither here nor for derivatives.
+
+    Parameters
+    ----------
+    f : callable
+        Takes an array of distances, returns as many values, elementwise, in terms of `jax.numpy`. It may use
+        values that are differentiated, as a bandwidth.
+    XA : array_like, shape (..., nA, m)
+        Where to sum.
+    XB : array_like, shape (..., nB, m)
+        The rows to sum over.
+    weights : array_like, shape (nB,) or (nB, c), optional
+        Weights, or c sets of them; 1 if omitted.
+    metric, **kwargs
+        As in `cdist`.
+
+    Returns
+    -------
+    Array, shape (..., nA) or (..., nA, c)
+        Of the floating dtype of the rows, as in `cdist`, where `f` keeps it. 0 where XB has no rows.
+
+    Raises
+    ------
+    ValueError
+        If weights are of another length, and as `cdist`.
+    TypeError
+        As `cdist`.
+
+    Notes
+    -----
+    Works under jit, vmap, grad and shard_map (XA's rows). A pair of equal rows counts with f(0): for a
+    potential with a pole write ``jnp.where(d > 0, 1 / jnp.where(d > 0, d, 1), 0)``. Another function
+    compiles anew: define it once, or call this inside of a function under jit.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from jaxapi.spatial import distance
+    >>> distance.kernel_sum(jnp.square, [[0.0], [1.0]], [[0.0], [2.0]], weights=[1, 10]).tolist()
+    [40.0, 11.0]
+    """
+    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
+    w = None if weights is None else as_array(weights)
+    if w is not None and (w.ndim not in (1, 2) or w.shape[0] != b.shape[-2]):
+        raise ValueError(f"weights must be of shape ({b.shape[-2]},) or ({b.shape[-2]}, c), got {w.shape}")
+    return _kernel_sum(dtype, measure, f, a, b, w, arrays)
+
+
+def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng=0, *, seed=0) -> tuple[Array, Array, Array]:
+    """Return how far a row of one array can be from the nearest row of another.
+
+    As `scipy.spatial.distance.directed_hausdorff` (SciPy 1.18), exact, without the order of chance that SciPy
+    looks in: of rows equally far the lowest counts.
+
+    Parameters
+    ----------
+    u : array_like, shape (..., nA, m)
+    v : array_like, shape (..., nB, m)
+        Real rows.
+    rng, seed : optional
+        Ignored: nothing is shuffled.
+
+    Returns
+    -------
+    tuple of Arrays, shape (...)
+        The distance, the row of u that has it, and its nearest row of v.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of columns differ, or u or v has no rows.
+
+    Notes
+    -----
+    Works under jit, vmap and grad; the derivative is that of the one pair. Rows with NaN are infinitely far.
+
+    Examples
+    --------
+    >>> from jaxapi.spatial import distance
+    >>> [x.item() for x in distance.directed_hausdorff([[0, 0], [5, 0]], [[1, 0], [3, 0]])]
+    [2.0, 1, 1]
+    """
+    first, second = as_numbers(u), as_numbers(v)
+    if first.shape[-1:] != second.shape[-1:]:
+        raise ValueError("u and v need to have the same number of columns")
+    if 0 in (*first.shape[:-1], *second.shape[:-1]):
+        raise ValueError("directed_hausdorff takes at least one row in each array")
+    near = nearest(first, second)
+    return _farthest(near.distances.dtype, *near)
+
+
+def _checked(XA, XB, metric, options):
+    """Return the rows, the dtype of distances, and the metric with its arrays; XB None for XA again."""
+    alone = XB is None
+    XA, XB, dtype = pair_of_rows(XA, XA if alone else XB)
+    count = XA.shape[-2] + (0 if alone else XB.shape[-2])
+    measure, arrays = measure_of(find_metric(metric), options, XA.shape[-1], count, dtype)
+    return XA, XB, dtype, measure, arrays
+
+
+def _rows(dtype, measure, arrays, *given):
+    """Return the rows that the metric computes with, of one rank, their unit, and the metric's arrays."""
+    rank = max(x.ndim for x in given)
+    rows = [x.reshape((1,) * (rank - x.ndim) + x.shape) for x in given]
+    if measure.metric.users:
+        return rows[0], rows[-1], 1, arrays
+    rows = [x.astype(bool) if measure.metric.truth else x for x in rows]
+    rows = [x.astype(working_dtype(dtype)) for x in rows]
+    a, b, unit = in_units(measure.metric, rows[0], rows[-1])
+    if arrays:
+        return a, b, unit, arrays
+    own = default_arrays(measure, (a, b)[: len(rows)])
+    return a, b, 1 if own else unit, own  # variances are in units, too
+
+
+@computed(1)
+def _cdist(dtype, measure, XA, XB, arrays):
+    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
+    return (_matrices.matrix(measure, a, b, arrays) * unit).astype(dtype)
+
+
+@computed(1)
+def _pdist(dtype, measure, X, arrays):
+    a, b, unit, arrays = _rows(dtype, measure, arrays, X)
+    return condensed((_matrices.matrix(measure, a, b, arrays) * unit).astype(dtype))
+
+
+def condensed(square):
+    """Return the part above the diagonal (..., n (n - 1) / 2), row after row."""
+    n = square.shape[-1]
+    size = n * (n - 1) // 2
+    with x64_on():
+        place = lax.iota(np.int64, size)
+        # Rows from the last have 1, 2, 3, ... elements: a square has an exact root, others lie between.
+        after = jnp.sqrt((8 * (size - 1 - place) + 1).astype(np.float64))
+        i = n - 2 - jnp.floor((after - 1) / 2).astype(np.int64)
+        j = place - (i * n - i * (i + 1) // 2) + i + 1
+    return square.at[..., i, j].get(mode="promise_in_bounds")
+
+
+@computed(1, 2)
+def _nearest(dtype, measure, k, XA, XB, arrays):
+    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
+    distances, rows = _matrices.nearest(measure, k, a, b, arrays)
+    return (distances * unit).astype(dtype), rows
+
+
+@computed(1, 2)
+def _kernel_sum(dtype, measure, f, XA, XB, weights, arrays):
+    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
+    if weights is not None:
+        weights = weights.astype(working_dtype(dtype))
+    return _matrices.kernel_sum(measure, lambda d: f((d * unit).astype(dtype)), a, b, weights, arrays)
+
+
+@computed()
+def _farthest(dtype, distances, rows):
+    i = jnp.argmax(distances[..., 0], axis=-1).astype(np.int32)
+    row = [jnp.take_along_axis(x[..., 0], i[..., None], axis=-1)[..., 0] for x in (distances, rows)]
+    return row[0], i, row[1]
+
+
+def _written(result: Array, out) -> Array:
+    """Return ``out`` with the result in it, where one is given: SciPy's rules for it."""
+    if out is None:
+        return result
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be a numpy.ndarray, which can be written to, got {type(out).__name__}")
+    if out.shape != result.shape:
+        raise ValueError("Output array has incorrect shape.")
+    if not out.flags.c_contiguous:
+        raise ValueError("Output array must be C-contiguous.")
+    if out.dtype != np.float64:
+        raise ValueError("Output array must be double type.")
+    np.copyto(out, result)
+    return out  # type: ignore[return-value]
