@@ -29,6 +29,7 @@ ROW_WISE = {
     "vecdot": lambda x, w: (xp.vecdot(x, x), xp.vecdot(w[:, 0], x)),
     "sort": lambda x, w: xp.sort(x, axis=1) + xp.cumulative_sum(x, axis=1),
     "argmax": lambda x, w: xp.argmax(x, axis=1),
+    "columns reversed": lambda x, w: x[:, ::-1] + xp.flip(x, axis=1),
     "concat": lambda x, w: xp.concat([x, -x], axis=1),
     "reshape": lambda x, w: xp.reshape(x, (x.shape[0], 1, 3)),
     "count": lambda x, w: x + xp.arange(x.shape[0], dtype=xp.float32)[:, xp.newaxis],

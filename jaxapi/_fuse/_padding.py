@@ -187,6 +187,8 @@ def _keeps_rows(primitive, equation, given, length) -> bool:
         return params["axis"] != 0
     if primitive == "sort":
         return params["dimension"] != 0
+    if primitive == "rev":
+        return 0 not in params["dimensions"]
     if primitive == "gather":
         numbers = params["dimension_numbers"]
         touched = (*numbers.start_index_map, *numbers.collapsed_slice_dims, *numbers.operand_batching_dims)

@@ -157,4 +157,9 @@ for _name, _unary_function in {
     "pos": jaxapi.positive,
 }.items():
     setattr(Array, f"__{_name}__", _unary(_unary_function))
+for _name, _pair in {
+    "divmod": lambda self, other: (self // other, self % other),
+    "rdivmod": lambda self, other: (other // self, other % self),
+}.items():
+    setattr(Array, f"__{_name}__", _pair)
 Array.__hash__ = None  # type: ignore[assignment]

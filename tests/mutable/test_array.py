@@ -366,3 +366,13 @@ def test_lists_are_operands():
     np.testing.assert_array_equal(x, host * [2, 3])
     with pytest.raises(ValueError, match="broadcast"):
         x - [1, 2, 3]
+
+
+@pytest.mark.parametrize("x", [np.array([7.5, -7.5, 2.0]), np.array([7, -7, 2])], ids=["floats", "ints"])
+@pytest.mark.parametrize("y", [2, -2, 2.5])
+def test_divmod_is_numpys(size, x, y):
+    for actual, expected in zip(
+        divmod(xp.asarray(x), y) + divmod(y, xp.asarray(x)), divmod(x, y) + divmod(y, x), strict=True
+    ):
+        assert isinstance(actual, xp.Array)
+        np.testing.assert_array_equal(actual, expected)
