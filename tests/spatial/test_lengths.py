@@ -18,7 +18,7 @@ def calls(tree, x):
     fixed = tree.query_radius(x, RADIUS, max_neighbors=5)
     return {
         "query": tree.query(x, k=3),
-        "one": tree.query(np.asarray(x)[0]),
+        "one": tree.query(np.asarray(x)[:1]),
         "own": tree.query(tree.data, k=2),
         "columns": tree.query(x, k=[2, 1]),
         "kneighbors": tree.kneighbors(2),
@@ -44,7 +44,7 @@ def expected(points, x):
     own = tree.query(points, k=3)[1][:, 1:]
     return {
         "query": tree.query(x, k=3),
-        "one": tree.query(np.asarray(x)[0]),
+        "one": tree.query(np.asarray(x)[:1]),
         "own": tree.query(points, k=2),
         "columns": tree.query(x, k=[2, 1]),
         "kneighbors": tuple(each[:, 1:] for each in tree.query(points, k=3)),

@@ -10,7 +10,7 @@ from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._device import _engines
-from jaxapi.spatial._structure._lengths import first_lines, viewed
+from jaxapi.spatial._structure._lengths import first_lines
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
@@ -198,9 +198,6 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
     np.testing.assert_array_equal(lines, np.arange(2100).reshape(700, 3))
     np.testing.assert_array_equal(short + short, 2 * np.arange(700))
     assert first_lines(0, short)[0].shape == (0,)
-    with no_compilation():
-        shaped = viewed(lines, (5, 14, 10))
-    np.testing.assert_array_equal(shaped, np.arange(700).reshape(5, 14, 10))
 
 
 @pytest.mark.parametrize("search", [

@@ -1,4 +1,4 @@
-"""Inputs of any length, read by programs of few: arrays as they are, and a kernel that knows their end."""
+"""The first lines of an array, as the inputs of programs that serve many lengths have them."""
 
 import math
 from typing import Any
@@ -9,10 +9,9 @@ import numpy as np
 
 from ..._typing import Array
 from .. import _lax
-from .._structure._lengths import viewed
 from ._launch import Kernel, launch
 
-__all__ = ["lines", "with_room"]
+__all__ = ["lines"]
 
 THREADS, EACH = 256, 8  # as the kernel has them
 TYPES = {
@@ -31,17 +30,6 @@ TYPES = {
     "float64": "double",
 }
 HALF = {"float16": 11, "bfloat16": 8}
-
-
-def with_room(x, rows: int):
-    """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read.
-
-    On a GPU without a copy: the memory ends where `x` does.
-    """
-    on_gpu = isinstance(x, jax.Array) and next(iter(x.devices())).platform == "gpu"
-    if not on_gpu or x.dtype.name not in TYPES or not x.size:
-        return _lax.with_room(x, rows)
-    return viewed(x, (rows, *x.shape[1:]))
 
 
 def lines(x: Array, count: Array, *, dtype) -> Array:

@@ -17,7 +17,7 @@ from ..._x64 import x64_for
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size
-from .._structure._lengths import first_lines, in_shape, viewed
+from .._structure._lengths import first_lines, in_shape
 from .._structure._tree import Tree
 from . import _engines, _radius
 from ._arrays import NOT_FINITE, RECORD, constant_on
@@ -48,7 +48,7 @@ class Device:
         with self._context(settings):
             found, finite = self._nearest(x, columns, bound, eps, settings, "columns")
             _check(on_its_way(finite))
-            distances, rows = (viewed(each, batch + columns.shape) for each in found)
+            distances, rows = self._cut(found, x.shape[0], batch + columns.shape)
         return distances, rows
 
     def others(self, columns: Columns, bound, settings: SearchSettings, workers):
@@ -95,7 +95,7 @@ class Device:
             found = displacements_of_lines(
                 data, self._constant(INT32.type(len(self.data))), x, *inputs, search=self._search(settings)
             )
-            return viewed(found, shape)
+            return self._cut((found,), q, shape)[0]
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -114,12 +114,14 @@ class Device:
             found = self._around(_radius.nearest_within, x, r, settings, limit=limit)
             rows, distances, counts = found
             shape = (*batch, limit)
-            return FixedNeighbors(viewed(rows, shape), viewed(distances, shape), viewed(counts, batch))
+            rows, distances = self._cut((rows, distances), x.shape[0], shape)
+            return FixedNeighbors(rows, distances, *self._cut((counts,), x.shape[0], batch))
 
     def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
         """Return how many neighbours each query has."""
         with self._context(settings):
-            return viewed(self._around(_radius.counts_within, x, r, settings), batch)
+            counts = self._around(_radius.counts_within, x, r, settings)
+            return self._cut((counts,), x.shape[0], batch)[0]
 
     def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool) -> list[list[int]]:
         """Return the rows of each query's neighbours."""
@@ -182,6 +184,11 @@ class Device:
         found = around_lines(*inputs, function=function, search=search, static=tuple(static.items()))
         _check(on_its_way(finite))
         return found
+
+    @staticmethod
+    def _cut(found, q: int, shape):
+        """Return the results of the first q lines in the shape of their batch."""
+        return tuple(in_shape(each, shape) for each in first_lines(q, *found))
 
     def _between(self, other: "Device", r, settings: SearchSettings) -> Neighbors:
         return other.csr(self.data, np.broadcast_to(r, len(self.data)), settings, False)

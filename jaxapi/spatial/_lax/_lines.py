@@ -7,19 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._compilation import compiled
 from ..._typing import Array
 
 __all__ = ["lines", "with_room"]
+
+LARGE = 1 << 22  # bytes, which take the way to the host and back longer than a search
 
 
 def with_room(x, rows: int):
     """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read.
 
-    By the host where it has the array, elsewhere by a program for each length.
+    By the host, which takes half a millisecond; large arrays on another device by a program for each length.
     """
     if len(x) == rows:
         return x
-    if isinstance(x, jax.Array) and next(iter(x.devices())).platform != "cpu":
+    if isinstance(x, jax.Array) and x.nbytes > LARGE and next(iter(x.devices())).platform != "cpu":
         return _extended(x, rows=rows)
     x = np.asarray(x)
     room = np.zeros((rows, *x.shape[1:]), x.dtype)
@@ -27,7 +30,7 @@ def with_room(x, rows: int):
     return room
 
 
-@partial(jax.jit, static_argnames="rows")
+@partial(compiled, static_argnames="rows")
 def _extended(x, *, rows: int):
     return jnp.pad(x, ((0, rows - x.shape[0]), *((0, 0),) * (x.ndim - 1)))
 
