@@ -18,7 +18,7 @@ NOTE = "# Written by docs/make_stubs.py.\n\n"
 IMPORTS = """import builtins
 from typing import Any
 
-from jaxapi._typing import ArrayLike as _PlainArrayLike
+from jaxapi._core._typing import ArrayLike as _PlainArrayLike
 """
 ALIAS = "\n_ArrayLike = Array | _PlainArrayLike\n\n"
 ONE = r"(int|bool|str|float|None|tuple\[int, \.\.\.\])"

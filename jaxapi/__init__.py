@@ -20,11 +20,11 @@ from . import (
     _sorting,
     _statistical,
     _utility,
-    _x64,
     fft,
     linalg,
 )
 from ._constants import *
+from ._core._dtypes import allow_explicit_dtypes
 from ._creation import *
 from ._dtypes import *
 from ._elementwise._arithmetic import *  # one by one, as type checkers follow no sums of lists
@@ -52,7 +52,7 @@ __all__ += _constants.__all__ + _creation.__all__ + _dtypes.__all__ + _elementwi
 __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
 __all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
 
-_x64.allow_explicit_dtypes()
+allow_explicit_dtypes()
 
 
 def __dir__() -> list[str]:

@@ -24,11 +24,11 @@ from jax.numpy import (
     uint64,
 )
 
-from ._compilation import compiled
-from ._devices import check_device
-from ._dtype_rules import promoted_dtype, refuse_complex, resolve_dtype
+from ._core._devices import check_device
+from ._core._dtypes import promoted_dtype, refuse_complex, resolve_dtype
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_array
-from ._typing import Array, ArrayLike, Device, DTypeLike
 
 __all__ = [
     "astype",

@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._compilation import compiled
-from ._devices import check_device, put
-from ._dtype_rules import default_dtype, resolve_dtype
+from ._core._devices import check_device, put
+from ._core._dtypes import default_dtype, resolve_dtype, x64_for
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_operand
-from ._typing import Array, ArrayLike, Device, DTypeLike
-from ._x64 import x64_for
 
 __all__ = ["fftfreq", "rfftfreq"]
 

@@ -4,8 +4,8 @@ import functools
 
 import jax.numpy as jnp
 
-from ._array_arguments import takes_array
-from ._promotion import as_indices
+from ._core._dtypes import as_indices
+from ._interop._arguments import takes_array
 
 __all__ = [
     "take",

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from ._x64 import WIDE, explicit_64_bits
+from ._core._dtypes import WIDE, explicit_64_bits
 
 __all__ = [
     "__array_namespace_info__",

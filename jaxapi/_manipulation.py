@@ -11,13 +11,12 @@ import numpy as np
 from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from ._array_arguments import takes_array, takes_sequence
-from ._compilation import compiled
-from ._errors import raises_as_numpy
+from ._core._dtypes import as_indices
+from ._core._errors import raises_as_numpy
+from ._core._programs import compiled, eagerly_unless_traced, is_traced
+from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand
-from ._promotion import as_indices
-from ._tracing import eagerly_unless_traced, is_traced
-from ._typing import Array, ArrayLike
+from ._interop._arguments import takes_array, takes_sequence
 
 __all__ = [
     "broadcast_arrays",

@@ -7,13 +7,12 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._array_arguments import static_axis, takes_array
-from ._compilation import compiled
-from ._errors import raises_as_numpy
+from ._core._dtypes import promoted, x64_for
+from ._core._errors import raises_as_numpy
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, as_operands
-from ._promotion import promoted
-from ._typing import Array, ArrayLike
-from ._x64 import x64_for
+from ._interop._arguments import static_axis, takes_array
 
 __all__ = [
     "argmax",

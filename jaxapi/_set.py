@@ -5,13 +5,12 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from ._array_arguments import takes_array
-from ._compilation import compiled
-from ._dtype_rules import promoted_dtype
+from ._core._dtypes import promoted_dtype, x64_for
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operands
-from ._typing import Array, ArrayLike
+from ._interop._arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
-from ._x64 import x64_for
 
 __all__ = [
     "isin",

@@ -9,13 +9,12 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ._array_arguments import static_axis, takes_array
-from ._compilation import compiled
-from ._dtype_rules import refuse_complex
-from ._errors import raises_as_numpy
+from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
+from ._core._errors import raises_as_numpy
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike, DTypeLike
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
-from ._typing import Array, ArrayLike, DTypeLike
-from ._x64 import lacks_64_bits, x64_for
+from ._interop._arguments import static_axis, takes_array
 
 __all__ = [
     "cumulative_prod",

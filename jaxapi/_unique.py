@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._compilation import compiled
-from ._tracing import in_a_trace, is_traced
-from ._x64 import x64_for
+from ._core._dtypes import x64_for
+from ._core._programs import compiled, in_a_trace, is_traced
 
 __all__ = ["in_two_programs"]
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from ._array_arguments import static_axis, takes_array
-from ._compilation import compiled
-from ._errors import raises_as_numpy
+from ._core._errors import raises_as_numpy
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike
 from ._interop import as_operand
-from ._typing import Array, ArrayLike
+from ._interop._arguments import static_axis, takes_array
 
 __all__ = [
     "all",

@@ -8,12 +8,12 @@ import jax  # noqa: F401  (JAX's example of fftn, which runs here, names it)
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._array_arguments import takes_array
-from ._compilation import compiled
+from ._core._programs import compiled
+from ._core._typing import Array, ArrayLike
 from ._frequencies import fftfreq, rfftfreq
 from ._interop import as_array
+from ._interop._arguments import takes_array
 from ._missing import missing
-from ._typing import Array, ArrayLike
 
 __all__ = [
     "fft",

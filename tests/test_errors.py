@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
-from jaxapi._errors import numpy_error
+from jaxapi._core._errors import numpy_error
 
 X = np.arange(6.0).reshape(2, 3)
 MASKED = np.ma.masked_array([1.0, 2.0], [False, True])

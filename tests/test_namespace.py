@@ -66,7 +66,7 @@ class Config:
 
 jax.config = Config(jax.config)
 import jaxapi
-from jaxapi._x64 import explicit_64_bits
+from jaxapi._core._dtypes import explicit_64_bits
 for x64 in (False, True):
     with jax.enable_x64(x64):
         assert explicit_64_bits() is x64

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
-from jaxapi import _compilation
+from jaxapi._core import _programs
+from jaxapi._core._programs import eagerly
 from jaxapi._interop import as_array
-from jaxapi._tracing import eagerly
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
@@ -312,7 +312,7 @@ def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
     def square(x):
         return x @ x
 
-    product = _compilation.compiled(square)
+    product = _programs.compiled(square)
     expected = np.asarray([[7, 10], [15, 22]])
     stack = jnp.stack([x, x])
 
@@ -338,19 +338,19 @@ def test_on_a_gpu_a_product_alone_is_compiled_otherwise(monkeypatch):
         return jit(function, **options)
 
     monkeypatch.setattr(jax, "jit", recorded)
-    _compilation.compiled(square)(x)
-    assert given == [None, _compilation._FASTER]
+    _programs.compiled(square)(x)
+    assert given == [None, _programs._FASTER]
     for other in "cpu", "tpu":
         given.clear()
         monkeypatch.setattr(jax, "default_backend", lambda other=other: other)
-        _compilation.compiled(square)(x)
+        _programs.compiled(square)(x)
         assert given == [None]
 
 
 def test_without_the_options_of_a_compiler_that_has_others(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(_compilation, "_FASTER", {"xla_no_such_option": True})
-    double = _compilation.compiled(lambda x, times=2: x * times, static_argnames="times")
+    monkeypatch.setattr(_programs, "_FASTER", {"xla_no_such_option": True})
+    double = _programs.compiled(lambda x, times=2: x * times, static_argnames="times")
     x = jnp.asarray([1.0, 2.0])
     np.testing.assert_array_equal(double(x), 2 * x)
     np.testing.assert_array_equal(double(x, times=3), 3 * x)

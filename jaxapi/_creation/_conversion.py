@@ -2,10 +2,10 @@
 
 import jax
 
-from .._devices import check_device
-from .._dtype_rules import resolve_dtype
+from .._core._devices import check_device
+from .._core._dtypes import resolve_dtype
+from .._core._typing import Array, Device, DTypeLike
 from .._interop import import_array, import_dlpack, place
-from .._typing import Array, Device, DTypeLike
 
 __all__ = ["asarray", "from_dlpack"]
 

@@ -8,13 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compilation import compiled
-from .._devices import as_sharding, check_device
-from .._dtype_rules import default_dtype, refuse_complex, resolve_dtype
+from .._core._devices import as_sharding, check_device
+from .._core._dtypes import default_dtype, refuse_complex, resolve_dtype, x64_for
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
 from .._interop._numbers import leaf_types, numbers_to_numpy
-from .._typing import Array, ArrayLike, Device, DTypeLike
-from .._x64 import x64_for
 
 __all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]
 

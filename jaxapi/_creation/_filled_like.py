@@ -1,9 +1,9 @@
 """Arrays of one value like another array: its shape, its dtype, its device."""
 
-from .._dtype_rules import resolve_dtype
+from .._core._dtypes import resolve_dtype
+from .._core._programs import is_traced
+from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
-from .._tracing import is_traced
-from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._filled import filled
 
 __all__ = ["empty_like", "full_like", "ones_like", "zeros_like"]

@@ -4,10 +4,10 @@ import functools
 
 import jax.numpy as jnp
 
-from .._array_arguments import takes_array
-from .._compilation import compiled
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from .._typing import Array, ArrayLike
+from .._interop._arguments import takes_array
 
 __all__ = ["meshgrid", "tril", "triu"]
 

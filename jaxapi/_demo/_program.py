@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import KDTree as SciPyKDTree
 
 from .. import __array_api_version__, __version__
-from .._x64 import explicit_64_bits, x64_mode
+from .._core._dtypes import explicit_64_bits, x64_mode
 from ..spatial import KDTree
 from ._airports import PAIR_KM, Airports, Neighbours, compare, load, neighbours, to_km
 from ._comparison import comparisons

@@ -6,13 +6,12 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from .._array_arguments import takes_array, takes_operands
-from .._compilation import compiled
+from .._core._dtypes import promoted, x64_for
+from .._core._errors import check_broadcast
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_operand, as_operands, scalar_like
-from .._promotion import promoted
-from .._shapes import check_broadcast
-from .._typing import Array, ArrayLike
-from .._x64 import x64_for
+from .._interop._arguments import takes_array, takes_operands
 from . import _complex
 from ._comparison import by_value
 from ._power import power

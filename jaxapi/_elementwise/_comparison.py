@@ -6,8 +6,7 @@ JAX compares those in the floating dtype that they promote to, where neighbours 
 import jax.numpy as jnp
 import numpy as np
 
-from .._promotion import promoted
-from .._x64 import x64_on
+from .._core._dtypes import promoted, x64_on
 
 __all__ = ["by_value"]
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.numpy import e, inf, isfinite, isinf, isnan, nan, pi
 
-from .._typing import Array
+from .._core._typing import Array
 from . import _hyperbolic
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "log", "log1p"]

@@ -3,8 +3,8 @@
 Real arrays go to `jax.numpy`; the rules for complex ones are in `_complex`.
 """
 
+from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from .._typing import Array, ArrayLike
 from . import _complex
 
 __all__ = ["exp", "expm1", "log", "log1p", "log2", "log10", "sqrt"]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._typing import Array
+from .._core._typing import Array
 
 __all__ = ["cosh", "sinh"]
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._dtype_rules import check_dtype
+from .._core._dtypes import WIDE, check_dtype, has_64_bits
 from .._interop import as_array
-from .._x64 import WIDE, has_64_bits
 from ._objects import belongs_to_method, follow_callable, follow_object
 from ._static import ArgumentNames, Static
 

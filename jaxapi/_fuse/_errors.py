@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import numpy_error
-from .._tracing import any_traced
+from .._core._errors import numpy_error
+from .._core._programs import any_traced
 
 __all__ = ["translate"]
 

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 import jax
 import numpy as np
 
-from .._x64 import has_64_bits, x64_mode, x64_on
+from .._core._dtypes import has_64_bits, x64_mode, x64_on
 from ._arguments import FUNCTION, IS_WIDE, Call, Inputs, prepare_call, signature_of
 from ._errors import translate
 from ._explain import Explanation, explain_traced

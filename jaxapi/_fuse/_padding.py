@@ -12,8 +12,8 @@ import jax
 import jax.export
 import numpy as np
 
-from .._tracing import is_traced
-from .._x64 import x64_mode
+from .._core._dtypes import x64_mode
+from .._core._programs import is_traced
 from ._arguments import signature_of
 
 __all__ = ["Padding", "cut", "lengths", "padded_leaves"]

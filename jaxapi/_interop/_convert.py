@@ -11,11 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._devices import cpu_device, is_cpu, is_on
-from .._dtype_rules import check_dtype, promoted_dtype, refuse_complex
-from .._tracing import is_traced, is_tracer_class
-from .._typing import Array
-from .._x64 import x64_on
+from .._core._devices import cpu_device, is_cpu, is_on
+from .._core._dtypes import check_dtype, promoted_dtype, refuse_complex, x64_on
+from .._core._programs import is_traced, is_tracer_class
+from .._core._typing import Array
 from ._dlpack import (
     copy_cuda_interface,
     copy_dlpack,

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._devices import cpu_device
-from .._typing import Array
-from .._x64 import x64_on
+from .._core._devices import cpu_device
+from .._core._dtypes import x64_on
+from .._core._typing import Array
 from ._host_memory import copy_host
 
 __all__ = [

@@ -5,11 +5,10 @@ import math
 import jax
 import numpy as np
 
-from .._devices import is_cpu
-from .._dtype_rules import native_dtype
-from .._tracing import eagerly, is_traced
-from .._typing import Array
-from .._x64 import x64_on
+from .._core._devices import is_cpu
+from .._core._dtypes import native_dtype, x64_on
+from .._core._programs import eagerly, is_traced
+from .._core._typing import Array
 
 __all__ = ["copy_host", "share_host"]
 

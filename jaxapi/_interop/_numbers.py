@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 import numpy as np
 
-from .._dtype_rules import default_dtype
-from .._x64 import WIDE, x64_mode, x64_on
+from .._core._dtypes import WIDE, default_dtype, x64_mode, x64_on
 
 __all__ = ["KINDS", "PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "refuse_masked", "scalar_like"]
 

@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compilation import compiled
-from .._devices import check_device, put
-from .._dtype_rules import default_dtype, resolve_dtype
+from .._core._devices import check_device, put
+from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._programs import compiled, is_traced
+from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
-from .._tracing import is_traced
-from .._typing import Array, ArrayLike, Device, DTypeLike
 from ._spacing import (
     checked_axis,
     checked_num,

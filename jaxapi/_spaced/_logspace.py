@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compilation import compiled
-from .._devices import check_device, put
-from .._dtype_rules import resolve_dtype
-from .._tracing import any_traced, is_traced
-from .._typing import Array, ArrayLike, Device, DTypeLike
+from .._core._devices import check_device, put
+from .._core._dtypes import resolve_dtype
+from .._core._programs import any_traced, compiled, is_traced
+from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (

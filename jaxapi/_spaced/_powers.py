@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._typing import Array
 from .._elementwise._power import power
-from .._typing import Array
 from ._spacing import saturated, split, two_sum
 
 __all__ = ["complex_powers", "real_powers", "whole_powers"]

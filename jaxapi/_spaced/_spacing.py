@@ -17,13 +17,11 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._compilation import compiled
-from .._dtype_rules import check_dtype
+from .._core._dtypes import NARROWED, WIDE, check_dtype, explicit_64_bits, x64_mode, x64_on
+from .._core._programs import any_traced, compiled
+from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
-from .._tracing import any_traced
-from .._typing import Array
-from .._x64 import NARROWED, WIDE, explicit_64_bits, x64_mode, x64_on
 
 __all__ = [
     "checked_axis",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
-from .._array_arguments import takes_array
+from .._interop._arguments import takes_array
 from .._missing import missing
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot

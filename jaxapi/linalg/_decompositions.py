@@ -5,9 +5,9 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from .._compilation import compiled
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from .._typing import Array, ArrayLike
 from ._householder import repaired_qr
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 
-from .._typing import Array
+from .._core._typing import Array
 from ._scaling import largest_power, times
 
 __all__ = ["repaired_qr"]

@@ -15,11 +15,11 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from .._compilation import compiled
+from .._core._dtypes import with_operands_promoted
+from .._core._errors import check_broadcast
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_array
-from .._promotion import with_operands_promoted
-from .._shapes import check_broadcast
-from .._typing import Array, ArrayLike
 
 __all__ = [
     "matmul",

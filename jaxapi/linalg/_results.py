@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .._typing import Array
+from .._core._typing import Array
 
 __all__ = ["EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult"]
 

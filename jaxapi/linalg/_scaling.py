@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from .._typing import Array
+from .._core._typing import Array
 
 __all__ = ["largest_power", "times"]
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from .._typing import Array
+from .._core._typing import Array
 
 __all__ = ["check_system", "matrices", "square"]
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compilation import compiled
+from .._core._dtypes import as_inexact
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from .._promotion import as_inexact
-from .._typing import Array, ArrayLike
 from ._precision import full_precision
 from ._results import SlogdetResult
 from ._shapes import check_system, matrices, square

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._array_arguments import static_axis
-from .._compilation import compiled
-from .._errors import raises_as_numpy
+from .._core._dtypes import as_inexact, with_operands_promoted
+from .._core._errors import raises_as_numpy
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
 from .._interop import as_array
-from .._promotion import as_inexact, with_operands_promoted
-from .._typing import Array, ArrayLike
+from .._interop._arguments import static_axis
 
 __all__ = ["cross", "outer", "vector_norm"]
 

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._programs import is_traced
 from .._interop import as_array
-from .._tracing import is_traced
 from ._conversion import Conversion
 from ._declared import Declared
 from ._indexing import is_symbolic, read, selection_of, write

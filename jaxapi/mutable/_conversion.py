@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from .._reading import in_host_memory
-from .._tracing import is_traced
+from .._core._devices import in_host_memory
+from .._core._programs import is_traced
 
 __all__ = ["Conversion"]
 

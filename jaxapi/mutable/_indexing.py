@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compilation import compiled
-from .._reading import all_in_host_memory, computed_in_host_memory
-from .._tracing import is_traced
-from .._x64 import x64_for
+from .._core._devices import all_in_host_memory, computed_in_host_memory
+from .._core._dtypes import x64_for
+from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 

@@ -5,9 +5,9 @@ import operator
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._dtypes import x64_on
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
-from .._x64 import x64_on
 
 __all__ = ["FULL", "check_int", "expand", "indices_along", "is_array", "is_mask", "length_of", "parts_of"]
 

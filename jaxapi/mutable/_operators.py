@@ -8,9 +8,9 @@ import numpy as np
 
 import jaxapi
 
+from .._core._dtypes import lacks_64_bits
 from .._interop import as_array, scalar_like
 from .._interop._numbers import KINDS
-from .._x64 import lacks_64_bits
 from ._array import Array, wrap
 from ._selection import compiled_pair
 from ._sharing import asarray

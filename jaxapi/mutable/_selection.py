@@ -14,11 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._compilation import compiled
-from .._dtype_rules import refuse_complex
+from .._core._dtypes import refuse_complex, x64_for
+from .._core._programs import compiled, is_traced
 from .._interop import as_array
-from .._tracing import is_traced
-from .._x64 import x64_for
 from ._keys import check_int, expand, indices_along
 
 __all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]

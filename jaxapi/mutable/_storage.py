@@ -8,9 +8,8 @@ import jax.numpy as jnp
 
 import jaxapi
 
-from .._compilation import compiled
+from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._missing import missing_attribute
-from .._tracing import eagerly, in_a_trace, is_traced
 from ._selection import Selection
 from ._views import View
 

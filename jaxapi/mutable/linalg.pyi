@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from jaxapi._typing import ArrayLike as _PlainArrayLike
+from jaxapi._core._typing import ArrayLike as _PlainArrayLike
 
 from ._array import Array
 

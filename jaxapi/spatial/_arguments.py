@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from .._core._programs import any_traced, is_traced
+from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import leaf_types, refuse_masked
-from .._tracing import any_traced, is_traced
-from .._typing import Array
 from ._settings import Columns
 
 __all__ = [

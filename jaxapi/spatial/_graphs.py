@@ -2,8 +2,8 @@
 
 import math
 
-from .._tracing import any_traced
-from .._typing import Array, ArrayLike
+from .._core._programs import any_traced
+from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like

@@ -4,8 +4,8 @@ import math
 
 import jax
 
-from .._tracing import eagerly, eagerly_unless_traced, is_traced
-from .._typing import Array, ArrayLike
+from .._core._programs import eagerly, eagerly_unless_traced, is_traced
+from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._graphs import GraphSearches

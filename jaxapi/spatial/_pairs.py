@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
-from .._tracing import any_traced, eagerly, eagerly_unless_traced
-from .._typing import Array, ArrayLike
-from .._x64 import x64_for
+from .._core._dtypes import x64_for
+from .._core._programs import any_traced, eagerly, eagerly_unless_traced
+from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like

@@ -7,8 +7,8 @@ from typing import Literal, overload
 import jax.numpy as jnp
 import numpy as np
 
-from .._tracing import any_traced, eagerly_unless_traced
-from .._typing import Array, ArrayLike
+from .._core._programs import any_traced, eagerly_unless_traced
+from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import as_dtype

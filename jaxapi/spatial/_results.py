@@ -6,9 +6,9 @@ from typing import Generic, NamedTuple, TypeVar
 import jax.numpy as jnp
 from jax import lax
 
-from .._tracing import eagerly_unless_traced
-from .._typing import Array
-from .._x64 import x64_for
+from .._core._dtypes import x64_for
+from .._core._programs import eagerly_unless_traced
+from .._core._typing import Array
 from ._device._csr import query_numbers
 
 __all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors", "filled"]

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from .._tracing import is_traced
+from .._core._programs import is_traced
 from ._device import _engines
 from ._device._searcher import Device
 from ._device._traced import Traced

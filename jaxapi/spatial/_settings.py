@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Array
-from .._x64 import x64_mode
+from .._core._dtypes import x64_mode
+from .._core._typing import Array
 
 __all__ = ["Columns", "SearchSettings", "index_dtype", "result_dtype", "sums_dtype"]
 

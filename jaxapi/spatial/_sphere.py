@@ -5,9 +5,9 @@ import math
 import jax
 import jax.numpy as jnp
 
+from .._core._programs import is_traced
+from .._core._typing import Array, ArrayLike
 from .._interop import as_array
-from .._tracing import is_traced
-from .._typing import Array, ArrayLike
 
 __all__ = ["chord_length", "great_circle_distance", "unit_vectors"]
 

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._compilation import compiled
+from .._core._dtypes import x64_for
+from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
+from .._core._typing import Array, ArrayLike
 from .._interop import as_array
-from .._tracing import any_traced, eagerly, eagerly_unless_traced, is_traced
-from .._typing import Array, ArrayLike
-from .._x64 import x64_for
 from . import _arguments
 from ._device import _engines
 from ._device._arrays import as_dtype, constant_on, placed_like

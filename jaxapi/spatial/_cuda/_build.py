@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._structure import _build
 from .._structure._build import LEAF_SIZE, code_bits, plan, rounds, scale_of_box
 from .._structure._tree import FLAT_FROM, Tree

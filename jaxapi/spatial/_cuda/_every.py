@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._structure._build import scale_of
 from .._structure._tree import Tree
 from ._launch import Kernel, architecture, launch

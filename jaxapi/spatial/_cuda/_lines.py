@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .. import _lax
 from ._launch import Kernel, launch
 

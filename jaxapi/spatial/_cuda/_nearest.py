@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._tracing import is_traced
-from ..._typing import Array
+from ..._core._programs import is_traced
+from ..._core._typing import Array
 from .. import _lax
 from .._structure._batching import one_search_of_all
 from .._structure._tree import Tree

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .. import _lax
 from .._structure._metric import into_box
 from .._structure._queries import Queries, node_sums, radius_bound

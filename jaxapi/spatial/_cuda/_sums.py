@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._typing import Array
+from ..._core._typing import Array
 from ._launch import Kernel, launch
 
 __all__ = ["running_sums"]

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tracing import eagerly, is_traced
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import eagerly, is_traced
 
 __all__ = ["NOT_FINITE", "RECORD", "as_dtype", "constant_on", "placed_like", "placed_like_one"]
 

@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._compilation import compiled
-from ..._tracing import any_traced, eagerly
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import any_traced, compiled, eagerly
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines
 from . import _engines

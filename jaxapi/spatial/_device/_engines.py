@@ -33,7 +33,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._tracing import is_traced
+from ..._core._programs import is_traced
 from .. import _lax
 from .._structure._tree import FLAT_FROM
 from .._structure._varying import varying_alike, varying_like

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._tracing import is_traced
+from ..._core._programs import is_traced
 from .. import _lax
 from .._structure import _build
 from .._structure._batching import one_search_of_all

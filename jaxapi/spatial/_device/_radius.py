@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._compilation import compiled
-from ..._reading import in_host_memory
-from ..._typing import Array
-from ..._x64 import x64_for, x64_on
+from ..._core._devices import in_host_memory
+from ..._core._dtypes import x64_for, x64_on
+from ..._core._programs import compiled
+from ..._core._typing import Array
 from .._structure._batching import one_search_of_all
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines

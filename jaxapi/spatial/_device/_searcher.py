@@ -11,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._compilation import compiled
-from ..._tracing import eagerly
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import compiled, eagerly
 from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings
 from .._structure._build import padded_size

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
 from .._structure._metric import axis_distance, into_box
 
 __all__ = ["displacements_to", "distances_to", "with_slopes"]

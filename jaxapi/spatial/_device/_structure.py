@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._compilation import compiled
-from ..._tracing import eagerly, is_traced
-from ..._typing import Array
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import compiled, eagerly, is_traced
+from ..._core._typing import Array
 from .._structure._build import padded_size
 from .._structure._tree import FLAT_FROM, Tree
 from . import _engines

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._typing import Array
 from .._results import FixedNeighbors
 from .._settings import Columns, SearchSettings, sums_dtype
 from .._structure._tree import Tree

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._compilation import compiled
-from ..._typing import Array
+from ..._core._programs import compiled
+from ..._core._typing import Array
 
 __all__ = ["lines", "with_room"]
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._structure._metric import box_slack, root
 from .._structure._queries import Queries, node_sums
 from .._structure._tree import Tree

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._device import _engines
 from .._structure._build import scale_of
 from .._structure._tree import Tree

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import jax
 
-from ..._tracing import eagerly, is_traced
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import eagerly, is_traced
 from .._device._finite import finite_on_side_stream
 from . import _programs
 from ._layout import Layout

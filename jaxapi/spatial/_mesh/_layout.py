@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
-from ..._tracing import is_traced
+from ..._core._programs import is_traced
 from .._arguments import row_count
 from ._axes import Axes
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from ..._tracing import is_traced
+from ..._core._programs import is_traced
 from .._device._arrays import constant_on
 from ._layout import Layout, names_of_rows
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._x64 import x64_mode
+from ..._core._dtypes import x64_mode
 from .._device import _radius
 from ._axes import Axes
 from ._build import Forest, rows_of_all

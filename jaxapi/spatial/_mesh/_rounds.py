@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from .._structure._metric import axis_gap, box_slack, power_distance
 from ._axes import Axes
 from ._build import Forest

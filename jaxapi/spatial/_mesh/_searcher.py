@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tracing import any_traced, eagerly, is_traced
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
+from ..._core._programs import any_traced, eagerly, is_traced
 from .._arguments import reject_traced
 from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors

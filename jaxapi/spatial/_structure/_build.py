@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from ._tree import FLAT_FROM, Tree
 
 __all__ = [

@@ -10,7 +10,7 @@ import ctypes
 import jax
 import numpy as np
 
-from ..._x64 import x64_for
+from ..._core._dtypes import x64_for
 
 __all__ = ["first_lines", "in_shape"]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from ..._typing import Array
+from ..._core._typing import Array
 from ._homes import home_leaf
 from ._metric import into_box, scaled_power
 from ._tree import Tree

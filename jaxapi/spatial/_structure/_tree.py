@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..._typing import Array
+from ..._core._typing import Array
 
 __all__ = ["FLAT_FROM", "Tree"]
 

@@ -6,11 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._compilation import compiled
-from ..._dtype_rules import promoted_dtype
+from ..._core._dtypes import promoted_dtype, x64_for
+from ..._core._programs import any_traced, compiled
 from ..._interop import as_array
-from ..._tracing import any_traced
-from ..._x64 import x64_for
 from ._matrices import Measure
 from ._metrics import METRICS, Metric
 

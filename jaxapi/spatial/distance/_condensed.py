@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._tracing import any_traced
-from ..._typing import Array, ArrayLike
+from ..._core._programs import any_traced
+from ..._core._typing import Array, ArrayLike
 from ._arguments import as_numbers, computed
 from ._pairs import condensed
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from ..._x64 import x64_on
+from ..._core._dtypes import x64_on
 from ._metrics import Metric
 
 __all__ = ["Measure", "default_arrays", "in_units", "kernel_sum", "matrix", "nearest", "rowwise"]

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._dtypes import x64_on
+from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
-from ..._typing import Array, ArrayLike
-from ..._x64 import x64_on
 from . import _matrices
 from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_dtype
 from ._matrices import default_arrays, in_units

@@ -6,8 +6,8 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from ..._tracing import any_traced
-from ..._typing import Array, ArrayLike
+from ..._core._programs import any_traced
+from ..._core._typing import Array, ArrayLike
 from ._arguments import as_vectors, computed, measure_of, working_dtype
 from ._matrices import in_units, rowwise
 from ._metrics import METRICS, register

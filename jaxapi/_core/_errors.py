@@ -7,9 +7,10 @@ recognised changes nothing: JAX's exception passes.
 import functools
 import re
 
+import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["numpy_error", "raises_as_numpy"]
+__all__ = ["check_broadcast", "numpy_error", "raises_as_numpy"]
 
 _SHAPE = re.compile(r"\((?:\d+,?(?: \d+,?)*)?\)")
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
@@ -47,3 +48,12 @@ def raises_as_numpy(function):
             raise
 
     return traced
+
+
+def check_broadcast(name: str, *shapes: tuple[int, ...]) -> None:
+    """Raise NumPy's ValueError where shapes do not broadcast: most of JAX's functions raise TypeError."""
+    try:
+        jnp.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " ".join(map(str, shapes))
+        raise ValueError(f"{name}: operands could not be broadcast together with shapes {listed}") from None

@@ -15,14 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._compilation import compiled
-from ._dtype_rules import resolve_dtype
-from ._errors import numpy_error, raises_as_numpy
-from ._interop import ARRAY_TYPES, as_array, as_operand, as_operands, scalar_like
-from ._promotion import promoted
-from ._shapes import check_broadcast
-from ._typing import Array, ArrayLike
-from ._x64 import WIDE
+from .._core._dtypes import WIDE, promoted, resolve_dtype
+from .._core._errors import check_broadcast, numpy_error, raises_as_numpy
+from .._core._programs import compiled
+from .._core._typing import Array, ArrayLike
+from ._convert import ARRAY_TYPES, as_array, as_operand, as_operands
+from ._numbers import scalar_like
 
 __all__ = ["static_argument", "static_axis", "takes_array", "takes_operands", "takes_sequence"]
 

@@ -1,0 +1,1 @@
+"""What every chapter rests on: types, dtypes, errors, devices and programs."""
