@@ -168,7 +168,10 @@ CASES = {
     "linalg.eig": Case((SQUARE,), lambda namespace, x: namespace.linalg.eig(x).eigenvalues.real),
     "linalg.eigvals": Case((SQUARE,), lambda namespace, x: namespace.linalg.eigvals(x).real),
     "linalg.diagonal": call("linalg.diagonal", SQUARE),
-    "linalg.eigh": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.eigh(x).eigenvectors)),
+    **{
+        f"linalg.eigh{name}": Case((x,), lambda namespace, x: abs(namespace.linalg.eigh(x).eigenvectors))
+        for name, x in [("", SQUARE), (",stack", np.stack([SQUARE, 2 * SQUARE]))]  # of any sign
+    },
     "linalg.svd": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.svd(x).U)),
     "linalg.qr": Case((SQUARE,), lambda namespace, x: abs(namespace.linalg.qr(x).R)),
     "linalg.qr,complete": Case(
@@ -282,7 +285,7 @@ NO_DERIVATIVE = ["linalg.eig", "nextafter"]  # of eigenvectors on any JAX, of th
 
 
 def on_two_devices(kind=AxisType.Auto):
-    return jax.make_mesh((2,), ("i",), axis_types=(kind,))
+    return jax.make_mesh((2,), ("i",), axis_types=(kind,), devices=jax.devices("cpu")[:2])  # to trace for
 
 
 def sharded(function):

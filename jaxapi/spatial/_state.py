@@ -326,11 +326,12 @@ def _check(data: Array, n: int, finite, lengths) -> None:
 def _extremes(points, n: int):
     """Return the least and greatest coordinate of the first `n` along each axis."""
     if is_traced(points) or len(points.sharding.device_set) > 1:
-        return _compiled_extremes(points, n, engine=None)
+        with x64_for(points.dtype):
+            return _compiled_extremes(points, n, engine=None)
     if points.devices().pop().platform == "cpu":
         rows = np.asarray(points)[:n]
         return placed_like(points, rows.min(axis=0), rows.max(axis=0))
-    with eagerly():
+    with eagerly(), x64_for(points.dtype):
         engine = _engines.engine_of(points)
         room = engine.with_room(points, padded_size(points.shape[0]))
         return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)

@@ -133,6 +133,7 @@ WAYS = {
 }
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays eight devices")
 @pytest.mark.parametrize("way", WAYS)
 def test_shards_and_vmap(way, tiles):
     f = WAYS[way]

@@ -280,18 +280,18 @@ def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
 
 def test_each_platform_gets_its_own_engine(monkeypatch):
     """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
-    tree = KDTree(POINTS.astype(np.float32))
+    cpu = jax.devices("cpu")[0]
+    tree = KDTree(jax.device_put(POINTS.astype(np.float32), cpu))
     tree.query(X)  # built where it lies
     monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_launch, "architecture", lambda: "90")
     monkeypatch.setattr(_compile, "compiled", lambda *kernel: "no PTX")
-    with jax.default_device(jax.devices("cpu")[0]):
+    with jax.default_device(cpu):
         search = jax.jit(lambda tree, x: tree.query(x, k=3)[1])
         x = np.asarray(X, np.float32)
         assert search(tree, x)[:, 0].tolist() == EXPECTED
         assert jax.jit(jax.vmap(lambda x: tree.query(x)[1]))(x).tolist() == EXPECTED
-        if tree.engine == "scipy":
-            assert "xla.gpu.ptx" not in search.lower(tree, x).as_text()
+        assert "xla.gpu.ptx" not in search.lower(tree, x).as_text()
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")

@@ -63,13 +63,14 @@ def cloud(n, q):
 
 
 def test_new_lengths_compile_nothing(radius_kernel):
-    """Of points, of queries and of results, in any order, from NumPy and from JAX."""
+    """Of points, of queries and of results, in any order, from NumPy and from JAX; nor is a result nan."""
     sizes = ((60, 40), (60, 41), (33, 50), (70, 7))
     clouds = [cloud(*size) for size in sizes]
     theirs = [expected(*each) for each in clouds]
     clouds = [tuple(map(jnp.asarray, each)) for each in clouds]
     points, x = clouds[0]
-    jax.block_until_ready(calls(KDTree(points), x))
+    with jax.debug_nans(True):
+        jax.block_until_ready(calls(KDTree(points), x))
     with no_compilation():
         found = [calls(KDTree(points), x) for points, x in clouds]
     for ours, true in zip(found, theirs, strict=True):

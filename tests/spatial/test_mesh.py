@@ -23,6 +23,11 @@ K = 11  # more than a device has
 NAMES = list(clouds(1))
 BOX = [8, 8, 0]
 
+several_of_a_kind = pytest.mark.skipif(
+    jax.default_backend() == "gpu" and len(jax.devices()) == 1,
+    reason="the mesh is the CPU's, one device a GPU",
+)
+
 
 def cloud(name):
     """Return a mesh of four devices, points that do not divide evenly among them, and queries that do."""
@@ -59,6 +64,7 @@ class TestNearest:
         agree(in_order, (distances[own[there]], rows[own[there]]))
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
 
+    @several_of_a_kind
     def test_distances_have_the_bits_of_one_device(self):
         """Which rounds others than SciPy, so that it is one device inside of `jit` that is compared with."""
 
@@ -149,6 +155,7 @@ class TestNearest:
             found = [np.asarray(each)[own < n] for each in tree.query(tree.data, 7, order="tree")]
             agree(found, [each[own[own < n]] for each in expected])
 
+    @several_of_a_kind
     @pytest.mark.kernels
     def test_gpu_engine(self, monkeypatch):
         """The trees are built and searched by kernels."""

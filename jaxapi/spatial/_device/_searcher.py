@@ -219,7 +219,8 @@ class Device:
 
     @contextlib.contextmanager
     def _context(self, settings: SearchSettings):
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype):
+        # Rows that fill an array up are nan: no results, which jax_debug_nans is for.
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
             yield
 
 
