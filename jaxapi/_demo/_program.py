@@ -75,6 +75,8 @@ def environment(say) -> dict:
         engine = KDTree(jax.device_put(points, device)).engine
         engines.append({"device": str(device), "kind": device.device_kind, "engine": engine})
         say(f"   {device} ({device.device_kind}): KD-tree engine '{engine}'")
+    if all(device.platform == "cpu" for device in devices):
+        say("   no GPU that JAX can use; for NVIDIA's: pip install 'jaxapi[cuda13]', or [cuda12]")
     return {"versions": versions, "x64": x64, "explicit_x64_dtypes": explicit, "devices": engines}
 
 
