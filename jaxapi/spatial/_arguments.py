@@ -89,10 +89,14 @@ def on_one_device(x) -> Any:
     )
 
 
-def row_count(n, rows: int) -> int:
-    """Return how many of the rows count."""
+def row_count(n, rows: int):
+    """Return how many of the rows count, None where all do; an array where it is traced."""
     if n is None:
-        return rows
+        return None
+    if isinstance(n, jax.Array | np.ndarray) and n.ndim == 0 and jnp.issubdtype(n.dtype, jnp.integer):
+        if is_traced(n):
+            return jnp.clip(n, 0, rows).astype(jnp.int32)
+        n = int(n)
     n = whole(n, "n")
     if not 0 <= n <= rows:
         raise ValueError(f"n must be between 0 and the {rows} rows of the data, got {n}")
@@ -211,10 +215,10 @@ def limit(value, name: str):
     return value
 
 
-def worker_count(workers) -> int:
-    """Return how many threads may search on the CPU."""
-    if workers is None or (type(workers) is int and workers == 1):
-        return 1
+def worker_count(workers) -> int | None:
+    """Return how many threads may search on the CPU; None: as many as pay."""
+    if workers is None:
+        return None
     workers = whole(workers, "workers")
     if workers == 0 or workers < -1:
         raise ValueError(f"Invalid number of workers {workers}, must be -1 or > 0")

@@ -95,7 +95,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         eps: float = 0.0,
         p: float = 2.0,
         distance_upper_bound: ArrayLike = math.inf,
-        workers: int = 1,
+        workers: int | None = None,
         *,
         order: str = "input",
     ) -> tuple[Array, Array]:
@@ -116,8 +116,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
             Only points nearer than this (not as near); with 0 or less there are none.
-        workers : int, default 1
-            Threads for SciPy's engine, -1 for all cores; the other engines ignore it.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         order : {'input', 'tree'}, default 'input'
             'tree' needs ``x is tree.data``: line i of the results then belongs to the point
             ``tree.indices[i]``. On several devices the results so stay where they were found.
@@ -160,25 +160,24 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         _arguments.check_vectors(x, self._m)
         bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         eps = _arguments.limit(eps, "eps")
-        if has_open_shape(x):
-            return in_blocks(lambda x: self.query(x, k, eps, p, bound), x)
-        settings = self._settings(_arguments.norm_order(p), result_dtype(self._data, x))
-        batch = x.shape[:-1]
-        if x.ndim != 2:
-            with eagerly_unless_traced(x):
-                x = in_shape(x, (math.prod(batch), self._m))
-        kind = self._kind(x, bound, eps, distances=self._n * math.prod(batch))
-        searcher = self._searcher(kind=kind)
         order = _arguments.one_of(order, ("input", "tree"), "order")
         if order == "tree" and x is not self._data:
             raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        if has_open_shape(x):
+            return in_blocks(lambda x: self._portable().query(x, k, eps, p, bound), x)
+        dtype, batch = result_dtype(self._data, x), x.shape[:-1]
+        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        if x.ndim != 2:
+            with eagerly_unless_traced(x):
+                x = in_shape(x, (math.prod(batch), self._m))
+        searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))
         if isinstance(searcher, Mesh) and x is self._data:
-            return searcher.nearest_of_all(columns, bound, eps, settings, order)
+            return searcher.nearest_of_all(columns, bound, settings, order)
+        distances, rows = searcher.nearest(x, batch, columns, bound, settings)
         if order == "tree":
-            distances, rows = self.query(x, k, eps, p, distance_upper_bound, workers)
             with eagerly_unless_traced(distances):
                 return distances[self.indices], rows[self.indices]
-        return searcher.nearest(x, batch, columns, bound, eps, settings, workers)
+        return distances, rows
 
     @property
     def tree(self) -> Node:

@@ -1,6 +1,6 @@
 """The settings of a search: everything but its points."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class SearchSettings(NamedTuple):
     lengths: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
+    eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
+    workers: int | None = None  # a hint: threads on the CPU
 
     def box(self) -> np.ndarray | None:
         """Return the lengths of the periodic box as an array, None without one."""
