@@ -118,6 +118,9 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
+    if isinstance(x, jax.Array) and x.dtype in _USUAL:
+        if isinstance(x, jax.core.Tracer) or isinstance(data, jax.core.Tracer) or x.sharding == data.sharding:
+            return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
     x = real_array(x)
@@ -387,10 +390,10 @@ def pair_weights(tree, other, weights):
 def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree.n, np.float32)
+        return np.ones(tree._rows, np.float32)
     weights = _number_array(weights, "weights")
-    if weights.shape != (tree.n,):
+    if weights.shape != (tree._rows,):
         raise ValueError(
-            f"Number of weights differ from the number of data points: {weights.shape} for {tree.n} points"
+            f"Number of weights differ from the number of data points: {weights.shape} for {tree._rows} points"
         )
     return weights.astype(floating(weights.dtype))

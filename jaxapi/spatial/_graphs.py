@@ -236,6 +236,7 @@ class GraphSearches(TreeState):
         """
         x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
-        rows = _arguments.row_numbers(indices, x.shape[:-1], self._n)
+        n = self._n if type(self._n) is int else self._rows
+        rows = _arguments.row_numbers(indices, x.shape[:-1], n)
         settings = self._settings(2.0, result_dtype(self._data, x))
         return self._searcher(x, rows).displacements(x, rows, settings)

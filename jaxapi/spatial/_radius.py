@@ -152,7 +152,7 @@ class RadiusSearches(TreeState):
         0.7358
         """
         x = _arguments.query_array(x, self._data)
-        if has_open_shape(x) and max_neighbors is not None:
+        if has_open_shape(x.shape) and max_neighbors is not None:
             static = {"p": p, "return_distance": return_distance, "max_neighbors": max_neighbors}
             search = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search, x, self._open_radii(r, x))
@@ -248,7 +248,7 @@ class RadiusSearches(TreeState):
         """
         workers, eps = _arguments.worker_count(workers), _arguments.limit(eps, "eps")
         x = _arguments.query_array(x, self._data)
-        if has_open_shape(x) and return_length:
+        if has_open_shape(x.shape) and return_length:
             search = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search, x, self._open_radii(r, x))
         x, r, batch, settings = self._around(x, r, p, eps, workers)

@@ -37,9 +37,9 @@ class Searcher:
 
     def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows, both of shape batch + columns.shape."""
-        shape = batch + columns.shape
+        own = columns.shape
+        shape, wanted = batch + own, "columns" if own else "one"
         results = (shape, settings.dtype), (shape, settings.index_dtype)
-        wanted = "columns" if columns.shape else "one"
         distances, rows = self._find_nearest(x, columns, bound, settings, results, wanted)
         return self._sloped(distances, x, rows, settings), rows
 
@@ -82,8 +82,8 @@ class Searcher:
         results = rows, rows, ((size,), settings.dtype), ((), settings.index_dtype)
         static = {"relation": relation, "size": size}
         receivers, senders, found, count = self._find("fixed_edges", None, (r,), settings, results, **static)
-        if self._has_slopes(settings) and len(self.data):
-            ends = self.data[jnp.where(receivers < self.n, receivers, 0)]
+        if any_traced(self.data, settings.lengths) and len(self.data):
+            ends = self.data[jnp.where(receivers < as_dtype(self.n, receivers.dtype), receivers, 0)]
             found = self._sloped(found, ends, senders, settings)
         return receivers, senders, found, count
 
@@ -109,18 +109,13 @@ class Searcher:
         """Return the sums of the products of weights of pairs within each radius; of 1 without weights."""
         raise NotImplementedError
 
-    def _has_slopes(self, settings: SearchSettings, *values) -> bool:
-        return any_traced(self.data, settings.lengths, *values)
-
     def _sloped(self, distances, x, rows, settings: SearchSettings):
         """Return the distances from x (q, m) to rows (q, ...) with their derivatives, 0 to no point."""
-        if not len(self.data) or not self._has_slopes(settings, x):
+        if not any_traced(self.data, settings.lengths, x) or not len(self.data):
             return distances
-        q, n = len(x), len(self.data)
-        # A row from n on, of points that do not count, is none.
-        lines = (rows if type(self.n) is int and self.n == n else jnp.where(rows < self.n, rows, n)).reshape(
-            q, -1
-        )
+        q, lines = len(x), rows.reshape(len(x), -1)
+        if not (type(self.n) is int and self.n == len(self.data)):  # from n on there are no points
+            lines = jnp.where(lines < as_dtype(self.n, rows.dtype), lines, len(self.data))
         x, box = as_dtype(x, settings.dtype), box_of(settings)
         sloped = with_slopes(distances.reshape(q, -1), self.data, x, lines, box, settings.p)
         return sloped.reshape(distances.shape)

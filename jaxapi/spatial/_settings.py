@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from .._core._dtypes import x64_mode
@@ -42,9 +43,9 @@ class Columns(NamedTuple):
 
     def among(self, n: int) -> tuple[int, ...] | None:
         """Return which of the ``min(k, n)`` neighbours make the answer, -1 for a missing one; None: all."""
-        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
         if self.chosen is None and self.k <= n:
             return None
+        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
         return tuple(column - 1 if column <= n else -1 for column in columns)
 
 
@@ -63,4 +64,4 @@ def sums_dtype(own, others, traced: bool) -> np.dtype:
 
 def index_dtype(n: int) -> np.dtype:
     """Return the dtype of rows: JAX's default, wider where `n` needs it."""
-    return _INT64 if x64_mode() or n >= 2**31 else _INT32
+    return _INT64 if jax.config.jax_enable_x64 or n >= 2**31 else _INT32

@@ -44,6 +44,7 @@ class TreeState:
     _options: Options  # SciPy's
     _asked: str | None  # for which engine
     _scipy_tree: Any
+    _ready: Any  # what searches concrete arrays
     _tree: Any  # Tree, or on several devices a Forest
     _layout: Layout | None  # of points on several devices
 
@@ -67,7 +68,7 @@ class TreeState:
                 "data must be of shape (n, m), where there are n points of dimension m, "
                 f"got shape {points.shape}"
             )
-        if has_open_shape(points):
+        if has_open_shape(points.shape):
             raise TypeError(
                 f"the points must be of a known shape, got {points.shape}: export a program for each number "
                 "of points (the number of queries may be a symbol)"
@@ -84,7 +85,7 @@ class TreeState:
         self._asked = engine if engine is None else _arguments.one_of(engine, ("scipy", "lax"), "engine")
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
         self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
-        self._tree = self._scipy_tree = None
+        self._tree = self._scipy_tree = self._ready = None
         if is_traced(points):
             points = points.astype(_arguments.floating(points.dtype))
         else:
@@ -210,17 +211,25 @@ class TreeState:
         """Return this tree as programs search it that are exported."""
         tree = copy.copy(self)
         if _engines.only_the_cpu():
-            tree._asked = tree._asked or "lax"
+            tree._asked, tree._ready = tree._asked or "lax", None
         return tree
 
     def _searcher(self, *values, kind=None, distances: int = 0) -> Any:
         """Return what searches this tree, with these values or as another tree is searched."""
+        traced = any_traced(self._data, self._count, self._boxsize, *values)
+        if self._ready is not None and not traced and kind in (None, type(self._ready)):
+            if self._m < FLAT_FROM or kind or type(self._ready) is Device:
+                return self._ready
         kind = kind or self._kind(*values, distances=distances)
         if self._layout is not None:
             return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
         if kind is Host:
-            return Host(self._data, self._n, None if self._traced() else self._scipy, self._options)
-        return Device(self._data, self._n, self._structure(), self._engine(*values), self._traced(*values))
+            found = Host(self._data, self._n, None if self._traced() else self._scipy, self._options)
+        else:
+            found = Device(self._data, self._n, self._structure(), self._engine(*values), traced)
+        if not traced:
+            self._ready = found
+        return found
 
     def _searchers(self, other: "TreeState", *values):
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
@@ -261,7 +270,8 @@ class TreeState:
                 f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
             )
         rows = index_dtype(self._rows if n is None else n)
-        return SearchSettings(p, self._lengths, np.dtype(dtype), rows, eps, workers)
+        lengths = None if self._boxsize is None else self._lengths
+        return SearchSettings(p, lengths, dtype, rows, eps, workers)
 
     @property
     def _lengths(self) -> tuple[float, ...] | Array | None:
@@ -322,7 +332,7 @@ class TreeState:
         tree._rows = len(tree._data) if rows is None and hasattr(tree._data, "shape") else rows
         if tree._boxsize is None:
             tree._boxsize = lengths
-        tree._scipy_tree = None
+        tree._scipy_tree = tree._ready = None
         return tree
 
     def __getstate__(self):
@@ -330,7 +340,7 @@ class TreeState:
         self._refuse_on_mesh(
             "pickle.dumps(tree)", "save the points of each process, and build the tree again"
         )
-        state = self.__dict__ | {"_tree": None, "_scipy_tree": None, "_boxsize": self._box()}
+        state = self.__dict__ | {"_tree": None, "_scipy_tree": None, "_ready": None, "_boxsize": self._box()}
         count = self._count if self._count is None else self._n
         return state | {"_data": np.asarray(self._data), "_count": count}
 
@@ -377,7 +387,7 @@ def _check(data: Array, n: int, finite, lengths) -> None:
 
 def _extremes(points, n: int):
     """Return the least and greatest coordinate of the first `n` along each axis."""
-    if is_traced(points) or len(points.sharding.device_set) > 1:
+    if any_traced(points, n) or len(points.sharding.device_set) > 1:
         with x64_for(points.dtype):
             return _compiled_extremes(points, n, engine=None)
     if points.devices().pop().platform == "cpu":

@@ -6,7 +6,6 @@ import math
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for
@@ -47,9 +46,9 @@ class Device(Searcher):
             return [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
         with self._context(settings):
             lines, finite = ((), True) if x is None else self._lines(x, settings, static.get("k"))
-            inputs = *(self._number(each, settings, lines) for each in numbers), self._box(settings)
-            found = function(self.tree, *lines, *inputs, **static)
-            if not on_its_way(finite):
+            inputs = [self._number(each, settings, lines) for each in numbers]
+            found = function(self.tree, *lines, *inputs, self._box(settings), **static)
+            if not (finite if finite is True else on_its_way(finite)):
                 raise ValueError(NOT_FINITE)
             return _cut(found, results)
 
@@ -134,7 +133,11 @@ class Device(Searcher):
 
     def _count(self, x):
         """Return how many lines of queries count inside of a transformation, None for all."""
-        return None if x is not self.data or (type(self.n) is int and self.n == len(x)) else jnp.int32(self.n)
+        return (
+            None
+            if x is not self.data or (type(self.n) is int and self.n == len(x))
+            else as_dtype(self.n, INT32)
+        )
 
     def _lines(self, x, settings: SearchSettings, k: int | None = None):
         """Return queries with room for more and how many count, and whether those of others are finite.

@@ -13,7 +13,7 @@ from .._structure._build import padded_size
 from .._structure._lengths import first_lines
 from .._structure._tree import FLAT_FROM, Tree
 from . import _engines
-from ._arrays import constant_on
+from ._arrays import as_dtype, constant_on
 from ._finite import all_finite, on_its_way
 
 __all__ = ["structure"]
@@ -26,7 +26,7 @@ def structure(data, n, engine) -> tuple[Tree, Array | bool]:
     """Build the structure over the first n of points (rows, m), and tell whether all of them are finite."""
     if any_traced(data, n):  # is compiled for its own size anyway
         points = data if len(data) else jnp.full((1, data.shape[1]), jnp.nan, data.dtype)
-        return without_slopes(built(points, jnp.int32(n), engine=engine)), True
+        return without_slopes(built(points, as_dtype(n, INT32), engine=engine)), True
     with eagerly(), x64_for(data.dtype):
         engine = engine or _engines.engine_of(data)
         points = engine.with_room(data, max(padded_size(len(data)), _fewest(data)))

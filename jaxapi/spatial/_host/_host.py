@@ -56,7 +56,7 @@ class Host(Searcher):
     def _points(self, settings: SearchSettings):
         """Return what a cloud is made of inside of a transformation."""
         box = settings.lengths
-        return self.data, np.int32(self.n), np.asarray(box) if isinstance(box, tuple) else box
+        return self.data, as_dtype(self.n, np.int32), np.asarray(box) if isinstance(box, tuple) else box
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
