@@ -40,4 +40,5 @@ def use(name, monkeypatch):
     if name != "natural":
         monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
         monkeypatch.setattr(_engines, "engine_of", lambda data: ENGINES[name])
+        monkeypatch.setattr(_engines, "only_the_cpu", lambda: False)
     return name

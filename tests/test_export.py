@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +29,9 @@ def weight(distances):
     return 1 / (1 + 0.5 * distances * distances)
 
 
-def smoothness(points, x):
+def smoothness(points, x, engine="lax"):
     """Use all that is ours: KDTree, fuse, vecdot and logspace."""
-    distances, rows = xp.spatial.KDTree(points).query(x, k=4)
+    distances, rows = xp.spatial.KDTree(points, engine=engine).query(x, k=4)
     scales = xp.logspace(0, 3, 4, base=2.0, dtype="int32")
     return xp.vecdot(weight(distances), distances), rows, scales * scales
 
@@ -71,10 +72,18 @@ def test_cpu(tmp_path):
     check(exported, tmp_path)
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="calls SciPy back on the CPU")
+def test_callbacks_are_refused():
+    with pytest.raises(NotImplementedError, match="callbacks"):
+        export.export(jax.jit(partial(smoothness, engine=None)))(*shapes(*clouds()))
+
+
 @pytest.mark.gpu
 def test_cuda(gpu, tmp_path):
     kernels = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.ptx")
-    exported = export.export(jax.jit(smoothness), disabled_checks=[kernels])(*shapes(*clouds()))
+    exported = export.export(jax.jit(partial(smoothness, engine=None)), disabled_checks=[kernels])(
+        *shapes(*clouds())
+    )
     assert exported.platforms == ("cuda",)
     check(exported, tmp_path)
 

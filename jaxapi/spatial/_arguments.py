@@ -89,10 +89,14 @@ def on_one_device(x) -> Any:
     )
 
 
-def row_count(n, rows: int) -> int:
-    """Return how many of the rows count."""
+def row_count(n, rows: int):
+    """Return how many of the rows count, None where all do; an array where it is traced."""
     if n is None:
-        return rows
+        return None
+    if isinstance(n, jax.Array | np.ndarray) and n.ndim == 0 and jnp.issubdtype(n.dtype, jnp.integer):
+        if is_traced(n):
+            return jnp.clip(n, 0, rows).astype(jnp.int32)
+        n = int(n)
     n = whole(n, "n")
     if not 0 <= n <= rows:
         raise ValueError(f"n must be between 0 and the {rows} rows of the data, got {n}")
@@ -114,6 +118,9 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
+    if isinstance(x, jax.Array) and x.dtype in _USUAL:
+        if isinstance(x, jax.core.Tracer) or isinstance(data, jax.core.Tracer) or x.sharding == data.sharding:
+            return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
     x = real_array(x)
@@ -211,10 +218,10 @@ def limit(value, name: str):
     return value
 
 
-def worker_count(workers) -> int:
-    """Return how many threads may search on the CPU."""
-    if workers is None or (type(workers) is int and workers == 1):
-        return 1
+def worker_count(workers) -> int | None:
+    """Return how many threads may search on the CPU; None: as many as pay."""
+    if workers is None:
+        return None
     workers = whole(workers, "workers")
     if workers == 0 or workers < -1:
         raise ValueError(f"Invalid number of workers {workers}, must be -1 or > 0")
@@ -383,10 +390,10 @@ def pair_weights(tree, other, weights):
 def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree.n, np.float32)
+        return np.ones(tree._rows, np.float32)
     weights = _number_array(weights, "weights")
-    if weights.shape != (tree.n,):
+    if weights.shape != (tree._rows,):
         raise ValueError(
-            f"Number of weights differ from the number of data points: {weights.shape} for {tree.n} points"
+            f"Number of weights differ from the number of data points: {weights.shape} for {tree._rows} points"
         )
     return weights.astype(floating(weights.dtype))

@@ -2,7 +2,6 @@
 
 import math
 
-from .._core._programs import any_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -19,7 +18,12 @@ class GraphSearches(TreeState):
     """`KDTree.kneighbors`, `knn_graph`, `radius_graph` and `displacements`."""
 
     def kneighbors(
-        self, k: int, p: float = 2.0, *, distance_upper_bound: ArrayLike = math.inf, workers: int = 1
+        self,
+        k: int,
+        p: float = 2.0,
+        *,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
     ) -> tuple[Array, Array]:
         """Find the `k` nearest other points of each point.
 
@@ -34,8 +38,8 @@ class GraphSearches(TreeState):
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
             Only points nearer than this.
-        workers : int, default 1
-            Threads for SciPy's engine, -1 for all cores; the other engines ignore it.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
 
         Returns
         -------
@@ -64,11 +68,10 @@ class GraphSearches(TreeState):
         """
         k = _arguments.capacity(k, "k")
         columns = _arguments.neighbour_columns(k + 1)
-        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
-        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         workers = _arguments.worker_count(workers)
-        kind = self._kind(bound, distances=self._n**2)
-        return self._searcher(kind=kind).others(columns, bound, settings, workers)
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype, workers=workers)
+        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
+        return self._searcher(bound, distances=self._rows**2).others(columns, bound, settings)
 
     def knn_graph(
         self, k: int, *, p: float = 2.0, loop: bool = False, fill_value: ArrayLike = math.inf
@@ -116,7 +119,7 @@ class GraphSearches(TreeState):
         k = _arguments.capacity(k, "k")
         settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
-        searcher = self._searcher(kind=self._kind(distances=self._n**2))
+        searcher = self._searcher(distances=self._rows**2)
         return filled(NeighborGraph(*searcher.edges_of_nearest(columns, settings, loop)), fill_value)
 
     def radius_graph(
@@ -181,7 +184,7 @@ class GraphSearches(TreeState):
             receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, relation, size)
             return filled(NeighborGraph(senders, receivers, distances, count), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
-        reject_traced(any_traced(self._data, self._boxsize, r), "radius_graph", remedy)
+        reject_traced(self._traced(r), "radius_graph", remedy)
         searcher = self._searcher()
         if isinstance(searcher, Mesh):
             receivers, senders, distances, count = searcher.counted_edges(r, settings, relation)
@@ -233,6 +236,7 @@ class GraphSearches(TreeState):
         """
         x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
-        rows = _arguments.row_numbers(indices, x.shape[:-1], self._n)
+        n = self._n if type(self._n) is int else self._rows
+        rows = _arguments.row_numbers(indices, x.shape[:-1], n)
         settings = self._settings(2.0, result_dtype(self._data, x))
         return self._searcher(x, rows).displacements(x, rows, settings)

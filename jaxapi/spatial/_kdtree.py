@@ -44,12 +44,17 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced: distances to
         points outside of the box are then wrong (pass ``data % boxsize``).
     n : int, optional
-        How many of the rows count, the first ones; by default all.
+        How many of the rows count, the first ones; by default all. It may be traced: then one program serves
+        clouds of many sizes. What the other rows hold does not matter: they are nobody's neighbours and have
+        none. `data` keeps them, and `pad_rows` makes them.
     sharding : jax.sharding.NamedSharding, optional
         Where the points are to lie, sharded along axis 0 over devices; they are padded where they do not
         divide evenly. By default where they are. Needed for traced points on a mesh with Auto axes.
     axis_name : str or tuple of str, optional
         Inside of `jax.shard_map`: the mesh axes over which `data` are a part of the points.
+    engine : {'scipy', 'lax'}, optional
+        What searches; by default what suits the device. ``'lax'`` for `jax.export`, which cannot carry the
+        callbacks that SciPy is called by, and inside of a `jax.shard_map` over a part of the mesh's axes.
 
     Raises
     ------
@@ -62,9 +67,11 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
 
     Notes
     -----
-    Engines, by the device that holds `data`: SciPy's cKDTree for concrete arrays on the CPU (a matrix
-    product for many queries in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax`
-    elsewhere; `engine` tells. Differences to SciPy:
+    Engines, by the device that holds `data`: SciPy's cKDTree on the CPU (a matrix product for many queries
+    in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Inside
+    of `jit` SciPy is called back by `jax.pure_callback`, once for a batch of `jax.vmap`, where the CPU is the
+    only device; where there is a GPU too, pure `jax.lax` serves programs for the CPU, unless ``engine='scipy'``
+    is asked for. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
@@ -95,7 +102,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         eps: float = 0.0,
         p: float = 2.0,
         distance_upper_bound: ArrayLike = math.inf,
-        workers: int = 1,
+        workers: int | None = None,
         *,
         order: str = "input",
     ) -> tuple[Array, Array]:
@@ -116,8 +123,8 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
             Only points nearer than this (not as near); with 0 or less there are none.
-        workers : int, default 1
-            Threads for SciPy's engine, -1 for all cores; the other engines ignore it.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         order : {'input', 'tree'}, default 'input'
             'tree' needs ``x is tree.data``: line i of the results then belongs to the point
             ``tree.indices[i]``. On several devices the results so stay where they were found.
@@ -156,29 +163,31 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches):
         """
         x = _arguments.query_array(x, self._data)
         columns = _arguments.neighbour_columns(k)
-        workers = _arguments.worker_count(workers)
-        _arguments.check_vectors(x, self._m)
+        workers = workers if workers is None else _arguments.worker_count(workers)
+        shape = x.shape
+        if shape[-1:] != (self._m,):
+            _arguments.check_vectors(x, self._m)
         bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
         eps = _arguments.limit(eps, "eps")
-        if has_open_shape(x):
-            return in_blocks(lambda x: self.query(x, k, eps, p, bound), x)
-        settings = self._settings(_arguments.norm_order(p), result_dtype(self._data, x))
-        batch = x.shape[:-1]
-        if x.ndim != 2:
+        if order != "input":
+            _arguments.one_of(order, ("input", "tree"), "order")
+            if x is not self._data:
+                raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        if has_open_shape(shape):
+            return in_blocks(lambda x: self._portable().query(x, k, eps, p, bound), x)
+        dtype, batch = result_dtype(self._data, x), shape[:-1]
+        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        if len(shape) != 2:
             with eagerly_unless_traced(x):
                 x = in_shape(x, (math.prod(batch), self._m))
-        kind = self._kind(x, bound, eps, distances=self._n * math.prod(batch))
-        searcher = self._searcher(kind=kind)
-        order = _arguments.one_of(order, ("input", "tree"), "order")
-        if order == "tree" and x is not self._data:
-            raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))
         if isinstance(searcher, Mesh) and x is self._data:
-            return searcher.nearest_of_all(columns, bound, eps, settings, order)
+            return searcher.nearest_of_all(columns, bound, settings, order)
+        distances, rows = searcher.nearest(x, batch, columns, bound, settings)
         if order == "tree":
-            distances, rows = self.query(x, k, eps, p, distance_upper_bound, workers)
             with eagerly_unless_traced(distances):
                 return distances[self.indices], rows[self.indices]
-        return searcher.nearest(x, batch, columns, bound, eps, settings, workers)
+        return distances, rows
 
     @property
     def tree(self) -> Node:

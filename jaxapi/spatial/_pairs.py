@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
-from .._core._programs import any_traced, eagerly, eagerly_unless_traced
+from .._core._programs import eagerly, eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -133,7 +133,8 @@ class PairSearches(TreeState):
         >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
-        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
+        eps = _arguments.limit(eps, "eps")
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype, eps=eps)
         r = _arguments.one_radius(r, settings.dtype)
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
@@ -143,9 +144,8 @@ class PairSearches(TreeState):
                 found = FixedPairs(_low_row_first(receivers, senders), distances, count)
             return filled(found, fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
-        eps = _arguments.limit(eps, "eps")
-        reject_traced(any_traced(self._data, self._boxsize, r, eps), "query_pairs", remedy)
-        return self._searcher().pairs(r, settings, eps, output_type)
+        reject_traced(self._traced(r, eps), "query_pairs", remedy)
+        return self._searcher().pairs(r, settings, output_type)
 
     def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
@@ -185,12 +185,11 @@ class PairSearches(TreeState):
         [[0], [0, 1]]
         """
         _arguments.same_dimensions(self, other, "query_ball_tree")
-        settings, r = self._between(other, r, p)
-        eps = _arguments.limit(eps, "eps")
-        traced = any_traced(self._data, self._boxsize, other._data, r, eps)
+        settings, r = self._between(other, r, p, eps=_arguments.limit(eps, "eps"))
+        traced = self._traced(r, settings.eps) or other._traced()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
         mine, theirs = self._searchers(other)
-        return mine.ball_tree(theirs, r, settings, eps)
+        return mine.ball_tree(theirs, r, settings)
 
     def sparse_distance_matrix(
         self, other, max_distance: ArrayLike, p: float = 2.0, output_type: str = "dok_matrix"
@@ -235,9 +234,10 @@ class PairSearches(TreeState):
         _arguments.same_dimensions(self, other, "sparse_distance_matrix")
         output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
         settings, r = self._between(other, max_distance, p, "max_distance")
-        traced = any_traced(self._data, self._boxsize, other._data, r)
         reject_traced(
-            traced, "sparse_distance_matrix", "use other.query_radius(tree.data, r, max_neighbors=...)"
+            self._traced(r) or other._traced(),
+            "sparse_distance_matrix",
+            "use other.query_radius(tree.data, r, max_neighbors=...)",
         )
         mine, theirs = self._searchers(other)
         entries = mine.distance_records(theirs, r, settings)
@@ -336,7 +336,7 @@ class PairSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), dtype)
         radii = _arguments.counted_radii(r, dtype, cumulative)
         own, others = _arguments.pair_weights(self, other, weights)
-        traced = any_traced(self._data, self._boxsize, other._data, radii, own, others)
+        traced = self._traced(radii, own, others) or other._traced()
         if not traced:
             # Copies, as SciPy takes no arrays that cannot be written to.
             own, others = (None if each is None else np.array(each, np.float64) for each in (own, others))
@@ -353,10 +353,10 @@ class PairSearches(TreeState):
         with eagerly(), x64_for(counts.dtype):
             return jnp.asarray(counts)
 
-    def _between(self, other, r, p, name: str = "r"):
+    def _between(self, other, r, p, name: str = "r", eps=0.0):
         """Check p and the one radius of a search between two trees; return the settings and the radius."""
         dtype = np.promote_types(self._data.dtype, other._data.dtype)
-        settings = self._settings(_arguments.norm_order(p), dtype, max(self._n, other._n))
+        settings = self._settings(_arguments.norm_order(p), dtype, max(self._rows, other._rows), eps)
         return settings, _arguments.one_radius(r, settings.dtype, name)
 
 

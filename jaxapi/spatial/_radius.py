@@ -7,7 +7,7 @@ from typing import Literal, overload
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._programs import any_traced, eagerly_unless_traced
+from .._core._programs import eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -152,9 +152,9 @@ class RadiusSearches(TreeState):
         0.7358
         """
         x = _arguments.query_array(x, self._data)
-        if has_open_shape(x) and max_neighbors is not None:
+        if has_open_shape(x.shape) and max_neighbors is not None:
             static = {"p": p, "return_distance": return_distance, "max_neighbors": max_neighbors}
-            search = partial(self.query_radius, fill_value=fill_value, **static)
+            search = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search, x, self._open_radii(r, x))
         x, r, batch, settings = self._around(x, r, p)
         if max_neighbors is not None:
@@ -162,7 +162,7 @@ class RadiusSearches(TreeState):
             found = filled(self._searcher(x, r).fixed(x, r, batch, settings, limit), fill_value)
         else:
             remedy = "pass max_neighbors for arrays of fixed shape"
-            reject_traced(any_traced(self._data, self._boxsize, x, r), "query_radius", remedy)
+            reject_traced(self._traced(x, r), "query_radius", remedy)
             found = self._searcher().csr(x, r, settings, sort)
         return found if return_distance else found._replace(distances=None)
 
@@ -173,7 +173,7 @@ class RadiusSearches(TreeState):
         r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
-        workers: int = 1,
+        workers: int | None = None,
         return_sorted: bool | None = None,
         return_length: Literal[False] = False,
     ) -> list[int] | np.ndarray: ...
@@ -184,7 +184,7 @@ class RadiusSearches(TreeState):
         r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
-        workers: int = 1,
+        workers: int | None = None,
         return_sorted: bool | None = None,
         *,
         return_length: Literal[True],
@@ -196,7 +196,7 @@ class RadiusSearches(TreeState):
         r: ArrayLike,
         p: float = 2.0,
         eps: float = 0.0,
-        workers: int = 1,
+        workers: int | None = None,
         return_sorted: bool | None = None,
         return_length: bool = False,
     ) -> list[int] | np.ndarray | Array:
@@ -216,8 +216,8 @@ class RadiusSearches(TreeState):
         eps : float, default 0
             SciPy's engine may leave out points farther than ``r / (1 + eps)`` and add points nearer than
             ``r * (1 + eps)``; the other engines are exact.
-        workers : int, default 1
-            Threads for SciPy's engine, -1 for all cores; the other engines ignore it.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         return_sorted : bool, optional
             Sort the rows of each list. By default lists are sorted where `x` has several points.
         return_length : bool, default False
@@ -248,16 +248,16 @@ class RadiusSearches(TreeState):
         """
         workers, eps = _arguments.worker_count(workers), _arguments.limit(eps, "eps")
         x = _arguments.query_array(x, self._data)
-        if has_open_shape(x) and return_length:
-            search = partial(self.query_ball_point, p=p, eps=eps, return_length=True)
+        if has_open_shape(x.shape) and return_length:
+            search = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search, x, self._open_radii(r, x))
-        x, r, batch, settings = self._around(x, r, p)
+        x, r, batch, settings = self._around(x, r, p, eps, workers)
         if return_length:
-            return self._searcher(x, r, eps).counts(x, r, batch, settings, eps, workers)
+            return self._searcher(x, r, eps).counts(x, r, batch, settings)
         remedy = "use query_radius(x, r, max_neighbors=...)"
-        reject_traced(any_traced(self._data, self._boxsize, x, r, eps), "query_ball_point", remedy)
+        reject_traced(self._traced(x, r, eps), "query_ball_point", remedy)
         in_order = bool(batch) if return_sorted is None else return_sorted
-        lists = self._searcher().lists(x, r, settings, eps, workers, in_order)
+        lists = self._searcher().lists(x, r, settings, in_order)
         if not batch:
             return lists[0]
         found = np.empty(len(lists), object)
@@ -268,11 +268,11 @@ class RadiusSearches(TreeState):
         """Return a radius for each of an open number of queries."""
         return jnp.broadcast_to(as_dtype(_arguments.numbers(r), result_dtype(self._data, x)), x.shape[:-1])
 
-    def _around(self, x, r, p):
+    def _around(self, x, r, p, eps=0.0, workers=None):
         """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the settings."""
         _arguments.check_vectors(x, self._m)
         batch, dtype = x.shape[:-1], result_dtype(self._data, x)
-        settings = self._settings(_arguments.norm_order(p), dtype)
+        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
         with eagerly_unless_traced(x, r):

@@ -4,9 +4,8 @@ from typing import Any, Protocol
 
 from .._core._programs import is_traced
 from ._device import _engines
-from ._device._searcher import Device
-from ._device._traced import Traced
-from ._host._searcher import Host
+from ._device._device import Device
+from ._host._host import Host
 from ._mesh._searcher import Mesh
 from ._results import FixedNeighbors, Neighbors
 from ._settings import Columns, SearchSettings
@@ -20,15 +19,15 @@ MANY_DISTANCES = 1 << 24
 class Engine(Protocol):
     """The searches over a tree's points: queries (q, m) in, results in the shape of their batch out.
 
-    `relation` tells which neighbours count, as in `_structure._queries`; `eps` and `workers` are hints.
+    `relation` tells which neighbours count, as in `_structure._queries`.
     """
 
     data: Any
 
-    def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
+    def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows, both of shape batch + columns.shape."""
 
-    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+    def others(self, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows of every point's neighbours, without itself and one column less."""
 
     def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
@@ -43,10 +42,10 @@ class Engine(Protocol):
     def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
         """Return the nearest neighbours within the radii, and how many there are."""
 
-    def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
+    def counts(self, x, r, batch, settings: SearchSettings):
         """Return how many neighbours each query has."""
 
-    def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool):
+    def lists(self, x, r, settings: SearchSettings, in_order: bool):
         """Return the rows of each query's neighbours as Python lists."""
 
     def edges(self, r, settings: SearchSettings, relation: str):
@@ -55,31 +54,33 @@ class Engine(Protocol):
     def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
         """Return receivers, senders, distances (size,) and the true number of edges."""
 
-    def pairs(self, r, settings: SearchSettings, eps, output_type: str):
+    def pairs(self, r, settings: SearchSettings, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
 
     def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
 
-    def ball_tree(self, other, r, settings: SearchSettings, eps) -> list[list[int]]:
+    def ball_tree(self, other, r, settings: SearchSettings) -> list[list[int]]:
         """Return for each point of this tree the rows of its neighbours in the other."""
 
     def distance_records(self, other, r, settings: SearchSettings):
         """Return the distances to the other tree's points as SciPy's record array with fields i, j, v."""
 
 
-def select_engine(data, *, layout=None, traced: bool = False, distances: int = 0) -> Any:
+def select_engine(
+    data, layout=None, *, engine: str | None = None, traced: bool = False, distances: int = 0
+) -> Any:
     """Return the class that searches the points `data`; `traced`: something the search depends on is.
 
-    For uniform points in 17 dimensions and more SciPy takes 20 times as long as every distance by matrix
-    products, for points near a surface of three dimensions a sixth of the time; in 12 dimensions it takes
-    2 times as long and an 18th. So the product, where there are so many `distances` that SciPy may take
-    longer than compiling.
+    `engine` is the user's choice. For uniform points in 17 dimensions and more SciPy takes 20 times as long
+    as every distance by matrix products, for points near a surface of three dimensions a sixth of the time;
+    in 12 dimensions it takes 2 times as long and an 18th. So the product, where there are so many `distances`
+    that SciPy may take longer than compiling.
     """
     if layout is not None:
         return Mesh
-    if traced or is_traced(data):
-        return Traced
-    if _engines.engine_name(data) != "scipy":
-        return Device
-    return Device if data.shape[1] >= FLAT_FROM and distances >= MANY_DISTANCES else Host
+    if engine is not None:
+        return Host if engine == "scipy" else Device
+    on_host = _engines.only_the_cpu() if traced or is_traced(data) else _engines.engine_name(data) == "scipy"
+    by_product = data.shape[-1] >= FLAT_FROM and distances >= MANY_DISTANCES
+    return Host if on_host and not by_product else Device

@@ -1,7 +1,8 @@
 """The settings of a search: everything but its points."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from .._core._dtypes import x64_mode
@@ -19,6 +20,8 @@ class SearchSettings(NamedTuple):
     lengths: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
+    eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
+    workers: int | None = None  # a hint: threads on the CPU
 
     def box(self) -> np.ndarray | None:
         """Return the lengths of the periodic box as an array, None without one."""
@@ -40,9 +43,9 @@ class Columns(NamedTuple):
 
     def among(self, n: int) -> tuple[int, ...] | None:
         """Return which of the ``min(k, n)`` neighbours make the answer, -1 for a missing one; None: all."""
-        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
         if self.chosen is None and self.k <= n:
             return None
+        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
         return tuple(column - 1 if column <= n else -1 for column in columns)
 
 
@@ -61,4 +64,4 @@ def sums_dtype(own, others, traced: bool) -> np.dtype:
 
 def index_dtype(n: int) -> np.dtype:
     """Return the dtype of rows: JAX's default, wider where `n` needs it."""
-    return _INT64 if x64_mode() or n >= 2**31 else _INT32
+    return _INT64 if jax.config.jax_enable_x64 or n >= 2**31 else _INT32

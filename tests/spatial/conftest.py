@@ -5,17 +5,9 @@ import pytest
 from cuda_searches import kernels_on_host  # noqa: F401
 from radius_engines import radius_engine, radius_kernel  # noqa: F401  (fixtures for all tests here)
 
-from jaxapi.spatial._device import _few
-
 
 @pytest.fixture(autouse=True)
 def strict():
     """Make implicit dtype promotion raise."""
     with jax.numpy_dtype_promotion("strict"):
         yield
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    """Search trees of few points under transformations, too; every distance has its own tests."""
-    monkeypatch.setattr(_few, "FEW", 0)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree, _select
-from jaxapi.spatial._device import _nearest
+from jaxapi.spatial._device import _searches
 from jaxapi.spatial._structure import _build
 
 RNG = np.random.default_rng(12)
@@ -22,7 +22,7 @@ def test_ties_between_leaves_go_to_the_lowest_row_inside_jit():
     """Equal points lie in many leaves; whichever is visited first, the lowest rows come out."""
     points = RNG.integers(0, 5, (600, 3)).astype(float)
     x = RNG.integers(0, 5, (60, 3)).astype(float)
-    tree = KDTree(points.astype(np.float32))
+    tree = KDTree(points.astype(np.float32), engine="lax")
     assert tree._structure().leaves >= 16
     for k in (1, 3):
         _, rows = jax.jit(lambda tree, x, k=k: tree.query(x, k=[*range(1, k + 1)]))(
@@ -45,19 +45,19 @@ def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     """As here with a smaller limit: each engine call gets one piece, and results are whole."""
     points, x = RNG.random((50, 3)).astype(np.float32), RNG.random((20, 3)).astype(np.float32)
     tree = jax.jit(_build.build)(points, 50)
-    sizes, run = [], _nearest._engines.run
+    sizes, run = [], _searches._engines.run
 
     def counted(engine, name, tree, x, *arrays, **options):
         sizes.append(x.shape[0])
         return run(engine, name, tree, x, *arrays, **options)
 
-    monkeypatch.setattr(_nearest, "LARGEST_PIECE", 7 * 4)
-    monkeypatch.setattr(_nearest._engines, "run", counted)
+    monkeypatch.setattr(_searches, "LARGEST_PIECE", 7 * 4)
+    monkeypatch.setattr(_searches._engines, "run", counted)
     bound = np.full(20, np.inf, np.float32)
     bound[11] = 0
-    settings = {"k": 4, "p": 2.0, "dtype": np.dtype(np.float32), "index_dtype": np.dtype(np.int32)}
+    settings = _searches.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32))
     search = jax.jit(
-        lambda tree, x, bound: _nearest.nearest(tree, x, bound, jnp.float32(0), None, **settings)
+        lambda tree, x, bound: _searches.nearest(tree, x, bound, jnp.float32(0), None, k=4, search=settings)
     )
     _, rows = search(tree, x, bound)
     assert sizes == [7, 7, 6]

@@ -15,7 +15,6 @@ from meshes import mesh_of
 
 import jaxapi as xp
 from jaxapi.spatial import KDTree, chord_length, great_circle_distance, unit_vectors
-from jaxapi.spatial._device import _few
 
 RNG = np.random.default_rng(30)
 POINTS, QUERIES = RNG.random((2, 8, 2), np.float32), RNG.random((2, 4, 2), np.float32)
@@ -95,9 +94,8 @@ def compare(found, expected):
 
 
 @pytest.fixture
-def picky(monkeypatch):
+def picky():
     """JAX at its strictest; strict promotion of dtypes is this folder's anyway."""
-    monkeypatch.setattr(_few, "FEW", 1 << 17)
     with jax.debug_nans(True), jax.numpy_rank_promotion("raise"):
         yield
 
@@ -158,9 +156,8 @@ USES = {
 }
 
 
-def test_no_use_changes_a_tree(monkeypatch):
+def test_no_use_changes_a_tree():
     """A box that was traced stays a leaf, which gradients and `jax.tree.map` of two trees need."""
-    monkeypatch.setattr(_few, "FEW", 1 << 17)
     public = {name for name in dir(KDTree) if name[0] != "_"}
     assert public - set(USES) <= {"node", "innernode", "leafnode", "tree_flatten", "tree_unflatten"}
     make = jax.jit(lambda box: KDTree(POINTS[0], boxsize=box))
@@ -226,9 +223,8 @@ def test_copies():
     assert np.array_equal(tree.query(POINTS[0])[1], np.arange(8))
 
 
-def test_an_open_number_of_queries(monkeypatch):
+def test_an_open_number_of_queries():
     export = pytest.importorskip("jax.export")
-    monkeypatch.setattr(_few, "FEW", 1 << 17)
     tree, (q,) = KDTree(POINTS[0]), export.symbolic_shape("q")
 
     def search(x):

@@ -10,7 +10,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 from meshes import mesh_of
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _few
 
 RNG = np.random.default_rng(29)
 POINTS, QUERIES, BOX = RNG.random((6, 2)), RNG.random((2, 2)), np.array([1.0, 1.25])
@@ -126,15 +125,13 @@ def compare(name, results, values):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_derivatives_inside_of_jit(name, monkeypatch):
-    monkeypatch.setattr(_few, "FEW", 1 << 17)
+def test_derivatives_inside_of_jit(name):
     with jax.enable_x64(True):
         compare(name, jax.jit(derivatives(name))(VALUES), VALUES)
 
 
 @pytest.mark.parametrize("name", ["query", "query_radius"])
-def test_derivatives_under_vmap_and_without_jit(name, monkeypatch):
-    monkeypatch.setattr(_few, "FEW", 1 << 17)
+def test_derivatives_under_vmap_and_without_jit(name):
     clouds = np.stack([VALUES, VALUES + 0.02 * RNG.random(18)])
     with jax.enable_x64(True):
         both = jax.jit(jax.vmap(derivatives(name)))(clouds)

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from jaxapi._interop import as_array
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._cuda import _compile, _launch
-from jaxapi.spatial._device import _engines, _nearest
+from jaxapi.spatial._device import _engines, _searches
 from jaxapi.spatial._structure._build import build
 
 POINTS = np.random.default_rng(0).random((100, 3))
@@ -335,12 +335,10 @@ def test_numbers_beyond_32_bits():
     x = jax.ShapeDtypeStruct((2**27 + 5, 3), np.float32)
     number = jax.ShapeDtypeStruct((), np.float32)
     search = functools.partial(
-        _nearest.nearest,
+        _searches.nearest,
         box=None,
         k=32,
-        p=2.0,
-        dtype=np.dtype(np.float32),
-        index_dtype=np.dtype(np.int32),
+        search=_searches.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32)),
     )
     jaxpr, (distances, rows) = jax.make_jaxpr(search, return_shape=True)(tree, x, number, number)
     assert distances.shape == rows.shape == (2**27 + 5, 32)

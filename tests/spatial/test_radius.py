@@ -12,7 +12,7 @@ from scipy.spatial import KDTree as SciPyTree
 
 import jaxapi as xp
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _radius as _device_radius
+from jaxapi.spatial._device import _searches
 
 SEED = np.random.default_rng(7)
 POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}
@@ -210,9 +210,9 @@ def test_gradient_is_zero_at_distance_zero():
 
 def test_more_results_than_32_bits_can_count(monkeypatch):
     """They are found in pieces, as here with a smaller limit."""
-    tree = KDTree(POINTS[2].astype(np.float32))
+    tree = KDTree(POINTS[2].astype(np.float32), engine="lax")
     x = QUERIES[2].astype(np.float32)
-    monkeypatch.setattr(_device_radius, "LARGEST", 7 * 8)
+    monkeypatch.setattr(_searches, "LARGEST", 7 * 8)
     pieces = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
     oracle = SciPyTree(POINTS[2].astype(np.float32))
     distances, rows = oracle.query(x, k=8, distance_upper_bound=0.3)
@@ -242,7 +242,7 @@ def test_numbers_of_results_that_rise_and_fall(radius_kernel):
 
 def test_sums_that_wrap_are_made_again(radius_engine, monkeypatch):
     """As if there were more than 2**31 neighbours in all; in a shape that no other test has compiled."""
-    monkeypatch.setattr(_device_radius, "_wrapped", lambda ends: jnp.int32(1))
+    monkeypatch.setattr(_searches, "_wrapped", lambda ends: jnp.int32(1))
     points, x = (np.random.default_rng(seed).random((83, 5)).astype(np.float32) for seed in (3, 4))
     tree, oracle = KDTree(points), SciPyTree(points)
     for _ in range(2):

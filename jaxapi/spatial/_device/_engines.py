@@ -27,7 +27,6 @@ tree and queries in the dtype of the distances:
 import functools
 import importlib
 import warnings
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -38,7 +37,7 @@ from .. import _lax
 from .._structure._tree import FLAT_FROM
 from .._structure._varying import varying_alike, varying_like
 
-__all__ = ["engine_name", "engine_of", "gpu_engine", "prepared", "run"]
+__all__ = ["engine_name", "engine_of", "gpu_engine", "only_the_cpu", "prepared", "run"]
 
 
 @functools.cache
@@ -65,6 +64,11 @@ def gpu_engine():
     return engine
 
 
+def only_the_cpu() -> bool:
+    """Whether programs can only run on the CPU, where they can call SciPy back."""
+    return jax.default_backend() == "cpu" and gpu_engine() is None
+
+
 def engine_of(data):
     """Return the engine that searches concrete points."""
     return (_platform(data) == "gpu" and gpu_engine()) or _lax
@@ -87,16 +91,13 @@ def engine_name(data) -> str:
 def run(engine, name: str, *arrays, **options):
     """Call the function of that name of an engine; of None, of the engine for the platform that runs it."""
     arrays = varying_alike(*arrays)
-    portable = partial(getattr(_lax, name), **options)
-    if engine is not None:
-        return getattr(engine, name)(*arrays, **options)
-    if gpu_engine() is None:
-        return portable(*arrays)
+    if engine is not None or gpu_engine() is None:
+        return getattr(engine or _lax, name)(*arrays, **options)
 
-    def cuda(*arrays):
-        return varying_like(getattr(gpu_engine(), name)(*arrays, **options), arrays)
+    def by(engine):  # the branches for all platforms must have results of one type
+        return lambda *arrays: varying_like(getattr(engine, name)(*arrays, **options), arrays)
 
-    return lax.platform_dependent(*arrays, cuda=cuda, default=portable)
+    return lax.platform_dependent(*arrays, cuda=by(gpu_engine()), default=by(_lax))
 
 
 def prepared(tree, box):

@@ -50,15 +50,22 @@ def distances_to(points, x, rows, lengths, p: float):
 
 
 def _norm(along, p: float):
-    """Return Minkowski norms over the last axis of coordinates >= 0, not all 0, twice differentiable."""
+    """Return Minkowski norms over the last axis of coordinates >= 0, not all 0, twice differentiable.
+
+    For 1 < p < 2 the second derivative along a coordinate of 0, which is infinite, is 0.
+    """
     if p == 1:
         return along.sum(axis=-1)
     if p == math.inf:
         return along.max(axis=-1)
     # A norm does not depend on what it is scaled by; so no power overflows or vanishes.
     largest = lax.stop_gradient(along).max(axis=-1)
-    power = int(p) if p.is_integer() else p
-    return largest * ((along / largest[..., None]) ** power).sum(axis=-1) ** (1 / p)
+    ratios, power = along / largest[..., None], int(p) if p.is_integer() else p
+    if p < 2:
+        powers = jnp.where(ratios > 0, jnp.where(ratios > 0, ratios, 1) ** power, 0)
+    else:
+        powers = ratios**power
+    return largest * powers.sum(axis=-1) ** (1 / p)
 
 
 def displacements_to(points, x, rows, lengths, n, *, dtype, xp=jnp):

@@ -2,17 +2,18 @@
 
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for
-from ..._core._programs import compiled, eagerly, is_traced
+from ..._core._programs import any_traced, compiled, eagerly
 from ..._core._typing import Array
+from .._searcher import without_slopes
 from .._structure._build import padded_size
+from .._structure._lengths import first_lines
 from .._structure._tree import FLAT_FROM, Tree
 from . import _engines
-from ._arrays import constant_on
+from ._arrays import as_dtype, constant_on
 from ._finite import all_finite, on_its_way
 
 __all__ = ["structure"]
@@ -21,17 +22,16 @@ FEWEST_ON_GPU = 1 << 15
 INT32 = np.dtype(np.int32)
 
 
-def structure(data) -> tuple[Tree, Array | bool]:
-    """Build the structure over concrete or traced points (n, m), and tell whether all are finite."""
-    if is_traced(data):  # is compiled for its own size anyway
-        n = data.shape[0]
-        points = jax.lax.stop_gradient(data) if n else jnp.full((1, data.shape[1]), jnp.nan, data.dtype)
-        return built(points, np.int32(n), engine=None), True
+def structure(data, n, engine) -> tuple[Tree, Array | bool]:
+    """Build the structure over the first n of points (rows, m), and tell whether all of them are finite."""
+    if any_traced(data, n):  # is compiled for its own size anyway
+        points = data if len(data) else jnp.full((1, data.shape[1]), jnp.nan, data.dtype)
+        return without_slopes(built(points, as_dtype(n, INT32), engine=engine)), True
     with eagerly(), x64_for(data.dtype):
-        engine, n = _engines.engine_of(data), data.shape[0]
-        points = engine.with_room(data, max(padded_size(n), _fewest(data)))
+        engine = engine or _engines.engine_of(data)
+        points = engine.with_room(data, max(padded_size(len(data)), _fewest(data)))
         tree = built(points, constant_on(n, INT32, data.sharding), engine=engine)
-        return tree, on_its_way(all_finite(data))
+        return tree, on_its_way(all_finite(first_lines(n, data)[0]))
 
 
 def _fewest(data) -> int:

@@ -3,7 +3,7 @@
 from .._structure._build import build
 from .._structure._queries import ordered_queries
 from ._lines import lines, with_room
-from ._nearest import in_units, nearest, nearest_of_few, nearest_of_slots
+from ._nearest import in_units, nearest, nearest_of_slots
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, running_sums
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "in_units",
     "lines",
     "nearest",
-    "nearest_of_few",
     "nearest_of_slots",
     "ordered_queries",
     "running_sums",

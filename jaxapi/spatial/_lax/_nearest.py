@@ -19,7 +19,7 @@ from .._structure._tree import Tree
 from . import _brute
 from ._walk import Space, in_packets, walk
 
-__all__ = ["in_units", "nearest", "nearest_of_few", "nearest_of_slots"]
+__all__ = ["in_units", "nearest", "nearest_of_slots"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
@@ -56,11 +56,6 @@ def nearest_of_slots(
 def in_units(tree: Tree, powers, box, *, p: float):
     """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives."""
     return _metric.in_units(powers, tree.scale, p)
-
-
-def nearest_of_few(tree: Tree, queries, bound, eps, box, *, k: int, p: float):
-    """Do it by every distance, whatever the dimension; `tree` is one by `_build.flat`."""
-    return _of_finite(_brute.nearest, tree, queries, bound, eps, box, k=k, p=p, rooted=True)
 
 
 def _of_finite(search, tree, queries, bound, eps, box, **settings):

@@ -58,7 +58,7 @@ class Layout(NamedTuple):
         return mapped(*arrays)
 
 
-def place_points(data, sharding, axis_name, n: int | None):
+def place_points(data, sharding, axis_name, n):
     """Return the points as a tree keeps them, and their layout; None where they are on one device."""
     if axis_name is not None:
         names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
@@ -155,7 +155,9 @@ def _counting(layout: Layout, data, n: int | None) -> Layout:
         raise ValueError(
             f"{rows} points do not divide evenly among {size} devices: pad them and pass n, how many count"
         )
-    n = row_count(n, rows)
+    if is_traced(n):
+        raise TypeError("n shapes a tree over several devices, so it must be a Python integer, not traced")
+    n = row_count(rows if n is None else n, rows)
     if n == 0:
         raise ValueError("a tree over several devices needs at least one point, got none")
     return layout._replace(n=n)

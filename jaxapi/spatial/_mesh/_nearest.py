@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._device import _engines
-from .._device._nearest import nearest as nearest_of_tree
+from .._device._searches import Search as TreeSearch
+from .._device._searches import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
 from ._axes import Axes
 from ._build import Forest, rows_of_all
@@ -84,9 +85,8 @@ def _search_tree(tree, rows, x, reach, there, *, scale, eps, lengths, k, n, p):
     least = float(4 * info.tiny) ** (1 / p if p <= 4 else 1)
     bound = jnp.maximum(root(jnp.maximum(reach, 0), p) * (1 + 16 * float(info.eps)), least) / scale
     bound = jnp.where(there & (reach >= 0), bound, 0)
-    distances, found = nearest_of_tree(
-        tree, x, bound, eps, lengths, k=k, p=p, dtype=x.dtype, index_dtype=INT32, rooted=False
-    )
+    search = TreeSearch(p, None, x.dtype, INT32)
+    distances, found = nearest_of_tree(tree, x, bound, eps, lengths, k=k, search=search, rooted=False)
     return distances, rows_of_all(tree, rows, found, n)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._device import _engines
-from .._device._nearest import LARGEST_PIECE
+from .._device._searches import LARGEST_PIECE
 from .._structure._metric import into_box, scaled_power
 from ._axes import Axes
 from ._build import Forest, rows_of_all, rows_of_points

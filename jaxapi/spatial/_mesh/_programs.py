@@ -14,7 +14,7 @@ from jax import lax
 from jax.sharding import PartitionSpec
 
 from .._device._arrays import as_dtype
-from .._device._nearest import picked
+from .._device._searches import picked
 from .._settings import Columns, SearchSettings, index_dtype
 from . import _nearest, _own, _radius, _ragged
 from ._build import Forest, build, rows_of_points, widened

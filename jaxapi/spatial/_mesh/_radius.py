@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._device import _radius
+from .._device import _searches
 from .._structure._metric import into_box
 from .._structure._queries import ordered_queries, radius_bound
 from ._axes import Axes
@@ -23,7 +23,7 @@ def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dt
     kind = search_of(p, x.dtype)
 
     def count(tree, rows, x, sent, there):
-        found = _radius.counts_within(tree, x, radii(sent, there), lengths, search=kind)
+        (found,) = _searches.counts_within(tree, x, None, radii(sent, there), lengths, search=kind)
         return found.astype(index_dtype)
 
     send, radii = sent_radii(radius)
@@ -46,8 +46,8 @@ def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p)
         queries, order = ordered_queries(tree, x, none, p=p, box=lengths)
         bounds = radius_bound(tree, radii, p)
         parts = [
-            kind.bin_counts(tree, queries, bounds[start : start + _radius.BINS], own, lengths)
-            for start in range(0, radii.shape[0], _radius.BINS)
+            kind.run("bin_counts", tree, queries, bounds[start : start + _searches.BINS], own, lengths, p=p)
+            for start in range(0, radii.shape[0], _searches.BINS)
         ]
         found = jnp.concatenate(parts).T.astype(weights.dtype)  # (q, R)
         found = jnp.zeros_like(found).at[order].set(found, unique_indices=True)
@@ -89,15 +89,15 @@ def _add(state, answer):
     return state[0] + answer, *state[1:]
 
 
-def search_of(p, dtype) -> _radius.Search:
+def search_of(p, dtype) -> _searches.Search:
     """Return a radius search within one tree, by the engine of its device."""
-    return _radius.Search(p, None, np.dtype(dtype), INT32)
+    return _searches.Search(p, None, np.dtype(dtype), INT32)
 
 
 def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, p, index_dtype):
     """Return rows and distances (q, limit) of the nearest within `radius`, () or (q,), and true counts (q,).
 
-    As `_device._radius.nearest_within`: ordered by distance and row, or where some are left out by the
+    As `_device._searches.nearest_within`: ordered by distance and row, or where some are left out by the
     distance before its root.
     """
     tree = forest.tree

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._dtypes import x64_mode
-from .._device import _radius
+from .._device import _searches
 from ._axes import Axes
 from ._build import Forest, rows_of_all
 from ._exchange import exchange
@@ -18,13 +18,15 @@ from ._radius import around, sent_radii
 __all__ = ["all_within", "in_equal_parts"]
 
 
-def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, kind: _radius.Search):
+def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, kind: _searches.Search):
     """Return rows and distances (q, most) of all points within `radius`, of which no query has more."""
     send, radii = sent_radii(radius)
 
     def search(tree, rows, x, sent, there):
         wanted = radii(sent, there)
-        found, distances, _ = _radius.nearest_within(tree, x, wanted, lengths, search=kind, limit=most)
+        found, distances, _ = _searches.nearest_within(
+            tree, x, None, wanted, lengths, search=kind, limit=most
+        )
         return distances, rows_of_all(tree, rows, found, n)
 
     def merge(state, answer):

@@ -46,43 +46,43 @@ class Mesh:
             finite = all_finite(points, layout, spread=True)
             return _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype), finite
 
-    def nearest(self, x, batch, columns: Columns, bound, eps, settings: SearchSettings, workers):
+    def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows, both of shape batch + columns.shape."""
         static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
-        with self._context(settings, x, bound, eps):
+        with self._context(settings, x, bound, settings.eps):
             x, spread, home = self._placed(settings, x)
             box = _box(settings)
-            inputs = _without_slopes((x, *self._numbers(settings, bound, eps), box))
+            inputs = _without_slopes((x, *self._numbers(settings, bound, settings.eps), box))
             finite = self._finite(x, spread)
             distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
             _check(finite)
             distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
             return sent_home((distances, rows), home, batch + columns.shape)
 
-    def nearest_of_all(self, columns: Columns, bound, eps, settings: SearchSettings, order: str):
+    def nearest_of_all(self, columns: Columns, bound, settings: SearchSettings, order: str):
         """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
         static: dict[str, Any] = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
-        with self._context(settings, bound, eps):
+        with self._context(settings, bound, settings.eps):
             box = _box(settings)
-            numbers = _without_slopes((*self._numbers(settings, bound, eps), box))
+            numbers = _without_slopes((*self._numbers(settings, bound, settings.eps), box))
             each = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
             static["s"] = each if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, **static)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 
-    def others(self, columns: Columns, bound, settings: SearchSettings, workers):
+    def others(self, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows of every point's neighbours, without itself and one column less."""
-        found = self.nearest_of_all(columns, bound, 0.0, settings, "input")
+        found = self.nearest_of_all(columns, bound, settings, "input")
         with self._context(settings, *found):
             return _edges.without_own(*found, layout=self.layout)
 
     def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
         """Return senders, receivers and distances of every point's neighbours, and how many there are."""
         if loop:
-            distances, rows = self.nearest_of_all(columns, math.inf, 0.0, settings, "input")
+            distances, rows = self.nearest_of_all(columns, math.inf, settings, "input")
         else:
-            distances, rows = self.others(columns, math.inf, settings, 1)
+            distances, rows = self.others(columns, math.inf, settings)
         with self._context(settings, distances, rows):
             return _edges.edges(distances, rows, layout=self.layout)
 
@@ -110,7 +110,7 @@ class Mesh:
             rows, distances = sent_home((rows, distances), home, (*batch, limit))
             return FixedNeighbors(rows, distances, *sent_home((counts,), home, batch))
 
-    def counts(self, x, r, batch, settings: SearchSettings, eps, workers):
+    def counts(self, x, r, batch, settings: SearchSettings):
         """Return how many neighbours each query has."""
         with self._context(settings, x, r):
             x, r, spread, home = self._placed(settings, x, r)
@@ -210,15 +210,15 @@ class Mesh:
         counts = np.asarray(counts)
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
 
-    def lists(self, x, r, settings: SearchSettings, eps, workers, in_order: bool):
+    def lists(self, x, r, settings: SearchSettings, in_order: bool):
         """Refuse SciPy's lists."""
         raise _on_the_host("query_ball_point", "use query_radius")
 
-    def pairs(self, r, settings: SearchSettings, eps, output_type: str):
+    def pairs(self, r, settings: SearchSettings, output_type: str):
         """Refuse SciPy's set of pairs."""
         raise _on_the_host("query_pairs without max_pairs", "pass max_pairs, or use radius_graph")
 
-    def ball_tree(self, other, r, settings: SearchSettings, eps):
+    def ball_tree(self, other, r, settings: SearchSettings):
         """Refuse SciPy's lists."""
         raise _on_the_host("query_ball_tree", "use query_radius")
 
@@ -262,8 +262,8 @@ def _without_slopes(values):
 
 
 def _static(settings: SearchSettings) -> SearchSettings:
-    """Return the settings without the periodic box, which is an argument of the programs."""
-    return settings._replace(lengths=None)
+    """Return the settings that programs are compiled for: others are arguments."""
+    return settings._replace(lengths=None, eps=0.0, workers=None)
 
 
 def _box(settings: SearchSettings):

@@ -11,9 +11,9 @@ __all__ = ["has_open_shape", "in_blocks"]
 BLOCK = 256
 
 
-def has_open_shape(x) -> bool:
+def has_open_shape(shape) -> bool:
     """Tell whether a dimension is a symbol of `jax.export`."""
-    return {int, *map(type, x.shape)} != {int}
+    return {int, *map(type, shape)} != {int}
 
 
 def in_blocks(search, x, *others):

@@ -1,9 +1,11 @@
-"""Radius searches on a device: from a tree and radii to counts, rows and distances.
+"""The searches of our own structure: pure functions of a tree, queries and numbers, by an engine's functions.
 
-Everything is built from two passes over the tree: count each query's neighbours, then write them from where
-the counts say. `counts_within`, `nearest_within`, `fixed_edges` and `two_point` are pure and traceable, and
-compiled as one piece also where a transformation alone would run them step by step; `csr`, `edges` and
-`pairs` serve concrete arrays, whose totals are read back between the passes.
+Each is compiled as one piece, whether it is called on its own or inside of a transformation. Of queries `x`
+the first `count` are searched for, None for all: so one program serves many lengths. A query that is not
+finite has no neighbours.
+
+Radius searches are two passes over the tree: count each query's neighbours, then write them from where the
+counts say. `csr`, `edges` and `pairs`, whose sizes depend on values, read them back between the passes.
 """
 
 from functools import partial
@@ -21,94 +23,166 @@ from ..._core._typing import Array
 from .._structure._batching import one_search_of_all
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines
+from .._structure._metric import into_box
 from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
+from .._structure._varying import varying_alike
 from . import _engines
 from ._arrays import NOT_FINITE
-from ._nearest import nearest
 
-__all__ = ["Search", "counts_within", "csr", "edges", "fixed_edges", "nearest_within", "pairs", "two_point"]
+__all__ = [
+    "Search",
+    "chosen",
+    "counts_within",
+    "csr",
+    "edges",
+    "fixed_edges",
+    "nearest",
+    "nearest_columns",
+    "nearest_within",
+    "pairs",
+    "picked",
+    "two_point",
+]
 
+LARGEST_PIECE = 2**31 - 2**16
 BINS = 32  # radii that one kernel keeps in registers
 LARGEST = np.iinfo(np.int32).max
 
 
 class Search(NamedTuple):
-    """The static part of a radius search; equal ones share compiled code."""
+    """The static part of a search; equal ones share compiled code."""
 
     p: float
     engine: Any  # one of `_engines`; None: that of the platform that runs it
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
 
+    def run(self, name: str, *arrays, **options):
+        """Call the engine's function of that name."""
+        return _engines.run(self.engine, name, *arrays, **options)
+
     def lines(self, x, count):
-        """Return the first lines of queries that have room for more; the others are nan."""
-        return _engines.run(self.engine, "lines", x, count, dtype=self.dtype)
+        """Return queries in the dtype of distances, those from `count` on nan."""
+        return x.astype(self.dtype) if count is None else self.run("lines", x, count, dtype=self.dtype)
 
-    def running_sums(self, counts):
-        """Return where the results of each query begin, and the last ones' end."""
-        return _engines.run(self.engine, "running_sums", counts)
 
-    def ordered_queries(self, tree, x, radius, box):
-        """Make queries ready, and return their order."""
-        return _engines.run(self.engine, "ordered_queries", tree, x, radius, box, p=self.p)
+# --- nearest -------------------------------------------------------------------------------------------
 
-    def count(self, tree, queries, order, box, relation):
-        """Count the neighbours of each query."""
-        return _engines.run(self.engine, "count", tree, queries, order, box, p=self.p, relation=relation)
 
-    def fill(self, tree, queries, order, offsets, box, relation, size):
-        """Write each query's neighbours where the offsets say."""
-        options = {"p": self.p, "relation": relation, "size": size}
-        return _engines.run(self.engine, "fill", tree, queries, order, offsets, box, **options)
+@partial(compiled, static_argnames=("k", "columns", "wanted", "search"))
+def nearest_columns(tree: Tree, x, count, bound, eps, box, *, k: int, columns, wanted: str, search: Search):
+    """Return what is `wanted` of the `k` nearest points of every query, nearer than `bound`, () or (q,).
 
-    def fill_edges(self, tree, queries, offsets, box, relation, size):
-        """Write the neighbours of each of the tree's own points, and whose they are."""
-        options = {"p": self.p, "relation": relation, "size": size}
-        return _engines.run(self.engine, "fill_edges", tree, queries, offsets, box, **options)
+    'one': distances and rows (q,); 'columns': (q, c), of `columns` those, -1 for none; 'others': (n, k - 1),
+    without each point itself; 'edges', 'edges_loop': as a graph. Without `x`: of the tree's own points, by an
+    engine that searches them as they lie.
+    """
+    if x is None:
+        lines = tree.points.shape[1]
+        options = {"lines": lines, "k": k, "p": search.p}
+        distances, rows = search.engine.nearest_of_all(tree, bound, eps, box, **options)
+        rows = rows.astype(search.index_dtype)
+    else:
 
-    def fill_pairs(self, tree, queries, offsets, box, size):
-        """Write each pair of the tree's own points once."""
-        return _engines.run(self.engine, "fill_pairs", tree, queries, offsets, box, p=self.p, size=size)
+        def find(shared, x, bound):
+            tree, eps, box = shared
+            return nearest(tree, x, bound, eps, box, k=k, search=search)
 
-    def fill_lines(self, tree, queries, order, box, limit):
-        """Write up to `limit` neighbours of each query into its line, and count all."""
-        return _engines.run(self.engine, "fill_lines", tree, queries, order, box, limit=limit, p=self.p)
+        shared = tree, eps, box
+        distances, rows = one_search_of_all(find)(shared, search.lines(x, count), bound)
+    return chosen(distances, rows, tree.n, columns, wanted, len(rows) if count is None else count)
 
-    def bin_counts(self, tree, queries, radii, weights, box):
-        """Sum the slots' weights within each radius of each query."""
-        return _engines.run(self.engine, "bin_counts", tree, queries, radii, weights, box, p=self.p)
+
+def chosen(distances, rows, n, columns, wanted: str, count, xp=jnp):
+    """Return what is `wanted` of all columns that were found, of lines from `count` on no edges."""
+    if wanted == "one":
+        return distances[:, 0], rows[:, 0]
+    distances, rows = picked(distances, rows, n, columns, xp)
+    if wanted in ("others", "edges"):
+        distances, rows = without_own(distances, rows, xp)
+    if wanted in ("edges", "edges_loop"):
+        return neighbour_edges(distances, rows, n, count, xp)
+    return distances, rows
+
+
+def nearest(tree: Tree, x, bound, eps, box, *, k: int, search: Search, rooted: bool = True):
+    """Return distances and rows of the `k` nearest points of every query, both (q, k).
+
+    Many queries are searched in pieces whose results and coordinates 32-bit numbers can count. The dtype of
+    distances is the tree's or a wider one. `rooted` as in `_lax.nearest`.
+    """
+    q, m = x.shape
+    tree, x = tree.astype(search.dtype), x.astype(search.dtype)
+    if box is not None:
+        x = into_box(x, box)
+    size = max(LARGEST_PIECE // max(k, m), 1)
+    found = []
+    for start in range(0, max(q, 1), size):
+        part = slice(start, start + size)
+        inputs = tree, x[part], bound[part] if jnp.ndim(bound) else bound, eps, box
+        found.append(search.run("nearest", *inputs, k=k, p=search.p, rooted=rooted))
+    distances, rows = found[0] if len(found) == 1 else map(jnp.concatenate, zip(*found, strict=True))
+    return distances, rows.astype(search.index_dtype)
+
+
+def picked(distances, rows, n, columns, xp=jnp):
+    """Return the columns asked for, of all that were found; -1 stands for a missing one."""
+    if columns is None:
+        return distances, rows
+    columns = np.asarray(columns)
+    there = columns >= 0
+    rows = xp.where(there, rows[:, columns], xp.asarray(n).astype(rows.dtype))
+    return xp.where(there, distances[:, columns], xp.asarray(np.inf, distances.dtype)), rows
+
+
+def without_own(distances, rows, xp=jnp):
+    """Return all columns (n, k + 1) but that of each line's own row, or the last where it is not there."""
+    own = rows == xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
+    passed = xp.cumulative_sum(own, axis=1)[:, :-1] > 0
+    return tuple(xp.where(passed, each[:, 1:], each[:, :-1]) for each in (distances, rows))
+
+
+def neighbour_edges(distances, rows, n, count, xp=jnp):
+    """Return senders, receivers and distances of the first lines' neighbours, and how many there are."""
+    lines = xp.arange(rows.shape[0], dtype=rows.dtype)[:, None]
+    n = xp.asarray(n).astype(rows.dtype)
+    there = (rows < n) & (lines < xp.asarray(count).astype(rows.dtype))
+    receivers = xp.where(there, lines, n)
+    return rows.reshape(-1), receivers.reshape(-1), distances.reshape(-1), xp.sum(there, dtype=rows.dtype)
 
 
 # --- around queries ------------------------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnames="search")
-def counts_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search):
+@partial(compiled, static_argnames="search")
+def counts_within(tree: Tree, x: Array, count, radius: Array, box: Array | None, *, search: Search):
     """Return how many points lie within `radius`, one (q,) for each query (q, m) or one for all."""
-    radius = jnp.broadcast_to(radius, x.shape[:1])
+    x, radius = search.lines(x, count), jnp.broadcast_to(radius, x.shape[:1])
 
-    def count(shared, x, radius):
+    def number(shared, x, radius):
         tree, box = shared
         _, _, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
         return counts.astype(search.index_dtype)
 
-    return one_search_of_all(count)((tree, box), x, radius)
+    return (one_search_of_all(number)((tree, box), x, radius),)
 
 
 def _counted(tree, x, radius, box, search):
     """Return the queries made ready, their order, and how many neighbours each of `x` has."""
-    queries, order = search.ordered_queries(tree, x, radius, box)
-    return queries, order, search.count(tree, queries, order, box, "any")
+    queries, order = search.run("ordered_queries", tree, x, radius, box, p=search.p)
+    return queries, order, search.run("count", tree, queries, order, box, p=search.p, relation="any")
 
 
-@partial(jax.jit, static_argnames=("search", "limit"))
-def nearest_within(tree: Tree, x: Array, radius: Array, box: Array | None, *, search: Search, limit: int):
+@partial(compiled, static_argnames=("search", "limit"))
+def nearest_within(
+    tree: Tree, x: Array, count, radius: Array, box: Array | None, *, search: Search, limit: int
+):
     """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,).
 
     `radius` is one (q,) for each query (q, m) or one for all.
     """
-    radius = jnp.broadcast_to(radius, x.shape[:1])
+    x, radius = search.lines(x, count), jnp.broadcast_to(radius, x.shape[:1])
     find = partial(_nearest_within, search=search, limit=limit)
     return one_search_of_all(find)((tree, box), x, radius)
 
@@ -123,16 +197,15 @@ def _nearest_within(shared, x, radius, *, search, limit):
 
 def _nearest_within_piece(tree, x, radius, box, search, limit):
     tree = tree.astype(search.dtype)
-    queries, order = search.ordered_queries(tree, x, radius, box)
-    rows, distances, counts = search.fill_lines(tree, queries, order, box, limit)
+    queries, order = search.run("ordered_queries", tree, x, radius, box, p=search.p)
+    rows, distances, counts = search.run("fill_lines", tree, queries, order, box, limit=limit, p=search.p)
     rows, more = rows.astype(search.index_dtype), counts > limit
 
     def with_the_nearest(_, found):
         """Search for the nearest of those queries that have more neighbours than there is room for."""
         none = jnp.zeros_like(tree.scale)
         bound = jnp.where(more, jnp.full_like(none, jnp.inf), none)
-        settings = {"p": search.p, "dtype": search.dtype, "index_dtype": search.index_dtype}
-        closest, their_rows = nearest(tree, x, bound, none, box, k=limit, engine=search.engine, **settings)
+        closest, their_rows = nearest(tree, x, bound, none, box, k=limit, search=search)
         theirs = their_rows, closest
         return tuple(jnp.where(more[:, None], new, old) for new, old in zip(theirs, found, strict=True))
 
@@ -166,10 +239,9 @@ def _read(facts) -> list[int]:
 
 @partial(compiled, static_argnames="search")
 def _offsets(tree, x, q, radius, box, *, search):
-    x = search.lines(x, q)
-    radius = jnp.broadcast_to(radius, x.shape[:1])
+    x, radius = search.lines(x, q), jnp.broadcast_to(radius, x.shape[:1])
     queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
-    indptr = search.running_sums(counts)
+    indptr = search.run("running_sums", counts)
     finite = (jnp.isfinite(x).all(axis=1) | (lax.iota(jnp.int32, len(x)) >= q)).all().astype(jnp.int32)
     facts = jnp.stack([indptr[-1], _wrapped(indptr), finite])
     return queries, order, counts, indptr.astype(search.index_dtype), facts
@@ -195,7 +267,8 @@ def _wide_sums(counts):
 @partial(compiled, static_argnames=("search", "size", "sort"))
 def _filled(tree, queries, order, indptr, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
-    rows, distances = search.fill(tree, queries, order, _within(indptr, size), box, "any", size)
+    options = {"p": search.p, "relation": "any", "size": size}
+    rows, distances = search.run("fill", tree, queries, order, _within(indptr, size), box, **options)
     if sort:
         numbers = lax.iota(jnp.int32, order.shape[0])
         query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
@@ -207,7 +280,7 @@ def _filled(tree, queries, order, indptr, box, *, search, size, sort):
 # --- among the tree's own points -----------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnames=("search", "relation", "size"))
+@partial(compiled, static_argnames=("search", "relation", "size"))
 def fixed_edges(tree: Tree, radius: Array, box: Array | None, *, search: Search, relation: str, size: int):
     """Return receivers, senders, distances (size,), grouped by receiver, and how many there are.
 
@@ -255,13 +328,14 @@ def _own_found(function, tree, radius, box, search, relation):
 def _own_ends(tree, radius, box, search, relation):
     """Return the tree's points as queries, and the sums of their counts in the order of the rows."""
     queries = own_queries(tree, radius, p=search.p)
-    counts = search.count(tree, queries, tree.rows, box, relation)
-    return queries, search.running_sums(counts)[1:]
+    counts = search.run("count", tree, queries, tree.rows, box, p=search.p, relation=relation)
+    return queries, search.run("running_sums", counts)[1:]
 
 
 def _own_filled(tree, queries, ends, box, search, relation, size):
     offsets = _within(jnp.pad(ends, (1, 0)), size)
-    receivers, senders, distances = search.fill_edges(tree, queries, offsets, box, relation, size)
+    options = {"p": search.p, "relation": relation, "size": size}
+    receivers, senders, distances = search.run("fill_edges", tree, queries, offsets, box, **options)
     return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
 
 
@@ -279,9 +353,8 @@ def _own_fill(tree, queries, ends, box, *, search, relation, size):
 @partial(compiled, static_argnames=("search", "relation", "size"))
 def _own_pairs(tree, queries, ends, box, *, search, relation, size):
     offsets = _within(jnp.pad(ends, (1, 0)), size)
-    return search.fill_pairs(tree.astype(search.dtype), queries, offsets, box, size).astype(
-        search.index_dtype
-    )
+    pairs = search.run("fill_pairs", tree.astype(search.dtype), queries, offsets, box, size=size, p=search.p)
+    return pairs.astype(search.index_dtype)
 
 
 def _within(offsets, size: int):
@@ -292,23 +365,26 @@ def _within(offsets, size: int):
 # --- between two trees ---------------------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnames="search")
-def two_point(tree: Tree, x: Array, x_weights: Array, weights: Array, radii: Array, box, *, search: Search):
-    """Sum ``x_weights[i] * weights[j]`` over the pairs within each of the `radii`: (R,), the weights' dtype.
+@partial(compiled, static_argnames=("search", "sums"))
+def two_point(tree: Tree, x: Array, count, own, others, radii: Array, box, *, search: Search, sums):
+    """Sum ``own[i] * others[j]`` over the pairs within each of the `radii`: (R,), of the dtype `sums`.
 
-    `weights` (n,) belong to the tree's rows, `x_weights` (q,) to the queries. Integer sums wrap past their
-    dtype; each query's own stays below n.
+    The weights `own` (q,) belong to the queries, `others` (n,) to the tree's rows; None twice for 1. Integer
+    sums wrap past their dtype; each query's own stays below n.
     """
-    function = partial(_two_point, search=search)
-    return jax.custom_batching.sequential_vmap(function)(
-        tree, x.astype(search.dtype), x_weights, weights, radii, box
-    )
+    with x64_for(sums):
+        if own is None:
+            there = lax.iota(jnp.int32, len(x)) < (len(x) if count is None else count)
+            own, others = there.astype(sums), jnp.ones(tree.points.shape[1], sums)
+        own, others, radii = own.astype(sums), others.astype(sums), radii.astype(search.dtype)
+        inputs = varying_alike(tree, search.lines(x, count), own, others, radii, box)
+        return jax.custom_batching.sequential_vmap(partial(_two_point, search=search))(*inputs)
 
 
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = tree.astype(search.dtype)
     none = jnp.full(x.shape[0], -1, search.dtype)
-    queries, order = search.ordered_queries(tree, x, none, box)
+    queries, order = search.run("ordered_queries", tree, x, none, box, p=search.p)
     there = jnp.isfinite(tree.points[0])
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
     slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0).astype(narrow)
@@ -317,6 +393,6 @@ def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     at_once = max(1, min(BINS, LARGEST // (x.shape[0] + 64)))  # sums that 32-bit numbers can count
     for start in range(0, radii.shape[0], at_once):
         bounds = radius_bound(tree, radii[start : start + at_once], search.p)
-        shares = search.bin_counts(tree, queries, bounds, slot_weights, box)  # (R, q)
+        shares = search.run("bin_counts", tree, queries, bounds, slot_weights, box, p=search.p)  # (R, q)
         sums.append(jnp.sum(shares.astype(weights.dtype) * own_weights[None], axis=1, dtype=weights.dtype))
     return jnp.concatenate(sums)
