@@ -1,7 +1,8 @@
 """Spatial data structures, with SciPy's interface."""
 
 from . import distance as distance
+from ._clustering import single_linkage as single_linkage
 from ._kdtree import KDTree
 from ._sphere import chord_length, great_circle_distance, unit_vectors
 
-__all__ = ["KDTree", "chord_length", "great_circle_distance", "unit_vectors"]
+__all__ = ["KDTree", "chord_length", "great_circle_distance", "single_linkage", "unit_vectors"]

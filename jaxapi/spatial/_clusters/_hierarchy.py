@@ -1,9 +1,10 @@
-"""Single linkage and HDBSCAN's clusters from a minimum spanning tree, on the host; the rules are scikit-learn's."""
+"""Single linkage and HDBSCAN's clusters from a minimum spanning tree, by scikit-learn's rules."""
 
 import heapq
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
 __all__ = ["Selection", "flat_clusters", "grown", "merges"]
 
 
@@ -32,7 +33,11 @@ def merges(rows, distances, order):
         above[a] = above[b] = node
         size[node] = size[a] + size[b]
         nodes.append((a, b))
-    return np.asarray(nodes, np.intp).reshape(-1, 2), distances[order], np.asarray(size[n:], np.intp)
+    return (
+        np.asarray(nodes, np.intp).reshape(-1, 2),
+        distances[order],
+        np.asarray(size[n : n + len(nodes)], np.intp),
+    )
 
 
 def grown(n: int, rows, distances):
@@ -62,7 +67,7 @@ def grown(n: int, rows, distances):
     return np.asarray(edges, np.intp).reshape(-1, 2), np.asarray(found)
 
 
-def flat_clusters(nodes, distances, sizes, selection: Selection):
+def flat_clusters(selection: Selection, nodes, distances, sizes):
     """Return labels (n,), -1 for noise, and probabilities (n,)."""
     n, least = len(nodes) + 1, selection.min_cluster_size
     if n == 1:
@@ -71,10 +76,10 @@ def flat_clusters(nodes, distances, sizes, selection: Selection):
     with np.errstate(divide="ignore"):
         level = 1 / distances  # HDBSCAN's lambda
     # The condensed tree: where both parts of a node are large, they are clusters; else the large one goes on.
-    cluster = np.full(2 * n - 1, -1)
-    cluster[-1], parent, birth, members, death = 0, [-1], [0.0], [n], [0.0]
+    tree: Any = [-1], [0.0], [n], [0.0]  # parents, where they begin, sizes, and where they end
+    parent, _, _, death = tree
     queue = [2 * n - 2]
-    children, large, of = nodes.tolist(), (size >= least).tolist(), cluster.tolist()
+    children, large, of = nodes.tolist(), (size >= least).tolist(), [0] * (2 * n - 1)
     for node in queue:
         own, here = of[node], level[node - n]
         death[own] = here  # the queue goes down
@@ -82,7 +87,8 @@ def flat_clusters(nodes, distances, sizes, selection: Selection):
         for part in parts:
             if len(parts) == 2:
                 of[part] = len(parent)
-                parent.append(own), birth.append(here), members.append(int(size[part])), death.append(here)
+                for kept, value in zip(tree, (own, here, int(size[part]), here), strict=True):
+                    kept.append(value)
             else:
                 of[part] = own
         queue += parts
@@ -95,11 +101,10 @@ def flat_clusters(nodes, distances, sizes, selection: Selection):
     while not stays[up[:n]].all():
         up = up[up]
     left = up[:n]
-    of, out = np.asarray(of)[left], level[left - n]
-    return _labelled(of, out, np.array(parent), np.array(birth), np.array(members), np.array(death), selection)
+    return _labelled(selection, np.asarray(of)[left], level[left - n], *map(np.array, tree))
 
 
-def _labelled(of, out, parent, birth, members, death, selection: Selection):
+def _labelled(selection: Selection, of, out, parent, birth, members, death):
     """Return labels and probabilities of points that leave the clusters `of` at the levels `out`."""
     count = len(parent)
     with np.errstate(invalid="ignore"):

@@ -1,6 +1,7 @@
 """Components and clusters within a radius, by SciPy's trees: finite float64 points in, NumPy arrays out."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -44,11 +45,18 @@ def components(cloud: Cloud, r: float):
     if not r >= 0 or _few(tree, cloud, r):
         pairs = tree.query_pairs(r if r >= 0 else np.nan, p=cloud.p, output_type="ndarray")
         return joined(tree.n, *pairs.T)
+    if r == 0:
+        _, first, group = np.unique(cloud.points, axis=0, return_index=True, return_inverse=True)
+        return joined(tree.n, np.arange(tree.n), first[group])
     # The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
     # components are compared, until none has a neighbour in another one.
     rows = tree.indices  # neighbours find the same nodes in the caches
     found, near = tree.query(
-        cloud.points[rows], range(1, LISTED + 1), p=cloud.p, distance_upper_bound=r * (1 + ROUNDING), workers=-1
+        cloud.points[rows],
+        range(1, LISTED + 1),
+        p=cloud.p,
+        distance_upper_bound=r * (1 + ROUNDING),
+        workers=-1,
     )
     sure = found < r * (1 - ROUNDING)
     labels = joined(tree.n, np.broadcast_to(rows[:, None], near.shape)[sure], near[sure])[1]
@@ -103,7 +111,9 @@ def dbscan(cloud: Cloud, eps: float, min_samples: int, weights=None):
         core = own + sum(np.bincount(a, own[b], n) for a, b in ((one, two), (two, one))) >= min_samples
         both = core[one] & core[two]
         label = joined(n, one[both], two[both])[1]
-        borders = [(a[kept], b[kept]) for a, b in ((one, two), (two, one)) for kept in [~core[a] & core[b]]]
+        borders: Iterable = [
+            (a[kept], b[kept]) for a, b in ((one, two), (two, one)) for kept in [~core[a] & core[b]]
+        ]
     else:
         core = _cores(cloud, tree, eps, min_samples, weights)
         inner, outer = np.flatnonzero(core), np.flatnonzero(~core)
@@ -130,7 +140,7 @@ def _cores(cloud: Cloud, tree: cKDTree, eps: float, min_samples: int, weights):
         return sums >= min_samples
     core, rows = np.zeros(tree.n, bool), tree.indices
     if min_samples <= tree.n:  # else there are not so many
-        bound = {"distance_upper_bound": eps, "p": cloud.p, "workers": -1}
+        bound: Any = {"distance_upper_bound": eps, "p": cloud.p, "workers": -1}
         core[rows] = tree.query(cloud.points[rows], [min_samples], **bound)[1][:, 0] < tree.n
     rest = np.flatnonzero(~core)  # who has enough only with those that are eps away
     counts = tree.query_ball_point(cloud.points[rest], eps, p=cloud.p, workers=-1, return_length=True)

@@ -5,7 +5,7 @@ joins components by their first edges to others. Where the nearest neighbours of
 tell that edge for certain, its points search those of other components.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class _Boruvka:
 
     def __init__(self, cloud: Cloud, many, min_samples: int, alpha: float):
         self.cloud, self.alpha, n = cloud, alpha, len(cloud.points)
-        self.norm = {"p": cloud.p, "workers": -1}
+        self.norm: Any = {"p": cloud.p, "workers": -1}
         tree, k = cloud.tree(), min(n, min_samples + MORE)
         found, near = np.empty((n, k)), np.empty((n, k), np.intp)
         rows = tree.indices  # neighbours find the same nodes in the caches
@@ -85,7 +85,7 @@ class _Boruvka:
         distances = self._distances(np.arange(n)[:, None], near, found)
         order = np.lexsort((near, distances), axis=1)
         self.near, self.distances = (np.take_along_axis(each, order, axis=1) for each in (near, distances))
-        self.found = np.full(n, -1), np.full(n, np.inf)  # by searches
+        self.found: Any = np.full(n, -1), np.full(n, np.inf)  # by searches
         self.label, self.count = np.arange(n), n
 
     def _distances(self, rows, others, found):
@@ -97,8 +97,7 @@ class _Boruvka:
 
     def edges(self) -> Edges:
         """Return all edges, in no order."""
-        one, two = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
-        distances = [np.zeros(0)]
+        found = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
         searched = False
         while self.count > 1:
             best, nearest = self._known()
@@ -110,7 +109,7 @@ class _Boruvka:
             if not searched and certain.sum() * 4 < self.count:
                 sizes = np.bincount(self.label, minlength=self.count)
                 searched = True
-                self._search(np.flatnonzero(open_ & (self.label != sizes.argmax())), best, nearest, least)
+                self._search(np.flatnonzero(open_ & (self.label != np.argmax(sizes))), best, nearest, least)
                 continue
             searched = False
             which = np.flatnonzero(certain[self.label] & (nearest == least[self.label]))
@@ -120,10 +119,10 @@ class _Boruvka:
             np.minimum.at(first, self.label[which], key)
             chosen, at = np.unique(first[certain], return_index=True)
             low, high = np.divmod(chosen, len(self.label))
-            one.append(low), two.append(high), distances.append(least[certain][at])
+            found.append((low, high, least[certain][at]))
             self.count, names = joined(self.count, self.label[low], self.label[high])
             self.label = names[self.label]
-        one, two, distances = map(np.concatenate, (one, two, distances))
+        one, two, distances = (np.concatenate(each) for each in zip(*found, strict=True))
         by_one, by_two = self.core[one] == distances, self.core[two] == distances
         pairs = np.stack([np.where(by_one | ~by_two, one, two), two], axis=1)
         pairs[:, 1] = np.where(by_one, self.core_row[one], np.where(by_two, self.core_row[two], two))
@@ -132,7 +131,7 @@ class _Boruvka:
         ties = np.stack([np.nonzero(tied)[0], self.near[tied]], axis=1)
         return Edges(np.stack([one, two], axis=1), distances, pairs, ties, self.distances[tied])
 
-    def _known(self):
+    def _known(self) -> Any:
         """Return each point's first known neighbour of another component, and its distance."""
         label, (best, nearest) = self.label, (each.copy() for each in self.found)
         gone = (best >= 0) & (label[best] == label)
@@ -187,7 +186,7 @@ class _Boruvka:
             kept[rows] = new[rows]
 
     def _nearest(self, tree, others, rows, k: int, farthest: float):
-        """Return the first of `k` neighbours in a tree of others, and what those not seen are not nearer than."""
+        """Return the first of `k` neighbours in a tree of others, and a bound of those not seen."""
         k = min(k, tree.n)
         found, near = tree.query(
             self.cloud.points[rows], range(1, k + 1), distance_upper_bound=farthest, **self.norm
