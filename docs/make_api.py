@@ -10,6 +10,7 @@ from make_conformance import CHAPTERS, names
 import jaxapi as xp
 import jaxapi.mutable
 from jaxapi.spatial import _results
+from jaxapi.spatial._clusters import _results as _clusters
 
 INTRODUCTION = """
 Reference
@@ -35,9 +36,9 @@ OURS = {
     ),
     "spatial": (
         "spatial: the KD-tree",
-        "Neighbour searches. The guide is :doc:`../kdtree`.",
+        "Neighbour searches and clusters. The guides are :doc:`../kdtree` and :doc:`../clustering`.",
         [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__]
-        + [f"jaxapi.spatial._results.{name}" for name in _results.__all__],
+        + [f"{module.__name__}.{name}" for module in (_results, _clusters) for name in module.__all__],
     ),
     "distance": (
         "spatial.distance",

@@ -13,6 +13,8 @@ TITLES = {
     "point_normals": "Normals of a point cloud",
     "icp": "Registration of two scans (ICP)",
     "dbscan": "Clusters of airports (DBSCAN)",
+    "haloes": "Haloes of a snapshot (friends of friends)",
+    "colours": "The colours of a photo (HDBSCAN)",
     "crossmatch": "Cross-match of two catalogues",
     "crossmatch_devices": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",

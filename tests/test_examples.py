@@ -74,23 +74,26 @@ def test_crossmatch():
 
 def test_dbscan():
     pytest.importorskip("airportsdata")
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import cKDTree
+    from sklearn.cluster import DBSCAN
 
-    points, chord, labels, core = load("dbscan").main()
-    tree = cKDTree(points)
-    assert (core == (tree.query_ball_point(points, chord, return_length=True) >= 12)).all()
-    pairs = tree.query_pairs(chord, output_type="ndarray")
-    linked = pairs[core[pairs].all(axis=1)]
-    graph = csr_array((np.ones(len(linked)), linked.T), shape=(len(points),) * 2)
-    _, expected = connected_components(graph, directed=False)
-    first = np.full(len(points), len(points))
-    np.minimum.at(first, expected[core], np.flatnonzero(core))
-    np.testing.assert_array_equal(labels[core], first[expected[core]])
-    border = ~core & (tree.query_ball_point(points, chord, return_length=True) > 0)
-    near_a_core = cKDTree(points[core]).query(points, distance_upper_bound=chord)[0] <= chord
-    np.testing.assert_array_equal(labels[border] < len(points), near_a_core[border])
+    points, core, labels = load("dbscan").main()
+    chord = 2 * np.sin(30.0 / (2 * 6371.0088))
+    expected = DBSCAN(eps=chord, min_samples=12).fit(points)
+    np.testing.assert_array_equal(np.flatnonzero(core), expected.core_sample_indices_)
+    np.testing.assert_array_equal(labels, expected.labels_)
+
+
+def test_haloes():
+    masses, found = load("haloes").main(particles=20_000)
+    large = masses >= 100
+    assert abs((found >= 100).sum() - large.sum()) <= 0.15 * large.sum()
+    assert abs(found.max() - masses.max()) < 0.1 * masses.max()
+
+
+def test_colours():
+    shares, palette = load("colours").main(pixels=3000)
+    assert 2 <= len(palette) <= 20
+    assert 0.1 < shares.sum() <= 1
 
 
 def test_argon_dynamics():

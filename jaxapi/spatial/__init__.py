@@ -1,8 +1,16 @@
 """Spatial data structures, with SciPy's interface."""
 
 from . import distance as distance
+from ._clustering import single_linkage
 from ._kdtree import KDTree
 from ._sphere import chord_length, great_circle_distance, unit_vectors
 from ._structure._lengths import pad_rows
 
-__all__ = ["KDTree", "chord_length", "great_circle_distance", "pad_rows", "unit_vectors"]
+__all__ = [
+    "KDTree",
+    "chord_length",
+    "great_circle_distance",
+    "pad_rows",
+    "single_linkage",
+    "unit_vectors",
+]

@@ -8,6 +8,7 @@ from .._core._programs import eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
+from ._clustering import Clustering
 from ._graphs import GraphSearches
 from ._mesh._searcher import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
@@ -21,7 +22,7 @@ __all__ = ["KDTree"]
 
 
 @jax.tree_util.register_pytree_node_class
-class KDTree(RadiusSearches, GraphSearches, PairSearches):
+class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
     """Find the nearest of n points in m dimensions.
 
     `scipy.spatial.KDTree` for any array and device: NumPy, CuPy, PyTorch and jax arrays and lists go in, jax

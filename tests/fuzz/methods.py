@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
 
 from jaxapi.spatial import KDTree, chord_length, great_circle_distance, unit_vectors
 
@@ -272,6 +273,45 @@ def sparse(case, output_type):
     )
 
 
+def components(case):
+    """SciPy's components of the graph of all near pairs."""
+    r = radius(case, case.within)
+    found = case.search("connected_components", traced={"r": r}, p=case.p)
+    count, labels = connected_components(case.within <= r, directed=False)
+    return same(found.count, count) or same(found.labels, labels)
+
+
+def density(case, least, weighted):
+    """DBSCAN by all distances: the components of the cores, and what they reach first."""
+    r, n = radius(case, case.within) or 1e-6, len(case.points)
+    weights = case.rng.integers(0, 4, n) if weighted else np.ones(n)
+    found = case.search("dbscan", traced={"eps": r, "sample_weight": weights}, p=case.p, min_samples=least)
+    close = case.within <= r
+    core = close @ weights >= least
+    labels = np.full(n, n)
+    labels[core] = connected_components(close[np.ix_(core, core)], directed=False)[1]
+    labels = np.where(core, labels, np.where(close & core, labels, n).min(axis=1))
+    return same(found.core, core) or same(found.labels, np.where(labels == n, -1, labels))
+
+
+def spanning(case, least):
+    """The lengths of Prim's tree of all distances."""
+    n = len(case.points)
+    least = min(least, n)
+    found = case.search("minimum_spanning_tree", p=case.p, min_samples=least)
+    core = np.sort(case.within, axis=1)[:, least - 1]
+    apart = np.maximum(case.within, np.maximum(core, core[:, None]))
+    reach, expected = apart[0].copy(), []
+    inside = np.arange(n) == 0
+    while not inside.all():
+        first = np.where(inside, np.inf, reach).argmin()
+        expected.append(reach[first])
+        inside[first], reach = True, np.minimum(reach, apart[first])
+    return near(found.distances, np.sort(expected), case.eps) or near(
+        apart[tuple(found.rows.T)], found.distances, case.eps
+    )
+
+
 LOOP, COUNT = {"loop": st.booleans()}, st.sampled_from([1, 2, 5, 20])
 METHODS = {
     "query": Method(nearest, (*WHOLE, "vmap", "mesh"), {"k": COUNT, "bounded": st.booleans()}),
@@ -289,6 +329,9 @@ METHODS = {
     "query_pairs, max_pairs": Method(pairs_fixed, (*WHOLE, "mesh"), {}),
     "radius_graph": Method(graph, EAGER, LOOP),
     "radius_graph, max_edges": Method(graph_fixed, WHOLE, LOOP),
+    "connected_components": Method(components, ("natural", "jit"), {}),
+    "dbscan": Method(density, ("natural", "jit"), {"least": COUNT, "weighted": st.booleans()}),
+    "minimum_spanning_tree": Method(spanning, ("natural", "jit"), {"least": st.sampled_from([1, 2, 5])}),
     "count_neighbors": Method(
         counts, (*EAGER, "mesh"), {"weighted": st.booleans(), "cumulative": st.booleans()}
     ),

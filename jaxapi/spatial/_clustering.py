@@ -1,0 +1,377 @@
+"""The clusterings of KDTree: components, DBSCAN, minimum spanning trees and HDBSCAN."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core._dtypes import x64_for, x64_on
+from .._core._programs import any_traced, eagerly_unless_traced, is_traced
+from .._core._typing import Array, ArrayLike
+from . import _arguments
+from ._clusters import _calls
+from ._clusters._hierarchy import Selection
+from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
+from ._device._arrays import as_dtype, placed_like
+from ._device._slopes import with_slopes
+from ._settings import SearchSettings, index_dtype
+from ._state import TreeState
+
+__all__ = ["Clustering", "single_linkage"]
+
+
+class Clustering(TreeState):
+    """`KDTree.connected_components`, `dbscan`, `minimum_spanning_tree` and `hdbscan`."""
+
+    def connected_components(self, r: ArrayLike, *, p: float = 2.0) -> Components:
+        """Join all points within a distance of each other: friends of friends.
+
+        As `scipy.sparse.csgraph.connected_components` of the pairs of `query_pairs`, which are not held in
+        memory where they are many. In cosmology the groups are haloes, and `r` the linking length.
+
+        Parameters
+        ----------
+        r : float
+            Largest distance, inclusive, rounded to the dtype of the data. May be traced.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+
+        Returns
+        -------
+        Components
+            ``count`` and ``labels`` (n,), integers; components are numbered by their lowest row.
+
+        Raises
+        ------
+        TypeError
+            If the points are sharded over devices.
+        ValueError
+            If `r` is negative, nan or no single number, or p < 1.
+
+        Notes
+        -----
+        Works under jit, vmap and scan, on every device by the host's SciPy; the labels have no derivatives.
+        Traced, a negative or nan `r` joins nothing, and a point that is not finite has the label -1.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [9.0], [1.0]]).connected_components(1.0)
+        >>> int(found.count), found.labels.tolist()
+        (2, [0, 1, 0])
+        """
+        settings = self._clustered("connected_components", p)
+        radius = _arguments.one_radius(r, settings.dtype)
+        if not is_traced(radius) and not radius >= 0:
+            raise ValueError(f"r must be at least 0, got {radius}")
+        labels = self._shape(settings.index_dtype)
+        function = partial(_calls.components, p=settings.p)
+        return Components(
+            *self._computed(function, [self._shape(labels.dtype, ()), labels], settings, radius)
+        )
+
+    def dbscan(
+        self,
+        eps: ArrayLike,
+        min_samples: int = 5,
+        *,
+        p: float = 2.0,
+        sample_weight: ArrayLike | None = None,
+    ) -> DensityClusters:
+        """Find clusters of dense points and what borders on them: DBSCAN.
+
+        As `sklearn.cluster.DBSCAN`, with its labels; a border point belongs to the first cluster that
+        reaches it.
+
+        Parameters
+        ----------
+        eps : float
+            Largest distance of neighbours, inclusive, rounded to the dtype of the data. May be traced.
+        min_samples : int, default 5
+            How many neighbours make a core, the point itself counted; with weights, their sum.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
+        sample_weight : array_like, shape (n,), optional
+            What each point counts; negative weights keep others from being cores.
+
+        Returns
+        -------
+        DensityClusters
+            ``core`` (n,), bool, and ``labels`` (n,), integers, -1 for noise.
+
+        Raises
+        ------
+        TypeError
+            If `min_samples` is no integer, or the points are sharded over devices.
+        ValueError
+            If `eps` is not above 0 or no single number, `min_samples` < 1, p < 1, or `sample_weight` has
+            another shape or is nan.
+
+        Notes
+        -----
+        Works under jit, vmap and scan, on every device by the host's SciPy; there are no derivatives.
+        Traced, an `eps` that is negative or nan reaches nothing, and a point that is not finite is noise.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [1.0], [2.0], [9.0]]).dbscan(1.0, min_samples=3)
+        >>> found.core.tolist(), found.labels.tolist()
+        ([False, True, False, False], [0, 0, 0, -1])
+        """
+        settings = self._clustered("dbscan", p)
+        radius = _arguments.one_radius(eps, settings.dtype, "eps")
+        if not is_traced(radius) and not radius > 0:
+            raise ValueError(f"eps must be above 0, got {radius}")
+        min_samples = _at_least(min_samples, 1, "min_samples")
+        weights = sample_weight
+        if weights is not None:
+            weights = _arguments.real_array(weights)
+            if weights.shape != (self._n,):
+                raise ValueError(f"sample_weight must be of shape ({self._n},), got {weights.shape}")
+            if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
+                raise ValueError("sample_weight must not be nan")
+        shapes = [self._shape(np.dtype(bool)), self._shape(settings.index_dtype)]
+        function = partial(_calls.dbscan, min_samples=min_samples, p=settings.p)
+        return DensityClusters(*self._computed(function, shapes, settings, radius, weights))
+
+    def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
+        """Connect all points by the n - 1 edges of least length in all.
+
+        As `scipy.sparse.csgraph.minimum_spanning_tree` of all distances, which are not held in memory. Edges
+        are ordered by (distance, lower row, higher row), so that there is one such tree.
+
+        Parameters
+        ----------
+        min_samples : int, optional
+            Take HDBSCAN's mutual reachability distances: those of two points are at least the distance of
+            each to its neighbour number `min_samples`, the point itself counted, as scikit-learn does.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
+
+        Returns
+        -------
+        SpanningTree
+            ``rows`` (n - 1, 2), the lower first, and ``distances`` (n - 1,), ascending. `single_linkage`
+            makes a dendrogram of them.
+
+        Raises
+        ------
+        TypeError
+            If `min_samples` is no integer, or the points are sharded over devices.
+        ValueError
+            If `min_samples` is below 1 or above the number of points, or p < 1.
+
+        Notes
+        -----
+        Works under jit, vmap and scan, on every device by the host's SciPy. The distances have derivatives
+        in the data of any order, 0 at distance 0. Traced, points that are not finite have no edges: as many
+        at the end have rows -1 and distance inf.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [3.0], [1.0]]).minimum_spanning_tree()
+        >>> found.rows.tolist(), found.distances.tolist()
+        ([[0, 2], [1, 2]], [1.0, 2.0])
+        """
+        settings = self._clustered("minimum_spanning_tree", p)
+        least = 1 if min_samples is None else self._neighbours(min_samples, "min_samples")
+        lines, dtype = max(self._n - 1, 0), settings.index_dtype
+        shapes = [
+            self._shape(dtype, (lines, 2)),
+            self._shape(settings.dtype, (lines,)),
+            self._shape(dtype, (lines, 2)),
+        ]
+        function = partial(_calls.tree_edges, min_samples=least, p=settings.p, dtype=settings.dtype)
+        rows, distances, pairs = self._computed(function, shapes, settings)
+        if lines and any_traced(self._data, self._boxsize):
+            with x64_for(self._data.dtype):
+                one, two = jnp.where(pairs < 0, self._n, pairs).T
+                x, box = self._data[jnp.minimum(one, self._n - 1)], settings.lengths
+                box = None if box is None else as_dtype(box, settings.dtype)
+                found = with_slopes(distances[:, None], self._data, x, two[:, None], box, settings.p)
+                distances = found[:, 0]
+        return SpanningTree(rows, distances)
+
+    def hdbscan(
+        self,
+        min_cluster_size: int = 5,
+        *,
+        min_samples: int | None = None,
+        cluster_selection_method: str = "eom",
+        cluster_selection_epsilon: float = 0.0,
+        allow_single_cluster: bool = False,
+        alpha: float = 1.0,
+        p: float = 2.0,
+    ) -> StableClusters:
+        """Find clusters of all densities: HDBSCAN.
+
+        As `sklearn.cluster.HDBSCAN`, with its labels and probabilities. (Where distances are equal by chance,
+        as on a lattice, neither says which clusters it takes.)
+
+        Parameters
+        ----------
+        min_cluster_size : int, default 5
+            Fewer points are no cluster.
+        min_samples : int, optional
+            Neighbours that make a point dense, itself counted; by default `min_cluster_size`.
+        cluster_selection_method : {'eom', 'leaf'}
+            Clusters that last longest ('excess of mass'), or the smallest ones.
+        cluster_selection_epsilon : float, default 0
+            Clusters that part at a smaller distance are one.
+        allow_single_cluster : bool, default False
+            Whether all points may be one cluster.
+        alpha : float, default 1
+            Divides the distances of points, but not those that make them dense.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. All arguments are static under jit.
+
+        Returns
+        -------
+        StableClusters
+            ``labels`` (n,), integers, -1 for noise, and ``probabilities`` (n,), in the dtype of the data.
+
+        Raises
+        ------
+        TypeError
+            If sizes are no integers, or the points are sharded over devices.
+        ValueError
+            If `min_cluster_size` < 2, `min_samples` is below 1 or above the number of points,
+            `cluster_selection_epsilon` is negative, `alpha` is not above 0, or p < 1.
+
+        Notes
+        -----
+        Works under jit, vmap and scan, on every device by the host's SciPy; there are no derivatives.
+        Traced, a point that is not finite is noise.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [1.0], [2.0], [9.0], [9.5], [10.0]]).hdbscan(3)
+        >>> found.labels.tolist(), found.probabilities.tolist()
+        ([0, 0, 0, 1, 1, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+        """
+        settings = self._clustered("hdbscan", p)
+        size = _at_least(min_cluster_size, 2, "min_cluster_size")
+        neighbours = self._neighbours(size if min_samples is None else min_samples, "min_samples")
+        methods = ("eom", "leaf")
+        method = _arguments.one_of(cluster_selection_method, methods, "cluster_selection_method")
+        epsilon = _fixed(cluster_selection_epsilon, "cluster_selection_epsilon")
+        if epsilon < 0:
+            raise ValueError(f"cluster_selection_epsilon must be at least 0, got {epsilon}")
+        alpha = _fixed(alpha, "alpha")
+        if not 0 < alpha < math.inf:
+            raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
+        selection = Selection(size, method, epsilon, bool(allow_single_cluster))
+        function = partial(
+            _calls.hdbscan, min_samples=neighbours, alpha=alpha, p=settings.p, selection=selection
+        )
+        shapes = [self._shape(settings.index_dtype), self._shape(settings.dtype)]
+        return StableClusters(*self._computed(function, shapes, settings))
+
+    def _clustered(self, method: str, p) -> SearchSettings:
+        """Check what all clusterings take, and return the settings."""
+        self._refuse_on_mesh(method, "bring them to one device by jax.device_put(points, jax.devices()[0])")
+        return self._settings(_arguments.norm_order(p), self._data.dtype)
+
+    def _neighbours(self, number, name: str) -> int:
+        number = _at_least(number, 1, name)
+        if number > self._n:
+            raise ValueError(f"{name} ({number}) must be at most the number of points ({self._n})")
+        return number
+
+    def _shape(self, dtype, shape=None):
+        with x64_for(dtype):
+            return jax.ShapeDtypeStruct((self._n,) if shape is None else shape, dtype)
+
+    def _computed(self, function, shapes, settings: SearchSettings, *values):
+        """Return the results of a function of the points, the box, and other arrays."""
+        lengths = settings.lengths
+        box = lengths if lengths is None or is_traced(lengths) else np.asarray(lengths, np.float64)
+        found = _calls.computed(function, shapes, self._data, box, *values)
+        return found if any_traced(self._data, box, *values) else placed_like(self._data, *found)
+
+
+def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
+    """Return the dendrogram of single linkage from a minimum spanning tree.
+
+    As `scipy.cluster.hierarchy.linkage` of all distances with ``method='single'``: SciPy's `fcluster`,
+    `dendrogram` and `cophenet` take it.
+
+    Parameters
+    ----------
+    rows : array_like of int, shape (n - 1, 2)
+        The edges of a tree of n points, as `KDTree.minimum_spanning_tree` returns them.
+    distances : array_like, shape (n - 1,)
+        Their lengths, in any order; of equal ones the first comes first.
+
+    Returns
+    -------
+    Array, shape (n - 1, 4), float64
+        SciPy's linkage matrix: of each merge the two nodes, the distance, and how many points are in both.
+        Nodes below n are points, n + i is what line i has merged.
+
+    Raises
+    ------
+    TypeError
+        If `rows` are no integers or `distances` no real numbers.
+    ValueError
+        If the shapes are others, the distances are nan, or `rows` are not the edges of a tree.
+
+    Notes
+    -----
+    Works under jit, vmap and scan, on every device by the host. The third column has the derivatives of the
+    distances. Edges with rows -1 come last, with nodes -1 and size 0; other rows are not checked when traced.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> edges = xp.spatial.KDTree([[0.0], [3.0], [1.0]]).minimum_spanning_tree()
+    >>> xp.spatial.single_linkage(*edges).tolist()
+    [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 2.0, 3.0]]
+    """
+    edges, lengths = _arguments.real_array(rows), _arguments.real_array(distances)
+    if not jnp.issubdtype(edges.dtype, jnp.integer):
+        raise TypeError(f"rows must be integers, got dtype {edges.dtype}")
+    lines = len(lengths)
+    if edges.shape != (lines, 2) or lengths.ndim != 1:
+        raise ValueError(
+            "rows and distances must be of shape (n - 1, 2) and (n - 1,), "
+            f"got {edges.shape} and {lengths.shape}"
+        )
+    index = index_dtype(2 * lines)
+    if not any_traced(edges, lengths):
+        _check_tree(np.asarray(edges), np.asarray(lengths))
+    with eagerly_unless_traced(edges, lengths), x64_on():
+        shapes = [jax.ShapeDtypeStruct((lines, *more), index) for more in ((), (2,), ())]
+        order, nodes, sizes = _calls.computed(_calls.linkage, shapes, edges, lengths)
+        columns = jnp.asarray(lengths, np.float64)[order]
+        nodes, sizes = jnp.asarray(nodes, np.float64), jnp.asarray(sizes, np.float64)
+        return jnp.concatenate([nodes, columns[:, None], sizes[:, None]], axis=1)
+
+
+def _check_tree(rows, distances) -> None:
+    n = len(rows) + 1
+    if np.isnan(distances).any():
+        raise ValueError("distances must not be nan")
+    there = rows[(rows != -1).all(axis=1)]
+    if ((there < 0) | (there >= n)).any() or _calls.components_of(n, there) != n - len(there):
+        raise ValueError(f"rows must be the edges of a tree of {n} points")
+
+
+def _at_least(number, least: int, name: str) -> int:
+    number = _arguments.whole(number, name)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def _fixed(value, name: str) -> float:
+    """Return a number that is not traced."""
+    value = _arguments.limit(value, name)
+    if is_traced(value):
+        raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
+    return value

@@ -1,0 +1,1 @@
+"""Components, clusters and spanning trees of points: by SciPy on the host, by kernels on GPUs."""

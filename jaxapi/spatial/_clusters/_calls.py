@@ -1,0 +1,153 @@
+"""Clusterings of concrete and of traced points: one function for both, in a callback where they are traced.
+
+A point that is not finite, which only traced ones can be, belongs to nothing.
+"""
+
+import functools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+
+from ..._core._dtypes import WIDE, x64_for
+from ..._core._programs import is_traced
+from .._structure._metric import into_box
+from . import _hierarchy, _host
+from ._spanning import Edges, spanning_tree
+
+__all__ = ["components", "components_of", "computed", "dbscan", "hdbscan", "linkage", "tree_edges"]
+
+
+def computed(function: Callable, shapes, *values):
+    """Return `function` of NumPy arrays, of `shapes`; for a batch of `jax.vmap` in one call."""
+    arrays = [each if each is None or is_traced(each) else np.asarray(each) for each in values]
+    traced = {i: each for i, each in enumerate(arrays) if is_traced(each)}
+    if not traced:
+        return tuple(np.asarray(x, shape.dtype) for x, shape in zip(function(*arrays), shapes, strict=True))
+    constants = [None if i in traced else each for i, each in enumerate(arrays)]
+    ends = {i: (each.shape, each.dtype) for i, each in traced.items()}
+
+    def on_host(*values):
+        values = {i: _unpacked(np.asarray(x), ends[i][1]) for i, x in zip(ends, values, strict=True)}
+        batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(ends[i][0])] for i, x in values.items()))
+        values = {i: np.broadcast_to(x, batch + ends[i][0]) for i, x in values.items()}
+        results = tuple(np.empty(batch + each.shape, each.dtype) for each in shapes)
+        for index in np.ndindex(batch):
+            inputs = [values[i][index] if i in values else each for i, each in enumerate(constants)]
+            for result, x in zip(results, _aside().submit(function, *inputs).result(), strict=True):
+                result[index] = x
+        return tuple(map(_packed, results))
+
+    _aside()
+    with x64_for(*(each.dtype for each in (*shapes, *traced.values()))):
+        inputs = [_packed(jax.lax.stop_gradient(each)) for each in traced.values()]
+        packed = [jax.eval_shape(_packed, each) for each in shapes]
+        found = jax.pure_callback(on_host, packed, *inputs, vmap_method="expand_dims")
+        return tuple(_unpacked(x, shape.dtype) for x, shape in zip(found, shapes, strict=True))
+
+
+# JAX's callbacks narrow 64 bits where x64 is off: they go as pairs of 32.
+
+
+def _packed(x):
+    if x.dtype not in WIDE:
+        return x
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint32)
+    return jax.lax.bitcast_convert_type(x, np.uint32)
+
+
+def _unpacked(x, dtype):
+    if dtype not in WIDE:
+        return x
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x).view(dtype)[..., 0]
+    return jax.lax.bitcast_convert_type(x, dtype)
+
+
+@functools.cache
+def _aside() -> ThreadPoolExecutor:
+    """Return a thread that none of XLA's has started: in those, numbers below the least normal one are 0."""
+    pool = ThreadPoolExecutor(1)
+    pool.submit(int).result()
+    return pool
+
+
+def _cloud(points, lengths, p: float):
+    """Return the finite points, and which of all they are."""
+    there = np.flatnonzero(np.isfinite(points).all(axis=1))
+    points = points[there].astype(np.float64)
+    if lengths is not None:
+        lengths = lengths.astype(np.float64)
+        points = into_box(points, lengths)
+    return _host.Cloud(points, p, lengths), there
+
+
+def _spread(n: int, there, values, fill):
+    """Return values of some of n points, `fill` for the others."""
+    result = np.full(n, fill, np.asarray(values).dtype)
+    result[there] = values
+    return result
+
+
+def components(points, lengths, r, *, p: float):
+    """Return the number of components, and labels (n,)."""
+    cloud, there = _cloud(points, lengths, p)
+    count, labels = _host.components(cloud, float(r))
+    return count, _spread(len(points), there, labels, -1)
+
+
+def dbscan(points, lengths, eps, weights, *, min_samples: int, p: float):
+    """Return which points are cores (n,), and labels (n,)."""
+    cloud, there = _cloud(points, lengths, p)
+    weights = None if weights is None else weights[there].astype(np.float64)
+    core, labels = _host.dbscan(cloud, float(eps), min_samples, weights)
+    return _spread(len(points), there, core, False), _spread(len(points), there, labels, -1)
+
+
+def tree_edges(points, lengths, *, min_samples: int, p: float, dtype):
+    """Return the edges' rows (n - 1, 2), distances (n - 1,), and the rows whose distances these are."""
+    cloud, there = _cloud(points, lengths, p)
+    lines = max(len(points) - 1, 0)
+    edges = _edges(cloud, min_samples)
+    # In the order of the distances as they are returned.
+    distances = edges.distances.astype(dtype)
+    order = np.lexsort((edges.rows[:, 1], edges.rows[:, 0], distances))
+    rows, pairs = np.full((2, lines, 2), -1)
+    rows[: len(order)], pairs[: len(order)] = there[edges.rows[order]], there[edges.pairs[order]]
+    return rows, _spread(lines, slice(len(order)), distances[order], np.inf), pairs
+
+
+def _edges(cloud: _host.Cloud, min_samples: int, alpha: float = 1.0) -> Edges:
+    """Return the spanning tree; fewer points than `min_samples` have no core distances, and no edges."""
+    return spanning_tree(cloud if len(cloud.points) >= min_samples else cloud.of([]), min_samples, alpha)
+
+
+def hdbscan(points, lengths, *, min_samples: int, alpha: float, p: float, selection: _hierarchy.Selection):
+    """Return labels and probabilities (n,)."""
+    cloud, there = _cloud(points, lengths, p)
+    n, edges = len(there), _edges(cloud, min_samples, alpha)
+    if not len(edges.rows):
+        return np.full(len(points), -1), np.zeros(len(points))
+    rows = np.concatenate([edges.rows, edges.ties])
+    rows, distances = _hierarchy.grown(n, rows, np.concatenate([edges.distances, edges.tied]))
+    order = np.argsort(distances)  # unstable, as scikit-learn's
+    found = _hierarchy.flat_clusters(selection, *_hierarchy.merges(rows, distances, order))
+    return tuple(_spread(len(points), there, each, fill) for each, fill in zip(found, (-1, 0), strict=True))
+
+
+def linkage(rows, distances):
+    """Return the order of the edges, the nodes that each joins (n - 1, 2), and the sizes (n - 1,)."""
+    there = (rows >= 0).all(axis=1)
+    order = np.lexsort((distances, ~there))
+    kept = order[: there.sum()]
+    nodes, _, sizes = _hierarchy.merges(rows, distances, kept)
+    nodes = np.sort(nodes, axis=1)
+    missing = len(rows) - len(kept)
+    return order, np.pad(nodes, ((0, missing), (0, 0)), constant_values=-1), np.pad(sizes, (0, missing))
+
+
+def components_of(n: int, edges) -> int:
+    """Return how many components a graph of n points has."""
+    return _host.joined(n, *edges.T)[0]
