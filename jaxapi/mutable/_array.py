@@ -15,9 +15,10 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ._conversion import Conversion
 from ._declared import Declared
-from ._indexing import is_symbolic, read, selection_of, write
+from ._indexing import element_of, is_symbolic, read, selection_of, write
+from ._keys import parts_of
 from ._methods import Methods
-from ._selection import Selection, put, take
+from ._selection import Selection, put, put_element, take, take_element
 from ._storage import Storage, duplicate
 from ._views import View
 
@@ -199,20 +200,24 @@ class Array(Storage, Conversion, Methods, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
-        if selection is None:
-            return wrap(read(self._value, key))
-        if selection.axes or _has_ellipsis(key):
-            return self._part(selection)
-        owner, selection = self._place(selection)  # of one element: a copy, as NumPy's scalars are
-        return _wrap_apart(take(owner._value, selection), owner)
+        keys = parts_of(_plain_key(key))
+        place = element_of(self.shape, keys)
+        if place is not None:  # a copy, as NumPy's scalars are
+            owner, place = self._place_of_element(place)
+            return _wrap_apart(take_element(owner._value, place), owner)
+        selection = selection_of(self.shape, keys)
+        return wrap(read(self._value, keys)) if selection is None else self._part(selection)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
+        keys = parts_of(_plain_key(key))
+        place = element_of(self.shape, keys)
+        if place is not None:
+            owner, place = self._place_of_element(place)
+            owner._rewrite(put_element, place, unwrap(value))
+            return
+        selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape:
-            self._rewrite(write, key, unwrap(value))
+            self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._place(selection)
         if type(value) is not Array or not value._view or not value._view.is_part(owner, selection):
@@ -297,10 +302,6 @@ def _plain_key(key):
     if kind is tuple:
         return tuple(map(_plain_key, key))
     return unwrap(key) if kind is list else key
-
-
-def _has_ellipsis(key) -> bool:
-    return key is Ellipsis or (type(key) is tuple and any(k is Ellipsis for k in key))
 
 
 # A pytree

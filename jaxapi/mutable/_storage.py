@@ -58,6 +58,17 @@ class Storage:
             return self._view.owner, selection.within(self._view.part)
         return self, selection
 
+    def _place_of_element(self, place: list[int]) -> tuple[Any, list[int]]:
+        """Return the position of an element in the array that owns the memory."""
+        part = self._view.part if self._view and self._view.reshaped is None else None
+        if part is None:
+            return self, place
+        found: list[Any] = list(part.ranges)  # an int where the view has no axis
+        for axis, i in zip(part.axes, place, strict=True):
+            if axis is not None:
+                found[axis] = found[axis][i]
+        return self._view.owner, found
+
     def _handed_out(self) -> jax.Array:
         """Return the value for others, who may keep its memory: the next write leaves that as it is."""
         value, owner = self._value, self._owner
