@@ -99,9 +99,7 @@ ACROSS_ROWS = {
     "fft": lambda x: xp.abs(xp.fft.fft(x, axis=0)),
     "svd of all": lambda x: xp.linalg.svd(x, full_matrices=False).U,
     "top": lambda x: jax.lax.top_k(x.T, 2)[0],
-    "shape in a loop": lambda x: (
-        x * jax.lax.while_loop(lambda c: c < 3, lambda c: c + x.shape[0] * 1.0, 0.0)
-    ),
+    "shape in a loop": lambda x: x * jax.lax.while_loop(lambda c: c < 3, lambda c: c + x.shape[0] * 1.0, 0.0),
     "shape in a branch": lambda x: x * jax.lax.cond(w0() > 0, lambda: x.shape[0] * 1.0, lambda: 2.0),
     "inside a jit": lambda x: jax.jit(lambda y: y - xp.max(y))(x),
 }

@@ -160,7 +160,7 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
         primitive = equation.primitive.name
         symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
         if primitive == "dim_as_value":
-            out = [None]  # the number of rows: not to be used
+            out: list = [None]  # the number of rows: not to be used
         elif primitive == "optimization_barrier":
             out = given
         elif inner := list(_inner(primitive, equation.params, given)):

@@ -4,7 +4,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -95,7 +95,7 @@ class Array(Storage, Conversion, Methods, Declared):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._owner._value.dtype
+        return self._owner._typed.dtype
 
     @property
     def ndim(self) -> int:
@@ -166,15 +166,9 @@ class Array(Storage, Conversion, Methods, Declared):
             )
         return sys.modules[__package__]
 
-    @property
-    def __jax_array__(self) -> Callable[[], jax.Array]:
+    def __jax_array__(self) -> jax.Array:
         """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
-        if sys._getframe(1).f_code.co_name == "typeof":  # of jax.grad, which tells of no remedy
-            raise ValueError(
-                "JAX takes a jax.Array here, not a jaxapi.mutable.Array: for a loss use jaxapi.mutable.grad "
-                "or value_and_grad in the place of jax.grad, elsewhere jax.numpy.asarray(x)"
-            )
-        return self._handed_out
+        return self._handed_out()
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -200,20 +194,21 @@ class Array(Storage, Conversion, Methods, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        keys = parts_of(_plain_key(key))
-        place = element_of(self.shape, keys)
+        keys, place = _parsed(key, self.shape)
         if place is not None:  # a copy, as NumPy's scalars are
             owner, place = self._place_of_element(place)
+            if (host := owner._seen_by_host()) is not None:
+                return _held_by_host(np.array(host[tuple(place)]))
             return _wrap_apart(take_element(owner._value, place), owner)
         selection = selection_of(self.shape, keys)
         return wrap(read(self._value, keys)) if selection is None else self._part(selection)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        keys = parts_of(_plain_key(key))
-        place = element_of(self.shape, keys)
+        keys, place = _parsed(key, self.shape)
         if place is not None:
             owner, place = self._place_of_element(place)
-            owner._rewrite(put_element, place, unwrap(value))
+            if not owner._write_by_host(place, value):
+                owner._rewrite(put_element, place, unwrap(value))
             return
         selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape:
@@ -231,6 +226,7 @@ def wrap(value: Any) -> Array:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
     array = _new(Array)
     array._value = value
+    array._host = None
     array._shared = False
     array._view = None
     array._lock = threading.RLock()
@@ -240,7 +236,14 @@ def wrap(value: Any) -> Array:
 def view_of(owner: Array, part: Selection | None, shape: tuple[int, ...] | None = None) -> Array:
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
     array = _new(Array)
-    array._view, array._shared = View(owner, part, shape), False
+    array._view, array._host, array._shared = View(owner, part, shape), None, False
+    return array
+
+
+def _held_by_host(host: np.ndarray) -> Array:
+    array = _new(Array)
+    array._view, array._host, array._shared = None, host, False
+    array._lock = threading.RLock()
     return array
 
 
@@ -293,6 +296,16 @@ def unwrap(x):
 
 def _unpickled(host):
     return wrap(as_array(host))
+
+
+def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
+    """Return the parts of a key, and the position if they are ints alone."""
+    keys = key if type(key) is tuple else (key,)
+    place = element_of(shape, keys)
+    if place is None:
+        keys = parts_of(_plain_key(key))
+        place = element_of(shape, keys)  # of NumPy's ints
+    return keys, place
 
 
 def _plain_key(key):

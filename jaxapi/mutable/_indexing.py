@@ -19,10 +19,15 @@ _SMALL = 2**16  # bytes that are faster read on the host than selected on the de
 
 
 def element_of(shape: tuple, keys: tuple) -> list[int] | None:
-    """Return the position that ints alone select; None for another key."""
-    if len(keys) != len(shape) or not _INTS.issuperset(map(type, keys)) or is_symbolic(shape):
-        return None
-    return [check_int(k, axis, shape[axis]) for axis, k in enumerate(keys)]
+    """Return the position that Python's ints alone select; None for another key."""
+    place: list[int] = []
+    if len(keys) == len(shape):
+        for k, size in zip(keys, shape, strict=True):
+            if type(k) is not int or type(size) is not int:
+                return None
+            place.append(k if 0 <= k < size else check_int(k, len(place), size))
+        return place
+    return None
 
 
 def selection_of(shape: tuple, keys: tuple) -> Selection | None:

@@ -267,7 +267,7 @@ def put_element(value: jax.Array, place: list[int], new, made: list | None) -> j
 
 
 def _is_quick(value) -> bool:
-    return not is_traced(value) and 0 < value.ndim and value.size < LONG
+    return not is_traced(value) and value.ndim > 0 and value.size < LONG
 
 
 def _number_of(place, shape) -> int:
@@ -295,7 +295,7 @@ _put_element = compiled_pair(_written_element)
 # Values
 
 
-def values_for(new, value: jax.Array) -> Any:
+def values_for(new, value: Any) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
     if isinstance(new, jax.Array):
