@@ -240,7 +240,9 @@ def audit(case, point=None):
     """Return how derivatives differ from the difference quotients: (which, largest difference) each."""
     point = np.asarray(case.point if point is None else point, "float64")
     with jax.enable_x64(True):
-        (outs, slopes), found = jax.tree.map(np.asarray, program(case.function, case.second)(point, shifted(point)))
+        (outs, slopes), found = jax.tree.map(
+            np.asarray, program(case.function, case.second)(point, shifted(point))
+        )
     n = point.size
     quotients = [(x[:n] - x[n:]).reshape(n, -1).T / (2 * STEP) for x in (outs, slopes)]
     differences = []

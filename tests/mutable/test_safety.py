@@ -273,6 +273,9 @@ def test_single_elements():
         row[0] = np.int32(4)
         seen.append([*values, np.asarray(a).tolist(), [int(i) for i in a[1]], float(a[0, 0]), a[0, 0].dtype])
     assert seen[0] == seen[1]
+    wide = xp.zeros(2, dtype=xp.float64)
+    wide[0], wide[1] = 0.1, wide[0] + 1
+    assert [float(v) for v in wide] == [0.1, 1]
     given = jnp.asarray(x)
     held = np.asarray(given).copy()
     x[0, 0] = 77
