@@ -4,6 +4,7 @@ A case is a function of real numbers, few of them, near a point where it is smoo
 taken by the real and imaginary parts of operands and results.
 """
 
+import functools
 import math
 import operator
 from typing import NamedTuple
@@ -94,6 +95,7 @@ SINGULAR = [
 ]
 SINGULAR += [RNG.uniform(-1, 1, (n, n))[:, [0, 0, *range(2, n)]] for n in (3, 4, 5)]
 SINGULAR += [RNG.uniform(-1, 1, (n, n - 1)) @ RNG.uniform(-1, 1, (n - 1, n)) for n in (3, 4)]
+DET = one("linalg.det", point=SQUARE)
 COMPLEX_SQUARE = SQUARE + 1j * RNG.uniform(-1, 1, (3, 3))
 
 CASES = {
@@ -195,8 +197,9 @@ CASES = {
     # decompositions and systems
     **{
         name: one(name, point=SQUARE)
-        for name in names("linalg.det linalg.slogdet linalg.inv linalg.svdvals linalg.pinv linalg.qr")
+        for name in names("linalg.slogdet linalg.inv linalg.svdvals linalg.pinv linalg.qr")
     },
+    "linalg.det": DET,
     "linalg.qr,tall": one("linalg.qr", point=POINT.T),
     "linalg.pinv,wide": one("linalg.pinv", point=POINT),
     "linalg.pinv,tall": one("linalg.pinv", point=POINT.T),
@@ -207,7 +210,7 @@ CASES = {
     "linalg.svd,reduced": Case(
         lambda x: up_to_signs(lambda x: [xp.linalg.svd(x, full_matrices=False).U])(x), POINT.T
     ),
-    **{f"linalg.det,singular {i}": one("linalg.det", point=x) for i, x in enumerate(SINGULAR)},
+    **{f"linalg.det,singular {i}": DET._replace(point=x) for i, x in enumerate(SINGULAR)},
     "linalg.matrix_power": one("linalg.matrix_power", 3, point=SQUARE),
     "linalg.matrix_power,inverse": one("linalg.matrix_power", -2, point=SQUARE),
     "linalg.solve": two("linalg.solve", SQUARE, SQUARE[0]),
@@ -237,7 +240,9 @@ def audit(case, point=None):
     """Return how derivatives differ from the difference quotients: (which, largest difference) each."""
     point = np.asarray(case.point if point is None else point, "float64")
     with jax.enable_x64(True):
-        (outs, slopes), found = jax.tree.map(np.asarray, program(case)(point, shifted(point)))
+        (outs, slopes), found = jax.tree.map(
+            np.asarray, program(case.function, case.second)(point, shifted(point))
+        )
     n = point.size
     quotients = [(x[:n] - x[n:]).reshape(n, -1).T / (2 * STEP) for x in (outs, slopes)]
     differences = []
@@ -255,11 +260,12 @@ def shifted(point):
     return np.concatenate([point + steps, point - steps])
 
 
-def program(case):
+@functools.cache
+def program(function, second):
     """Return the compiled function that finds values, slopes and both derivatives in every way."""
 
     def values(x):
-        return parts(case.function(x))
+        return parts(function(x))
 
     def total(x):
         out = values(x)
@@ -267,7 +273,7 @@ def program(case):
 
     def everything(point, near):
         found = {"forward": jax.jacfwd(values)(point), "reverse": jax.jacrev(values)(point)}
-        if case.second:
+        if second:
             found["forward over reverse"] = jax.jacfwd(jax.grad(total))(point)
             found["reverse over forward"] = jax.jacrev(jax.jacfwd(total))(point)
         return (jax.vmap(values)(near), jax.vmap(jax.grad(total))(near)), found

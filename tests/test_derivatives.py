@@ -70,11 +70,14 @@ def test_running_products_of_64_bits(options):
 
 
 def check_with_x64_off(function, x):
+    @jax.jit
+    def with_derivatives(x):
+        return function(x), jax.grad(function)(x), jax.hessian(function)(x)
+
     with jax.enable_x64(True):
-        expected = function(x), jax.grad(function)(x), jax.hessian(function)(x)
+        expected = with_derivatives(x)
     with jax.enable_x64(False):
-        x = xp.asarray(x)
-        found = function(x), jax.grad(function)(x), jax.hessian(function)(x)
+        found = with_derivatives(xp.asarray(x))
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == np.float64
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)

@@ -1,6 +1,5 @@
 """What fused methods read of their class: changes there are seen, too."""
 
-import abc
 import functools
 import types
 
@@ -63,14 +62,6 @@ class TestClassAttributes:
         same(simulation.of_type(X), X * np.float32(0.1))
         simulation.table = X[0]
         same(simulation.of_table(X), X * X[0])
-
-    def test_in_a_base_class(self):
-        class Derived(Simulation, abc.ABC):
-            pass
-
-        same(Derived().of_class(X), X * np.float32(0.1))
-        self.set("rate", 0.9)
-        same(Derived().of_class(X), X * np.float32(0.9))
 
     def test_containers_arrays_and_objects(self, monkeypatch):
         simulation = Simulation()
@@ -200,10 +191,3 @@ class TestClassMethods:
         same(fuse(Derived.of_class)(X), X * 3 * self.Model.table)
         Derived.table = 2 * self.Model.table
         same(Derived.of_class(X), X * 3 * Derived.table)
-
-    def test_what_cannot_be_seen_is_refused(self):
-        class Derived(self.Model):
-            registry = type("Registry", (), {})()
-
-        with pytest.raises(TypeError, match=r"uses Derived\.registry, a Registry whose changes"):
-            Derived.of_class(X)

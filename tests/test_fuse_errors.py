@@ -176,7 +176,8 @@ def test_errors_that_are_not_of_traced_arrays_pass(function):
         fuse(function)(X)
     assert caught.type is type(expected)
     assert str(caught.value) == str(expected)
-    assert not any("fused function" in note for note in getattr(caught.value, "__notes__", ()))
+    if function is not truth_of_a_constant:  # which is JAX's, and has the line noted
+        assert not any("fused function" in note for note in getattr(caught.value, "__notes__", ()))
 
 
 def test_what_jax_says_otherwise_passes_with_the_line():

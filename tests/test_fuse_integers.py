@@ -22,6 +22,28 @@ def carried(x, n, cond, body):
     return jax.lax.while_loop(cond, body, (x, n))[0]
 
 
+MEETINGS = {
+    "where": lambda x, n: xp.where(x > 0, x, n),
+    "clip": lambda x, n: xp.clip(x, 0, n),
+    "cond": lambda x, n: jax.lax.cond(x[0] > 0, lambda: x + n, lambda: x),
+    "fori": lambda x, n: jax.lax.fori_loop(0, 2, lambda i, c: c * n, x),
+    "while": lambda x, n: jax.lax.while_loop(lambda c: c[0] > n, lambda c: c - 1, x),
+    "body": lambda x, n: jax.lax.while_loop(lambda c: c[0] > 1, lambda c: c - n, x),
+    "carry in body": lambda x, n: carried(x, n, lambda c: c[0][0] > 5, lambda c: (c[0] + c[1], c[1])),
+    "carry in cond": lambda x, n: carried(x, n, lambda c: c[0][0] > c[1], lambda c: (c[0] - x, c[1])),
+    "carry, constants": lambda x, n: carried(
+        x, n, lambda c: c[0][0] > x[1], lambda c: (c[0] - x * x[0] - c[1], c[1])
+    ),
+    "carry, constants in cond": lambda x, n: carried(
+        x, n, lambda c: c[0][0] > x[0] + c[1], lambda c: (c[0] - 1, c[1])
+    ),
+    "scan": lambda x, n: jax.lax.scan(lambda c, _: (c + n, None), x, length=2)[0],
+    "jit": lambda x, n: jax.jit(lambda y, m: y - m)(x, n),
+    "fuse": lambda x, n: fuse(lambda y, m: y - m)(x, n),
+    "asarray": lambda x, n: x + xp.asarray(n, dtype=xp.int8),
+}
+
+
 class TestPythonIntegers:
     @pytest.mark.parametrize("dtype", INTEGERS, ids=lambda d: d.__name__)
     def test_bounds_are_numpys_and_nothing_compiles_again(self, dtype, x64):
@@ -52,41 +74,7 @@ class TestPythonIntegers:
         with pytest.raises(OverflowError, match="out of bounds for int8"):
             f(np.zeros(2, np.int8), 128)
 
-    @pytest.mark.parametrize(
-        "function",
-        [
-            lambda x, n: xp.where(x > 0, x, n),
-            lambda x, n: xp.clip(x, 0, n),
-            lambda x, n: jax.lax.cond(x[0] > 0, lambda: x + n, lambda: x),
-            lambda x, n: jax.lax.fori_loop(0, 2, lambda i, c: c * n, x),
-            lambda x, n: jax.lax.while_loop(lambda c: c[0] > n, lambda c: c - 1, x),
-            lambda x, n: jax.lax.while_loop(lambda c: c[0] > 1, lambda c: c - n, x),
-            lambda x, n: carried(x, n, lambda c: c[0][0] > 5, lambda c: (c[0] + c[1], c[1])),
-            lambda x, n: carried(x, n, lambda c: c[0][0] > c[1], lambda c: (c[0] - x, c[1])),
-            lambda x, n: carried(x, n, lambda c: c[0][0] > x[1], lambda c: (c[0] - x * x[0] - c[1], c[1])),
-            lambda x, n: carried(x, n, lambda c: c[0][0] > x[0] + c[1], lambda c: (c[0] - 1, c[1])),
-            lambda x, n: jax.lax.scan(lambda c, _: (c + n, None), x, length=2)[0],
-            lambda x, n: jax.jit(lambda y, m: y - m)(x, n),
-            lambda x, n: fuse(lambda y, m: y - m)(x, n),
-            lambda x, n: x + xp.asarray(n, dtype=xp.int8),
-        ],
-        ids=[
-            "where",
-            "clip",
-            "cond",
-            "fori",
-            "while",
-            "body",
-            "carry in body",
-            "carry in cond",
-            "carry, constants",
-            "carry, constants in cond",
-            "scan",
-            "jit",
-            "fuse",
-            "asarray",
-        ],
-    )
+    @pytest.mark.parametrize("function", MEETINGS.values(), ids=MEETINGS)
     def test_wherever_the_dtype_is_met(self, function):
         f = fuse(function)
         x = np.ones(2, np.int8)

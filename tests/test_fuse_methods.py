@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from test_fuse import X, same
 
-import jaxapi as xp
 from jaxapi import fuse
 
 
@@ -34,21 +33,6 @@ class Model:
     def spoil(self, x):
         self.scale = x
         return x
-
-    @property
-    @fuse
-    def total(self):
-        return xp.sum(self.weights) * self.scale
-
-    @staticmethod
-    @fuse
-    def free(x):
-        return x + 1
-
-    @classmethod
-    @fuse
-    def of_class(cls, x):
-        return x + len(cls.__name__)
 
 
 class Pair(NamedTuple):
@@ -78,41 +62,6 @@ class TestMethods:
         model.mode = "other"
         same(model.predict(x=X), X + 6 * (X + 1))
         same(Model.predict(model, X), X + 6 * (X + 1))
-
-    def test_a_changed_float_does_not_compile_again(self):
-        traces = []
-
-        class Counted:
-            scale = 0.0
-
-            @fuse
-            def of(self, x):
-                traces.append(x)
-                return x * self.scale
-
-        counted = Counted()
-        for scale in (1.0, 2.0, 3.0):
-            counted.scale = scale
-            same(counted.of(X), X * scale)
-        assert len(traces) == 1
-
-    def test_property_static_and_class_method(self):
-        model = Model()
-        np.testing.assert_allclose(model.total, 30)
-        same(model.free(X), X + 1)
-        same(Model.of_class(X), X + 5)
-
-    def test_slots(self):
-        class Slotted:
-            __slots__ = ("scale",)
-
-            @fuse
-            def of(self, x):
-                return x * self.scale
-
-        slotted = Slotted()
-        for slotted.scale in (2.0, 3.0):
-            same(slotted.of(X), X * slotted.scale)
 
     def test_assigning_attributes_is_refused(self):
         with pytest.raises(TypeError, match=r"assigned self\.scale.*return the new value"):

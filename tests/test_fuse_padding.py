@@ -34,7 +34,23 @@ ROW_WISE = {
     "reshape": lambda x, w: xp.reshape(x, (x.shape[0], 1, 3)),
     "count": lambda x, w: x + xp.arange(x.shape[0], dtype=xp.float32)[:, xp.newaxis],
     "without rows": lambda x, w: (x, w @ w.T, 2.0),
+    "stacked and tiled": lambda x, w: (xp.stack([x, -x], axis=1), xp.tile(x, (1, 2)), xp.roll(x, 1, axis=1)),
+    "gather": lambda x, w: xp.take_along_axis(x, xp.argsort(-x, axis=1), axis=1),
+    "table": lambda x, w: xp.take(w, xp.argmax(x, axis=1), axis=0),
+    "scatter": lambda x, w: x.at[:, 1].set(x[:, 0]).at[:, 0].add(1),
+    "scatter along": lambda x, w: jax.vmap(lambda row, i: row.at[i].set(9))(x, xp.argmax(x, axis=1)),
+    "fft": lambda x, w: xp.abs(xp.fft.fft(x, axis=1)),
+    "top": lambda x, w: jax.lax.top_k(x, 2),
+    "inv": lambda x, w: xp.linalg.inv(spd(x)),
+    "solve": lambda x, w: xp.linalg.solve(spd(x), x[:, :, xp.newaxis]),
+    "eigh": lambda x, w: xp.linalg.eigh(spd(x)).eigenvalues,
+    "svd": lambda x, w: (xp.linalg.svd(spd(x)).S, xp.linalg.pinv(spd(x)), xp.linalg.cholesky(spd(x))),
 }
+
+
+def spd(x):
+    """Return a positive definite matrix of each row."""
+    return x[:, :, xp.newaxis] * x[:, xp.newaxis] + 2 * xp.eye(3, dtype=x.dtype)
 
 
 @pytest.mark.parametrize("function", ROW_WISE.values(), ids=ROW_WISE)
@@ -48,7 +64,7 @@ def test_equals_the_exact_program(function):
         for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
             assert isinstance(a, jax.Array)
             assert a.dtype == e.dtype
-            np.testing.assert_allclose(a, e, rtol=1e-6)
+            np.testing.assert_allclose(a, e, rtol=1e-6, atol=1e-6)
 
 
 ACROSS_ROWS = {
@@ -79,8 +95,18 @@ ACROSS_ROWS = {
     "linspace": lambda x: x[:, 0] * xp.linspace(0, 1, x.shape[0]),
     "loop": lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c + xp.max(c), x),
     "random": lambda x: x + jax.random.normal(jax.random.key(0), x.shape),
+    "scattered rows": lambda x: x.at[xp.astype(x[:, 0] > 0, xp.int32)].add(1),
+    "fft": lambda x: xp.abs(xp.fft.fft(x, axis=0)),
+    "svd of all": lambda x: xp.linalg.svd(x, full_matrices=False).U,
+    "top": lambda x: jax.lax.top_k(x.T, 2)[0],
+    "shape in a loop": lambda x: x * jax.lax.while_loop(lambda c: c < 3, lambda c: c + x.shape[0] * 1.0, 0.0),
+    "shape in a branch": lambda x: x * jax.lax.cond(w0() > 0, lambda: x.shape[0] * 1.0, lambda: 2.0),
     "inside a jit": lambda x: jax.jit(lambda y: y - xp.max(y))(x),
 }
+
+
+def w0():
+    return jnp.ones(())
 
 
 @pytest.mark.parametrize("function", ACROSS_ROWS.values(), ids=ACROSS_ROWS)

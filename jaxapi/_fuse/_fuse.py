@@ -72,8 +72,9 @@ def fuse(
     pad : bool, default False
         For many lengths: pad arrays of 64 to 2**20 rows on the host to the next power of two, so that all
         lengths of an octave share one program. Only for functions that treat each row (the first axis)
-        alone: element-wise ones, reductions over other axes. This is proved on a trace with a symbolic
-        length, and anything else is a TypeError. Such calls wait for their result.
+        alone: element-wise ones, reductions over other axes, `linalg` of stacks of matrices, look-ups in each
+        row or of each row in a table. This is proved on a trace with a symbolic length, and anything else is
+        a TypeError. Such calls wait for their result.
     static_argnums, static_argnames : int or str, or several, optional
         Arguments that the program is compiled for, as in `jax.jit`: flags, axes, shapes, loop counts. They
         must be hashable, are told apart by value, type and sign of zero, and another one compiles again.

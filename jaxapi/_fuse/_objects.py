@@ -9,6 +9,7 @@ static by its content. While it is traced the function sees a copy.
 import contextlib
 import enum
 import functools
+import operator
 import pickle
 import sys
 import types
@@ -201,22 +202,23 @@ def _leaf(value, path, convert, numbers):
 
 
 def _class_state(kind, convert) -> tuple[tuple, tuple]:
-    """Return the data that the classes of an object hold, by content, and what cannot be compared.
-
-    Methods, properties and slots are left out.
-    """
+    """Return the data that the classes of an object hold, by content, and what cannot be compared."""
     state: list = []
-    unknown, seen = [], set()
-    for base in kind.__mro__[:-1]:
-        for name, value in tuple(vars(base).items()):
-            if name[:2] == "__" or hasattr(type(value), "__get__") or name in seen:
-                continue
-            seen.add(name)
-            try:
-                state += name, type(value), value if type(value) in _PLAIN else _content(value, convert)
-            except Exception:  # whatever a class raises that cannot be pickled
-                unknown.append((name, type(value)))
+    unknown = []
+    for name, value in _data_of(kind):
+        try:
+            state += name, type(value), value if type(value) in _PLAIN else _content(value, convert)
+        except Exception:  # whatever a class raises that cannot be pickled
+            unknown.append((name, type(value)))
     return tuple(state), tuple(unknown)
+
+
+def _data_of(kind) -> list[tuple[str, Any]]:
+    """List what the classes of an object hold, but for methods, properties and slots."""
+    found: dict = {}
+    for base in kind.__mro__[-2::-1]:
+        found.update(tuple(vars(base).items()))  # other threads may add one
+    return [(k, v) for k, v in found.items() if k[:2] != "__" and not hasattr(type(v), "__get__")]
 
 
 def _content(value, convert) -> Any:
@@ -284,22 +286,24 @@ class _Assignments:
         self._watched = watched
         self._before = self._held()
 
-    def _held(self) -> dict:
-        """Return what each attribute holds now."""
-        of_class = isinstance(self._watched, type)
-        kind = self._watched if of_class else type(self._watched)
-        state, _ = _class_state(kind, lambda value: value)
-        held = {f"{kind.__name__}.{name}": key for name, key in zip(state[::3], state[2::3], strict=True)}
-        for name, value in ({} if of_class else _fields(self._watched)).items():
+    def _held(self) -> dict[str, list]:
+        """Return the values in each attribute."""
+        kind = self._watched if isinstance(self._watched, type) else type(self._watched)
+        held = {
+            f"{kind.__name__}.{name}": _contents(value) if isinstance(value, (dict, list)) else [value]
+            for name, value in _data_of(kind)
+        }
+        for name, value in {} if kind is self._watched else _fields(self._watched).items():
             if not isinstance(getattr(kind, name, None), functools.cached_property):
-                held[f"self.{name}"] = [_Same(x) for x in _contents(value)]
+                held[f"self.{name}"] = _contents(value)
         return held
 
     def refuse(self, name: str) -> None:
         """Raise if an attribute was bound or a container changed: the object itself would not see it."""
         before, after = self._before, self._held()
         for place in {**before, **after}:
-            if before.get(place, self) != after.get(place, self):
+            old, new = before.get(place, []), after.get(place, [])
+            if len(old) != len(new) or not all(map(operator.is_, old, new)):
                 raise TypeError(
                     f"fused method {name!r} assigned {place}, which the object would never see: "
                     "return the new value and assign it outside"
@@ -313,15 +317,3 @@ def _contents(value) -> list:
     if isinstance(value, (list, tuple)):
         return [type(value), *[x for part in value for x in _contents(part)]]
     return [value] if isinstance(value, _Unfollowed) else jax.tree.leaves(value) or [value]
-
-
-class _Same:
-    """Compares by identity."""
-
-    def __init__(self, value):
-        self._value = value
-
-    def __eq__(self, other):
-        return self._value is other._value
-
-    __hash__ = None  # type: ignore[assignment]

@@ -36,8 +36,12 @@ _ELEMENTWISE = frozenset(
 _PROVED_BY_SHAPE = frozenset(
     """
     argmax argmin broadcast_in_dim concatenate dot_general iota reduce reduce_and reduce_max reduce_min
-    reduce_or reduce_prod reduce_sum squeeze transpose
+    reduce_or reduce_prod reduce_sum slice squeeze transpose
     """.split()  # noqa: SIM905
+)
+# These treat each matrix of a stack alone.
+_OF_MATRICES = frozenset(
+    "cholesky eig eigh geqrf householder_product lu qr schur svd triangular_solve".split()  # noqa: SIM905
 )
 _CALLS = frozenset(
     ["jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat"]
@@ -154,18 +158,43 @@ def rows_of_results(name: str, jaxpr: Any, has_rows: list[bool], length: Any) ->
     for equation in jaxpr.eqns:
         given = [not isinstance(v, Literal) and rows[v] for v in equation.invars]
         primitive = equation.primitive.name
-        if primitive in _CALLS:
-            inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
-            out = rows_of_results(name, getattr(inner, "jaxpr", inner), given, length)
+        symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
+        if primitive == "dim_as_value":
+            out: list = [None]  # the number of rows: not to be used
+        elif primitive == "optimization_barrier":
+            out = given
+        elif inner := list(_inner(primitive, equation.params, given)):
+            out = [rows_of_results(name, getattr(j, "jaxpr", j), each, length) for j, each in inner][-1]
         else:
-            symbolic = [not _is_constant(v.aval.shape) for v in equation.outvars]
-            kept = _keeps_rows(primitive, equation, given, length) if any(given) or any(symbolic) else True
-            unknown = "jaxpr" in equation.params and primitive != "reduce"  # whose jaxpr is of two numbers
-            if not kept or primitive == "dim_as_value" or unknown:
+            kept = not (any(given) or any(symbolic)) or _keeps_rows(primitive, equation, given, length)
+            if None in given:
+                raise _Refusal(name, "it uses the number of rows")
+            if not kept or _holds_program(primitive, equation.params):
                 raise _Refusal(name, f"{primitive} works across rows")
             out = symbolic
         rows.update(zip(equation.outvars, out, strict=True))
-    return [not isinstance(v, Literal) and rows[v] for v in jaxpr.outvars]
+    results = [not isinstance(v, Literal) and rows[v] for v in jaxpr.outvars]
+    if None in results:
+        raise _Refusal(name, "it returns the number of rows")
+    return results
+
+
+def _holds_program(primitive, params) -> bool:
+    """Whether an operation runs a jaxpr, other than one of two numbers."""
+    of_numbers = primitive == "reduce" or primitive.startswith("scatter")
+    return not of_numbers and any("jaxpr" in key or key == "branches" for key in params)
+
+
+def _inner(primitive, params, given):
+    """Yield the jaxprs that make an operation's results, with which of their inputs have rows."""
+    if primitive in _CALLS:
+        yield params.get("jaxpr") or params.get("call_jaxpr"), given
+    elif primitive == "cond" and given[0] is False:
+        yield from [(branch, given[1:]) for branch in params["branches"]]
+    elif primitive == "custom_linear_solve":
+        of_matvec, of_vecmat, of_solve, of_transposed = params["const_lengths"]
+        consts = given[of_matvec + of_vecmat :]
+        yield params["jaxprs"].solve, consts[:of_solve] + consts[of_solve + of_transposed :]
 
 
 def _is_constant(shape) -> bool:
@@ -181,16 +210,49 @@ def _keeps_rows(primitive, equation, given, length) -> bool:
             return False
     if primitive in _ELEMENTWISE or primitive in _PROVED_BY_SHAPE:
         return True
+    ndim = len(equation.invars[0].aval.shape)
+    if primitive in _OF_MATRICES:
+        return given[0] and ndim > 2
+    if primitive == "lu_pivots_to_permutation":
+        return ndim > 1
+    if primitive == "fft":
+        return ndim > len(params["fft_lengths"])
+    if primitive == "top_k":
+        return ndim > 1 and params.get("axis", -1) % ndim > 0
+    if primitive == "tile":
+        return params["reps"][0] == 1
     if primitive == "reshape":
         return given[0] and params["dimensions"] is None
-    if primitive in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+    if primitive in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "split", "stack"):
         return params["axis"] != 0
     if primitive == "sort":
         return params["dimension"] != 0
     if primitive == "rev":
         return 0 not in params["dimensions"]
+    if primitive == "dynamic_slice":
+        return given[0] and not any(given[1:])
+    if primitive == "dynamic_update_slice":
+        return given[0] and not any(given[2:])
     if primitive == "gather":
-        numbers = params["dimension_numbers"]
-        touched = (*numbers.start_index_map, *numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
-        return given == [True, False] and 0 not in touched and 0 in numbers.offset_dims
+        return _gathers_by_row(params["dimension_numbers"], given)
+    if primitive.startswith("scatter"):
+        return _scatters_by_row(params["dimension_numbers"], given)
     return False
+
+
+def _gathers_by_row(numbers, given) -> bool:
+    """Whether each row reads of the same row, or has its places in an array without rows."""
+    if given == [True, False]:
+        touched = (*numbers.start_index_map, *numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+        return 0 not in touched and 0 in numbers.offset_dims
+    pairs = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)
+    return 0 not in numbers.offset_dims and (given == [False, True] or (0, 0) in pairs)
+
+
+def _scatters_by_row(numbers, given) -> bool:
+    """Whether each row is written to by the same row of the updates."""
+    if given == [True, False, True]:
+        touched = (*numbers.scatter_dims_to_operand_dims, *numbers.inserted_window_dims)
+        return 0 not in (*touched, *numbers.operand_batching_dims) and 0 in numbers.update_window_dims
+    pairs = zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+    return all(given) and 0 not in numbers.update_window_dims and (0, 0) in pairs

@@ -4,7 +4,7 @@ import math
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -15,9 +15,10 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ._conversion import Conversion
 from ._declared import Declared
-from ._indexing import is_symbolic, read, selection_of, write
+from ._indexing import element_of, is_symbolic, read, selection_of, write
+from ._keys import parts_of
 from ._methods import Methods
-from ._selection import Selection, put, take
+from ._selection import Selection, put, put_element, take, take_element
 from ._storage import Storage, duplicate
 from ._views import View
 
@@ -94,7 +95,7 @@ class Array(Storage, Conversion, Methods, Declared):
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._owner._value.dtype
+        return self._owner._typed.dtype
 
     @property
     def ndim(self) -> int:
@@ -165,15 +166,9 @@ class Array(Storage, Conversion, Methods, Declared):
             )
         return sys.modules[__package__]
 
-    @property
-    def __jax_array__(self) -> Callable[[], jax.Array]:
+    def __jax_array__(self) -> jax.Array:
         """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
-        if sys._getframe(1).f_code.co_name == "typeof":  # of jax.grad, which tells of no remedy
-            raise ValueError(
-                "JAX takes a jax.Array here, not a jaxapi.mutable.Array: for a loss use jaxapi.mutable.grad "
-                "or value_and_grad in the place of jax.grad, elsewhere jax.numpy.asarray(x)"
-            )
-        return self._handed_out
+        return self._handed_out()
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -199,20 +194,25 @@ class Array(Storage, Conversion, Methods, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> "Array":
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
-        if selection is None:
-            return wrap(read(self._value, key))
-        if selection.axes or _has_ellipsis(key):
-            return self._part(selection)
-        owner, selection = self._place(selection)  # of one element: a copy, as NumPy's scalars are
-        return _wrap_apart(take(owner._value, selection), owner)
+        keys, place = _parsed(key, self.shape)
+        if place is not None:  # a copy, as NumPy's scalars are
+            owner, place = self._place_of_element(place)
+            if (host := owner._seen_by_host()) is not None:
+                return _held_by_host(np.array(host[tuple(place)]))
+            return _wrap_apart(take_element(owner._value, place), owner)
+        selection = selection_of(self.shape, keys)
+        return wrap(read(self._value, keys)) if selection is None else self._part(selection)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        key = _plain_key(key)
-        selection = selection_of(self.shape, key)
+        keys, place = _parsed(key, self.shape)
+        if place is not None:
+            owner, place = self._place_of_element(place)
+            if not owner._write_by_host(place, value):
+                owner._rewrite(put_element, place, unwrap(value))
+            return
+        selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape:
-            self._rewrite(write, key, unwrap(value))
+            self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._place(selection)
         if type(value) is not Array or not value._view or not value._view.is_part(owner, selection):
@@ -226,6 +226,7 @@ def wrap(value: Any) -> Array:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
     array = _new(Array)
     array._value = value
+    array._host = None
     array._shared = False
     array._view = None
     array._lock = threading.RLock()
@@ -235,7 +236,14 @@ def wrap(value: Any) -> Array:
 def view_of(owner: Array, part: Selection | None, shape: tuple[int, ...] | None = None) -> Array:
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
     array = _new(Array)
-    array._view, array._shared = View(owner, part, shape), False
+    array._view, array._host, array._shared = View(owner, part, shape), None, False
+    return array
+
+
+def _held_by_host(host: np.ndarray) -> Array:
+    array = _new(Array)
+    array._view, array._host, array._shared = None, host, False
+    array._lock = threading.RLock()
     return array
 
 
@@ -290,6 +298,16 @@ def _unpickled(host):
     return wrap(as_array(host))
 
 
+def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
+    """Return the parts of a key, and the position if they are ints alone."""
+    keys = key if type(key) is tuple else (key,)
+    place = element_of(shape, keys)
+    if place is None:
+        keys = parts_of(_plain_key(key))
+        place = element_of(shape, keys)  # of NumPy's ints
+    return keys, place
+
+
 def _plain_key(key):
     kind = type(key)
     if kind is Array:
@@ -297,10 +315,6 @@ def _plain_key(key):
     if kind is tuple:
         return tuple(map(_plain_key, key))
     return unwrap(key) if kind is list else key
-
-
-def _has_ellipsis(key) -> bool:
-    return key is Ellipsis or (type(key) is tuple and any(k is Ellipsis for k in key))
 
 
 # A pytree

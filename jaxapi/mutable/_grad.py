@@ -20,7 +20,8 @@ def grad(
 ) -> Callable[P, Any]:
     """Differentiate a function that returns a scalar: `jax.grad` for one that returns an `Array`.
 
-    `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss.
+    `jax.grad` itself takes the arrays as arguments, but wants a `jax.Array` for the loss ("Triggering
+    __jax_array__() during abstractification is no longer supported").
 
     Parameters
     ----------

@@ -12,23 +12,33 @@ from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "is_symbolic", "read", "selection_of", "write"]
+__all__ = ["accumulate", "element_of", "is_symbolic", "read", "selection_of", "write"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
 
 
-def selection_of(shape: tuple, key) -> Selection | None:
-    """Return what a key of ints, slices, None and Ellipsis selects; None for another key."""
-    keys = parts_of(key)
+def element_of(shape: tuple, keys: tuple) -> list[int] | None:
+    """Return the position that Python's ints alone select; None for another key."""
+    place: list[int] = []
+    if len(keys) == len(shape):
+        for k, size in zip(keys, shape, strict=True):
+            if type(k) is not int or type(size) is not int:
+                return None
+            place.append(k if 0 <= k < size else check_int(k, len(place), size))
+        return place
+    return None
+
+
+def selection_of(shape: tuple, keys: tuple) -> Selection | None:
+    """Return what ints, slices, None and Ellipsis select; None for another key."""
     if any(map(is_array, keys)) or is_symbolic(shape):
         return None
     return Selection.of(keys, shape)
 
 
-def read(value: jax.Array, key) -> jax.Array:
-    """Return ``value[key]`` for a key with arrays."""
-    keys = parts_of(key)
+def read(value: jax.Array, keys: tuple) -> jax.Array:
+    """Return ``value[keys]`` for a key with arrays."""
     if is_symbolic(value.shape):
         return value[keys]
     arrays = [k for k in keys if is_array(k)]
@@ -39,19 +49,16 @@ def read(value: jax.Array, key) -> jax.Array:
     return _gather(value, indices, layout)
 
 
-def write(value: jax.Array, key, new, made: list | None) -> jax.Array:
-    """Return ``value`` after ``value[key] = new``, in its memory if ``made`` is a list."""
-    selection = selection_of(value.shape, key)
+def write(value: jax.Array, keys: tuple, new, made: list | None) -> jax.Array:
+    """Return ``value`` after ``value[keys] = new``, in its memory if ``made`` is a list."""
+    selection = selection_of(value.shape, keys)
     if selection is not None:
         return put(value, selection, new, made)
     with x64_for(value.dtype):
-        return _write(value, parts_of(key), values_for(new, value), made)
+        return _write(value, keys, values_for(new, value), made)
 
 
 def _write(value, keys, new, made):
-    if is_symbolic(value.shape):
-        value, new = read_before(value, new)
-        return value.at[keys].set(new)
     arrays = [k for k in keys if is_array(k)]
     value, new = read_before(value, new)
     axis = _only_mask(keys, arrays)
@@ -59,6 +66,8 @@ def _write(value, keys, new, made):
         mask = _checked(arrays[0], value.shape, axis)
         each = _one_value_each(mask, new, value.ndim - axis - mask.ndim)
         return _write_mask(made, value, mask, new, axis, each)
+    if is_symbolic(value.shape):
+        return value.at[keys].set(new)
     indices, layout = _split(_without_masks(keys, value.shape), value)
     return _scatter(made, value, indices, new, layout, "set")
 

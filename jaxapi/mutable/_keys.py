@@ -9,10 +9,20 @@ from .._core._dtypes import x64_on
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 
-__all__ = ["FULL", "check_int", "expand", "indices_along", "is_array", "is_mask", "length_of", "parts_of"]
+__all__ = [
+    "FULL",
+    "LONG",
+    "check_int",
+    "expand",
+    "indices_along",
+    "is_array",
+    "is_mask",
+    "length_of",
+    "parts_of",
+]
 
 FULL = slice(None)
-_LONG = 2**31  # from here on the length of an axis is no int32
+LONG = 2**31  # from here on the length of an axis is no int32
 
 
 def parts_of(key) -> tuple:
@@ -98,7 +108,7 @@ def check_int(k: int, axis: int, size: int) -> int:
 
 def indices_along(given, size: int):
     """Return indices of the host along axes of at most `size` with 32 bits, or with 64 if they take them."""
-    if size < _LONG:
+    if size < LONG:
         return given.astype(np.int32)
     with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
         return jnp.asarray(given, np.int64)

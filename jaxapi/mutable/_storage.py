@@ -1,16 +1,19 @@
 """What an array holds: a value, or a view of another array's; and how that is replaced."""
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxapi
 
+from .._core._dtypes import x64_for
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._missing import missing_attribute
-from ._selection import Selection
+from ._selection import Selection, values_for
 from ._views import View
 
 __all__ = ["Storage", "duplicate"]
@@ -21,9 +24,12 @@ SMALL = 2**16  # bytes that are copied as fast as they are written in place
 class Storage:
     """The memory of an array, which writes replace."""
 
-    __slots__ = ("__weakref__", "_lock", "_shared", "_value", "_view")
+    __slots__ = ("__weakref__", "_host", "_lock", "_shared", "_value", "_view")
 
-    _value: jax.Array  # empty in a view, and while another thread writes: see __getattr__
+    _value: (
+        jax.Array
+    )  # empty in a view, where _host holds it, and while another thread writes: see __getattr__
+    _host: np.ndarray | None  # the value of a small array on the CPU after single elements were written
     _view: View | None
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
     _lock: Any  # which a view lacks
@@ -31,18 +37,28 @@ class Storage:
     if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
 
         def __getattr__(self, name):
-            """Read a view's value, or one that another thread is writing."""
+            """Read a view's value, one that the host holds, or one that another thread is writing."""
             if name == "_value":
                 if self._view:
                     return self._view.value()
                 with self._lock:
-                    return Storage.__dict__["_value"].__get__(self, Storage)
+                    if (host := self._held_by_host()) is not None:
+                        with eagerly(), x64_for(host.dtype):
+                            self._value = _from_host(host)  # which may use its memory
+                        self._host, self._shared = None, False
+                    return _value_of(self)
             raise missing_attribute(name, jaxapi.__all__)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._view.shape if self._view else self._value.shape
+        return self._view.shape if self._view else self._typed.shape
+
+    @property
+    def _typed(self) -> Any:
+        """The value, or what has its shape and dtype."""
+        host = self._host
+        return self._value if host is None else host
 
     @property
     def _owner(self) -> Any:
@@ -57,6 +73,55 @@ class Storage:
         if self._view and self._view.part is not None and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.part)
         return self, selection
+
+    def _place_of_element(self, place: list[int]) -> tuple[Any, list[int]]:
+        """Return the position of an element in the array that owns the memory."""
+        view = self._view
+        if view is None or view.part is None or view.reshaped is not None:
+            return self, place
+        found: list[Any] = list(view.part.ranges)  # an int where the view has no axis
+        for axis, i in zip(view.part.axes, place, strict=True):
+            if axis is not None:
+                found[axis] = found[axis][i]
+        return view.owner, found
+
+    # Single elements of small arrays on the CPU. A program takes 10 us for each, which doubles the time of
+    # scikit-learn's GaussianMixture on 10,000 rows; NumPy reads and writes them in the host's memory.
+
+    def _held_by_host(self) -> "np.ndarray | None":
+        """Return the host's memory where it alone has the value."""
+        return None if self._host is None or _value_of(self, None) is not None else self._host
+
+    def _seen_by_host(self) -> "np.ndarray | None":
+        """Return the value in the host's memory, or None where a program has to read and write it."""
+        if in_a_trace():
+            return None
+        if self._host is None and not self._view and _is_for_host(value := self._value):
+            self._host = np.asarray(value)
+        return self._host
+
+    def _write_by_host(self, place: list[int], new: Any) -> bool:
+        """Write an element; False where a program has to do it."""
+        if self._view:
+            return False
+        if isinstance(new, Storage):
+            new = new._value if new._host is None else new._host
+        with self._lock:
+            seen = self._seen_by_host()
+            if seen is None or is_traced(new):
+                return False
+            if not hasattr(new, "dtype") or new.dtype != seen.dtype:
+                if isinstance(new, jax.Array):
+                    return False
+                new = values_for(new, seen)
+            if new.shape:
+                return False
+            host = self._held_by_host()
+            if host is None:
+                self._host = host = np.array(seen)
+                del self._value
+            host[tuple(place)] = new
+            return True
 
     def _handed_out(self) -> jax.Array:
         """Return the value for others, who may keep its memory: the next write leaves that as it is."""
@@ -94,9 +159,41 @@ class Storage:
                         _refuse_leak()
                     made.append(new)
             finally:  # without a call, which Ctrl-C could end
-                self._value = made[-1]
+                self._value, self._host = made[-1], None
                 if made[-1] is not value:
                     self._shared = False
+
+
+_value_slot = Storage.__dict__["_value"]
+_from_host = compiled(lambda host: host)
+
+
+def _value_of(array, *default):
+    """Return what is in the slot of the value."""
+    try:
+        return _value_slot.__get__(array, Storage)
+    except AttributeError:
+        if default:
+            return None
+        raise
+
+
+def _is_for_host(value) -> bool:
+    """Whether NumPy's memory can stand for a value: it is small, and on the CPU that JAX chooses."""
+    return (
+        value.nbytes <= SMALL
+        and value.ndim > 0
+        and not (is_traced(value) or value.committed or value.weak_type)
+        and value.dtype.kind in "biufc"
+        and value.sharding.device_set == _default_device()
+        and jax.config.jax_default_device is None
+    )
+
+
+@functools.cache
+def _default_device() -> set:
+    """Return the default device if it is a CPU."""
+    return {device for device in jax.local_devices()[:1] if device.platform == "cpu"}
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not

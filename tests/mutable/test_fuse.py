@@ -26,6 +26,23 @@ def test_arguments_change():
         step(x, y, 2.0)
 
 
+def test_padded_arguments_change():
+    def change(x, y):
+        x *= 2
+        x[x > 3] = 0
+        y[:, 0] = y[:, 1] + 1
+        y[:, 1:] = 7
+
+    f = xp.fuse(change, pad=True)
+    for n in (70, 100, 130):
+        x, y = np.arange(n, dtype=np.float32), np.ones((n, 3), np.float32)
+        mine = xp.asarray(x), xp.asarray(y)
+        assert f(*mine) is None
+        change(x, y)
+        np.testing.assert_array_equal(mine[0], x)
+        np.testing.assert_array_equal(mine[1], y)
+
+
 def test_results_and_containers():
     @xp.fuse()
     def f(x, others, name="a"):

@@ -257,7 +257,43 @@ def test_a_method_of_an_object_with_slots():
     np.testing.assert_array_equal(model.state, [2, 2, 2])
 
 
-def test_jax_grad_names_the_remedy():
-    with pytest.raises(ValueError, match=r"jaxapi\.mutable\.grad"):
-        jax.grad(lambda x: xp.sum(x))(xp.ones(3))
-    np.testing.assert_array_equal(jax.grad(lambda x: jnp.asarray(xp.sum(x)))(xp.ones(3)), np.ones(3))
+def test_single_elements():
+    """Elements of small arrays are read and written by the host: what was taken before stays."""
+    x, n = xp.zeros((2, 3), dtype=xp.int32), np.zeros((2, 3), np.int32)
+    seen = []
+    for a in (x, n):
+        row, before = a[1], a + 0
+        element = a[1, 2]
+        a[1, 2] = 5
+        a[-1, 0] = a[1, 2]
+        element += 1
+        row[1] = True
+        values = [np.asarray(v).tolist() for v in (a, row, before, element, a[1, 2], row + a[1, 1])]
+        a[...] = 9
+        row[0] = np.int32(4)
+        seen.append([*values, np.asarray(a).tolist(), [int(i) for i in a[1]], float(a[0, 0]), a[0, 0].dtype])
+    assert seen[0] == seen[1]
+    wide = xp.zeros(2, dtype=xp.float64)
+    wide[0], wide[1] = 0.1, wide[0] + 1
+    assert [float(v) for v in wide] == [0.1, 1]
+    given = jnp.asarray(x)
+    held = np.asarray(given).copy()
+    x[0, 0] = 77
+    np.testing.assert_array_equal(given, held)
+    with pytest.raises(OverflowError):
+        x[0, 0] = 2**40
+    with pytest.raises(TypeError, match="complex"):
+        x[0, 0] = 1j
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[2, 0] = 1
+    with pytest.raises(ValueError, match="outside"):
+        jax.jit(lambda y: x.__setitem__((0, 0), 3) or y)(1.0)
+    assert int(x[0, 0]) == 77
+    assert int(jax.jit(lambda i: x[0, 0] + i)(jnp.int32(1))) == 78
+
+
+def test_an_element_outlives_a_donated_array():
+    x = xp.ones(4)
+    element = x[1]
+    jax.jit(lambda y: y + 1, donate_argnums=0)(x)
+    assert float(element) == 1
