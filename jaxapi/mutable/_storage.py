@@ -19,6 +19,7 @@ from ._views import View
 __all__ = ["Storage", "duplicate"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
+_BY_HOST = 2**16  # bytes that the host copies to write single elements
 
 
 class Storage:
@@ -43,7 +44,7 @@ class Storage:
                     return self._view.value()
                 with self._lock:
                     if (host := self._held_by_host()) is not None:
-                        with eagerly(), x64_for(host.dtype):
+                        with eagerly(), x64_for(host.dtype), jax.default_device(_default_cpu()):
                             self._value = _from_host(host)  # which may use its memory
                         self._host, self._shared = None, False
                     return _value_of(self)
@@ -96,8 +97,10 @@ class Storage:
         """Return the value in the host's memory, or None where a program has to read and write it."""
         if in_a_trace():
             return None
-        if self._host is None and not self._view and _is_for_host(value := self._value):
-            self._host = np.asarray(value)
+        if self._host is None and not self._view:
+            with self._lock:  # else a write of another thread could come between
+                if _is_for_host(value := self._value):
+                    self._host = np.asarray(value)
         return self._host
 
     def _write_by_host(self, place: list[int], new: Any) -> bool:
@@ -181,19 +184,20 @@ def _value_of(array, *default):
 def _is_for_host(value) -> bool:
     """Whether NumPy's memory can stand for a value: it is small, and on the CPU that JAX chooses."""
     return (
-        value.nbytes <= SMALL
+        value.nbytes <= _BY_HOST
         and value.ndim > 0
         and not (is_traced(value) or value.committed or value.weak_type)
         and value.dtype.kind in "biufc"
-        and value.sharding.device_set == _default_device()
+        and value.sharding.device_set == {_default_cpu()}
         and jax.config.jax_default_device is None
     )
 
 
 @functools.cache
-def _default_device() -> set:
-    """Return the default device if it is a CPU."""
-    return {device for device in jax.local_devices()[:1] if device.platform == "cpu"}
+def _default_cpu() -> jax.Device | None:
+    """Return JAX's first device if it is a CPU."""
+    first = jax.local_devices()[0]
+    return first if first.platform == "cpu" else None
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not

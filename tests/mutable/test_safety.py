@@ -1,6 +1,7 @@
 """What writes must not do: lose an array, or an answer of somebody else's."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -297,3 +298,29 @@ def test_an_element_outlives_a_donated_array():
     element = x[1]
     jax.jit(lambda y: y + 1, donate_argnums=0)(x)
     assert float(element) == 1
+
+
+def test_elements_written_by_threads():
+    """Each thread writes its own elements, and the whole now and then: nothing is lost."""
+    x = xp.zeros((8, 16), dtype=xp.int32)
+
+    def work(row):
+        for i in range(16):
+            x[row, i] = int(x[row, i]) + i
+            if i % 5 == row % 5:
+                x[row, i : i + 1] += 100
+                xp.sum(x)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    expected = np.arange(16) + 100 * (np.arange(16) % 5 == np.arange(8)[:, None] % 5)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_elements_written_before_the_default_device_changes():
+    x = xp.zeros(3)
+    x[0] = 5
+    with jax.default_device(jax.devices()[-1]):
+        x[1] = 6
+        np.testing.assert_array_equal(x, [5, 6, 0])
+        assert x.device == jax.devices()[0]
