@@ -1,9 +1,9 @@
 """The colours of a photo: HDBSCAN of its pixels.
 
-The pixels of Matplotlib's sample photo are points in the Oklab space of colours, where distances are about
-what the eye sees (B. Ottosson, A perceptual color space for image processing, 2020). HDBSCAN finds the colours
-that many of them share, of even areas and of shaded ones, and leaves the rest as noise
-(R. Campello et al., Hierarchical density estimates for data clustering, 2015). Run
+The pixels of Matplotlib's sample photo are points in the Oklab space of colours, where distances are as the
+eye sees them (B. Ottosson, A perceptual color space for image processing, 2020). HDBSCAN finds the colours
+that many of them share, of even areas and of shaded ones, and leaves the rest as noise (R. Campello et al.,
+Hierarchical density estimates for data clustering, 2015). Run
 
     python examples/colours.py [picture.png]
 """

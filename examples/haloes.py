@@ -51,9 +51,8 @@ def main(picture=None, particles=200_000):
     count, labels = tree.connected_components(linking)
     found = np.bincount(np.asarray(labels))
     print(f"{particles} particles, linking length {linking:.3f} Mpc: {int(count)} groups")
-    print(
-        f"{(found >= LEAST).sum()} haloes of {LEAST} particles and more, {(masses >= LEAST).sum()} were put in"
-    )
+    large, put_in = (found >= LEAST).sum(), (masses >= LEAST).sum()
+    print(f"{large} haloes of {LEAST} particles and more, {put_in} were put in")
     print(f"the largest: {np.sort(found)[::-1][:4].tolist()}, put in {np.sort(masses)[::-1][:4].tolist()}")
     if picture:
         draw(positions, np.asarray(labels), found, masses, picture)

@@ -15,6 +15,7 @@ __all__ = ["Edges", "spanning_tree"]
 
 SAMPLE = 16
 FEW = 32  # components
+THREADED = 500
 MORE = 8  # neighbours listed of each point, besides those that core distances need
 
 
@@ -74,11 +75,10 @@ class _Boruvka:
 
     def __init__(self, cloud: Cloud, many, min_samples: int, alpha: float):
         self.cloud, self.alpha, n = cloud, alpha, len(cloud.points)
-        self.norm: Any = {"p": cloud.p, "workers": -1}
         tree, k = cloud.tree(), min(n, min_samples + MORE)
         found, near = np.empty((n, k)), np.empty((n, k), np.intp)
         rows = tree.indices  # neighbours find the same nodes in the caches
-        found[rows], near[rows] = tree.query(cloud.points[rows], range(1, k + 1), **self.norm)
+        found[rows], near[rows] = tree.query(cloud.points[rows], range(1, k + 1), p=cloud.p, workers=-1)
         enough = (many[near].cumsum(axis=1) >= min_samples).argmax(axis=1)
         self.core, self.core_row = found[np.arange(n), enough], near[np.arange(n), enough]
         self.bound = self._reach(slice(None), found) if k < n else np.full(n, np.inf)
@@ -173,24 +173,36 @@ class _Boruvka:
             for active in (inside[::SAMPLE], inside):
                 k = 2
                 while len(active):
-                    limit = np.minimum(nearest, least[self.label])[active]
-                    farthest = max(limit.max() * self.alpha * (1 + ROUNDING), np.finfo(float).tiny)
-                    near, distances, reach = self._nearest(tree, others, active, k, farthest)
-                    self._improve(best, nearest, active, near, distances)
-                    np.minimum.at(least, self.label[active], nearest[active])
-                    done = reach > np.minimum(nearest, least[self.label])[active]
-                    behind[active[done]] = np.minimum(behind[active], reach)[done]
+                    done = np.zeros(len(active), bool)
+                    for part in self._scales(np.minimum(nearest, least[self.label])[active]):
+                        some = active[part]
+                        limit = np.minimum(nearest, least[self.label])[some]
+                        farthest = max(limit.max() * self.alpha * (1 + ROUNDING), np.finfo(float).tiny)
+                        near, distances, reach = self._nearest(tree, others, some, k, farthest)
+                        self._improve(best, nearest, some, near, distances)
+                        np.minimum.at(least, self.label[some], nearest[some])
+                        done[part] = reach > np.minimum(nearest, least[self.label])[some]
+                        seen = some[done[part]]
+                        behind[seen] = np.minimum(behind[seen], reach[done[part]])
                     active, k = active[~done], 4 * k
         self.bound[rows] = np.maximum(self.bound, behind)[rows]
         for kept, new in zip(self.found, (best, nearest), strict=True):
             kept[rows] = new[rows]
 
+    @staticmethod
+    def _scales(limits):
+        """Give which of some points look about as far: a search takes one limit for all."""
+        scale = np.frexp(limits)[1]
+        scale[np.isinf(limits)] = np.iinfo(scale.dtype).max
+        order = np.argsort(scale, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(scale[order])) + 1)
+
     def _nearest(self, tree, others, rows, k: int, farthest: float):
         """Return the first of `k` neighbours in a tree of others, and a bound of those not seen."""
         k = min(k, tree.n)
-        found, near = tree.query(
-            self.cloud.points[rows], range(1, k + 1), distance_upper_bound=farthest, **self.norm
-        )
+        options: Any = {"distance_upper_bound": farthest, "p": self.cloud.p}
+        options["workers"] = -1 if len(rows) > THREADED else 1  # a thread takes longer than few searches
+        found, near = tree.query(self.cloud.points[rows], range(1, k + 1), **options)
         there = near < tree.n
         near = others[np.where(there, near, 0)]
         distances = np.where(there, self._distances(rows[:, None], near, found), np.inf)
