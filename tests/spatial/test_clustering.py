@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jax.test_util import check_grads
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.sparse import coo_array
@@ -223,6 +224,14 @@ def test_distances_of_the_spanning_tree_have_derivatives(least, p):
 
     with jax.enable_x64(True):
         check_grads(cubes, (x, 1.5), order=2, modes=["rev"], atol=1e-3, rtol=1e-3)
+
+
+def test_points_on_several_devices_are_refused():
+    mesh = jax.make_mesh((2,), ("d",), devices=jax.devices("cpu")[:2], axis_types=(AxisType.Auto,))
+    tree = KDTree(np.ones((8, 2)), sharding=NamedSharding(mesh, PartitionSpec("d")))
+    for search in (tree.hdbscan, tree.minimum_spanning_tree, lambda: tree.dbscan(1.0)):
+        with pytest.raises(TypeError, match="all points in one place"):
+            search()
 
 
 def test_the_smallest_clouds():

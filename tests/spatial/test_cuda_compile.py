@@ -42,12 +42,15 @@ KERNELS = [
     (Kernel.of("gather", m=8, dtype=F64), "80"),
     (Kernel.of("gather", m=16, dtype=F32), "100"),
     (Kernel.of("in_units", m=1, dtype=F64, p=3), "75"),
+    (Kernel.of("join", m=3, dtype=F32, periodic=True, warps=2, relation=2), "75"),
+    (Kernel.of("join", m=8, dtype=F64, warps=2, relation=2), "90"),
     (Kernel.of("keys", m=16, dtype=F64), "90"),
     (Kernel.of("lined", m=3, dtype=F32), "90"),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "75"),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "90"),
     (Kernel.of("split", m=3, dtype=F64, room=4096, threads=512), "80"),
     (Kernel.of("split", m=16, dtype=F64, room=2048, threads=256), "90"),
+    (Kernel.of("lowest", m=3, dtype=F32, warps=2, relation=0), "90"),
     (Kernel.of("nodes", m=3, dtype=F32, periodic=True), "75"),
     (Kernel.of("order", m=16, dtype=F64), "75"),
     (Kernel.of("packets", m=3, dtype=F32, k=1, warps=2), "75"),
@@ -194,6 +197,7 @@ def test_the_sources_are_in_the_package():
         "count.cu",
         "fill.cu",
         "bins.cu",
+        "join.cu",
         "warp.cuh",
     } <= set(_compile.sources())
     assert _cuda.NAME == "cuda"

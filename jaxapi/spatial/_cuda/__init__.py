@@ -2,6 +2,7 @@
 
 from .._lax import with_room
 from ._build import build
+from ._components import component_roots, lowest
 from ._finite import all_finite
 from ._launch import check
 from ._lines import lines
@@ -16,6 +17,7 @@ __all__ = [
     "bin_counts",
     "build",
     "check",
+    "component_roots",
     "count",
     "fill",
     "fill_edges",
@@ -23,6 +25,7 @@ __all__ = [
     "fill_pairs",
     "in_units",
     "lines",
+    "lowest",
     "nearest",
     "nearest_of_all",
     "nearest_of_slots",

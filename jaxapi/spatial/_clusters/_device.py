@@ -1,0 +1,63 @@
+"""Components and DBSCAN on an NVIDIA GPU, by kernels that search and join at once; pure and traceable."""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..._core._dtypes import x64_for
+from ..._core._programs import compiled
+from ..._core._typing import Array
+from .._structure._queries import own_queries
+from .._structure._tree import Tree
+from .._structure._varying import varying_like
+
+__all__ = ["components", "dbscan"]
+
+
+@partial(compiled, static_argnames=("engine", "p", "dtype"))
+def components(points, tree: Tree, box, r, *, engine, p: float, dtype):
+    """Return how many components the points (lines, m) have, and their labels."""
+    count, numbers = _numbered(tree, engine.component_roots(tree, r, box, p=p))
+    labels = _by_row(tree, numbers, len(points), -1).astype(dtype)
+    return varying_like((count.astype(dtype), labels), (tree, r))
+
+
+@partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
+def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p: float, dtype):
+    """Return which points (lines, m) are cores, and their labels; without `weights` each counts 1."""
+    lines, there = len(points), jnp.isfinite(tree.points[0])
+    own = own_queries(tree, eps, p=p)
+    order = jnp.arange(len(there), dtype=jnp.int32)
+    if weights is None:
+        enough = engine.count(tree, own, order, box, p=p, relation="any") >= min_samples
+    else:
+        with x64_for(np.dtype(np.float64)):
+            weights = jnp.where(there, weights.astype(np.float64)[jnp.minimum(tree.rows, lines - 1)], 0.0)
+            enough = engine.bin_counts(tree, own, own.bound.max()[None], weights, box, p=p)[0] >= min_samples
+    core = there & enough
+    # The cores have a tree of their own, in the same units: nodes of this one hold other points, too.
+    is_core = _by_row(tree, core, lines, False)
+    inner = engine.build(jnp.where(is_core[:, None], points, jnp.nan), tree.n, tree.scale)
+    _, numbers = _numbered(inner, engine.component_roots(inner, eps, box, p=p))
+    none = np.iinfo(np.int32).max
+    outer = own._replace(bound=jnp.where(core, -1, own.bound), own=~(own.own // tree.leaf_size))
+    reached = engine.lowest(inner, outer, order, jnp.where(numbers < 0, none, numbers), box, p=p)
+    border = _by_row(tree, jnp.where(reached < none, reached, -1), lines, -1)
+    labels = jnp.where(is_core, _by_row(inner, numbers, lines, -1), border).astype(dtype)
+    return varying_like((is_core, labels), (tree, eps))
+
+
+def _numbered(tree: Tree, roots: Array):
+    """Return how many components there are, and the number of each slot's (N,), by their lowest rows."""
+    slots, there = len(roots), jnp.isfinite(tree.points[0])
+    lowest = jnp.full(slots, slots, jnp.int32).at[roots].min(jnp.where(there, tree.rows, slots))[roots]
+    first = jnp.zeros(slots, jnp.int32).at[lowest].set(1, mode="drop")  # by row
+    sums = jnp.cumsum(first, dtype=jnp.int32)
+    return sums[-1], jnp.where(there, sums[jnp.minimum(lowest, slots - 1)] - 1, -1)
+
+
+def _by_row(tree: Tree, values: Array, lines: int, fill) -> Array:
+    """Return the slots' values (N,) in the order of the rows, (lines,)."""
+    rows = jnp.where(jnp.isfinite(tree.points[0]), tree.rows, lines)
+    return jnp.full(lines, fill, values.dtype).at[rows].set(values, mode="drop")
