@@ -58,8 +58,8 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
-        by the host's SciPy. The labels have no derivatives. Traced, a negative or nan `r` joins nothing, and a point that is not finite has the label -1.
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and
+        more, by the host's SciPy. The labels have no derivatives. Traced, a negative or nan `r` joins nothing, and a point that is not finite has the label -1.
 
         Examples
         --------
@@ -117,8 +117,8 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
-        by the host's SciPy. There are no derivatives. Traced, an `eps` that is negative or nan reaches nothing, and a point that is not finite is noise.
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and
+        more, by the host's SciPy. There are no derivatives. Traced, an `eps` that is negative or nan reaches nothing, and a point that is not finite is noise.
 
         Examples
         --------
@@ -135,8 +135,8 @@ class Clustering(TreeState):
         weights = sample_weight
         if weights is not None:
             weights = _arguments.real_array(weights)
-            if weights.shape != (self._n,):
-                raise ValueError(f"sample_weight must be of shape ({self._n},), got {weights.shape}")
+            if weights.shape != (len(self._data),):
+                raise ValueError(f"sample_weight must be of shape ({len(self._data)},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
         shapes = [self._shape(np.dtype(bool)), self._shape(settings.index_dtype)]
@@ -186,7 +186,8 @@ class Clustering(TreeState):
         """
         settings = self._clustered("minimum_spanning_tree", p)
         least = 1 if min_samples is None else self._neighbours(min_samples, "min_samples")
-        lines, dtype = max(self._n - 1, 0), settings.index_dtype
+        n, dtype = len(self._data), settings.index_dtype
+        lines = max(n - 1, 0)
         shapes = [
             self._shape(dtype, (lines, 2)),
             self._shape(settings.dtype, (lines,)),
@@ -194,10 +195,10 @@ class Clustering(TreeState):
         ]
         function = partial(_calls.tree_edges, min_samples=least, p=settings.p, dtype=settings.dtype)
         rows, distances, pairs = self._computed(function, shapes, settings)
-        if lines and any_traced(self._data, self._boxsize):
+        if lines and self._traced():
             with x64_for(self._data.dtype):
-                one, two = jnp.where(pairs < 0, self._n, pairs).T
-                x, box = self._data[jnp.minimum(one, self._n - 1)], settings.lengths
+                one, two = jnp.where(pairs < 0, n, pairs).T
+                x, box = self._data[jnp.minimum(one, n - 1)], settings.lengths
                 box = None if box is None else as_dtype(box, settings.dtype)
                 found = with_slopes(distances[:, None], self._data, x, two[:, None], box, settings.p)
                 distances = found[:, 0]
@@ -286,26 +287,27 @@ class Clustering(TreeState):
 
     def _neighbours(self, number, name: str) -> int:
         number = _at_least(number, 1, name)
-        if number > self._n:
+        if not is_traced(self._n) and number > self._n:
             raise ValueError(f"{name} ({number}) must be at most the number of points ({self._n})")
         return number
 
     def _shape(self, dtype, shape=None):
         with x64_for(dtype):
-            return jax.ShapeDtypeStruct((self._n,) if shape is None else shape, dtype)
+            return jax.ShapeDtypeStruct((len(self._data),) if shape is None else shape, dtype)
 
     def _computed(self, function, shapes, settings: SearchSettings, *values, kernels=None):
         """Return what a function makes of the points, the box, and other arrays; or a GPU's kernels."""
         lengths = settings.lengths
         box = lengths if lengths is None or is_traced(lengths) else np.asarray(lengths, np.float64)
-        traced = any_traced(self._data, box, *values)
-        engine: Any = _engines.gpu_engine() if traced else _engines.engine_of(self._data)
-        few = not self._n or self._m >= FLAT_FROM  # in so many dimensions nodes say nothing
-        if kernels is None or few or not hasattr(engine, "component_roots"):
-            found = _calls.computed(function, shapes, self._data, box, *values)
+        count = self._n if is_traced(self._n) else np.int32(self._n)
+        traced = any_traced(self._data, self._n, box, *values)
+        engine: Any = _engines.gpu_engine() if traced else self._engine()
+        few = not len(self._data) or self._m >= FLAT_FROM  # in so many dimensions nodes say nothing
+        if kernels is None or few or self._asked or not hasattr(engine, "component_roots"):
+            found = _calls.computed(function, shapes, self._data, count, box, *values)
             return found if traced else placed_like(self._data, *found)
 
-        def by_kernels(data, tree, box, *values):
+        def by_kernels(data, tree, _, box, *values):
             box = None if box is None else as_dtype(box, settings.dtype)
             options = {"engine": engine, "p": settings.p, "dtype": settings.index_dtype}
             return kernels(data, tree, box, *values, **options)
@@ -314,13 +316,13 @@ class Clustering(TreeState):
             return _calls.computed(function, shapes, data, *values)
 
         if traced:
-            inputs = lax.stop_gradient((self._data, self._structure(), box, *values))
+            inputs = lax.stop_gradient((self._data, self._structure(), count, box, *values))
             return lax.platform_dependent(*inputs, cuda=by_kernels, default=on_host)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            room = padded_size(self._n)
+            room = padded_size(len(self._data))
             padded = [x if np.ndim(x) == 0 else np.pad(x, (0, room - len(x))) for x in values]
-            found = by_kernels(engine.with_room(self._data, room), self._structure(), box, *padded)
-            return [first_lines(self._n, x)[0] if x.ndim else x for x in found]
+            found = by_kernels(engine.with_room(self._data, room), self._structure(), count, box, *padded)
+            return [first_lines(len(self._data), x)[0] if x.ndim else x for x in found]
 
 
 def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:

@@ -156,7 +156,7 @@ def test_hdbscan_joins_clusters_that_part_below_epsilon():
 def every(tree):
     return (
         tree.connected_components(0.2),
-        tree.dbscan(0.2, 3, sample_weight=np.ones(tree.n)),
+        tree.dbscan(0.2, 3, sample_weight=np.ones(len(tree.data))),
         tree.minimum_spanning_tree(min_samples=3),
         tree.hdbscan(4),
     )
@@ -224,6 +224,23 @@ def test_distances_of_the_spanning_tree_have_derivatives(least, p):
 
     with jax.enable_x64(True):
         check_grads(cubes, (x, 1.5), order=2, modes=["rev"], atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_rows_from_n_on_belong_to_nothing(traced):
+    x = np.random.default_rng(5).random((30, 2)).astype(np.float32)
+    x[20:25] = x[:5]  # what is behind has no effect
+    call = jax.jit(lambda x, n: every(KDTree(x, n=n))) if traced else lambda x, n: every(KDTree(x, n=n))
+    expected = every(KDTree(x[:20]))
+    components, clusters, edges, stable = call(x, 20)
+    assert components.count == expected[0].count
+    for found, alone in zip((components, clusters, stable), (*expected[:2], expected[3]), strict=True):
+        np.testing.assert_array_equal(found.labels, np.append(alone.labels, np.full(10, -1)))
+    np.testing.assert_array_equal(edges.rows[:19], expected[2].rows)
+    assert (edges.rows[19:] == -1).all()
+    assert np.isposinf(edges.distances[19:]).all()
+    assert single_linkage(*edges).shape == (29, 4)
+    assert_same(jax.jit(every)(KDTree(x, n=20)), call(x, 20))
 
 
 def test_points_on_several_devices_are_refused():

@@ -1,17 +1,16 @@
 """Clusterings of concrete and of traced points: one function for both, in a callback where they are traced.
 
-A point that is not finite, which only traced ones can be, belongs to nothing.
+Points from `count` on, and those that are not finite, which only traced ones can be, belong to nothing.
 """
 
-import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
 
-from ..._core._dtypes import WIDE, x64_for
+from ..._core._dtypes import x64_for
 from ..._core._programs import is_traced
+from .._host._host import _aside, _packed, _starter, _unpacked
 from .._structure._metric import into_box
 from . import _hierarchy, _host
 from ._spanning import Edges, spanning_tree
@@ -35,11 +34,11 @@ def computed(function: Callable, shapes, *values):
         results = tuple(np.empty(batch + each.shape, each.dtype) for each in shapes)
         for index in np.ndindex(batch):
             inputs = [values[i][index] if i in values else each for i, each in enumerate(constants)]
-            for result, x in zip(results, _aside().submit(function, *inputs).result(), strict=True):
+            for result, x in zip(results, _aside(function, *inputs), strict=True):
                 result[index] = x
         return tuple(map(_packed, results))
 
-    _aside()
+    _starter()
     with x64_for(*(each.dtype for each in (*shapes, *traced.values()))):
         inputs = [_packed(jax.lax.stop_gradient(each)) for each in traced.values()]
         packed = [jax.eval_shape(_packed, each) for each in shapes]
@@ -47,36 +46,9 @@ def computed(function: Callable, shapes, *values):
         return tuple(_unpacked(x, shape.dtype) for x, shape in zip(found, shapes, strict=True))
 
 
-# JAX's callbacks narrow 64 bits where x64 is off: they go as pairs of 32.
-
-
-def _packed(x):
-    if x.dtype not in WIDE:
-        return x
-    if isinstance(x, np.ndarray):
-        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint32)
-    return jax.lax.bitcast_convert_type(x, np.uint32)
-
-
-def _unpacked(x, dtype):
-    if dtype not in WIDE:
-        return x
-    if isinstance(x, np.ndarray):
-        return np.ascontiguousarray(x).view(dtype)[..., 0]
-    return jax.lax.bitcast_convert_type(x, dtype)
-
-
-@functools.cache
-def _aside() -> ThreadPoolExecutor:
-    """Return a thread that none of XLA's has started: in those, numbers below the least normal one are 0."""
-    pool = ThreadPoolExecutor(1)
-    pool.submit(int).result()
-    return pool
-
-
-def _cloud(points, lengths, p: float):
-    """Return the finite points, and which of all they are."""
-    there = np.flatnonzero(np.isfinite(points).all(axis=1))
+def _cloud(points, count, lengths, p: float):
+    """Return the points that count, and which of all they are."""
+    there = np.flatnonzero(np.isfinite(points[: int(count)]).all(axis=1))
     points = points[there].astype(np.float64)
     if lengths is not None:
         lengths = lengths.astype(np.float64)
@@ -91,24 +63,24 @@ def _spread(n: int, there, values, fill):
     return result
 
 
-def components(points, lengths, r, *, p: float):
+def components(points, count, lengths, r, *, p: float):
     """Return the number of components, and labels (n,)."""
-    cloud, there = _cloud(points, lengths, p)
-    count, labels = _host.components(cloud, float(r))
-    return count, _spread(len(points), there, labels, -1)
+    cloud, there = _cloud(points, count, lengths, p)
+    number, labels = _host.components(cloud, float(r))
+    return number, _spread(len(points), there, labels, -1)
 
 
-def dbscan(points, lengths, eps, weights, *, min_samples: int, p: float):
+def dbscan(points, count, lengths, eps, weights, *, min_samples: int, p: float):
     """Return which points are cores (n,), and labels (n,)."""
-    cloud, there = _cloud(points, lengths, p)
+    cloud, there = _cloud(points, count, lengths, p)
     weights = None if weights is None else weights[there].astype(np.float64)
     core, labels = _host.dbscan(cloud, float(eps), min_samples, weights)
     return _spread(len(points), there, core, False), _spread(len(points), there, labels, -1)
 
 
-def tree_edges(points, lengths, *, min_samples: int, p: float, dtype):
+def tree_edges(points, count, lengths, *, min_samples: int, p: float, dtype):
     """Return the edges' rows (n - 1, 2), distances (n - 1,), and the rows whose distances these are."""
-    cloud, there = _cloud(points, lengths, p)
+    cloud, there = _cloud(points, count, lengths, p)
     lines = max(len(points) - 1, 0)
     edges = _edges(cloud, min_samples)
     # In the order of the distances as they are returned.
@@ -124,9 +96,11 @@ def _edges(cloud: _host.Cloud, min_samples: int, alpha: float = 1.0) -> Edges:
     return spanning_tree(cloud if len(cloud.points) >= min_samples else cloud.of([]), min_samples, alpha)
 
 
-def hdbscan(points, lengths, *, min_samples: int, alpha: float, p: float, selection: _hierarchy.Selection):
+def hdbscan(
+    points, count, lengths, *, min_samples: int, alpha: float, p: float, selection: _hierarchy.Selection
+):
     """Return labels and probabilities (n,)."""
-    cloud, there = _cloud(points, lengths, p)
+    cloud, there = _cloud(points, count, lengths, p)
     n, edges = len(there), _edges(cloud, min_samples, alpha)
     if not len(edges.rows):
         return np.full(len(points), -1), np.zeros(len(points))
