@@ -58,8 +58,9 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and
-        more, by the host's SciPy. The labels have no derivatives. Traced, a negative or nan `r` joins nothing, and a point that is not finite has the label -1.
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
+        by the host's SciPy. The labels have no derivatives. Rows from the tree's `n` on have the label -1;
+        traced, points that are not finite have it, too, and a negative or nan `r` joins nothing.
 
         Examples
         --------
@@ -117,8 +118,9 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and
-        more, by the host's SciPy. There are no derivatives. Traced, an `eps` that is negative or nan reaches nothing, and a point that is not finite is noise.
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
+        by the host's SciPy. There are no derivatives. Rows from the tree's `n` on are noise; traced, points
+        that are not finite are, too, and an `eps` that is negative or nan reaches nothing.
 
         Examples
         --------
@@ -174,8 +176,8 @@ class Clustering(TreeState):
         Notes
         -----
         Works under jit, vmap and scan, on every device by the host's SciPy. The distances have derivatives
-        in the data of any order, 0 at distance 0. Traced, points that are not finite have no edges: as many
-        at the end have rows -1 and distance inf.
+        in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges, nor have traced
+        points that are not finite: as many at the end have rows -1 and distance inf.
 
         Examples
         --------
@@ -253,7 +255,7 @@ class Clustering(TreeState):
         Notes
         -----
         Works under jit, vmap and scan, on every device by the host's SciPy; there are no derivatives.
-        Traced, a point that is not finite is noise.
+        Rows from the tree's `n` on are noise, and traced points that are not finite.
 
         Examples
         --------
