@@ -68,8 +68,14 @@ def components(cloud: Cloud, r: float):
 
 
 def _few(tree: cKDTree, cloud: Cloud, r: float) -> bool:
-    """Whether a list of the pairs within r pays; to count them takes no longer where they are many."""
-    return tree.n <= MANY or tree.count_neighbors(tree, r, p=cloud.p) <= 2 * MANY * tree.n
+    """Whether a list of the pairs within r pays: counted, unless some points have far too many."""
+    if tree.n <= MANY:
+        return True
+    for rows, most in ((slice(None, None, tree.n // 256 + 1), 4 * MANY), (slice(None), 2 * MANY)):
+        some = cloud.tree(rows)
+        if tree.count_neighbors(some, r, p=cloud.p) > most * some.n:
+            return False
+    return True
 
 
 def _merged(labels, rows, edges_between):
