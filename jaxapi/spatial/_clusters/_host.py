@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 __all__ = ["Cloud", "components", "dbscan", "joined"]
 
 MANY = 32  # pairs a point: of more, no list is made
+MOST = 1 << 26  # pairs in all: a gigabyte
 LISTED = 8  # neighbours that join dense points before others are looked for
 ROUNDING = 1e-12
 PIECE = 1 << 22  # pairs held at once
@@ -71,9 +72,9 @@ def _few(tree: cKDTree, cloud: Cloud, r: float) -> bool:
     """Whether a list of the pairs within r pays: counted, unless some points have far too many."""
     if tree.n <= MANY:
         return True
-    for rows, most in ((slice(None, None, tree.n // 256 + 1), 4 * MANY), (slice(None), 2 * MANY)):
-        some = cloud.tree(rows)
-        if tree.count_neighbors(some, r, p=cloud.p) > most * some.n:
+    sample = cloud.tree(slice(None, None, tree.n // 256 + 1))
+    for some, most in ((sample, 4 * MANY * sample.n), (tree, 2 * min(MANY * tree.n, MOST))):
+        if tree.count_neighbors(some, r, p=cloud.p) > most:
             return False
     return True
 
