@@ -69,10 +69,10 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
     Notes
     -----
     Engines, by the device that holds `data`: SciPy's cKDTree on the CPU (a matrix product for many queries
-    in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Inside
-    of `jit` SciPy is called back by `jax.pure_callback`, once for a batch of `jax.vmap`, where the CPU is the
-    only device; where there is a GPU too, pure `jax.lax` serves programs for the CPU, unless ``engine='scipy'``
-    is asked for. Differences to SciPy:
+    in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Where
+    the CPU is the only device, `jit` calls SciPy back (`jax.pure_callback`), once for a batch of `jax.vmap`;
+    where there is a GPU, too, programs for the CPU search by `jax.lax`, unless ``engine='scipy'`` is asked
+    for. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of

@@ -217,12 +217,13 @@ class TreeState:
     def _searcher(self, *values, kind=None, distances: int = 0) -> Any:
         """Return what searches this tree, with these values or as another tree is searched."""
         traced = any_traced(self._data, self._count, self._boxsize, *values)
-        if self._ready is not None and not traced and kind in (None, type(self._ready)):
-            if self._m < FLAT_FROM or kind or type(self._ready) is Device:
-                return self._ready
+        # Of many dimensions the number of distances decides.
+        if self._ready and not traced and self._m < FLAT_FROM and kind in (None, type(self._ready)):
+            return self._ready
         kind = kind or self._kind(*values, distances=distances)
         if self._layout is not None:
             return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
+        found: Any
         if kind is Host:
             found = Host(self._data, self._n, None if self._traced() else self._scipy, self._options)
         else:
