@@ -15,7 +15,7 @@ from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._pairs import PairSearches
 from ._radius import RadiusSearches
 from ._settings import result_dtype
-from ._structure._lengths import in_shape
+from ._structure._lengths import flat
 from ._structure._open_shapes import has_open_shape, in_blocks
 
 __all__ = ["KDTree"]
@@ -179,8 +179,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         dtype, batch = result_dtype(self._data, x), shape[:-1]
         settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         if len(shape) != 2:
-            with eagerly_unless_traced(x):
-                x = in_shape(x, (math.prod(batch), self._m))
+            x = flat(x, (math.prod(batch), self._m))
         searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))
         if isinstance(searcher, Mesh) and x is self._data:
             return searcher.nearest_of_all(columns, bound, settings, order)

@@ -46,6 +46,12 @@ class Cloud:
         """Return these points in the units of another cloud."""
         return self if scale == self.scale else Cloud(self.data, self.n, self.lengths, self.options, scale)
 
+    def own_queries(self) -> np.ndarray:
+        """Return the points as queries, nan in lines that do not count."""
+        if self.n == len(self.data):
+            return self.data
+        return np.where(np.arange(len(self.data))[:, None] < self.n, self.data, np.nan)
+
     def queries(self, x) -> np.ndarray:
         """Return queries as float64 in the units of the tree, inside of the periodic box."""
         x = np.asarray(x, np.float64)
