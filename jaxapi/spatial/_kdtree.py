@@ -9,11 +9,11 @@ from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._clustering import Clustering
-from ._graphs import GraphSearches
-from ._mesh._searcher import Mesh
+from ._graph_methods import GraphSearches
+from ._mesh._mesh import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
-from ._pairs import PairSearches
-from ._radius import RadiusSearches
+from ._pair_methods import PairSearches
+from ._radius_methods import RadiusSearches
 from ._settings import result_dtype
 from ._structure._lengths import flat
 from ._structure._open_shapes import has_open_shape, in_blocks

@@ -6,7 +6,7 @@ from .._core._programs import is_traced
 from ._device import _engines
 from ._device._device import Device
 from ._host._host import Host
-from ._mesh._searcher import Mesh
+from ._mesh._mesh import Mesh
 from ._results import FixedNeighbors, Neighbors
 from ._settings import Columns, SearchSettings
 from ._structure._tree import FLAT_FROM

@@ -21,7 +21,7 @@ from ._device._structure import structure
 from ._host._clouds import Cloud, Options
 from ._host._host import Host
 from ._mesh._layout import Layout, arguments_of, layout_now, place_points
-from ._mesh._searcher import Mesh
+from ._mesh._mesh import Mesh
 from ._select import select_engine
 from ._settings import SearchSettings, index_dtype
 from ._structure._build import padded_size

@@ -16,7 +16,7 @@ from .._results import FixedNeighbors, Neighbors
 from .._settings import Columns, SearchSettings, index_dtype, sums_dtype
 from .._structure._build import padded_size
 from . import _edges, _programs
-from ._finite import all_finite
+from ._checks import all_finite
 from ._layout import Layout
 from ._placement import placed, sent_home
 from ._slopes import vectors_to, with_slopes
