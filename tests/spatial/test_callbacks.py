@@ -322,3 +322,13 @@ def test_lesser_orders_where_coordinates_agree():
     np.testing.assert_allclose(found[np.ix_([0, 2], [0, 2])], right, atol=1e-12)
     assert not found[1].any()
     assert not found[:, 1].any()
+
+
+def test_points_on_the_edge_of_a_box():
+    """Rounding puts them there inside of `jit`, where they cannot be refused."""
+    points = np.array([[0.25], [1.0], [-0.125], [2.5]])
+    with jax.enable_x64(True):
+        search = jax.jit(lambda p, box: KDTree(p, boxsize=box).query([[0.0]], 4))
+        distances, rows = search(points, 1.0)
+    np.testing.assert_array_equal(rows, [[1, 2, 0, 3]])
+    np.testing.assert_array_equal(distances, [[0, 0.125, 0.25, 0.5]])

@@ -36,6 +36,8 @@ class Cloud:
         finite = np.isfinite(points).all(axis=1)
         self._rows = None if finite.all() else np.append(np.flatnonzero(finite), n)
         points = points.astype(np.float64) if self._rows is None else points[finite].astype(np.float64)
+        if lengths is not None:  # inside of a transformation nobody has looked
+            points = into_box(points, np.asarray(lengths, np.float64))
         self.scale = (1.0 if data.dtype == np.float32 else _scale(points)) if scale is None else scale
         if self.scale != 1:
             points *= self.scale

@@ -47,7 +47,7 @@ class _Shorter:
     """An array that says by DLPack that it has `count` lines."""
 
     def __init__(self, array, count: int):
-        self.array, self.count = array, count
+        self.array, self.count, self.__dlpack_device__ = array, count, array.__dlpack_device__
 
     def __dlpack__(self, *, stream=None, **_):
         capsule = self.array.__dlpack__(stream=stream)  # without max_version: a DLManagedTensor
@@ -56,9 +56,6 @@ class _Shorter:
             raise BufferError("JAX's DLPack capsule is not laid out as dlpack.h has it")
         tensor.shape[0] = self.count  # its own copy of the shape
         return capsule
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
 
 
 def in_shape(x, shape: tuple[int, ...]):
