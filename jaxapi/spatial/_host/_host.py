@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import queue
 import threading
 from collections.abc import Callable
@@ -25,6 +26,8 @@ from . import _searches
 from ._clouds import Cloud, Options, cloud_of
 
 __all__ = ["Host"]
+
+LARGEST = 90_000  # bytes that JAX before 0.12 hands to a callback at once
 
 
 class Host(Searcher):
@@ -226,7 +229,9 @@ def _later(callback: _Callback, batch, arrays):
 
     @jax.custom_batching.custom_vmap
     def run(*arrays):
-        return varying_like(jax.pure_callback(callback, shapes, *arrays, vmap_method="sequential"), arrays)
+        pieces = list(itertools.chain(*map(_pieces, arrays)))
+        call = _Joined(callback, tuple(each.shape for each in arrays))
+        return varying_like(jax.pure_callback(call, shapes, *pieces, vmap_method="sequential"), arrays)
 
     @run.def_vmap
     def rule(size, batched, *arrays):
@@ -234,6 +239,32 @@ def _later(callback: _Callback, batch, arrays):
         return _later(callback, (size, *batch), arrays), [True] * len(shapes)
 
     return run(*arrays)
+
+
+class _Joined(NamedTuple):
+    """A callback that is given its arrays in pieces."""
+
+    callback: _Callback
+    shapes: tuple[tuple[int, ...], ...]
+
+    def __call__(self, *pieces):
+        parts, arrays = iter(pieces), []
+        for shape in self.shapes:
+            first = np.asarray(next(parts))
+            rest = range(len(first), math.prod(shape), max(len(first), 1))
+            arrays.append(np.concatenate([first, *(np.asarray(next(parts)) for _ in rest)]).reshape(shape))
+        return self.callback(*arrays)
+
+
+def _pieces(x) -> list:
+    """Return an array as arrays (size,) that JAX hands to a callback at once.
+
+    Larger ones JAX before 0.12 copies in XLA's threads, and waits: forever where each of these waits so.
+    """
+    size = math.prod(x.shape)
+    step = max(size, 1) if jax.__version_info__ >= (0, 12) else LARGEST // x.dtype.itemsize
+    x = x.reshape(-1)
+    return [lax.slice_in_dim(x, i, min(i + step, size)) for i in range(0, max(size, 1), step)]
 
 
 def _packed(x):
