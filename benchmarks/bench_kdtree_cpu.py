@@ -18,7 +18,7 @@ import numpy as np
 import scipy.spatial
 
 import jaxapi as xp
-from jaxapi.spatial._lax import nearest_of_few
+from jaxapi.spatial._lax import _brute
 from jaxapi.spatial._structure import _build
 
 N, Q = 100_000, 65_536
@@ -139,7 +139,7 @@ def by_dimension(table, rng, n=30_000, q=500, k=8):
             peer = scipy.spatial.KDTree(points)
             flat, queries = _build.flat(jnp.asarray(points), n), jnp.asarray(x)
             none = jnp.float32(np.inf), jnp.float32(0), None
-            every = jax.jit(lambda x, flat=flat, none=none: nearest_of_few(flat, x, *none, k=k, p=2.0))
+            every = jax.jit(lambda x, flat=flat, none=none: _brute.nearest(flat, x, *none, k=k, p=2.0))
             times = least([lambda: every(queries), lambda: peer.query(x, k=k)], 2)  # noqa: B023
             row(table, f"every distance, m={m} n={n} q={q} {kind} ms", *times, "scipy")
 

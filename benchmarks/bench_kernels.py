@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxapi.spatial._cuda import _build, _compile, _every, _finite, _launch, _nearest, _radius
+from jaxapi.spatial._cuda import _build, _compile, _every, _launch, _nearest, _radius, _side_stream
 from jaxapi.spatial._cuda._launch import Kernel
 from jaxapi.spatial._structure._build import flat, padded_size
 from jaxapi.spatial._structure._queries import own_queries
@@ -101,14 +101,14 @@ class Gpu:
         return 1e3 * self._checked(driver.cuEventElapsedTime(self.start, self.end))
 
     def all_finite(self, x: np.ndarray) -> bool:
-        """Do what `_finite.SideStream` does."""
+        """Do what `_side_stream.SideStream` does."""
         kernel, found = Kernel.of("not_finite", m=1, dtype=x.dtype), np.zeros(1, np.int32)
         numbers, answer = self._memory(x.nbytes), self._memory(found.nbytes)
         self._send(numbers, x)
         self._send(answer, found)
         arguments = numbers, ctypes.c_longlong(x.size), answer
-        blocks = -(-x.size // (_finite.THREADS * _finite.EACH))
-        times = [self.launched(kernel, blocks, _finite.THREADS, arguments) for _ in range(self.repeats)]
+        blocks = -(-x.size // (_side_stream.THREADS * _side_stream.EACH))
+        times = [self.launched(kernel, blocks, _side_stream.THREADS, arguments) for _ in range(self.repeats)]
         self._fetch(found, answer)
         self._free(numbers)
         self._free(answer)

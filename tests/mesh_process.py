@@ -77,4 +77,9 @@ with pytest.raises(TypeError, match="on a mesh"):
     pickle.dumps(tree)
 with pytest.raises(TypeError, match="on a mesh"):
     tree.query_ball_point(queries, 0.1)
+# Inside of jit SciPy is called back: by each process for itself, and by the first one for an array of all.
+alone = jax.jit(lambda x: KDTree(points).query(x, 4)[1])
+np.testing.assert_array_equal(alone(queries[mine]), expected[1][mine])
+together = jax.jit(lambda x: KDTree(points).query(x, 4)[1], out_shardings=sharding)
+np.testing.assert_array_equal(local(together(spread(queries))), expected[1][mine])
 print("done")

@@ -118,8 +118,9 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
-    if isinstance(x, jax.Array) and x.dtype in _USUAL:
-        if isinstance(x, jax.core.Tracer) or isinstance(data, jax.core.Tracer) or x.sharding == data.sharding:
+    if isinstance(x, jax.Array) and x.dtype in _USUAL and not isinstance(data, jax.core.Tracer):
+        there = isinstance(x, jax.core.Tracer) or x.sharding == data.sharding
+        if there:
             return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
@@ -394,6 +395,7 @@ def _weights_of(tree, weights):
     weights = _number_array(weights, "weights")
     if weights.shape != (tree._rows,):
         raise ValueError(
-            f"Number of weights differ from the number of data points: {weights.shape} for {tree._rows} points"
+            f"Number of weights differ from the number of data points: {weights.shape} for "
+            f"{tree._rows} points"
         )
     return weights.astype(floating(weights.dtype))

@@ -9,13 +9,13 @@ from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._clustering import Clustering
-from ._graphs import GraphSearches
-from ._mesh._searcher import Mesh
+from ._graph_methods import GraphSearches
+from ._mesh._mesh import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
-from ._pairs import PairSearches
-from ._radius import RadiusSearches
+from ._pair_methods import PairSearches
+from ._radius_methods import RadiusSearches
 from ._settings import result_dtype
-from ._structure._lengths import in_shape
+from ._structure._lengths import flat
 from ._structure._open_shapes import has_open_shape, in_blocks
 
 __all__ = ["KDTree"]
@@ -69,10 +69,10 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
     Notes
     -----
     Engines, by the device that holds `data`: SciPy's cKDTree on the CPU (a matrix product for many queries
-    in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Inside
-    of `jit` SciPy is called back by `jax.pure_callback`, once for a batch of `jax.vmap`, where the CPU is the
-    only device; where there is a GPU too, pure `jax.lax` serves programs for the CPU, unless ``engine='scipy'``
-    is asked for. Differences to SciPy:
+    in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Where
+    the CPU is the only device, `jit` calls SciPy back (`jax.pure_callback`), once for a batch of `jax.vmap`;
+    where there is a GPU, too, programs for the CPU search by `jax.lax`, unless ``engine='scipy'`` is asked
+    for. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
@@ -177,10 +177,10 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         if has_open_shape(shape):
             return in_blocks(lambda x: self._portable().query(x, k, eps, p, bound), x)
         dtype, batch = result_dtype(self._data, x), shape[:-1]
-        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        p = p if type(p) is float and p >= 1 else _arguments.norm_order(p)
+        settings = self._settings(p, dtype, eps=eps, workers=workers)
         if len(shape) != 2:
-            with eagerly_unless_traced(x):
-                x = in_shape(x, (math.prod(batch), self._m))
+            x = flat(x, (math.prod(batch), self._m))
         searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))
         if isinstance(searcher, Mesh) and x is self._data:
             return searcher.nearest_of_all(columns, bound, settings, order)

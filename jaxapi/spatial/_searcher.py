@@ -1,6 +1,6 @@
 """The searches that SciPy and our own structure have in common: what is asked of them, and derivatives."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +17,14 @@ from ._settings import Columns, SearchSettings, sums_dtype
 __all__ = ["Searcher", "box_of", "displaced", "without_slopes"]
 
 
-class Searcher:
+class Searcher(Protocol):
     """The searches of one tree, over points `data` of which the first `n` count; `n` may be traced.
 
-    A subclass finds: concrete queries that are not finite raise ValueError, traced ones have no neighbours. A
-    search itself has no derivative; the distances that it finds get theirs from `with_slopes`.
+    Queries (q, m) go in, results in the shape of their batch come out. `relation` tells which neighbours
+    count, as in `_structure._queries`. Concrete queries that are not finite raise ValueError, traced ones
+    have no neighbours. A search itself has no derivative; the distances that it finds get theirs from
+    `with_slopes`. Of concrete arrays there are also `csr`, `lists`, `edges`, `pairs`, `ball_tree` and
+    `distance_records`, whose sizes depend on values. A `_mesh` has all of these methods, too.
     """
 
     data: Any

@@ -21,7 +21,7 @@ from ._device._structure import structure
 from ._host._clouds import Cloud, Options
 from ._host._host import Host
 from ._mesh._layout import Layout, arguments_of, layout_now, place_points
-from ._mesh._searcher import Mesh
+from ._mesh._mesh import Mesh
 from ._select import select_engine
 from ._settings import SearchSettings, index_dtype
 from ._structure._build import padded_size
@@ -217,12 +217,13 @@ class TreeState:
     def _searcher(self, *values, kind=None, distances: int = 0) -> Any:
         """Return what searches this tree, with these values or as another tree is searched."""
         traced = any_traced(self._data, self._count, self._boxsize, *values)
-        if self._ready is not None and not traced and kind in (None, type(self._ready)):
-            if self._m < FLAT_FROM or kind or type(self._ready) is Device:
-                return self._ready
+        # Of many dimensions the number of distances decides.
+        if self._ready and not traced and self._m < FLAT_FROM and kind in (None, type(self._ready)):
+            return self._ready
         kind = kind or self._kind(*values, distances=distances)
         if self._layout is not None:
             return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
+        found: Any
         if kind is Host:
             found = Host(self._data, self._n, None if self._traced() else self._scipy, self._options)
         else:

@@ -1,4 +1,4 @@
-"""SciPy inside of transformations: its answers wherever JAX calls it back, and clouds of any number of rows."""
+"""SciPy inside of transformations: its answers wherever JAX calls it back; clouds of any number of rows."""
 
 import copy
 import os
@@ -275,7 +275,8 @@ def test_sizes_whose_squares_no_float64_holds(power, jit):
             whole["csr"] = csr.indices, csr.distances
             one = tree.query_radius(x, 0.3 * size, sort=True)
             whole["one"] = one.indices, one.distances
-            whole["lists"] = jnp.asarray(sum(tree.query_ball_tree(other, 0.3 * size), []))
+            lists = tree.query_ball_tree(other, 0.3 * size)
+            whole["lists"] = jnp.asarray([row for rows in lists for row in rows])
             whole["matrix"] = jnp.asarray(
                 tree.sparse_distance_matrix(other, 0.3 * size, output_type="ndarray")["v"]
             )
@@ -311,10 +312,23 @@ def test_lesser_orders_where_coordinates_agree():
     """The second derivatives along those that differ are right; along the others, infinite, they are 0."""
     at, p = np.array([2.0, 0.0, 1.0]), 1.5
     with jax.enable_x64(True):
-        found = jax.hessian(lambda x: KDTree(np.zeros((1, 3))).query(x, p=p)[0])(at)
+        f = lambda x: KDTree(np.zeros((1, 3))).query(x, p=p)[0]  # noqa: E731
+        found = jax.hessian(f)(at)
+        for other in (jax.jacrev(jax.jacfwd(f))(at), jax.jacrev(jax.jacrev(f))(at)):
+            np.testing.assert_allclose(other, found, atol=1e-12)
         d = np.linalg.norm(at, p)
         u = (at / d)[[0, 2]]
         right = (p - 1) / d * (np.diag(u ** (p - 2)) - np.outer(u ** (p - 1), u ** (p - 1)))
     np.testing.assert_allclose(found[np.ix_([0, 2], [0, 2])], right, atol=1e-12)
     assert not found[1].any()
     assert not found[:, 1].any()
+
+
+def test_points_on_the_edge_of_a_box():
+    """Rounding puts them there inside of `jit`, where they cannot be refused."""
+    points = np.array([[0.25], [1.0], [-0.125], [2.5]])
+    with jax.enable_x64(True):
+        search = jax.jit(lambda p, box: KDTree(p, boxsize=box).query([[0.0]], 4))
+        distances, rows = search(points, 1.0)
+    np.testing.assert_array_equal(rows, [[1, 2, 0, 3]])
+    np.testing.assert_array_equal(distances, [[0, 0.125, 0.25, 0.5]])

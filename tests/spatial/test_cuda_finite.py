@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._cuda import _finite
+from jaxapi.spatial._cuda import _side_stream
 from jaxapi.spatial._cuda._launch import Kernel
 
-BLOCK = _finite.THREADS * _finite.EACH
+BLOCK = _side_stream.THREADS * _side_stream.EACH
 
 needs_a_compiler = pytest.mark.skipif(cuda_host.compiler() is None, reason="no C++ compiler")
 needs_a_gpu = pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
@@ -28,7 +28,7 @@ def kernel(request):
         array, count, answer = np.asarray(array, request.param), np.array(array.size), np.zeros(1, np.int32)
         pointers = (ctypes.c_void_p * 3)(array.ctypes.data, count.ctypes.data, answer.ctypes.data)
         blocks = -(-array.size // BLOCK)
-        assert run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(_finite.THREADS)) == 0
+        assert run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(_side_stream.THREADS)) == 0
         return bool(answer[0])
 
     return found
@@ -48,7 +48,7 @@ def test_the_kernel_finds_one_that_is_not_finite(kernel, size):
 
 
 def test_without_the_drivers_binding_the_compiled_question_serves():
-    assert _finite.all_finite(jax.device_put(jnp.ones(3), jax.devices("cpu")[0])) is None
+    assert _side_stream.all_finite(jax.device_put(jnp.ones(3), jax.devices("cpu")[0])) is None
 
 
 @needs_a_gpu
@@ -57,12 +57,12 @@ def test_answers_come_before_searches_end(dtype):
     """Of one thread and of several; whatever waits in the queue."""
     x = jax.device_put(np.random.default_rng(0).random((3 * BLOCK, 3)).astype(dtype))
     bad = jax.device_put(np.where(np.arange(len(x))[:, None] == 5, np.nan, x))
-    assert _finite.all_finite(x) is not None
-    assert bool(_finite.all_finite(x))
-    assert not bool(_finite.all_finite(bad))
-    assert bool(_finite.all_finite(x[:0]))
+    assert _side_stream.all_finite(x) is not None
+    assert bool(_side_stream.all_finite(x))
+    assert not bool(_side_stream.all_finite(bad))
+    assert bool(_side_stream.all_finite(x[:0]))
     with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda i: bool(_finite.all_finite((x, bad)[i % 2])), range(200)))
+        answers = list(threads.map(lambda i: bool(_side_stream.all_finite((x, bad)[i % 2])), range(200)))
     assert answers == [True, False] * 100
     tree = KDTree(x)
     for _ in range(6):  # padded on the host, on the device, then not at all
@@ -77,7 +77,7 @@ def test_answers_come_before_searches_end(dtype):
 
 def test_what_the_driver_answers():
     """A number for an error, and what was asked for."""
-    assert _finite.SideStream._checked((0, "stream")) == "stream"
-    assert list(_finite.SideStream._checked((0, "major", "minor"))) == ["major", "minor"]
+    assert _side_stream.SideStream._checked((0, "stream")) == "stream"
+    assert list(_side_stream.SideStream._checked((0, "major", "minor"))) == ["major", "minor"]
     with pytest.raises(RuntimeError, match="answers 700"):
-        _finite.SideStream._checked((700,))
+        _side_stream.SideStream._checked((700,))

@@ -16,7 +16,7 @@ from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._device import _engines
-from jaxapi.spatial._mesh import _by_row, _exchange, _finite, _own, _rounds
+from jaxapi.spatial._mesh import _by_row, _checks, _exchange, _own, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -321,7 +321,7 @@ class TestErrors:
             answers.append(np.isfinite(part).all())
             return answers[-1]
 
-        monkeypatch.setattr(_finite, "finite_on_side_stream", at_side)
+        monkeypatch.setattr(_checks, "finite_on_side_stream", at_side)
         mesh, points, _ = cloud("uniform")
         padded = np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)
         assert KDTree(spread(mesh, padded), n=len(points)).n == len(points)
@@ -347,7 +347,7 @@ class TestErrors:
             jax.jit(lambda r: tree.radius_graph(r, max_edges=8))(1.0)
 
     def test_too_many_neighbours(self, tree, near, monkeypatch):
-        monkeypatch.setattr("jaxapi.spatial._mesh._searcher.LARGEST", 1 << 14)
+        monkeypatch.setattr("jaxapi.spatial._mesh._mesh.LARGEST", 1 << 14)
         with pytest.raises(ValueError, match="use query_radius with max_neighbors"):
             tree.query_radius(near[1], near[2])
 

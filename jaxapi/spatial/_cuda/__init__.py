@@ -3,12 +3,12 @@
 from .._lax import with_room
 from ._build import build
 from ._components import component_roots, lowest
-from ._finite import all_finite
 from ._launch import check
 from ._lines import lines
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
+from ._side_stream import all_finite
 from ._sums import running_sums
 
 __all__ = [

@@ -46,8 +46,15 @@ class Device(Searcher):
             return [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
         with self._context(settings):
             lines, finite = ((), True) if x is None else self._lines(x, settings, static.get("k"))
-            inputs = [self._number(each, settings, lines) for each in numbers]
-            found = function(self.tree, *lines, *inputs, self._box(settings), **static)
+            place, dtype = self.data.sharding, settings.dtype
+            inputs = [
+                constant_on(each, dtype, place)
+                if type(each) is float
+                else self._number(each, settings, lines)
+                for each in numbers
+            ]
+            box = settings.lengths if settings.lengths is None else self._box(settings)
+            found = function(self.tree, *lines, *inputs, box, **static)
             if not (finite if finite is True else on_its_way(finite)):
                 raise ValueError(NOT_FINITE)
             return _cut(found, results)
@@ -145,7 +152,7 @@ class Device(Searcher):
         For the `k` nearest None stands for the tree's own points where the engine searches them as they lie.
         """
         own = x is self.data
-        count = self._constant(INT32.type(self.n if own else len(x)))
+        count = constant_on(self.n if own else len(x), INT32, self.data.sharding)
         if own and k and hasattr(self.engine, "nearest_of_all") and not self.tree.is_flat:  # noqa: SIM102
             if self.tree.points.shape[1] * k <= _searches.LARGEST_PIECE:
                 return (None, count), True
@@ -187,7 +194,7 @@ def _cut(found, results):
         if each.ndim:
             lines = math.prod(shape) // max(math.prod(each.shape[1:]), 1)
             (each,) = first_lines(lines, each)
-        cut.append(in_shape(each, shape))
+        cut.append(each if each.shape == shape else each.reshape(shape))
     return cut
 
 

@@ -14,7 +14,7 @@ def all_finite(x):
     if isinstance(x, jax.Array):
         if not jnp.issubdtype(x.dtype, jnp.floating):
             return True
-        if any(device.platform != "cpu" for device in x.devices()):
+        if {device.platform for device in x.devices()} != {"cpu"}:
             answer = finite_on_side_stream(x)
             return _all_finite(x) if answer is None else answer
     return bool(np.isfinite(np.asarray(x)).all())

@@ -61,10 +61,8 @@ def _norm(along, p: float):
     # A norm does not depend on what it is scaled by; so no power overflows or vanishes.
     largest = lax.stop_gradient(along).max(axis=-1)
     ratios, power = along / largest[..., None], int(p) if p.is_integer() else p
-    if p < 2:
-        powers = jnp.where(ratios > 0, jnp.where(ratios > 0, ratios, 1) ** power, 0)
-    else:
-        powers = ratios**power
+    there = (ratios > 0) | (p >= 2)
+    powers = jnp.where(there, jnp.where(there, ratios, 1) ** power, 0)
     return largest * powers.sum(axis=-1) ** (1 / p)
 
 

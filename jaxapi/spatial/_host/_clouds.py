@@ -36,6 +36,8 @@ class Cloud:
         finite = np.isfinite(points).all(axis=1)
         self._rows = None if finite.all() else np.append(np.flatnonzero(finite), n)
         points = points.astype(np.float64) if self._rows is None else points[finite].astype(np.float64)
+        if lengths is not None:  # inside of a transformation nobody has looked
+            points = into_box(points, np.asarray(lengths, np.float64))
         self.scale = (1.0 if data.dtype == np.float32 else _scale(points)) if scale is None else scale
         if self.scale != 1:
             points *= self.scale
@@ -45,6 +47,12 @@ class Cloud:
     def scaled(self, scale: float) -> "Cloud":
         """Return these points in the units of another cloud."""
         return self if scale == self.scale else Cloud(self.data, self.n, self.lengths, self.options, scale)
+
+    def own_queries(self) -> np.ndarray:
+        """Return the points as queries, nan in lines that do not count."""
+        if self.n == len(self.data):
+            return self.data
+        return np.where(np.arange(len(self.data))[:, None] < self.n, self.data, np.nan)
 
     def queries(self, x) -> np.ndarray:
         """Return queries as float64 in the units of the tree, inside of the periodic box."""

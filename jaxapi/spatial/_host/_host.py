@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import queue
 import threading
 from collections.abc import Callable
@@ -26,6 +27,8 @@ from ._clouds import Cloud, Options, cloud_of
 
 __all__ = ["Host"]
 
+LARGEST = 90_000  # bytes that JAX before 0.12 hands to a callback at once
+
 
 class Host(Searcher):
     """The searches of SciPy's tree, which ``cloud()`` returns where the points are concrete."""
@@ -40,14 +43,19 @@ class Host(Searcher):
 
     def _find(self, name: str, x, numbers, settings: SearchSettings, results, **static):
         """Return what a search finds, in the shapes of the results."""
-        call = self._call(name, settings, results, static, own=x is self.data)
-        if call.cloud is None or any_traced(x, *numbers):
+        own = x is self.data
+        if self._cloud is None or any_traced(x, *numbers):
             numbers = [as_dtype(each, settings.dtype) for each in numbers]
-            x = None if x is None or call.own else as_dtype(x, settings.dtype)
+            x = None if x is None or own else as_dtype(x, settings.dtype)
+            call = self._call(name, settings, results, static, own)
             return call.traced(self._points(settings), x, *numbers)
-        x = x if x is None or call.own else _finite(x)
-        placed = placed_like if len(results[0][0]) else placed_like_one
-        return placed(self.data, *call.now(None, x, *numbers))
+        cloud = self._cloud()
+        if own:
+            x, *numbers = _finding_nothing(cloud.own_queries(), *numbers)
+        queries = () if x is None else (x if own else _finite(x),)
+        found = getattr(_searches, name)(cloud, *queries, *numbers, settings=settings, **static)
+        found = [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
+        return (placed_like if x is None or len(x) > 1 else placed_like_one)(self.data, *found)
 
     def _call(self, name, settings: SearchSettings, results, static, own=False) -> "_Call":
         settings = settings._replace(lengths=None, eps=0.0 if is_traced(settings.eps) else settings.eps)
@@ -120,11 +128,11 @@ class _Call(NamedTuple):
         """Return what the search finds of NumPy arrays; queries that are not finite find nothing."""
         cloud = self.cloud or cloud_of(*points, self.options)
         if self.own:
-            x = np.where(np.arange(len(cloud.data))[:, None] < cloud.n, cloud.data, np.nan)
+            x = cloud.own_queries()
         if isinstance(x, tuple):
             x = cloud_of(*x, self.options)
-        elif isinstance(x, np.ndarray) and not (finite := np.isfinite(x).all(axis=1)).all():
-            x, numbers = np.where(finite[:, None], x, 0), (np.where(finite, numbers[0], np.nan), *numbers[1:])
+        elif isinstance(x, np.ndarray):
+            x, *numbers = _finding_nothing(x, *numbers)
         inputs = *(() if x is None else (x,)), *numbers
         found = getattr(_searches, self.name)(cloud, *inputs, settings=self.settings, **dict(self.static))
         return [np.asarray(a, d).reshape(batch + s) for a, (s, d) in zip(found, self.results, strict=True)]
@@ -221,7 +229,9 @@ def _later(callback: _Callback, batch, arrays):
 
     @jax.custom_batching.custom_vmap
     def run(*arrays):
-        return varying_like(jax.pure_callback(callback, shapes, *arrays, vmap_method="sequential"), arrays)
+        pieces = list(itertools.chain(*map(_pieces, arrays)))
+        call = _Joined(callback, tuple(each.shape for each in arrays))
+        return varying_like(jax.pure_callback(call, shapes, *pieces, vmap_method="sequential"), arrays)
 
     @run.def_vmap
     def rule(size, batched, *arrays):
@@ -229,6 +239,32 @@ def _later(callback: _Callback, batch, arrays):
         return _later(callback, (size, *batch), arrays), [True] * len(shapes)
 
     return run(*arrays)
+
+
+class _Joined(NamedTuple):
+    """A callback that is given its arrays in pieces."""
+
+    callback: _Callback
+    shapes: tuple[tuple[int, ...], ...]
+
+    def __call__(self, *pieces):
+        parts, arrays = iter(pieces), []
+        for shape in self.shapes:
+            first = np.asarray(next(parts))
+            rest = range(len(first), math.prod(shape), max(len(first), 1))
+            arrays.append(np.concatenate([first, *(np.asarray(next(parts)) for _ in rest)]).reshape(shape))
+        return self.callback(*arrays)
+
+
+def _pieces(x) -> list:
+    """Return an array as arrays (size,) that JAX hands to a callback at once.
+
+    Larger ones JAX before 0.12 copies in XLA's threads, and waits: forever where each of these waits so.
+    """
+    size = math.prod(x.shape)
+    step = max(size, 1) if jax.__version_info__ >= (0, 12) else LARGEST // x.dtype.itemsize
+    x = x.reshape(-1)
+    return [lax.slice_in_dim(x, i, min(i + step, size)) for i in range(0, max(size, 1), step)]
 
 
 def _packed(x):
@@ -247,6 +283,14 @@ def _unpacked(x, dtype):
     if isinstance(x, np.ndarray):
         return np.ascontiguousarray(x).view(dtype)[..., 0]
     return lax.bitcast_convert_type(x, dtype)
+
+
+def _finding_nothing(x, number, *others):
+    """Return queries, and their bound or radii, with which those that are not finite find nothing."""
+    finite = np.isfinite(x).all(axis=1)
+    if finite.all():
+        return x, number, *others
+    return np.where(finite[:, None], x, 0), np.where(finite, number, np.nan), *others
 
 
 def _finite(x) -> np.ndarray:

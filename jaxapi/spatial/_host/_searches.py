@@ -59,28 +59,31 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
     With `inclusive` a point as far as the bound counts.
     """
     n, (q, _) = cloud.tree.n, x.shape
-    bound = np.asarray(bound, np.float64)
-    most = float(np.nanmax(bound, initial=0)) * cloud.scale
+    most = float(np.nanmax(bound, initial=0) if np.ndim(bound) else max(bound, 0.0)) * cloud.scale
     if inclusive:  # a little more, whose square is a number
         most = max(most * (1 + 1e-6), 1e-100)
     search = partial(cloud.tree.query, eps=eps, p=settings.p, distance_upper_bound=most)
+
+    def find(which):
+        points = cloud.queries(x[which])
+        near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
+        near = near if cloud.scale == 1 else near / cloud.scale
+        if np.ndim(bound):
+            limit = bound[which, None]
+            beyond = ~(near <= limit) if inclusive else ~(near < limit)
+            near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
+        return near.astype(settings.dtype), cloud.rows(found, settings.index_dtype)
+
+    if q < 2 * _FEWEST and k <= n and q * k < _PIECE and settings.workers in (None, 1):
+        return find(slice(None))
     order = spatial_order(x)
     distances, rows = np.empty((q, k), settings.dtype), np.empty((q, k), settings.index_dtype)
 
     def piece(part):
         which = part if order is None else order[part]
-        points = cloud.queries(x[which])
-        near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
-        near = near if cloud.scale == 1 else near / cloud.scale
-        if bound.ndim:
-            limit = bound[which, None]
-            beyond = ~(near <= limit) if inclusive else ~(near < limit)
-            near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
-        distances[which, : near.shape[1]] = near
-        rows[which, : near.shape[1]] = cloud.rows(found)
+        distances[which, :n], rows[which, :n] = find(which)
 
-    if n < k:
-        distances[:, n:], rows[:, n:] = np.inf, cloud.n
+    distances[:, n:], rows[:, n:] = np.inf, cloud.n
     _in_threads(piece, q, k + 1, settings.workers)
     return distances, rows
 
@@ -100,13 +103,15 @@ def _in_threads(piece, q: int, width: int, workers: int | None) -> None:
 
 def _threads(workers: int | None, queries: int) -> int:
     """Return how many threads are to search for so many queries; None: as many as pay, -1: all cores."""
+    if workers is None and queries < 2 * _FEWEST:
+        return 1
     if workers is not None and workers > 0:
         return workers
     cores = os.cpu_count()
     if workers is None:
         if hasattr(os, "sched_getaffinity"):
             cores = len(os.sched_getaffinity(0))
-        return min(cores or 1, max(queries // _FEWEST, 1))
+        return min(cores or 1, queries // _FEWEST)
     if cores is None:
         raise NotImplementedError("Cannot determine the number of cores: pass workers as a number")
     return cores

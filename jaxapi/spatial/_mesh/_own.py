@@ -11,11 +11,11 @@ from .._device import _engines
 from .._device._searches import LARGEST_PIECE
 from .._structure._metric import into_box, scaled_power
 from ._axes import Axes
-from ._build import Forest, rows_of_all, rows_of_points
 from ._by_row import to_rows, to_rows_in_pieces
+from ._closest import nearest, no_room
 from ._exchange import by_destination, written
+from ._forest import Forest, rows_of_all, rows_of_points
 from ._lists import filled
-from ._nearest import nearest, no_room
 from ._partition import shares
 from ._rounds import FEW, within_reach
 

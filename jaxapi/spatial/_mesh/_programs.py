@@ -16,8 +16,8 @@ from jax.sharding import PartitionSpec
 from .._device._arrays import as_dtype
 from .._device._searches import picked
 from .._settings import Columns, SearchSettings, index_dtype
-from . import _nearest, _own, _radius, _ragged
-from ._build import Forest, build, rows_of_points, widened
+from . import _closest, _own, _ragged, _within
+from ._forest import Forest, build, rows_of_points, widened
 from ._layout import Layout
 from ._partition import shares
 
@@ -76,7 +76,7 @@ def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Colu
     """Return distances and rows (..., *columns.shape) for queries (..., m)."""
 
     def search(forest, x, bound, eps, box):
-        found = _nearest.nearest(
+        found = _closest.nearest(
             forest,
             x,
             bound,
@@ -122,7 +122,7 @@ def count(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, s
 
     def search(forest, x, radius, box):
         static = {"p": settings.p, "index_dtype": settings.index_dtype}
-        return (_radius.counts_within(forest, x, radius, box, layout.axes, **static),)
+        return (_within.counts_within(forest, x, radius, box, layout.axes, **static),)
 
     return _for_queries(search, forest, (x, radius), (box,), ((),), layout, settings, spread)
 
@@ -132,7 +132,7 @@ def nearest_within(forest, x, radius, box, *, layout: Layout, settings: SearchSe
     """Return rows and distances (..., limit) of the nearest within the radii (...), and true counts."""
 
     def search(forest, x, radius, box):
-        return _radius.nearest_within(
+        return _within.nearest_within(
             forest,
             x,
             radius,
@@ -160,7 +160,7 @@ def two_point(forest, x, x_weights, weights, radii, box, *, layout: Layout, sett
         if not spread:
             x, x_weights = _shares((x, x_weights), axes)
         static = {"n": layout.n, "p": settings.p}
-        sums = _radius.sums_within(_local(forest, settings), x, radii, weights, box, axes, **static)
+        sums = _within.sums_within(_local(forest, settings), x, radii, weights, box, axes, **static)
         return axes.sum((sums * x_weights[:, None]).sum(axis=0, dtype=sums.dtype))
 
     place = layout.rows if spread else SAME
@@ -174,7 +174,7 @@ def all_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettin
     """Return rows and distances (..., most) of all points within the radii (...), where no query has more."""
 
     def search(forest, x, radius, box):
-        kind = _radius.search_of(settings.p, settings.dtype)
+        kind = _within.search_of(settings.p, settings.dtype)
         static = {"n": layout.n, "most": most, "kind": kind}
         return _ragged.all_within(forest, x, radius, box, layout.axes, **static)
 

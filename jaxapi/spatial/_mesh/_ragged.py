@@ -10,10 +10,10 @@ from jax import lax
 from ..._core._dtypes import x64_mode
 from .._device import _searches
 from ._axes import Axes
-from ._build import Forest, rows_of_all
 from ._exchange import exchange
+from ._forest import Forest, rows_of_all
 from ._lists import lowest
-from ._radius import around, sent_radii
+from ._within import around, sent_radii
 
 __all__ = ["all_within", "in_equal_parts"]
 

@@ -23,8 +23,8 @@ from jax import lax
 from ..._core._typing import Array
 from .._structure._metric import axis_gap, box_slack, power_distance
 from ._axes import Axes
-from ._build import Forest
 from ._exchange import by_destination, exchange, numbers_sent
+from ._forest import Forest
 
 __all__ = ["FEW", "Search", "visit_devices", "within_reach"]
 

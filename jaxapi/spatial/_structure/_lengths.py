@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for
-from ..._core._programs import eagerly, is_traced
+from ..._core._programs import eagerly, eagerly_unless_traced, is_traced
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from ._build import padded_size
 
-__all__ = ["first_lines", "in_shape", "pad_rows"]
+__all__ = ["first_lines", "flat", "in_shape", "pad_rows"]
 
 _PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
 
@@ -47,7 +47,7 @@ class _Shorter:
     """An array that says by DLPack that it has `count` lines."""
 
     def __init__(self, array, count: int):
-        self.array, self.count = array, count
+        self.array, self.count, self.__dlpack_device__ = array, count, array.__dlpack_device__
 
     def __dlpack__(self, *, stream=None, **_):
         capsule = self.array.__dlpack__(stream=stream)  # without max_version: a DLManagedTensor
@@ -57,13 +57,20 @@ class _Shorter:
         tensor.shape[0] = self.count  # its own copy of the shape
         return capsule
 
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
 
 def in_shape(x, shape: tuple[int, ...]):
     """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
     return x if x.shape == shape else x.reshape(shape)
+
+
+def flat(x, shape: tuple[int, ...]):
+    """Return queries or radii in the shape of one line of them."""
+    if x.shape == shape:
+        return x
+    if isinstance(x, np.ndarray):
+        return x.reshape(shape)
+    with eagerly_unless_traced(x):
+        return x.reshape(shape)
 
 
 def first_lines(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:

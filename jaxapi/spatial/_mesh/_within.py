@@ -8,9 +8,9 @@ from .._device import _searches
 from .._structure._metric import into_box
 from .._structure._queries import ordered_queries, radius_bound
 from ._axes import Axes
-from ._build import Forest, rows_of_points
 from ._by_row import of_rows
-from ._nearest import in_units, nearest_below
+from ._closest import in_units, nearest_below
+from ._forest import Forest, rows_of_points
 from ._rounds import Search, visit_devices
 
 __all__ = ["around", "counts_within", "nearest_within", "search_of", "sent_radii", "sums_within"]

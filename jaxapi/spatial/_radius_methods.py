@@ -7,7 +7,6 @@ from typing import Literal, overload
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._programs import eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -15,7 +14,7 @@ from ._device._arrays import as_dtype
 from ._results import FixedNeighbors, Neighbors, filled
 from ._settings import result_dtype
 from ._state import TreeState
-from ._structure._lengths import in_shape
+from ._structure._lengths import flat
 from ._structure._open_shapes import has_open_shape, in_blocks
 
 __all__ = ["RadiusSearches"]
@@ -275,5 +274,4 @@ class RadiusSearches(TreeState):
         settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
-        with eagerly_unless_traced(x, r):
-            return in_shape(x, (q, self._m)), in_shape(r, (q,)), batch, settings
+        return flat(x, (q, self._m)), flat(r, (q,)), batch, settings

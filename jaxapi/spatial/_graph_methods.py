@@ -6,7 +6,7 @@ from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
-from ._mesh._searcher import Mesh
+from ._mesh._mesh import Mesh
 from ._results import NeighborGraph, filled
 from ._settings import result_dtype
 from ._state import TreeState

@@ -15,7 +15,7 @@ from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
-from ._mesh._searcher import Mesh
+from ._mesh._mesh import Mesh
 from ._results import FixedPairs, filled
 from ._state import TreeState
 

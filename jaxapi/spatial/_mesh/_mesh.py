@@ -13,10 +13,11 @@ from ..._core._programs import any_traced, eagerly, is_traced
 from .._arguments import reject_traced
 from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
+from .._searcher import without_slopes
 from .._settings import Columns, SearchSettings, index_dtype, sums_dtype
 from .._structure._build import padded_size
 from . import _edges, _programs
-from ._finite import all_finite
+from ._checks import all_finite
 from ._layout import Layout
 from ._placement import placed, sent_home
 from ._slopes import vectors_to, with_slopes
@@ -35,14 +36,14 @@ class Mesh:
 
     def __init__(self, data, forest, layout: Layout):
         self.data, self.layout = data, layout
-        self.forest = _without_slopes(forest)
+        self.forest = without_slopes(forest)
 
     @staticmethod
     def prepare(data, layout: Layout):
         """Build the trees of all devices; also tell whether all points that count are finite."""
         rows_dtype = index_dtype(layout.n)
         with _context((data,), data.dtype, rows_dtype):
-            points = _without_slopes(data)
+            points = without_slopes(data)
             finite = all_finite(points, layout, spread=True)
             return _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype), finite
 
@@ -52,7 +53,7 @@ class Mesh:
         with self._context(settings, x, bound, settings.eps):
             x, spread, home = self._placed(settings, x)
             box = _box(settings)
-            inputs = _without_slopes((x, *self._numbers(settings, bound, settings.eps), box))
+            inputs = without_slopes((x, *self._numbers(settings, bound, settings.eps), box))
             finite = self._finite(x, spread)
             distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
             _check(finite)
@@ -64,7 +65,7 @@ class Mesh:
         static: dict[str, Any] = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, bound, settings.eps):
             box = _box(settings)
-            numbers = _without_slopes((*self._numbers(settings, bound, settings.eps), box))
+            numbers = without_slopes((*self._numbers(settings, bound, settings.eps), box))
             each = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
             static["s"] = each if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, **static)
@@ -101,7 +102,7 @@ class Mesh:
         with self._context(settings, x, r):
             x, r, spread, home = self._placed(settings, x, r)
             box = _box(settings)
-            inputs = _without_slopes((x, as_dtype(r, settings.dtype), box))
+            inputs = without_slopes((x, as_dtype(r, settings.dtype), box))
             static = {"layout": self.layout, "settings": _static(settings), "limit": limit}
             finite = self._finite(x, spread)
             rows, distances, counts = _programs.nearest_within(self.forest, *inputs, spread=spread, **static)
@@ -114,7 +115,7 @@ class Mesh:
         """Return how many neighbours each query has."""
         with self._context(settings, x, r):
             x, r, spread, home = self._placed(settings, x, r)
-            inputs = _without_slopes((x, as_dtype(r, settings.dtype), _box(settings)))
+            inputs = without_slopes((x, as_dtype(r, settings.dtype), _box(settings)))
             static = {"layout": self.layout, "settings": _static(settings)}
             finite = self._finite(x, spread)
             (counts,) = _programs.count(self.forest, *inputs, spread=spread, **static)
@@ -254,11 +255,6 @@ class Mesh:
         if self.layout.mesh is None or any_traced(self.data, *values):
             return tuple(as_dtype(each, settings.dtype) for each in values)
         return tuple(constant_on(each, settings.dtype, self.layout.everywhere) for each in values)
-
-
-def _without_slopes(values):
-    """Return values that no derivative flows through; concrete ones have none, and stay as they are."""
-    return jax.tree.map(lambda a: jax.lax.stop_gradient(a) if is_traced(a) else a, values)
 
 
 def _static(settings: SearchSettings) -> SearchSettings:

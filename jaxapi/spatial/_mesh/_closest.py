@@ -10,7 +10,7 @@ from .._device._searches import Search as TreeSearch
 from .._device._searches import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
 from ._axes import Axes
-from ._build import Forest, rows_of_all
+from ._forest import Forest, rows_of_all
 from ._lists import filled, lowest
 from ._partition import shares
 from ._rounds import Search, visit_devices
