@@ -5,12 +5,10 @@ Points from `count` on, and those that are not finite, which only traced ones ca
 
 from collections.abc import Callable
 
-import jax
 import numpy as np
 
-from ..._core._dtypes import x64_for
 from ..._core._programs import is_traced
-from .._host._host import _aside, _packed, _starter, _unpacked
+from .._host._callbacks import called_back, in_turn
 from .._structure._metric import into_box
 from . import _hierarchy, _host
 from ._spanning import Edges, spanning_tree
@@ -25,25 +23,17 @@ def computed(function: Callable, shapes, *values):
     if not traced:
         return tuple(np.asarray(x, shape.dtype) for x, shape in zip(function(*arrays), shapes, strict=True))
     constants = [None if i in traced else each for i, each in enumerate(arrays)]
-    ends = {i: (each.shape, each.dtype) for i, each in traced.items()}
 
-    def on_host(*values):
-        values = {i: _unpacked(np.asarray(x), ends[i][1]) for i, x in zip(ends, values, strict=True)}
-        batch = np.broadcast_shapes(*(x.shape[: x.ndim - len(ends[i][0])] for i, x in values.items()))
-        values = {i: np.broadcast_to(x, batch + ends[i][0]) for i, x in values.items()}
+    def of_batch(batch, batches, *values):
         results = tuple(np.empty(batch + each.shape, each.dtype) for each in shapes)
-        for index in np.ndindex(batch):
-            inputs = [values[i][index] if i in values else each for i, each in enumerate(constants)]
-            for result, x in zip(results, _aside(function, *inputs), strict=True):
+        for index, one in zip(np.ndindex(batch), in_turn(batch, batches, values), strict=True):
+            given = dict(zip(traced, one, strict=True))
+            inputs = [given.get(i, each) for i, each in enumerate(constants)]
+            for result, x in zip(results, function(*inputs), strict=True):
                 result[index] = x
-        return tuple(map(_packed, results))
+        return results
 
-    _starter()
-    with x64_for(*(each.dtype for each in (*shapes, *traced.values()))):
-        inputs = [_packed(jax.lax.stop_gradient(each)) for each in traced.values()]
-        packed = [jax.eval_shape(_packed, each) for each in shapes]
-        found = jax.pure_callback(on_host, packed, *inputs, vmap_method="expand_dims")
-        return tuple(_unpacked(x, shape.dtype) for x, shape in zip(found, shapes, strict=True))
+    return tuple(called_back(of_batch, [(each.shape, each.dtype) for each in shapes], traced.values()))
 
 
 def _cloud(points, count, lengths, p: float):

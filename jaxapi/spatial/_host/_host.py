@@ -1,33 +1,24 @@
 """Searches on the CPU, by SciPy: of concrete arrays at once, inside of a transformation by a callback."""
 
-import functools
 import itertools
-import math
-import queue
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from ..._core._dtypes import WIDE, x64_for
+from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, is_traced
 from .._device._arrays import NOT_FINITE, as_dtype, placed_like, placed_like_one
 from .._device._slopes import displacements_to
 from .._results import Neighbors
-from .._searcher import Searcher, displaced, without_slopes
+from .._searcher import Searcher, displaced
 from .._settings import SearchSettings
-from .._structure._varying import varying_like
 from . import _searches
+from ._callbacks import called_back, in_turn
 from ._clouds import Cloud, Options, cloud_of
 
 __all__ = ["Host"]
-
-LARGEST = 90_000  # bytes that JAX before 0.12 hands to a callback at once
 
 
 class Host(Searcher):
@@ -151,138 +142,24 @@ class _Call(NamedTuple):
             bound = np.broadcast_to(bound, (*batch, q[0])).ravel()
             return self.now(points, x, bound, *(each.min() for each in eps), batch=batch)
         leaves, kind = jax.tree.flatten((points, x, *numbers))
-        found = []
-        for place in np.ndindex(*batch):
-            one = [
-                a[tuple(i if size > 1 else 0 for i, size in zip(place, sizes, strict=True))]
-                for a, sizes in zip(leaves, batches, strict=True)
-            ]
-            found.append(self.now(*jax.tree.unflatten(kind, one)))
+        ones = in_turn(batch, batches, leaves)
+        found = [self.now(*jax.tree.unflatten(kind, one)) for one in ones]
         return [np.stack(each).reshape(batch + each[0].shape) for each in zip(*found, strict=True)]
 
     def traced(self, *inputs):
         """Return what the search finds when its values are known."""
         leaves, kind = jax.tree.flatten(inputs if self.cloud is None else (None, *inputs[1:]))
-        leaves = without_slopes([each if is_traced(each) else np.asarray(each) for each in leaves])
-        _starter()
-        callback = _Callback(self, kind, tuple((each.ndim, np.dtype(each.dtype)) for each in leaves))
-        found = _later(callback, (), [_packed(each) for each in leaves])
-        return [_unpacked(a, d) for a, (_, d) in zip(found, self.results, strict=True)]
+        return called_back(_OfLeaves(self, kind), self.results, leaves)
 
 
-class _Callback(NamedTuple):
-    """A search of arrays as JAX's callbacks keep them: 64 bits, which they narrow, as pairs of 32."""
+class _OfLeaves(NamedTuple):
+    """A search of the leaves of its arguments, in batches."""
 
     call: _Call
-    kind: Any  # the structure of the arguments
-    leaves: tuple[tuple[int, np.dtype], ...]  # their axes, but for those of batches, and dtypes
+    kind: Any
 
-    def __call__(self, *packed):
-        arrays = [_unpacked(np.asarray(a), dtype) for a, (_, dtype) in zip(packed, self.leaves, strict=True)]
-        batches = [a.shape[: a.ndim - axes] for a, (axes, _) in zip(arrays, self.leaves, strict=True)]
-        batch = np.broadcast_shapes(*batches)
-        found = _aside(self.call.in_batches, batch, batches, *jax.tree.unflatten(self.kind, arrays))
-        return [_packed(each) for each in found]
-
-
-def _aside(function, *arguments):
-    """Run a function in a thread of its own, started by one that is none of XLA's.
-
-    In XLA's threads, and those they start, numbers below the least normal one are 0 to the processor: SciPy,
-    which parts equal coordinates by the next number, would split points without end.
-    """
-    answer: Future = Future()
-
-    def run():
-        try:
-            answer.set_result(function(*arguments))
-        except BaseException as error:
-            answer.set_exception(error)
-
-    _starter().put(run)
-    return answer.result()
-
-
-@functools.cache
-def _starter() -> queue.SimpleQueue:
-    """Return where a thread takes functions from to start threads with; it is to be called outside of XLA."""
-    functions: queue.SimpleQueue = queue.SimpleQueue()
-
-    def start():
-        while True:
-            threading.Thread(target=functions.get(), daemon=True).start()
-
-    threading.Thread(target=start, daemon=True).start()
-    return functions
-
-
-def _later(callback: _Callback, batch, arrays):
-    """Call back with arrays of a batch: under vmap once, with all of it; at once where nothing is traced."""
-    if not any_traced(*arrays):
-        return [jax.device_put(each) for each in callback(*arrays)]
-    shapes = [
-        jax.ShapeDtypeStruct((*batch, *shape, 2), np.uint32)
-        if dtype in WIDE
-        else jax.ShapeDtypeStruct((*batch, *shape), dtype)
-        for shape, dtype in callback.call.results
-    ]
-
-    @jax.custom_batching.custom_vmap
-    def run(*arrays):
-        pieces = list(itertools.chain(*map(_pieces, arrays)))
-        call = _Joined(callback, tuple(each.shape for each in arrays))
-        return varying_like(jax.pure_callback(call, shapes, *pieces, vmap_method="sequential"), arrays)
-
-    @run.def_vmap
-    def rule(size, batched, *arrays):
-        arrays = [a if b else a[None] for a, b in zip(arrays, batched, strict=True)]
-        return _later(callback, (size, *batch), arrays), [True] * len(shapes)
-
-    return run(*arrays)
-
-
-class _Joined(NamedTuple):
-    """A callback that is given its arrays in pieces."""
-
-    callback: _Callback
-    shapes: tuple[tuple[int, ...], ...]
-
-    def __call__(self, *pieces):
-        parts, arrays = iter(pieces), []
-        for shape in self.shapes:
-            first = np.asarray(next(parts))
-            rest = range(len(first), math.prod(shape), max(len(first), 1))
-            arrays.append(np.concatenate([first, *(np.asarray(next(parts)) for _ in rest)]).reshape(shape))
-        return self.callback(*arrays)
-
-
-def _pieces(x) -> list:
-    """Return an array as arrays (size,) that JAX hands to a callback at once.
-
-    Larger ones JAX before 0.12 copies in XLA's threads, and waits: forever where each of these waits so.
-    """
-    size = math.prod(x.shape)
-    step = max(size, 1) if jax.__version_info__ >= (0, 12) else LARGEST // x.dtype.itemsize
-    x = x.reshape(-1)
-    return [lax.slice_in_dim(x, i, min(i + step, size)) for i in range(0, max(size, 1), step)]
-
-
-def _packed(x):
-    """Return an array of 64 bits as pairs of 32, others as they are."""
-    if x.dtype not in WIDE:
-        return x
-    if isinstance(x, np.ndarray):
-        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint32)
-    return lax.bitcast_convert_type(x, jnp.uint32)
-
-
-def _unpacked(x, dtype):
-    """Return what was packed in its dtype."""
-    if dtype not in WIDE:
-        return x
-    if isinstance(x, np.ndarray):
-        return np.ascontiguousarray(x).view(dtype)[..., 0]
-    return lax.bitcast_convert_type(x, dtype)
+    def __call__(self, batch, batches, *leaves):
+        return self.call.in_batches(batch, batches, *jax.tree.unflatten(self.kind, leaves))
 
 
 def _finding_nothing(x, number, *others):
