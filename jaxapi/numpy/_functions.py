@@ -1,0 +1,207 @@
+"""The functions that jaxapi or jax.numpy has: NumPy's names and signatures by a table."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import x64_for
+from .._missing import _RENAMED
+from ..mutable._array import Array, unwrap, wrap
+from ._ufuncs import UFUNCS
+from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
+
+__all__ = ["FUNCTIONS", "TRUE_FUNCTIONS"]
+
+_NAMES = """
+all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
+array_equiv average bartlett bincount blackman block broadcast_arrays broadcast_shapes broadcast_to choose
+column_stack compress concat concatenate convolve corrcoef correlate count_nonzero cov cross cumprod cumsum
+cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot
+dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
+histogram_bin_edges histogramdd hstack i0 identity indices inner insert interp intersect1d isclose iscomplex
+isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace matmul matvec max mean median meshgrid
+min nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
+nanquantile nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv
+polyfit polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
+searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot tile
+trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from union1d
+unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander var vdot
+vecdot vecmat vstack
+"""
+
+
+def best(name: str):
+    """Return jaxapi's function if it takes all that NumPy's does, else jax.numpy's."""
+    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    if found is not None and name not in ("fix", "inner", "vdot", "outer", "round"):
+        taken = inspect.signature(found).parameters
+        wanted = signature_of(name, getattr(np, name)).parameters
+        if all(n in taken or n in IGNORED or n == "out" for n in wanted):
+            return found
+    return getattr(jnp, name)
+
+
+# Functions that need more than another signature.
+
+
+def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):
+    """Return the elements between two bounds."""
+    if (a_min is not np._NoValue or a_max is not np._NoValue) and not (
+        min is np._NoValue and max is np._NoValue
+    ):
+        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+    low, high = (
+        None if x is np._NoValue else x
+        for x in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max)
+    )
+    a = as_ours(a)
+    if low is not None:
+        a = UFUNCS["maximum"](a, low, **options)
+    if high is not None:
+        a = UFUNCS["minimum"](a, high, **options)
+    return into(out, ours(a._value, a))
+
+
+def einsum(*operands, out=None, optimize=False, dtype=None, **options):
+    """Return Einstein's sums, with NumPy's two ways to write the axes."""
+    arrays = [x if isinstance(x, str) or _is_axes(x) else value_of(x) for x in operands]
+    kinds = [np.dtype(x.dtype) for x in arrays if isinstance(x, jax.Array)]
+    with x64_for(*kinds):
+        result = jnp.einsum(*arrays, precision=jax.lax.Precision.HIGHEST)
+    result = ours(result if dtype is None else result.astype(dtype), *operands)
+    return result if out is None else into(out, result)
+
+
+def _is_axes(x) -> bool:
+    return isinstance(x, (list, tuple)) and all(isinstance(i, int) or i is Ellipsis for i in x)
+
+
+def where(condition, x=None, y=None, /):
+    """Return the elements of one array or another; with a condition alone where it is True."""
+    if (x is None) != (y is None):
+        raise ValueError("either both or neither of x and y should be given")
+    if x is None:
+        return FUNCTIONS["nonzero"](condition)
+    condition = value_of(condition)
+    if getattr(condition, "dtype", bool) != bool:
+        condition = condition != 0
+    return ours(jaxapi.where(condition, value_of(x), value_of(y)))
+
+
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """Return a function of each slice along an axis, which is traced once for all of them."""
+    return ours(
+        jnp.apply_along_axis(lambda x: _plain(func1d(wrap(x), *args, **kwargs)), axis, as_ours(arr)._value)
+    )
+
+
+def _plain(result):
+    return jax.tree.map(unwrap, result, is_leaf=lambda x: type(x) is Array)
+
+
+def apply_over_axes(func, a, axes):
+    """Return a function of an array over several axes, one after another."""
+    a = as_ours(a)
+    for axis in np.lib.array_utils.normalize_axis_tuple(axes, a.ndim):
+        result = as_ours(func(a, axis))
+        a = FUNCTIONS["expand_dims"](result, axis) if result.ndim == a.ndim - 1 else result
+        if result.ndim not in (a.ndim, a.ndim - 1):
+            raise ValueError("function is not returning an array of the correct shape")
+    return a
+
+
+def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
+    """Return what a function gives for the arrays of all positions."""
+    return function(*FUNCTIONS["indices"](shape, dtype=dtype), **kwargs)
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Return functions or values, each where its condition holds; a last one for the rest."""
+    x = as_ours(x)
+    listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
+    conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    results = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    made = FUNCTIONS["zeros_like"](x) if len(funclist) == len(conditions) else None
+    made = as_type(FUNCTIONS["full"](x.shape, as_ours(results.pop())), x.dtype) if made is None else made
+    for condition, result in zip(conditions, results, strict=True):
+        made = where(condition, as_type(as_ours(result), x.dtype), made)
+    return made
+
+
+def mask_indices(n, mask_func, k=0):
+    """Return the positions in a square matrix where a function such as `triu` leaves ones."""
+    return FUNCTIONS["nonzero"](mask_func(FUNCTIONS["ones"]((n, n), int), k) != 0)
+
+
+def real_if_close(a, tol=100):
+    """Return the real parts if all imaginary parts are nearly 0."""
+    a = as_ours(a)
+    if a.dtype.kind != "c":
+        return a
+    tol = np.finfo(a.dtype).eps * tol if tol > 1 else tol
+    return ours(a._value.real) if bool(abs(a._value.imag).max(initial=0) < tol) else a
+
+
+def iscomplexobj(x):
+    """Return whether the dtype is complex."""
+    return as_ours(x).dtype.kind == "c"
+
+
+def isrealobj(x):
+    """Return whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+def fix(x, out=None):
+    """Return the whole parts."""
+    return UFUNCS["trunc"](x, out=out)
+
+
+def ndim(a):
+    """Return the number of axes."""
+    return np.ndim(a) if not isinstance(a, (list, tuple)) else as_ours(a).ndim
+
+
+def shape(a):
+    """Return the length of each axis."""
+    return tuple(a.shape) if hasattr(a, "shape") else as_ours(a).shape
+
+
+def size(a, axis=None):
+    """Return the number of elements, or those along an axis."""
+    lengths = shape(a)
+    axes = range(len(lengths)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(lengths))
+    return int(np.prod([lengths[i] for i in axes], dtype=int))
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Return the array in another dtype."""
+    return as_ours(x).astype(dtype, copy=copy)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array of what another library has: `jaxapi.from_dlpack`."""
+    return ours(jaxapi.from_dlpack(unwrap(x), device=device, copy=copy))
+
+
+def iterable(y):
+    """Return whether it can be iterated over."""
+    return np.iterable(y) and not (type(y) is Array and not y.ndim)
+
+
+TRUE_FUNCTIONS = [
+    clip, fix, einsum, where, apply_along_axis, apply_over_axes, fromfunction, piecewise, mask_indices,
+    real_if_close, iscomplexobj, isrealobj, ndim, shape, size, astype, from_dlpack, iterable,
+]
+FUNCTIONS = {}
+for _name in _NAMES.split():
+    _numpys = getattr(np, _name)
+    FUNCTIONS[_name] = with_numpys_signature(_name, _numpys, best(_name), "jaxapi.numpy")
+FUNCTIONS |= {function.__name__: function for function in TRUE_FUNCTIONS}
