@@ -14,7 +14,7 @@ from ._ufuncs import ufunc
 
 _found = {name: getattr(_numpy, name) for name in _names.AS_THEY_ARE.split()}
 _found |= {name: _names.host_function(name) for name in _names.ON_HOST}
-_found |= _functions.FUNCTIONS | _ufuncs.UFUNCS
+_found |= _functions.FUNCTIONS | _functions.GRIDS | _ufuncs.UFUNCS
 for _module in (_creation, _views, _inplace):
     _found |= {name: getattr(_module, name) for name in _module.__all__}
 globals().update(_found)

@@ -25,7 +25,7 @@ def check_order(order) -> None:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
 
 
-def array(object, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, ndmax=0, like=None):
+def array(object, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, ndmax=0, like=None, blocking=False):
     """Return a new array of numbers, lists or arrays, of at least ``ndmin`` axes; ``copy=None`` if needed."""
     check_order(order)
     made = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
@@ -60,7 +60,7 @@ def _host_or_not(a):
     return a if hasattr(a, "__dlpack__") or hasattr(a, "__jax_array__") else np.asarray(a)
 
 
-def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
+def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blocking=False):
     """Return an array: `asarray`."""
     return asarray(a, dtype, order, device=device, copy=copy)
 

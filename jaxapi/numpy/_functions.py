@@ -11,6 +11,7 @@ import jaxapi
 from .._core._dtypes import x64_for
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap, wrap
+from . import _creation, _repairs, _views
 from ._ufuncs import UFUNCS
 from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
 
@@ -36,6 +37,8 @@ vecdot vecmat vstack
 
 def best(name: str):
     """Return jaxapi's function if it takes all that NumPy's does, else jax.numpy's."""
+    if hasattr(_repairs, name):
+        return getattr(_repairs, name)
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
     if found is not None and name not in ("fix", "inner", "vdot", "outer", "round"):
         taken = inspect.signature(found).parameters
@@ -108,7 +111,7 @@ def apply_over_axes(func, a, axes):
     a = as_ours(a)
     for axis in np.lib.array_utils.normalize_axis_tuple(axes, a.ndim):
         result = as_ours(func(a, axis))
-        a = FUNCTIONS["expand_dims"](result, axis) if result.ndim == a.ndim - 1 else result
+        a = _views.expand_dims(result, axis) if result.ndim == a.ndim - 1 else result
         if result.ndim not in (a.ndim, a.ndim - 1):
             raise ValueError("function is not returning an array of the correct shape")
     return a
@@ -128,8 +131,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     results = [f(x, *args, **kw) if callable(f) else f for f in funclist]
-    made = FUNCTIONS["zeros_like"](x) if len(funclist) == len(conditions) else None
-    made = as_type(FUNCTIONS["full"](x.shape, as_ours(results.pop())), x.dtype) if made is None else made
+    made = _creation.zeros_like(x) if len(funclist) == len(conditions) else None
+    made = as_type(_creation.full(x.shape, as_ours(results.pop())), x.dtype) if made is None else made
     for condition, result in zip(conditions, results, strict=True):
         made = where(condition, as_type(as_ours(result), x.dtype), made)
     return made
@@ -137,7 +140,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 def mask_indices(n, mask_func, k=0):
     """Return the positions in a square matrix where a function such as `triu` leaves ones."""
-    return FUNCTIONS["nonzero"](mask_func(FUNCTIONS["ones"]((n, n), int), k) != 0)
+    return FUNCTIONS["nonzero"](mask_func(_creation.ones((n, n), int), k) != 0)
 
 
 def real_if_close(a, tol=100):
@@ -196,6 +199,20 @@ def iterable(y):
     return np.iterable(y) and not (type(y) is Array and not y.ndim)
 
 
+class Grid:
+    """What is indexed to make arrays, as `numpy.mgrid` and `numpy.r_`."""
+
+    def __init__(self, name):
+        """Stand for one of jax.numpy's."""
+        self.__name__, self._grid = name, getattr(jnp, name)
+
+    def __getitem__(self, key):
+        given = key if isinstance(key, tuple) else (key,)
+        made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        return ours(made, *given)
+
+
+GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
 TRUE_FUNCTIONS = [
     clip, fix, einsum, where, apply_along_axis, apply_over_axes, fromfunction, piecewise, mask_indices,
     real_if_close, iscomplexobj, isrealobj, ndim, shape, size, astype, from_dlpack, iterable,

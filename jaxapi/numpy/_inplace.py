@@ -93,10 +93,11 @@ def put_along_axis(arr, indices, values, axis=-1):
 
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
+    is_number = isinstance(values, (bool, int, float, complex)) and not isinstance(values, np.generic)
     values = as_ours(values)
     if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
-    if not np.can_cast(values.dtype, a.dtype, "safe"):
+    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_number else "safe"):
         raise TypeError(f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'")
     if values.size:
         new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)

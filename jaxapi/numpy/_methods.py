@@ -2,6 +2,7 @@
 
 import pickle
 
+import jax
 import numpy as np
 
 from .._core._dtypes import resolve_dtype
@@ -204,26 +205,30 @@ class FlatIterator:
     def __init__(self, array):
         self.base, self._next = array, 0
 
+    def _place(self, key):
+        """Return the position of one element, or the positions of several."""
+        key = unwrap(key)
+        if isinstance(key, (list, tuple)) and key and isinstance(key, tuple) or key is None:
+            raise IndexError("unsupported iterator index")
+        return np.arange(self.base.size)[np.asarray(key) if isinstance(key, jax.Array) else key]
+
     def __getitem__(self, key):
-        return copied(_views.ravel(self.base)[key])
+        return copied(_views.ravel(self.base)[self._place(key)])
 
     def __setitem__(self, key, value):
-        whole = isinstance(key, slice) and key == slice(None) or key is Ellipsis
-        if whole or not isinstance(key, int) or np.ndim(unwrap(value)):
-            places = np.arange(self.base.size)[unwrap(key)]
-            if np.size(unwrap(value)):
-                _inplace.put(self.base, places, value)
-            return
-        self.base[np.unravel_index(range(self.base.size)[key], self.base.shape)] = value
+        places = self._place(key)
+        if np.size(unwrap(value)) and places.size:
+            _inplace.put(self.base, places, value)
 
     def __len__(self):
         return self.base.size
 
     def __iter__(self):
-        return iter(_views.ravel(self.base))
+        return self
 
     def __next__(self):
         if self._next == len(self):
+            self._next = 0
             raise StopIteration
         self._next += 1
         return self[self._next - 1]

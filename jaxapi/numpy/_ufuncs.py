@@ -14,6 +14,7 @@ from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array
 from ..mutable._indexing import accumulate as write_each
+from ..mutable._operators import number_like
 from ._wrap import as_ours, as_type, into, narrowed, ours, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
@@ -108,6 +109,9 @@ class ufunc:
         """Compute in NumPy's dtypes."""
         if not any(isinstance(x, jax.Array) for x in operands):
             operands = [jaxapi.asarray(x) for x in operands]
+        if self.nin == 2 and not all(isinstance(x, jax.Array) for x in operands):
+            array = next(x for x in operands if isinstance(x, jax.Array))
+            operands = [x if x is array else number_like(x, array, self._function) for x in operands]
         if self.__name__ in _MIXED:
             given = [getattr(x, "dtype", None) or type(x) for x in operands]
         else:

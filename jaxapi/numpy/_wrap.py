@@ -2,11 +2,12 @@
 
 import functools
 import inspect
+import re
 
 import jax
 import numpy as np
 
-from .._core._dtypes import WIDE, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import WIDE, default_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._interop import as_array
 from ..mutable._array import Array, copied, shared, unwrap
@@ -39,12 +40,21 @@ _SIGNATURES = {
 _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 
+_POSITIONS = frozenset(
+    "argmax argmin argpartition argsort argwhere count_nonzero diag_indices digitize flatnonzero lexsort "
+    "nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_indices_from triu_indices triu_indices_from unravel_index".split()
+)
+
+
 def signature_of(name: str, numpys) -> inspect.Signature:
     """Return NumPy's signature."""
     text = _SIGNATURES.get(name)
     if text is None:
         return inspect.signature(numpys)
     return inspect.signature(eval(f"lambda {text}: 0"))
+
+
+_REPAIRS = f"{__package__}._repairs"
 
 
 def value_of(x):
@@ -110,7 +120,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     variadic = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     arrays = {p.name for p in own.values() if _is_array(p.annotation)}
-    sequences = {p.name for p in own.values() if "Sequence[ArrayLike]" in str(p.annotation)}
+    sequences = {p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))}
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
 
     @signed_as(name, signature, numpys, module)
@@ -129,7 +139,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             given["dtype"] = resolve_dtype(given["dtype"])
         values = {}
         for n, x in given.items():
-            if n in own or (takes_all and n not in IGNORED):
+            if n in own and (n not in IGNORED or function.__module__ == _REPAIRS) or takes_all:
                 listed = n in sequences and isinstance(x, (list, tuple))
                 x = list(map(value_of, x)) if listed else x
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
@@ -145,15 +155,22 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 raise numpys_own from None
             raise
         result = ours(result, *args, *kwargs.values())
+        if name in _POSITIONS and "dtype" not in values:
+            result = jax.tree.map(_as_int, result, is_leaf=lambda x: type(x) is Array)
         return result if out is None else into(out, result)
 
     allowed = set(names)
     return wrapped
 
 
+def _as_int(x):
+    """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
+    return as_type(x, default_dtype(int)) if type(x) is Array and x.dtype.kind in "iu" else x
+
+
 def _is_array(annotation) -> bool:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return "Array" in text and ("Sequence[" not in text or text.startswith("ArrayLike"))
+    return "Array" in text and ("Sequence[" not in text and "list[" not in text or text.startswith("ArrayLike"))
 
 
 def signed_as(name, signature, numpys, module):

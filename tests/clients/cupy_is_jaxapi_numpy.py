@@ -6,6 +6,7 @@ import. CuPy's helpers for tests are the checkout's, as they are.
 """
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import os
@@ -48,8 +49,9 @@ cupy = module("cupy", __path__=[])
 cupy.__getattr__ = lambda name: getattr(face, name)
 sys.modules["cupy.exceptions"] = np.exceptions
 for name in ("linalg", "fft", "random"):
-    if hasattr(face, name):
-        sys.modules[f"cupy.{name}"] = getattr(face, name)
+    part = module(f"cupy.{name}", __path__=[])
+    part.__getattr__ = functools.partial(getattr, getattr(face, name))
+    setattr(cupy, name, part)
 runtime = types.SimpleNamespace(
     is_hip=False, getDeviceCount=lambda: 1, runtimeGetVersion=lambda: 12000, CUDARuntimeError=RuntimeError
 )
@@ -62,14 +64,24 @@ cupy.cuda = cuda
 backends = module("cupy_backends", __path__=[])
 backends.cuda = module("cupy_backends.cuda", stream=None, __path__=[])
 module("cupy_backends.cuda.api", runtime=runtime, driver=driver)
-cupy._util = module("cupy._util", PerformanceWarning=UserWarning)
+cupy._util = module("cupy._util", PerformanceWarning=UserWarning, ENABLE_SLICE_COPY=False)
+indexing = cupy._indexing = module("cupy._indexing", __path__=[])
+indexing.generate = module("cupy._indexing.generate", AxisConcatenator=None)
 cupy.cublas = module("cupy.cublas", get_batched_gesv_limit=None, set_batched_gesv_limit=None)
 core = cupy._core = module("cupy._core", __path__=[])
-core._accelerator = module("cupy._core._accelerator")
-core._cub_reduction = module("cupy._core._cub_reduction")
-core._routines_linalg = module("cupy._core._routines_linalg")
-core.get_routine_accelerators = core.set_routine_accelerators = lambda *args: []
+core._accelerator = module("cupy._core._accelerator", ACCELERATOR_CUTENSOR=0, ACCELERATOR_CUB=1)
+for name in ("routine", "reduction"):
+    for holder in (core, core._accelerator):
+        setattr(holder, f"get_{name}_accelerators", lambda: [])
+        setattr(holder, f"set_{name}_accelerators", lambda chosen: None)
+core._cub_reduction = module("cupy._core._cub_reduction", _CUB_REDUCE_SIZE_THRESHOLD=0)
+compute_types = ("DEFAULT", "FP16", "FP32", "FP64", "BF16", "TF32", "PEDANTIC")
+core._routines_linalg = module(
+    "cupy._core._routines_linalg", **{f"COMPUTE_TYPE_{name}": i for i, name in enumerate(compute_types)}
+)
 core.internal = module("cupy._core.internal", prod=lambda xs: int(np.prod(xs)))
+cupy.get_array_module = lambda *xs: cupy if face.get_array_module(*xs) is face else np
+linalg_util = module("cupy.linalg._util", stacked_identity=None)
 sparse = module("cupyx.scipy.sparse", issparse=lambda x: False)
 module("cupyx", __path__=[], scipy=module("cupyx.scipy", __path__=[], sparse=sparse), cusolver=None)
 cupy.testing = from_checkout("cupy.testing")
