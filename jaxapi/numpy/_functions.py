@@ -24,14 +24,14 @@ column_stack compress concat concatenate convolve corrcoef correlate count_nonze
 cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot
 dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
 histogram_bin_edges histogramdd hstack i0 identity indices inner insert interp intersect1d isclose iscomplex
-isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace matmul matvec max mean median meshgrid
-min nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
+isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace max mean median meshgrid
+min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
 nanquantile nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv
 polyfit polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
 searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot tile
 trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from union1d
 unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander var vdot
-vecdot vecmat vstack
+vstack
 """
 
 
@@ -77,6 +77,79 @@ def einsum(*operands, out=None, optimize=False, dtype=None, **options):
         result = jnp.einsum(*arrays, precision=jax.lax.Precision.HIGHEST)
     result = ours(result if dtype is None else result.astype(dtype), *operands)
     return result if out is None else into(out, result)
+
+
+def _of_products(name, *core):
+    """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
+
+    def function(x1, x2, /, out=None, *, axes=None, axis=None, dtype=None, casting="same_kind", order="K", subok=True, keepdims=False):
+        given = [as_ours(x1), as_ours(x2)]
+        if axis is not None:
+            axes = [(axis,)] * 2 + [()]
+        if axes is not None:
+            axes = [tuple(each) if np.ndim(each) else (each,) for each in axes]
+            given = [_views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)]
+        values = [x._value if dtype is None else as_type(x, dtype)._value for x in given]
+        if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
+            raise ValueError(f"{name}: an operand does not have enough dimensions")
+        try:
+            with x64_for(*(x.dtype for x in values)):
+                result = getattr(jaxapi, name, None)(*values) if hasattr(jaxapi, name) else getattr(jnp, name)(*values)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        result = ours(result)
+        if axes is not None and len(axes) > 2 and axes[2]:
+            result = _views.moveaxis(result, range(-len(axes[2]), 0), axes[2])
+        return into(out, result, casting)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return the product, as `numpy.{name}` does; ``axes=`` are the places of the last axes."
+    return function
+
+
+matmul = _of_products("matmul", "mn", "np", "mp")
+matvec = _of_products("matvec", "mn", "n", "m")
+vecdot = _of_products("vecdot", "n", "n", "")
+vecmat = _of_products("vecmat", "n", "nm", "m")
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Return an array with NaN and infinities replaced; ``copy=False`` writes to it."""
+    given = as_ours(x)
+    value = given._value
+    if value.dtype.kind not in "fc":
+        return given if not copy else ours(value, given)
+    limits = np.finfo(value.dtype)
+    nan, posinf, neginf = map(value_of, (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf))
+
+    def replaced(part):
+        part = jnp.where(jnp.isnan(part), jnp.asarray(nan, part.dtype), part)
+        part = jnp.where(part == jnp.inf, jnp.asarray(posinf, part.dtype), part)
+        return jnp.where(part == -jnp.inf, jnp.asarray(neginf, part.dtype), part)
+
+    new = replaced(value) if value.dtype.kind == "f" else jax.lax.complex(replaced(value.real), replaced(value.imag))
+    if new.shape != value.shape:
+        raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
+    return ours(new, given) if copy else into(given, ours(new))
+
+
+class broadcast:
+    """The shape that arrays broadcast to, as `numpy.broadcast`; iterating over it gives tuples of elements."""
+
+    def __init__(self, *arrays):
+        """Take arrays that broadcast."""
+        self._arrays = list(map(as_ours, arrays))
+        self.shape = np.broadcast_shapes(*[x.shape for x in self._arrays])
+        self.ndim = self.nd = len(self.shape)
+        self.size, self.numiter = int(np.prod(self.shape, dtype=int)), len(arrays)
+
+    @property
+    def values(self):
+        """The arrays in that shape, as CuPy gives them."""
+        return list(FUNCTIONS["broadcast_arrays"](*self._arrays))
+
+    def __iter__(self):
+        return zip(*[_views.ravel(x) for x in self.values], strict=True)
 
 
 def _is_axes(x) -> bool:
@@ -214,7 +287,7 @@ class Grid:
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
 TRUE_FUNCTIONS = [
-    clip, fix, einsum, where, apply_along_axis, apply_over_axes, fromfunction, piecewise, mask_indices,
+    broadcast, clip, fix, matmul, matvec, nan_to_num, vecdot, vecmat, einsum, where, apply_along_axis, apply_over_axes, fromfunction, piecewise, mask_indices,
     real_if_close, iscomplexobj, isrealobj, ndim, shape, size, astype, from_dlpack, iterable,
 ]
 FUNCTIONS = {}

@@ -19,12 +19,18 @@ def copyto(dst, src, casting="same_kind", where=True):
     """Write an array to another one, where a mask says so."""
     if isinstance(dst, np.ndarray):
         return np.copyto(dst, np.asarray(unwrap(src)), casting, np.asarray(unwrap(where)))
-    src = value_of(src)
-    kind = src if isinstance(src, (bool, int, float, complex)) else src.dtype
-    if not np.can_cast(np.min_scalar_type(kind) if kind is src else kind, _target(dst, "copyto").dtype, casting):
-        raise TypeError(f"Cannot cast array data from {kind} to {dst.dtype} according to the rule {casting!r}")
+    _target(dst, "copyto")
+    if isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic):
+        if not np.can_cast(np.min_scalar_type(src), dst.dtype, "unsafe" if type(src) is int else casting):
+            raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
+        src = np.asarray(src, dst.dtype)
+    src, mask = as_ours(src), None if where is True else as_ours(where)
+    if not np.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {src.dtype} to {dst.dtype} according to the rule {casting!r}")
+    if mask is not None and mask.dtype != bool:
+        raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
     new = as_type(as_ours(src), dst.dtype)
-    dst[...] = new if where is True else ours(jnp.where(value_of(where), new._value, dst._value))
+    dst[...] = new if mask is None else ours(jnp.where(mask._value, new._value, dst._value))
 
 
 def fill_diagonal(a, val, wrap=False):
@@ -82,12 +88,10 @@ def put_along_axis(arr, indices, values, axis=-1):
     if axis is None:
         return put(arr, indices, values)
     axis = np.lib.array_utils.normalize_axis_index(axis, _target(arr, "put_along_axis").ndim)
-    others = jnp.indices(indices.shape, sparse=True)
     shape = list(arr.shape)
     shape[axis] = indices.shape[axis]
     key = [jnp.arange(n).reshape([-1 if i == j else 1 for j in range(arr.ndim)]) for i, n in enumerate(shape)]
     key[axis] = indices
-    del others
     arr[tuple(key)] = as_type(as_ours(values), arr.dtype)
 
 

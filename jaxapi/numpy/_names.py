@@ -31,7 +31,6 @@ UNAVAILABLE = {
     "ReductionKernel": "compile a Python function with jaxapi.numpy.fuse",
     "asmatrix": "arrays are of one class: use 2-D arrays and x @ y",
     "bmat": "arrays are of one class: use block",
-    "broadcast": "use broadcast_arrays, or broadcast_shapes",
     "busday_count": "JAX has no dates: use NumPy, and pass numbers",
     "busday_offset": "JAX has no dates: use NumPy, and pass numbers",
     "busdaycalendar": "JAX has no dates: use NumPy, and pass numbers",

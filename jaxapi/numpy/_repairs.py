@@ -456,3 +456,196 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     if len(places) != len(dims):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
     return jnp.ravel_multi_index(places, dims, mode, order or "C")
+
+
+# Joining and repeating
+
+
+def _joined(name, axis=None):
+    def join(arrays, axis, dtype, casting):
+        listed = list(arrays) if isinstance(arrays, (list, tuple)) else list(jnp.asarray(arrays))
+        if not listed:
+            raise ValueError("need at least one array to concatenate")
+        kinds = [x.dtype for x in listed if isinstance(x, jax.Array)]
+        dtype = promoted_dtype(*listed) if dtype is None else np.dtype(dtype)
+        for kind in kinds:
+            if not np.can_cast(kind, dtype, casting):
+                raise TypeError(f"Cannot cast array data from {kind} to {dtype} according to the rule {casting!r}")
+        with x64_for(dtype):
+            listed = [jnp.real(x) if jnp.iscomplexobj(x) and dtype.kind not in "cb" else x for x in listed]
+            listed = [jnp.asarray(x).astype(dtype) for x in listed]
+            return getattr(jnp, name)(listed, **({} if axis is _WITHOUT else {"axis": axis}))
+
+    if axis is None:
+
+        def function(arrays: "list[ArrayLike]", tup: "list[ArrayLike]" = None, dtype=None, casting="same_kind"):
+            return join(arrays, _WITHOUT, dtype, casting)
+    else:
+
+        def function(arrays: "list[ArrayLike]", axis=axis, dtype=None, casting="same_kind"):
+            return join(arrays, axis, dtype, casting)
+
+    return function
+
+
+_WITHOUT = object()
+concat = concatenate = _joined("concatenate", 0)
+stack = _joined("stack", 0)
+hstack, vstack, dstack, column_stack = map(_joined, ("hstack", "vstack", "dstack", "column_stack"))
+
+
+def tile(A: Array, reps):
+    return jnp.tile(A, reps.tolist() if hasattr(reps, "tolist") else reps)
+
+
+def repeat(a: Array, repeats, axis=None):
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iub" and counts.size:
+        raise TypeError(f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'")
+    if counts.size and counts.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+
+
+# Mathematics
+
+
+def _cumulative(name):
+    total, function = (jnp.sum, jnp.cumsum) if name.endswith("sum") else (jnp.prod, jnp.cumprod)
+    function = getattr(jnp, name) if name.startswith("nan") else function
+
+    def of_axis(a: Array, axis=None, dtype=None):
+        a, axis = _on_flat(jnp.asarray(a), axis)
+        dtype = total(a[:0] if a.ndim else a).dtype if dtype is None else dtype
+        if jnp.iscomplexobj(a) and np.dtype(dtype).kind not in "cb":
+            a = a.real
+        return function(a.astype(dtype), axis)
+
+    return of_axis
+
+
+cumsum, cumprod, nancumsum, nancumprod = map(_cumulative, ("cumsum", "cumprod", "nancumsum", "nancumprod"))
+
+
+def round(a: Array, decimals=0):
+    a = jnp.asarray(a)
+    if a.dtype == bool:
+        return a.astype(np.float16)
+    if a.dtype.kind not in "iu":
+        return jnp.round(a, decimals)
+    if decimals >= 0:
+        return a
+    step = 10**-decimals
+    return (jnp.rint(a.astype(_float(a)) / step) * step).astype(a.dtype)
+
+
+around = round
+
+
+def _window(name):
+    def function(M, *beta):
+        if M < 1:
+            return jnp.zeros(0, _float())
+        return getattr(jnp, name)(int(np.ceil(M)), *beta).astype(_float())
+
+    if name == "kaiser":
+        return lambda M, beta: function(M, beta)
+    return lambda M: function(M)
+
+
+bartlett, blackman, hamming, hanning, kaiser = map(_window, ("bartlett", "blackman", "hamming", "hanning", "kaiser"))
+
+
+def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
+    f = jnp.asarray(f)
+    axes = tuple(range_of(f)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    spaces = [1.0] * len(axes) if not varargs else varargs * len(axes) if len(varargs) == 1 else varargs
+    if len(varargs) == 1 and np.ndim(varargs[0]) and len(axes) > 1:
+        raise TypeError("distances along several axes are given one by one")
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    f = f.astype(_float(f)) if f.dtype.kind in "iub" else f
+    made = [_slope(f, x, each, edge_order) for x, each in zip(spaces, axes, strict=True)]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def range_of(f):
+    return np.arange(f.ndim).tolist()
+
+
+def _slope(f, x, axis, edge_order):
+    """Return the second-order differences of unevenly spaced values along an axis."""
+    f = jnp.moveaxis(f, axis, 0)
+    n = len(f)
+    if n < edge_order + 1:
+        raise ValueError("Shape of array too small to calculate a numerical gradient, at least edge_order + 1 elements are required.")
+    if np.ndim(x) > 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if np.ndim(x) and len(x) != n:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    steps = jnp.diff(jnp.asarray(x).astype(f.real.dtype)) if np.ndim(x) else jnp.full(n - 1, x, f.real.dtype)
+    steps = steps.reshape(-1, *[1] * (f.ndim - 1))
+    rises = jnp.diff(f, axis=0) / steps
+    if edge_order == 1:
+        first, last = rises[:1], rises[-1:]
+    else:
+        h, g = steps[:1], steps[1:2]
+        first = rises[:1] + (rises[:1] - rises[1:2]) * h / (h + g)
+        g, h = steps[-2:-1], steps[-1:]
+        last = rises[-1:] + (rises[-1:] - rises[-2:-1]) * h / (h + g)
+    before, after = steps[:-1], steps[1:]
+    inner = (rises[:-1] * after + rises[1:] * before) / (before + after)
+    return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
+
+
+def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    a, prepend, append = (None if x is None else jnp.asarray(x) for x in (a, prepend, append))
+    if not a.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    dtype = promoted_dtype(*[x for x in (a, prepend, append) if x is not None])
+    a, prepend, append = (None if x is None else x.astype(dtype) for x in (a, prepend, append))
+    return jnp.diff(a, n, axis, prepend, append)
+
+
+def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
+    y = y.astype(_float(y)) if y.dtype.kind in "iub" else y
+    y = jnp.moveaxis(y, axis, -1)
+    steps = dx
+    if x is not None:
+        steps = jnp.diff(x) if x.ndim == 1 else jnp.diff(jnp.moveaxis(x, axis, -1))
+    return (steps * (y[..., 1:] + y[..., :-1]) / 2).sum(-1)
+
+
+def trim_zeros(filt: Array, trim="fb", axis=None):
+    filt = jnp.asarray(filt)
+    if any(c not in "fbFB" for c in trim):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = np.arange(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    places = np.argwhere(np.asarray(filt))
+    key = [slice(None)] * filt.ndim
+    for i in axes:
+        first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (filt.shape[i],) * 2
+        key[i] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() and len(places) else 0 if not len(places) else None)
+    return filt[tuple(key)]
+
+
+def broadcast_to(array: Array, shape):
+    return jnp.broadcast_to(array, shape)
+
+
+def dot(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if not a.ndim or not b.ndim:
+        return jaxapi.multiply(a, b)
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def inner(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if not a.ndim or not b.ndim:
+        return jaxapi.multiply(a, b)
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))

@@ -36,7 +36,9 @@ def _order_of(a: Array, order) -> str:
 
 def reshape(a, /, shape, order="C", *, copy=None):
     """Return an array in another shape: a view where it can be one; ``order='F'`` gives a copy."""
-    a = as_ours(a)
+    a, order = as_ours(a), _order_of(as_ours(a), order)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
     if isinstance(shape, Array):
         shape = tuple(shape.tolist()) if shape.ndim else int(shape)
     shape = (shape,) if not isinstance(shape, (tuple, list)) else tuple(shape)
@@ -46,9 +48,6 @@ def reshape(a, /, shape, order="C", *, copy=None):
     known = math.prod(n for n in shape if n != -1)
     if (known != a.size) if -1 not in shape else (known == 0 or a.size % known):
         raise ValueError(f"cannot reshape array of size {a.size} into shape {shape}")
-    order = _order_of(a, order)
-    if order == "K":
-        raise ValueError("order 'K' is not permitted for reshaping")
     if order == "F":
         full = tuple(a.size // known if n == -1 else n for n in shape)
         return reshape(a.T, full[::-1]).T
@@ -70,6 +69,8 @@ def ravel(a, order="C"):
 def squeeze(a, axis=None):
     """Return a view without axes of length 1."""
     a = as_ours(a)
+    if not a.ndim and axis in (0, -1):
+        return whole(a)
     axes = [i for i, n in enumerate(a.shape) if n == 1] if axis is None else _axes(axis, a.ndim)
     if any(a.shape[i] != 1 for i in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")

@@ -145,6 +145,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
             elif n not in IGNORED and x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
+        if "tup" in values:
+            values["arrays"] = values.pop("tup")
         rest = [values.pop(n) for n in only_by_place if n in values] + rest
         dtypes = [np.dtype(x.dtype) for x in (*rest, *values.values()) if isinstance(x, jax.Array)]
         try:
