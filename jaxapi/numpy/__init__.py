@@ -19,7 +19,7 @@ for _module in (_creation, _views, _inplace):
     _found |= {name: getattr(_module, name) for name in _module.__all__}
 globals().update(_found)
 _found |= {"fft": fft, "fuse": fuse, "linalg": linalg, "ndarray": ndarray, "random": random, "ufunc": ufunc}
-__all__ = sorted(_found)  # noqa: PLE0605
+__all__ = sorted(_found)
 
 
 def __dir__() -> list[str]:

@@ -7,9 +7,8 @@ import jaxapi
 
 from .. import mutable
 from .._core._dtypes import resolve_dtype
-from .._interop import as_array
-from ..mutable._array import Array, shared, unwrap
-from ._wrap import as_ours, as_type, ours, value_of
+from ..mutable._array import Array, unwrap
+from ._wrap import as_ours, as_type, ours
 
 __all__ = ["arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray"]
 __all__ += ["asfortranarray", "asnumpy", "copy", "empty", "empty_like", "frombuffer", "fromfile", "fromiter"]
@@ -25,7 +24,9 @@ def check_order(order) -> None:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
 
 
-def array(object, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, ndmax=0, like=None, blocking=False):
+def array(
+    object, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, ndmax=0, like=None, blocking=False
+):
     """Return a new array of numbers, lists or arrays, of at least ``ndmin`` axes; ``copy=None`` if needed."""
     check_order(order)
     made = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
@@ -169,7 +170,7 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
         dtype = np.result_type(*kinds, *(x for x in given if x is not None and not kinds))
     if dtype is not None and resolve_dtype(dtype) == bool:
         return as_type(ours(jaxapi.arange(*given)), bool)
-    if dtype is not None and resolve_dtype(dtype).kind == "c" or any(isinstance(x, complex) for x in given):
+    if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
         return asarray(np.arange(*given), dtype)
     return ours(jaxapi.arange(*given, dtype=dtype, device=device))
 
@@ -185,7 +186,9 @@ def _on_host(name):
     return make
 
 
-frombuffer, fromfile, fromiter, fromstring = map(_on_host, ("frombuffer", "fromfile", "fromiter", "fromstring"))
+frombuffer, fromfile, fromiter, fromstring = map(
+    _on_host, ("frombuffer", "fromfile", "fromiter", "fromstring")
+)
 genfromtxt, loadtxt = map(_on_host, ("genfromtxt", "loadtxt"))
 
 

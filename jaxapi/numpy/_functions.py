@@ -56,7 +56,9 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     if (a_min is not np._NoValue or a_max is not np._NoValue) and not (
         min is np._NoValue and max is np._NoValue
     ):
-        raise ValueError("Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden.")
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        )
     low, high = (
         None if x is np._NoValue else x
         for x in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max)
@@ -82,19 +84,38 @@ def einsum(*operands, out=None, optimize=False, dtype=None, **options):
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
 
-    def function(x1, x2, /, out=None, *, axes=None, axis=None, dtype=None, casting="same_kind", order="K", subok=True, keepdims=False):
+    def function(
+        x1,
+        x2,
+        /,
+        out=None,
+        *,
+        axes=None,
+        axis=None,
+        dtype=None,
+        casting="same_kind",
+        order="K",
+        subok=True,
+        keepdims=False,
+    ):
         given = [as_ours(x1), as_ours(x2)]
         if axis is not None:
             axes = [(axis,)] * 2 + [()]
         if axes is not None:
             axes = [tuple(each) if np.ndim(each) else (each,) for each in axes]
-            given = [_views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)]
+            given = [
+                _views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)
+            ]
         values = [x._value if dtype is None else as_type(x, dtype)._value for x in given]
         if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
             raise ValueError(f"{name}: an operand does not have enough dimensions")
         try:
             with x64_for(*(x.dtype for x in values)):
-                result = getattr(jaxapi, name, None)(*values) if hasattr(jaxapi, name) else getattr(jnp, name)(*values)
+                result = (
+                    getattr(jaxapi, name, None)(*values)
+                    if hasattr(jaxapi, name)
+                    else getattr(jnp, name)(*values)
+                )
         except TypeError as error:
             raise ValueError(str(error)) from None
         result = ours(result)
@@ -103,7 +124,9 @@ def _of_products(name, *core):
         return into(out, result, casting)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return the product, as `numpy.{name}` does; ``axes=`` are the places of the last axes."
+    function.__doc__ = (
+        f"Return the product, as `numpy.{name}` does; ``axes=`` are the places of the last axes."
+    )
     return function
 
 
@@ -120,14 +143,20 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     if value.dtype.kind not in "fc":
         return given if not copy else ours(value, given)
     limits = np.finfo(value.dtype)
-    nan, posinf, neginf = map(value_of, (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf))
+    nan, posinf, neginf = map(
+        value_of, (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    )
 
     def replaced(part):
         part = jnp.where(jnp.isnan(part), jnp.asarray(nan, part.dtype), part)
         part = jnp.where(part == jnp.inf, jnp.asarray(posinf, part.dtype), part)
         return jnp.where(part == -jnp.inf, jnp.asarray(neginf, part.dtype), part)
 
-    new = replaced(value) if value.dtype.kind == "f" else jax.lax.complex(replaced(value.real), replaced(value.imag))
+    new = (
+        replaced(value)
+        if value.dtype.kind == "f"
+        else jax.lax.complex(replaced(value.real), replaced(value.imag))
+    )
     if new.shape != value.shape:
         raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
     return ours(new, given) if copy else into(given, ours(new))
@@ -253,7 +282,9 @@ def shape(a):
 def size(a, axis=None):
     """Return the number of elements, or those along an axis."""
     lengths = shape(a)
-    axes = range(len(lengths)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(lengths))
+    axes = (
+        range(len(lengths)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(lengths))
+    )
     return int(np.prod([lengths[i] for i in axes], dtype=int))
 
 
@@ -265,6 +296,30 @@ def astype(x, dtype, /, *, copy=True, device=None):
 def from_dlpack(x, /, *, device=None, copy=None):
     """Return an array of what another library has: `jaxapi.from_dlpack`."""
     return ours(jaxapi.from_dlpack(unwrap(x), device=device, copy=copy))
+
+
+def isfortran(a):
+    """Return whether NumPy's array would be in Fortran's order and not in C's."""
+    return bool(a.flags.fnc)
+
+
+def ndenumerate(arr):
+    """Return pairs of each position and its element, as `numpy.ndenumerate` gives."""
+    arr = as_ours(arr)
+    return ((place, arr[place]) for place in np.ndindex(arr.shape))
+
+
+def vectorize(pyfunc, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+    """Return a function of arrays made of one of numbers, which is traced: no ``if`` on a value in it."""
+    traced = jnp.vectorize(
+        lambda *args: _plain(pyfunc(*map(wrap, args))), excluded=excluded or (), signature=signature
+    )
+
+    def of_arrays(*args):
+        made = ours(traced(*map(value_of, args)), *args)
+        return made if otypes is None else as_type(made, otypes[0])
+
+    return of_arrays
 
 
 def iterable(y):
@@ -287,8 +342,33 @@ class Grid:
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
 TRUE_FUNCTIONS = [
-    broadcast, clip, fix, matmul, matvec, nan_to_num, vecdot, vecmat, einsum, where, apply_along_axis, apply_over_axes, fromfunction, piecewise, mask_indices,
-    real_if_close, iscomplexobj, isrealobj, ndim, shape, size, astype, from_dlpack, iterable,
+    isfortran,
+    ndenumerate,
+    vectorize,
+    broadcast,
+    clip,
+    fix,
+    matmul,
+    matvec,
+    nan_to_num,
+    vecdot,
+    vecmat,
+    einsum,
+    where,
+    apply_along_axis,
+    apply_over_axes,
+    fromfunction,
+    piecewise,
+    mask_indices,
+    real_if_close,
+    iscomplexobj,
+    isrealobj,
+    ndim,
+    shape,
+    size,
+    astype,
+    from_dlpack,
+    iterable,
 ]
 FUNCTIONS = {}
 for _name in _NAMES.split():

@@ -26,7 +26,9 @@ def copyto(dst, src, casting="same_kind", where=True):
         src = np.asarray(src, dst.dtype)
     src, mask = as_ours(src), None if where is True else as_ours(where)
     if not np.can_cast(src.dtype, dst.dtype, casting):
-        raise TypeError(f"Cannot cast array data from {src.dtype} to {dst.dtype} according to the rule {casting!r}")
+        raise TypeError(
+            f"Cannot cast array data from {src.dtype} to {dst.dtype} according to the rule {casting!r}"
+        )
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
     new = as_type(as_ours(src), dst.dtype)
@@ -97,12 +99,14 @@ def put_along_axis(arr, indices, values, axis=-1):
 
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
-    is_number = isinstance(values, (bool, int, float, complex)) and not isinstance(values, np.generic)
+    is_number = not hasattr(values, "dtype")  # and so as weak as a Python number
     values = as_ours(values)
     if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
     if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_number else "safe"):
-        raise TypeError(f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'")
+        raise TypeError(
+            f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
+        )
     if values.size:
         new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)
         a[...] = ours(jnp.where(jnp.asarray(value_of(mask), bool), new, a._value))

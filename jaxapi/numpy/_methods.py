@@ -208,7 +208,7 @@ class FlatIterator:
     def _place(self, key):
         """Return the position of one element, or the positions of several."""
         key = unwrap(key)
-        if isinstance(key, (list, tuple)) and key and isinstance(key, tuple) or key is None:
+        if (isinstance(key, (list, tuple)) and key and isinstance(key, tuple)) or key is None:
             raise IndexError("unsupported iterator index")
         return np.arange(self.base.size)[np.asarray(key) if isinstance(key, jax.Array) else key]
 

@@ -18,13 +18,22 @@ e euler_gamma inf nan newaxis pi True_ False_ little_endian sctypeDict typecodes
 base_repr binary_repr broadcast_shapes can_cast errstate format_float_positional format_float_scientific
 get_printoptions geterr index_exp s_ isdtype isscalar issubdtype min_scalar_type mintypecode ndindex poly1d
 printoptions promote_types set_printoptions seterr seterrcall geterrcall setbufsize getbufsize typename
-einsum_path show_config show_runtime __version__
+show_config show_runtime __version__
 """
 # Functions that get copies in host memory, and give no arrays.
-ON_HOST = """
-array2string array_repr array_str common_type may_share_memory result_type save savetxt savez
-savez_compressed shares_memory
-""".split()
+ON_HOST = [
+    "array2string",
+    "array_repr",
+    "array_str",
+    "common_type",
+    "may_share_memory",
+    "result_type",
+    "save",
+    "savetxt",
+    "savez",
+    "savez_compressed",
+    "shares_memory",
+]
 UNAVAILABLE = {
     "ElementwiseKernel": "compile a Python function with jaxapi.numpy.fuse",
     "RawKernel": "compile a Python function with jaxapi.numpy.fuse, or use jax.experimental.pallas",
@@ -50,7 +59,6 @@ UNAVAILABLE = {
     "get_include": "it is a tool of NumPy's: use numpy.get_include",
     "info": "use help",
     "is_busday": "JAX has no dates: use NumPy, and pass numbers",
-    "isfortran": "memory is in C order: always False",
     "isnat": "JAX has no dates",
     "lib": "use numpy.lib",
     "ma": "use a mask of its own: where(mask, x, 0), or nan and nanmean and its like",

@@ -18,7 +18,9 @@ Array = jax.Array
 
 def _float(*arrays) -> np.dtype:
     """Return what NumPy's float64 is next to these arrays, by JAX's mode."""
-    dtype = promoted_dtype(*arrays, np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64"))
+    dtype = promoted_dtype(
+        *arrays, np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64")
+    )
     return narrowed(dtype, *arrays)
 
 
@@ -33,7 +35,9 @@ _BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and F
     "normal_unbiased": (3 / 8, 3 / 8),
 }
 _METHODS = {
-    **{name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()},
+    **{
+        name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()
+    },
     "linear": lambda n, q: (n - 1) * q,
     "lower": lambda n, q: jnp.floor((n - 1) * q),
     "higher": lambda n, q: jnp.ceil((n - 1) * q),
@@ -41,8 +45,9 @@ _METHODS = {
     "nearest": lambda n, q: jnp.rint((n - 1) * q),
     "inverted_cdf": lambda n, q: jnp.ceil(n * q) - 1,
     "averaged_inverted_cdf": lambda n, q: jnp.where(n * q % 1 == 0, n * q - 0.5, jnp.floor(n * q)),
-    "closest_observation": lambda n, q: jnp.ceil(n * q - 1.5)
-    + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1),
+    "closest_observation": lambda n, q: (
+        jnp.ceil(n * q - 1.5) + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1)
+    ),
 }
 _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
@@ -72,9 +77,13 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
         at = jnp.clip(_METHODS[method](n, q.reshape(shape).astype(_float(q))), 0, jnp.maximum(n - 1, 0))
         low = jnp.floor(at)
         below, above = (
-            jnp.take_along_axis(flat[(None,) * q.ndim], i.astype(np.int32)[..., None], -1)[..., 0]
-            for i in (low, jnp.ceil(at))
-        ) if size else (jnp.full(at.shape, jnp.nan, computed),) * 2
+            (
+                jnp.take_along_axis(flat[(None,) * q.ndim], i.astype(np.int32)[..., None], -1)[..., 0]
+                for i in (low, jnp.ceil(at))
+            )
+            if size
+            else (jnp.full(at.shape, jnp.nan, computed),) * 2
+        )
         if method in _OF_ELEMENTS:
             result = below
         else:
@@ -111,7 +120,16 @@ nanquantile = _quantiles("nanquantile", 1, True)
 # Sums of products
 
 
-def cov(m: Array, y: Array = None, rowvar=True, bias=False, ddof=None, fweights: Array = None, aweights: Array = None, dtype=None):
+def cov(
+    m: Array,
+    y: Array = None,
+    rowvar=True,
+    bias=False,
+    ddof=None,
+    fweights: Array = None,
+    aweights: Array = None,
+    dtype=None,
+):
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     given = [x for x in (m, y) if x is not None]
@@ -174,7 +192,11 @@ correlate = _default(_sliding("correlate"), "valid")
 
 def bincount(x: Array, weights: Array = None, minlength=0):
     if x.ndim != 1:
-        raise ValueError("object of too small depth for desired array" if not x.ndim else "object too deep for desired array")
+        raise ValueError(
+            "object of too small depth for desired array"
+            if not x.ndim
+            else "object too deep for desired array"
+        )
     if minlength is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
     if minlength < 0:
@@ -276,7 +298,9 @@ def histogramdd(sample, bins: "list[ArrayLike]" = 10, range=None, density=None, 
     return counts, edges
 
 
-def histogram2d(x: Array, y: Array, bins: "list[ArrayLike]" = 10, range=None, density=None, weights: Array = None):
+def histogram2d(
+    x: Array, y: Array, bins: "list[ArrayLike]" = 10, range=None, density=None, weights: Array = None
+):
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
     if np.ndim(bins) and len(bins) != 2:
@@ -289,7 +313,11 @@ def digitize(x: Array, bins: Array, right=False):
     if jnp.iscomplexobj(x):
         raise TypeError("x may not be complex")
     if bins.ndim != 1:
-        raise ValueError("object of too small depth for desired array" if not bins.ndim else "object too deep for desired array")
+        raise ValueError(
+            "object of too small depth for desired array"
+            if not bins.ndim
+            else "object too deep for desired array"
+        )
     side = "left" if right else "right"
     up = jnp.searchsorted(bins, x, side=side)
     down = len(bins) - jnp.searchsorted(bins[::-1], x, side="right" if right else "left")
@@ -350,7 +378,11 @@ def argpartition(a: Array, kth, axis=-1):
 
 
 def sort_complex(a: Array):
-    narrow = a.dtype.kind in "iub" and a.dtype.itemsize < 4 or a.dtype in (np.float16, np.float32, np.complex64)
+    narrow = (a.dtype.kind in "iub" and a.dtype.itemsize < 4) or a.dtype in (
+        np.float16,
+        np.float32,
+        np.complex64,
+    )
     return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
 
 
@@ -368,7 +400,9 @@ def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
 def nonzero(a: Array):
     a = jnp.asarray(a)
     if not a.ndim:
-        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
+        )
     return jaxapi.nonzero(a)
 
 
@@ -404,7 +438,11 @@ def unravel_index(indices: Array, shape, order="C"):
         raise TypeError("only int indices permitted")
     shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     indices = jnp.asarray(indices)
-    if not is_traced(indices) and indices.size and not (0 <= int(indices.min()) and int(indices.max()) < np.prod(shape)):
+    if (
+        not is_traced(indices)
+        and indices.size
+        and not (int(indices.min()) >= 0 and int(indices.max()) < np.prod(shape))
+    ):
         raise ValueError(f"index is out of bounds for array with size {np.prod(shape)}")
     parts = jnp.unravel_index(indices, shape[::-1] if order == "F" else shape)
     return parts[::-1] if order == "F" else parts
@@ -470,7 +508,9 @@ def _joined(name, axis=None):
         dtype = promoted_dtype(*listed) if dtype is None else np.dtype(dtype)
         for kind in kinds:
             if not np.can_cast(kind, dtype, casting):
-                raise TypeError(f"Cannot cast array data from {kind} to {dtype} according to the rule {casting!r}")
+                raise TypeError(
+                    f"Cannot cast array data from {kind} to {dtype} according to the rule {casting!r}"
+                )
         with x64_for(dtype):
             listed = [jnp.real(x) if jnp.iscomplexobj(x) and dtype.kind not in "cb" else x for x in listed]
             listed = [jnp.asarray(x).astype(dtype) for x in listed]
@@ -478,7 +518,9 @@ def _joined(name, axis=None):
 
     if axis is None:
 
-        def function(arrays: "list[ArrayLike]", tup: "list[ArrayLike]" = None, dtype=None, casting="same_kind"):
+        def function(
+            arrays: "list[ArrayLike]", tup: "list[ArrayLike]" = None, dtype=None, casting="same_kind"
+        ):
             return join(arrays, _WITHOUT, dtype, casting)
     else:
 
@@ -553,7 +595,9 @@ def _window(name):
     return lambda M: function(M)
 
 
-bartlett, blackman, hamming, hanning, kaiser = map(_window, ("bartlett", "blackman", "hamming", "hanning", "kaiser"))
+bartlett, blackman, hamming, hanning, kaiser = map(
+    _window, ("bartlett", "blackman", "hamming", "hanning", "kaiser")
+)
 
 
 def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
@@ -580,7 +624,9 @@ def _slope(f, x, axis, edge_order):
     f = jnp.moveaxis(f, axis, 0)
     n = len(f)
     if n < edge_order + 1:
-        raise ValueError("Shape of array too small to calculate a numerical gradient, at least edge_order + 1 elements are required.")
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least edge_order + 1 elements are required."
+        )
     if np.ndim(x) > 1:
         raise ValueError("distances must be either scalars or 1d")
     if np.ndim(x) and len(x) != n:
@@ -629,12 +675,50 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
     key = [slice(None)] * filt.ndim
     for i in axes:
         first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (filt.shape[i],) * 2
-        key[i] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() and len(places) else 0 if not len(places) else None)
+        key[i] = slice(
+            first if "f" in trim.lower() else 0,
+            last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
+        )
     return filt[tuple(key)]
 
 
 def broadcast_to(array: Array, shape):
     return jnp.broadcast_to(array, shape)
+
+
+def _in_bounds(indices, size, mode="raise"):
+    """Return positions by NumPy's modes; those on the host are checked, others are JAX's."""
+    if mode == "wrap":
+        return indices % size
+    if mode == "clip":
+        return jnp.clip(indices, 0, max(size - 1, 0))
+    if mode != "raise":
+        raise ValueError(f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if jnp.asarray(indices).dtype.kind not in "iub":
+        raise TypeError(f"positions are integers, got {jnp.asarray(indices).dtype}")
+    if not is_traced(indices) and indices.size and indices.devices().pop().platform == "cpu":
+        low, high = int(indices.min()), int(indices.max())
+        if low < -size or high >= size:
+            raise IndexError(f"index {high if high >= size else low} is out of bounds for size {size}")
+    return indices
+
+
+def take(a: Array, indices: Array, axis=None, mode="raise"):
+    a, axis = _on_flat(jnp.asarray(a), axis)
+    indices = jnp.asarray(indices)
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    indices = _in_bounds(indices if indices.size else indices.astype(int), a.shape[axis], mode)
+    return jnp.take(a, indices, axis, mode="wrap")
+
+
+def take_along_axis(arr: Array, indices: Array, axis=-1):
+    arr, axis = _on_flat(arr, axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    return jnp.take_along_axis(arr, _in_bounds(indices, arr.shape[axis]), axis)
 
 
 def dot(a: Array, b: Array):
@@ -649,3 +733,10 @@ def inner(a: Array, b: Array):
     if not a.ndim or not b.ndim:
         return jaxapi.multiply(a, b)
     return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
+
+
+def kron(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if promoted_dtype(a, b) == bool:
+        return jnp.kron(a.astype(np.uint8), b.astype(np.uint8)).astype(bool)
+    return jnp.kron(a, b)

@@ -177,12 +177,8 @@ SAMPLERS = {
         )(key, shape, dtype, dfnum, dfden),
     ),
     "normal": _sampler("loc=0 scale=1>=0", _located(jr.normal)),
-    "pareto": _sampler(
-        "a>0", lambda key, shape, dtype, a: jnp.expm1(jr.exponential(key, shape, dtype) / a)
-    ),
-    "power": _sampler(
-        "a>0", lambda key, shape, dtype, a: jnp.exp(-jr.exponential(key, shape, dtype) / a)
-    ),
+    "pareto": _sampler("a>0", lambda key, shape, dtype, a: jnp.expm1(jr.exponential(key, shape, dtype) / a)),
+    "power": _sampler("a>0", lambda key, shape, dtype, a: jnp.exp(-jr.exponential(key, shape, dtype) / a)),
     "rayleigh": _sampler(
         "scale=1>=0",
         lambda key, shape, dtype, scale: scale * jnp.sqrt(2 * jr.exponential(key, shape, dtype)),
@@ -202,9 +198,7 @@ SAMPLERS = {
         "mean>0 scale>0",
         lambda key, shape, dtype, mean, scale: scale * jr.wald(key, mean / scale, shape, dtype),
     ),
-    "weibull": _sampler(
-        "a>=0", lambda key, shape, dtype, a: jr.exponential(key, shape, dtype) ** (1 / a)
-    ),
+    "weibull": _sampler("a>=0", lambda key, shape, dtype, a: jr.exponential(key, shape, dtype) ** (1 / a)),
     "binomial": _sampler(
         "n>=0 pin[0,1]",
         lambda key, shape, dtype, n, p: jr.binomial(key, n, p, shape, dtype),

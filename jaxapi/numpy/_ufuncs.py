@@ -100,9 +100,7 @@ class ufunc:
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
         parts = result if self.nout > 1 else (result,)
-        made = [
-            _placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)
-        ]
+        made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]
 
     def _apply(self, operands, dtype=None, casting="same_kind"):
@@ -188,7 +186,9 @@ class ufunc:
             initial = self.identity
         start, x = (x[0], x[1:]) if initial is None else (jnp.full(x.shape[1:], initial, x.dtype), x)
         result = jax.eval_shape(lambda a: self._apply([a, a]), start)
-        last, _ = jax.lax.scan(lambda a, b: (self._apply([a, b.astype(a.dtype)]), None), start.astype(result.dtype), x)
+        last, _ = jax.lax.scan(
+            lambda a, b: (self._apply([a, b.astype(a.dtype)]), None), start.astype(result.dtype), x
+        )
         return last
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
@@ -221,7 +221,7 @@ class ufunc:
         x = as_ours(array)
         axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
         starts, size = np.asarray(indices), x.shape[axis]
-        if starts.size and not (0 <= starts.min() and starts.max() < size):
+        if starts.size and not (starts.min() >= 0 and starts.max() < size):
             raise IndexError(f"index {starts.max()} out-of-bounds in {self.__name__}.reduceat [0, {size})")
         ends = [*starts[1:], size]
         head = (slice(None),) * axis

@@ -193,7 +193,9 @@ def _atleast(ndim, key):
 
 atleast_1d = _atleast(1, lambda a: a[None])
 atleast_2d = _atleast(2, lambda a: a[(None,) * (2 - a.ndim)])
-atleast_3d = _atleast(3, lambda a: a[:, :, None] if a.ndim == 2 else a[(None, slice(None) if a.ndim else None, None)])
+atleast_3d = _atleast(
+    3, lambda a: a[:, :, None] if a.ndim == 2 else a[(None, slice(None) if a.ndim else None, None)]
+)
 
 
 def array_split(ary, indices_or_sections, axis=0):
@@ -209,7 +211,9 @@ def array_split(ary, indices_or_sections, axis=0):
             raise ValueError("number sections must be larger than 0.") from None
         each, more = divmod(size, count)
         ends = [i * each + min(i, more) for i in range(1, count)]
-    return [ary[(slice(None),) * axis + (slice(i, j),)] for i, j in zip([0, *ends], [*ends, size], strict=True)]
+    return [
+        ary[(slice(None),) * axis + (slice(i, j),)] for i, j in zip([0, *ends], [*ends, size], strict=True)
+    ]
 
 
 def split(ary, indices_or_sections, axis=0):

@@ -41,8 +41,28 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 
 _POSITIONS = frozenset(
-    "argmax argmin argpartition argsort argwhere count_nonzero diag_indices digitize flatnonzero lexsort "
-    "nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_indices_from triu_indices triu_indices_from unravel_index".split()
+    [
+        "argmax",
+        "argmin",
+        "argpartition",
+        "argsort",
+        "argwhere",
+        "count_nonzero",
+        "diag_indices",
+        "digitize",
+        "flatnonzero",
+        "lexsort",
+        "nanargmax",
+        "nanargmin",
+        "nonzero",
+        "ravel_multi_index",
+        "searchsorted",
+        "tril_indices",
+        "tril_indices_from",
+        "triu_indices",
+        "triu_indices_from",
+        "unravel_index",
+    ]
 )
 
 
@@ -120,7 +140,9 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     variadic = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     arrays = {p.name for p in own.values() if _is_array(p.annotation)}
-    sequences = {p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))}
+    sequences = {
+        p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))
+    }
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
 
     @signed_as(name, signature, numpys, module)
@@ -139,7 +161,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             given["dtype"] = resolve_dtype(given["dtype"])
         values = {}
         for n, x in given.items():
-            if n in own and (n not in IGNORED or function.__module__ == _REPAIRS) or takes_all:
+            if (n in own and (n not in IGNORED or function.__module__ == _REPAIRS)) or takes_all:
                 listed = n in sequences and isinstance(x, (list, tuple))
                 x = list(map(value_of, x)) if listed else x
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
@@ -172,7 +194,9 @@ def _as_int(x):
 
 def _is_array(annotation) -> bool:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return "Array" in text and ("Sequence[" not in text and "list[" not in text or text.startswith("ArrayLike"))
+    return "Array" in text and (
+        ("Sequence[" not in text and "list[" not in text) or text.startswith("ArrayLike")
+    )
 
 
 def signed_as(name, signature, numpys, module):

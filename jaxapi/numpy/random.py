@@ -110,7 +110,9 @@ class Generator:
         """Return numbers between 0 and 1, without 1."""
         dtype = resolve_dtype(dtype or float)
         with x64_for(dtype):
-            return into(out, ours(jr.uniform(self._take(), _shape(size if out is None else out.shape), dtype)))
+            return into(
+                out, ours(jr.uniform(self._take(), _shape(size if out is None else out.shape), dtype))
+            )
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False):
         """Return integers from ``low`` up to ``high``, without that; from 0 to ``low`` if it is None."""
@@ -118,19 +120,19 @@ class Generator:
         dtype = resolve_dtype(dtype or int)
         low, high = (np.asarray(x, object) for x in (low, high))
         high = high + bool(endpoint)
-        if (low >= high).any():
+        if np.any(low >= high):
             raise ValueError("low >= high")
         bounds = (0, 2) if dtype == bool else (np.iinfo(dtype).min, int(np.iinfo(dtype).max) + 1)
-        if (low < bounds[0]).any() or (high > bounds[1]).any():
+        if np.any(low < bounds[0]) or np.any(high > bounds[1]):
             raise ValueError(f"low or high is out of bounds for {dtype}")
         shape = _shape(size, low, high)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
             key, span = self._take(), high - low
-            if (span == 2**64).any():
+            if np.any(span == 2**64):
                 drawn = jr.bits(key, shape, np.uint64)
             else:
-                drawn = jr.randint(key, shape, 0, span.astype(np.uint64), np.uint64)
-            return ours((drawn + (low % 2**64).astype(np.uint64)).astype(dtype))
+                drawn = jr.randint(key, shape, 0, np.asarray(span, np.uint64), np.uint64)
+            return ours((drawn + np.asarray(low % 2**64, np.uint64)).astype(dtype))
 
     def bytes(self, length):
         """Return random bytes."""
@@ -143,7 +145,9 @@ class Generator:
         shape = _shape(size)
         if int(count) <= 0 and np.prod(shape):
             raise ValueError("a must be positive, or not empty")
-        if p is not None and (p.shape != (count,) or not np.isclose(float(p.sum()), 1, atol=1e-4) or bool((p < 0).any())):
+        if p is not None and (
+            p.shape != (count,) or not np.isclose(float(p.sum()), 1, atol=1e-4) or bool((p < 0).any())
+        ):
             raise ValueError("p must be probabilities that add up to 1, as many as a has elements")
         if not replace and np.prod(shape) > count:
             raise ValueError("cannot take a larger sample than population when replace is False")
@@ -185,8 +189,12 @@ class Generator:
         pvals = as_ours(pvals)._value.astype(default_dtype(float))
         n = jnp.asarray(value_of(n))
         shape = _shape(size) if size is not None else np.broadcast_shapes(n.shape, pvals.shape[:-1])
-        drawn = jr.multinomial(self._take(), n.astype(pvals.dtype), pvals, shape=(*shape, pvals.shape[-1]))
-        return ours(drawn.astype(default_dtype(int)))
+        left, rest, drawn = jnp.broadcast_to(n, shape), jnp.ones(pvals.shape[:-1], pvals.dtype), []
+        for i in range(pvals.shape[-1] - 1):  # each outcome among what the ones before have left
+            p = jnp.clip(pvals[..., i] / jnp.maximum(rest, 1e-37), 0, 1)
+            drawn.append(jr.binomial(self._take(), left, p, shape, pvals.dtype).astype(left.dtype))
+            left, rest = left - drawn[-1], rest - pvals[..., i]
+        return ours(jnp.stack([*drawn, left], -1).astype(default_dtype(int)))
 
     def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals"):
         """Return how many of each kind are in a sample drawn without putting back."""
@@ -198,7 +206,9 @@ class Generator:
             left = left - drawn[-1]
         return ours(jnp.stack([*drawn, left], -1).astype(default_dtype(int)))
 
-    def multivariate_normal(self, mean, cov, size=None, check_valid="warn", tol=1e-8, *, method="svd", dtype=None):
+    def multivariate_normal(
+        self, mean, cov, size=None, check_valid="warn", tol=1e-8, *, method="svd", dtype=None
+    ):
         """Return vectors of normal numbers with a covariance."""
         dtype = resolve_dtype(dtype or float)
         mean, cov = (as_type(as_ours(x), dtype)._value for x in (mean, cov))
@@ -217,7 +227,9 @@ def _sampling(name, sampler):
         unknown = given.keys() - {*names, "size", "dtype", "out", "method"}
         missing = [n for n, default in sampler.parameters if default is None and n not in given]
         if unknown or missing or len(given) < len(args) + len(kwargs):
-            raise TypeError(f"{name}() takes {', '.join(names)}, size, dtype, out: missing {missing}, unknown {unknown}")
+            raise TypeError(
+                f"{name}() takes {', '.join(names)}, size, dtype, out: missing {missing}, unknown {unknown}"
+            )
         out = given.get("out")
         dtype = resolve_dtype(given.get("dtype") or (int if sampler.is_discrete else float))
         computed = default_dtype(float) if sampler.is_discrete else dtype

@@ -82,7 +82,11 @@ core._routines_linalg = module(
 core.internal = module("cupy._core.internal", prod=lambda xs: int(np.prod(xs)))
 cupy.get_array_module = lambda *xs: cupy if face.get_array_module(*xs) is face else np
 linalg_util = module("cupy.linalg._util", stacked_identity=None)
+cupy.random._generator = types.SimpleNamespace(_random_states={})
+cupy.random.reset_states = lambda: setattr(cupy.random._generator, "_random_states", {})
+core.get_compute_type = core.set_compute_type = lambda *args: 0
+cusolver = types.SimpleNamespace(check_availability=lambda name: True)
 sparse = module("cupyx.scipy.sparse", issparse=lambda x: False)
-module("cupyx", __path__=[], scipy=module("cupyx.scipy", __path__=[], sparse=sparse), cusolver=None)
+module("cupyx", __path__=[], scipy=module("cupyx.scipy", __path__=[], sparse=sparse), cusolver=cusolver)
 cupy.testing = from_checkout("cupy.testing")
 sys.path.insert(0, str(CHECKOUT / "tests"))
