@@ -17,8 +17,9 @@ PARTS = {"numpy": (np, ours), "numpy.linalg": (np.linalg, ours.linalg), "numpy.f
 PARTS["numpy.random"] = (np.random, ours.random)
 HEAD = """# NumPy's names in `jaxapi.numpy`
 
-Written by `docs/make_names.py`. *here*: takes and returns arrays on the device; *ufunc*: an object with `reduce`, `accumulate`,
-`reduceat`, `outer` and `at`; *NumPy's*: NumPy's own object, of dtypes, constants and text; *host*: takes copies in host memory.
+Written by `docs/make_names.py`. *here*: takes and returns arrays on the device; *ufunc*: an object with
+`reduce`, `accumulate`, `reduceat`, `outer` and `at`; *NumPy's*: NumPy's own object, of dtypes, constants
+and text; *host*: takes copies in host memory.
 """
 
 

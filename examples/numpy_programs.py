@@ -1,7 +1,7 @@
 """Nine NumPy programs, run by their import line alone, each beside NumPy.
 
-Every program takes the module that it computes with, ``np``: here `jaxapi.numpy`, with NumPy for the check. In a
-program of its own that is the line ``import jaxapi.numpy as np``. Run
+Every program takes the module that it computes with, ``np``: here `jaxapi.numpy`, with NumPy for the
+check. In a program of its own that is the line ``import jaxapi.numpy as np``. Run
 
     JAX_ENABLE_X64=1 python examples/numpy_programs.py
 """

@@ -5,10 +5,10 @@ from typing import Any
 __all__ = ["Methods", "add_methods"]
 
 _METHODS = """
-all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum
-diagonal dot dump dumps fill flatten get item max mean min nonzero partition prod ptp put ravel repeat reshape
-resize round scatter_add scatter_max scatter_min searchsorted set setflags sort squeeze std sum swapaxes take
-tobytes tofile tolist trace transpose var view
+all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod
+cumsum diagonal dot dump dumps fill flatten get item max mean min nonzero partition prod ptp put ravel
+repeat reshape resize round scatter_add scatter_max scatter_min searchsorted set setflags sort squeeze std
+sum swapaxes take tobytes tofile tolist trace transpose var view
 """
 _ATTRIBUTES = "base flags flat imag real strides"
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}

@@ -168,7 +168,7 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
     kinds = [x.dtype for x in (start, stop, step) if isinstance(x, np.generic)]
     if dtype is None and kinds:
         dtype = np.result_type(*kinds, *(x for x in given if x is not None and not kinds))
-    if dtype is not None and resolve_dtype(dtype) == bool:
+    if dtype is not None and resolve_dtype(dtype) == np.bool:
         return as_type(ours(jaxapi.arange(*given)), bool)
     if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
         return asarray(np.arange(*given), dtype)

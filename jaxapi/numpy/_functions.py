@@ -21,17 +21,17 @@ _NAMES = """
 all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
 array_equiv average bartlett bincount blackman block broadcast_arrays broadcast_shapes broadcast_to choose
 column_stack compress concat concatenate convolve corrcoef correlate count_nonzero cov cross cumprod cumsum
-cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot
-dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
+cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize
+dot dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
 histogram_bin_edges histogramdd hstack i0 identity indices inner insert interp intersect1d isclose iscomplex
-isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace max mean median meshgrid
-min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
-nanquantile nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv
-polyfit polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
-searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot tile
-trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from union1d
-unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander var vdot
-vstack
+isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace max mean median meshgrid min
+nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
+nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv polyfit
+polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
+searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot
+tile trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from
+union1d unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander
+var vdot vstack
 """
 
 
@@ -163,7 +163,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 class broadcast:
-    """The shape that arrays broadcast to, as `numpy.broadcast`; iterating over it gives tuples of elements."""
+    """The shape that arrays broadcast to, as `numpy.broadcast`; iterated over, tuples of elements."""
 
     def __init__(self, *arrays):
         """Take arrays that broadcast."""
@@ -192,7 +192,7 @@ def where(condition, x=None, y=None, /):
     if x is None:
         return FUNCTIONS["nonzero"](condition)
     condition = value_of(condition)
-    if getattr(condition, "dtype", bool) != bool:
+    if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = condition != 0
     return ours(jaxapi.where(condition, value_of(x), value_of(y)))
 

@@ -10,15 +10,15 @@ __all__ = ["AS_THEY_ARE", "ON_HOST", "TAKEN", "UNAVAILABLE", "host_function"]
 
 # Dtypes, constants, and functions of dtypes and text.
 AS_THEY_ARE = """
-bool bool_ byte cdouble clongdouble complex64 complex128 complexfloating character csingle double dtype dtypes
-finfo flexible float16 float32 float64 floating generic half iinfo inexact int8 int16 int32 int64 int_ integer
-intc intp long longdouble longlong number short signedinteger single str_ bytes_ object_ void datetime64
-timedelta64 ubyte uint uint8 uint16 uint32 uint64 uintc uintp ulong ulonglong unsignedinteger ushort ScalarType
-e euler_gamma inf nan newaxis pi True_ False_ little_endian sctypeDict typecodes exceptions testing
-base_repr binary_repr broadcast_shapes can_cast errstate format_float_positional format_float_scientific
-get_printoptions geterr index_exp s_ isdtype isscalar issubdtype min_scalar_type mintypecode ndindex poly1d
-printoptions promote_types set_printoptions seterr seterrcall geterrcall setbufsize getbufsize typename
-show_config show_runtime __version__
+bool bool_ byte cdouble clongdouble complex64 complex128 complexfloating character csingle double dtype
+dtypes finfo flexible float16 float32 float64 floating generic half iinfo inexact int8 int16 int32 int64
+int_ integer intc intp long longdouble longlong number short signedinteger single str_ bytes_ object_ void
+datetime64 timedelta64 ubyte uint uint8 uint16 uint32 uint64 uintc uintp ulong ulonglong unsignedinteger
+ushort ScalarType e euler_gamma inf nan newaxis pi True_ False_ little_endian sctypeDict typecodes
+exceptions testing base_repr binary_repr broadcast_shapes can_cast errstate format_float_positional
+format_float_scientific get_printoptions geterr index_exp s_ isdtype isscalar issubdtype min_scalar_type
+mintypecode ndindex poly1d printoptions promote_types set_printoptions seterr seterrcall geterrcall
+setbufsize getbufsize typename show_config show_runtime __version__
 """
 # Functions that get copies in host memory, and give no arrays.
 ON_HOST = [

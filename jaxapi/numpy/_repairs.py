@@ -3,6 +3,12 @@
 Their parameters are NumPy's; what is annotated as an array comes as a `jax.Array`.
 """
 
+from __future__ import annotations
+
+from typing import Any
+from typing import Any as Array
+from typing import Any as ArrayLike  # the wrapper goes by these names
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +18,6 @@ import jaxapi
 from .._core._dtypes import default_dtype, promoted_dtype, x64_for
 from .._core._programs import is_traced
 from ._wrap import narrowed
-
-Array = jax.Array
 
 
 def _float(*arrays) -> np.dtype:
@@ -34,7 +38,7 @@ _BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and F
     "median_unbiased": (1 / 3, 1 / 3),
     "normal_unbiased": (3 / 8, 3 / 8),
 }
-_METHODS = {
+_METHODS: dict[str, Any] = {
     **{
         name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()
     },
@@ -137,10 +141,9 @@ def cov(
         raise ValueError("arrays have more than 2 dimensions")
     dtype = _float(*given) if dtype is None else np.dtype(dtype)
     if fweights is not None:
-        if fweights.dtype.kind == "f":
-            if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
-                raise TypeError("fweights must be integer")
-            fweights = fweights.astype(int)
+        if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
+            raise TypeError("fweights must be integer")
+        fweights = fweights.astype(int)
     with x64_for(dtype):
         if dtype.kind not in "fc":
             raise TypeError(f"cov cannot be computed in {dtype}")
@@ -269,7 +272,7 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
     return counts, edges
 
 
-def histogramdd(sample, bins: "list[ArrayLike]" = 10, range=None, density=None, weights: Array = None):
+def histogramdd(sample, bins: list[ArrayLike] = 10, range=None, density=None, weights: Array = None):
     sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
@@ -299,7 +302,7 @@ def histogramdd(sample, bins: "list[ArrayLike]" = 10, range=None, density=None, 
 
 
 def histogram2d(
-    x: Array, y: Array, bins: "list[ArrayLike]" = 10, range=None, density=None, weights: Array = None
+    x: Array, y: Array, bins: list[ArrayLike] = 10, range=None, density=None, weights: Array = None
 ):
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
@@ -366,14 +369,14 @@ def _kths(kth, size):
 def partition(a: Array, kth, axis=-1):
     _needs_an_axis(a, axis)
     a, axis = _on_flat(a, axis)
-    _kths(kth, a.shape[axis])
+    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
     return jnp.sort(a, axis)
 
 
 def argpartition(a: Array, kth, axis=-1):
     a, axis = _on_flat(a, axis)
     a = jnp.atleast_1d(a)
-    _kths(kth, a.shape[axis])
+    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
     return jnp.argsort(a, axis)
 
 
@@ -426,7 +429,7 @@ def diag_indices(n, ndim=2):
 
 
 def ix_(*args: Array):
-    made = [jnp.nonzero(x)[0] if x.dtype == bool else x for x in map(jnp.asarray, args)]
+    made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
     if any(x.ndim != 1 for x in made):
         raise ValueError("Cross index must be 1 dimensional")
     return jnp.ix_(*made)
@@ -466,13 +469,13 @@ def _indices_from(function):
 tril_indices_from, triu_indices_from = map(_indices_from, (jnp.tril_indices, jnp.triu_indices))
 
 
-def select(condlist: "list[ArrayLike]", choicelist: "list[ArrayLike]", default: Array = 0):
+def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default: Array = 0):
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
     if not len(condlist):
         raise ValueError("select with an empty condition list is not possible")
     for i, condition in enumerate(condlist):
-        if jnp.asarray(condition).dtype != bool:
+        if jnp.asarray(condition).dtype != np.bool:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     dtype = promoted_dtype(*choicelist, default)
     made = jnp.asarray(default, dtype)
@@ -516,18 +519,13 @@ def _joined(name, axis=None):
             listed = [jnp.asarray(x).astype(dtype) for x in listed]
             return getattr(jnp, name)(listed, **({} if axis is _WITHOUT else {"axis": axis}))
 
-    if axis is None:
+    def without_axis(arrays: list[ArrayLike], tup: Any = None, dtype=None, casting="same_kind"):
+        return join(arrays, _WITHOUT, dtype, casting)
 
-        def function(
-            arrays: "list[ArrayLike]", tup: "list[ArrayLike]" = None, dtype=None, casting="same_kind"
-        ):
-            return join(arrays, _WITHOUT, dtype, casting)
-    else:
+    def along(arrays: list[ArrayLike], axis=axis, dtype=None, casting="same_kind"):
+        return join(arrays, axis, dtype, casting)
 
-        def function(arrays: "list[ArrayLike]", axis=axis, dtype=None, casting="same_kind"):
-            return join(arrays, axis, dtype, casting)
-
-    return function
+    return without_axis if axis is None else along
 
 
 _WITHOUT = object()
@@ -571,7 +569,7 @@ cumsum, cumprod, nancumsum, nancumprod = map(_cumulative, ("cumsum", "cumprod", 
 
 def round(a: Array, decimals=0):
     a = jnp.asarray(a)
-    if a.dtype == bool:
+    if a.dtype == np.bool:
         return a.astype(np.float16)
     if a.dtype.kind not in "iu":
         return jnp.round(a, decimals)
@@ -625,7 +623,7 @@ def _slope(f, x, axis, edge_order):
     n = len(f)
     if n < edge_order + 1:
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least edge_order + 1 elements are required."
+            f"Shape of array too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
         )
     if np.ndim(x) > 1:
         raise ValueError("distances must be either scalars or 1d")
@@ -674,7 +672,7 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
     places = np.argwhere(np.asarray(filt))
     key = [slice(None)] * filt.ndim
     for i in axes:
-        first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (filt.shape[i],) * 2
+        first, last = (min(places[:, i]), max(places[:, i]) + 1) if len(places) else (filt.shape[i],) * 2
         key[i] = slice(
             first if "f" in trim.lower() else 0,
             last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
@@ -737,6 +735,6 @@ def inner(a: Array, b: Array):
 
 def kron(a: Array, b: Array):
     a, b = jnp.asarray(a), jnp.asarray(b)
-    if promoted_dtype(a, b) == bool:
+    if promoted_dtype(a, b) == np.bool:
         return jnp.kron(a.astype(np.uint8), b.astype(np.uint8)).astype(bool)
     return jnp.kron(a, b)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +66,10 @@ class ufunc:
     >>> print(np.add.reduce(np.asarray([1, 2, 3])))
     6
     """
+
+    nin: int
+    nout: int
+    identity: Any
 
     def __init__(self, name: str, function, numpys: np.ufunc):
         """Make the ufunc of a function of jaxapi's or jax.numpy's."""
@@ -244,7 +249,7 @@ class ufunc:
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
         how = _AT.get(self.__name__)
-        if how and a.dtype != bool:
+        if how and a.dtype != np.bool:
             new = value_of(b)
             if isinstance(new, jax.Array) and not np.can_cast(new.dtype, a.dtype, "same_kind"):
                 raise TypeError(f"{self.__name__}.at cannot cast from {new.dtype} to {a.dtype}")
@@ -282,7 +287,7 @@ def _placed(result, out, where, casting, args):
     """Return a result, written to ``out`` and only ``where``."""
     if where is not True:
         mask = value_of(where)
-        if getattr(mask, "dtype", np.dtype(bool)) != bool:
+        if getattr(mask, "dtype", np.dtype(bool)) != np.bool:
             raise TypeError(f"where must be an array of bool, got {mask.dtype}")
         before = jnp.zeros((), result.dtype) if out is None else out._value
         if out is None:
@@ -298,7 +303,9 @@ def _loop(numpys: np.ufunc, given: tuple, dtype, casting):
     """Return the dtypes that NumPy computes in; None for dtypes that NumPy does not have."""
     if any(isinstance(d, np.dtype) and d.isbuiltin != 1 for d in given):
         return None
-    options = {} if dtype is None else {"signature": (None,) * numpys.nin + (dtype,) * numpys.nout}
+    options: dict[str, Any] = (
+        {} if dtype is None else {"signature": (None,) * numpys.nin + (dtype,) * numpys.nout}
+    )
     return numpys.resolve_dtypes(given + (None,) * numpys.nout, casting=casting, **options)
 
 

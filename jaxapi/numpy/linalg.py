@@ -10,9 +10,9 @@ from ._repairs import _float
 from ._wrap import with_numpys_signature as _signed
 
 _NAMES = """
-cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power matrix_rank
-matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv tensorsolve trace
-vecdot vector_norm
+cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
+tensorsolve trace vecdot vector_norm
 """
 _OF_SQUARE = (
     "cholesky",

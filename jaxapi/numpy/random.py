@@ -14,8 +14,7 @@ from ..mutable._array import Array
 from ._samplers import SAMPLERS
 from ._wrap import as_ours, as_type, into, ours, value_of
 
-__all__ = ["BitGenerator", "Generator", "RandomState", "default_rng", "get_state", "rand", "randint", "randn"]
-__all__ += ["random_integers", "random_sample", "ranf", "sample", "seed", "set_state"]
+__all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
 
 class BitGenerator:
@@ -122,7 +121,7 @@ class Generator:
         high = high + bool(endpoint)
         if np.any(low >= high):
             raise ValueError("low >= high")
-        bounds = (0, 2) if dtype == bool else (np.iinfo(dtype).min, int(np.iinfo(dtype).max) + 1)
+        bounds = (0, 2) if dtype == np.bool else (np.iinfo(dtype).min, int(np.iinfo(dtype).max) + 1)
         if np.any(low < bounds[0]) or np.any(high > bounds[1]):
             raise ValueError(f"low or high is out of bounds for {dtype}")
         shape = _shape(size, low, high)
@@ -255,7 +254,7 @@ for _name, _sampler in SAMPLERS.items():
 
 
 class RandomState(Generator):
-    """NumPy's and CuPy's older generator: the methods of `Generator`, and ``rand``, ``randn``, ``randint``."""
+    """NumPy's and CuPy's older generator: `Generator`, and ``rand``, ``randn``, ``randint`` and so on."""
 
     def seed(self, seed=None):
         """Start anew."""
