@@ -42,6 +42,8 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
     dtype = resolve_dtype(dtype)
     if copy is False:
         raise ValueError(f"a cast to {dtype} needs a copy: leave out copy=False")
+    if isinstance(a, (np.ndarray, np.generic)) and a.dtype.isbuiltin and dtype.isbuiltin:
+        return mutable.asarray(a.astype(dtype), device=device)  # by NumPy, whose casts wrap
     if isinstance(a, (Array, jax.Array, np.ndarray, np.generic)):
         return as_type(mutable.asarray(a, device=device), dtype)
     try:

@@ -272,7 +272,7 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
     return counts, edges
 
 
-def histogramdd(sample, bins: list[ArrayLike] = 10, range=None, density=None, weights: Array = None):
+def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
     sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
@@ -302,7 +302,7 @@ def histogramdd(sample, bins: list[ArrayLike] = 10, range=None, density=None, we
 
 
 def histogram2d(
-    x: Array, y: Array, bins: list[ArrayLike] = 10, range=None, density=None, weights: Array = None
+    x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
 ):
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
