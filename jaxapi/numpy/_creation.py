@@ -37,7 +37,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
     """Return an array; one that is given with the right dtype as it is."""
     check_order(order)
     a = _looked_through(a)
-    if dtype is None or np.dtype(resolve_dtype(dtype)) == getattr(a, "dtype", None):
+    if dtype is None or (hasattr(a, "dtype") and a.dtype == resolve_dtype(dtype)):  # None is NumPy's float64
         return mutable.asarray(a, device=device, copy=copy)
     dtype = resolve_dtype(dtype)
     if copy is False:

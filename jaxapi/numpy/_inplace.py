@@ -21,7 +21,11 @@ def copyto(dst, src, casting="same_kind", where=True):
         return np.copyto(dst, np.asarray(unwrap(src)), casting, np.asarray(unwrap(where)))
     _target(dst, "copyto")
     if isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic):
-        if not np.can_cast(np.min_scalar_type(src), dst.dtype, "unsafe" if type(src) is int else casting):
+        if not np.can_cast(
+            np.min_scalar_type(src),
+            dst.dtype,
+            "unsafe" if type(src) is int and dst.dtype != np.bool else casting,
+        ):
             raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
         src = np.asarray(src, dst.dtype)
     src, mask = as_ours(src), None if where is True else as_ours(where)

@@ -240,7 +240,8 @@ def _edges(a, bins, range, weights):
         dtype = _float() if a.dtype.kind in "iub" else a.dtype
         low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
         half = jnp.where(low == high, jnp.asarray(0.5, dtype), 0)
-        return jnp.linspace(low - half, high + half, int(bins) + 1, dtype=dtype)
+        low, high = low - half, high + half  # by NumPy's formula: whole numbers lie on the edges it gives
+        return (jnp.arange(int(bins) + 1, dtype=dtype) * ((high - low) / int(bins)) + low).at[-1].set(high)
     if np.ndim(bins) > 1:
         raise ValueError("`bins` must be 1d, when an array")
     if not is_traced(bins) and bool((bins[1:] < bins[:-1]).any()):
@@ -276,7 +277,7 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
-    bins = [bins] * ndim if np.ndim(bins) == 0 else bins
+    bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
     if len(bins) != ndim:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     if range is not None and len(range) != ndim:
@@ -306,7 +307,7 @@ def histogram2d(
 ):
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
-    if np.ndim(bins) and len(bins) != 2:
+    if not isinstance(bins, int) and len(bins) != 2:
         bins = [jnp.asarray(bins)] * 2
     counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
     return counts, first, second
@@ -323,7 +324,7 @@ def digitize(x: Array, bins: Array, right=False):
         )
     side = "left" if right else "right"
     up = jnp.searchsorted(bins, x, side=side)
-    down = len(bins) - jnp.searchsorted(bins[::-1], x, side="right" if right else "left")
+    down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
     order = np.asarray(bins)

@@ -79,6 +79,10 @@ y = np.gradient(x[0], 0.5, axis=1, edge_order=2)
 y = np.histogram(x, bins=5)[0]
 y = np.unravel_index(7, (2, 4), order='F')
 y = np.quantile(x, [0.1, 0.9], axis=1, method='weibull')
+y = np.histogram(np.arange(-9, 10), bins=10)[0]
+y = np.histogram2d(np.arange(-9, 10), np.arange(19) % 7, bins=(3, 6))[0]
+y = np.digitize(x, [15, 10, 10, 5], right=True)
+y = np.array([1, 2], dtype=np.float64) / 2; y = np.array([y.dtype == np.float64])
 y = np.select([x > 5, x > 2], [x, -x], 7)
 y = np.cov(x[0])
 y = np.convolve(x[0, 0], [1, 2, 1], 'same')
@@ -98,6 +102,14 @@ def test_statements(statements):
     (x, y), (our_x, our_y) = both(statements)
     np.testing.assert_allclose(our_x, x, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(our_y, y, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [None, *"?bHifdF"])
+def test_dtype_of_lists(dtype):
+    if dtype:
+        assert ours.array([1, 2], dtype=dtype).dtype == ours.asarray([1.0], dtype).dtype == np.dtype(dtype)
+    else:
+        assert ours.array([1, 2]).dtype.kind == "i"
 
 
 LAYOUTS = [
