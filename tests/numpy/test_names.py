@@ -17,7 +17,7 @@ def test_every_name_is_here_or_says_why(path):
         if name.startswith("__"):
             continue
         if name in own.__all__:
-            assert getattr(own, name) is not None
+            assert hasattr(own, name)
             continue
         with pytest.raises(AttributeError, match=rf"no attribute '{name}': ."):
             getattr(own, name)
