@@ -20,6 +20,7 @@ TITLES = {
     "argon_dynamics": "Molecular dynamics in a periodic box",
     "radius_graph": "Forces of a crystal, by a radius graph",
     "knn_regression": "Regression that learns its metric",
+    "numpy_programs": "Nine NumPy programs by their import line",
     "cupy_port": "A CuPy program, line by line",
     "cupy_in_place": "CuPy programs that update in place",
     "hillshade": "Fused hillshade",

@@ -46,7 +46,7 @@ from .linalg import matmul, matrix_transpose, tensordot, vecdot
 
 __array_api_version__ = "2025.12"
 
-__all__ = ["__array_api_version__", "__version__", "fft", "fuse", "linalg", "logspace", "spatial"]
+__all__ = ["__array_api_version__", "__version__", "fft", "fuse", "linalg", "logspace", "numpy", "spatial"]
 __all__ += ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 __all__ += _constants.__all__ + _creation.__all__ + _dtypes.__all__ + _elementwise.__all__
 __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
@@ -61,11 +61,11 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from . import spatial
+    from . import numpy, spatial
 else:  # for a type checker unknown names stay errors
 
     def __getattr__(name: str):
-        """Load `spatial`, with SciPy, where it is used; say what to write for names that are not here."""
-        if name == "spatial":
-            return importlib.import_module(".spatial", __name__)
+        """Load `spatial` or `numpy` where it is used; say what to write for names that are not here."""
+        if name in ("numpy", "spatial"):
+            return importlib.import_module(f".{name}", __name__)
         raise missing(__name__, name)

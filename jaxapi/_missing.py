@@ -97,7 +97,6 @@ _EXPLAINED = {
         "load": "use jaxapi.asarray of numpy.load",
         "matrix": "use 2-D arrays with jaxapi.matmul",
         "ndarray": "arrays are jax.Array",
-        "numpy": "use jax.numpy, whose arrays are the same",
         "put": "arrays are immutable: use x.at[...].set(...) or jaxapi.mutable",
         "putmask": "arrays are immutable: use jaxapi.where, or jaxapi.mutable",
         "random": "use jax.random, whose arrays are the same",
@@ -150,6 +149,9 @@ def _mutable_advice(module: str, name: str) -> str | None:
     advice = _ASSIGNED.get(name) or _advice(module, name)
     if advice is None or name in _ASSIGNED:
         return advice
+    found = re.search(r"use jax\.numpy\.([\w.]+), whose arrays are the same$", advice)
+    if found:
+        return f"it is not in the Array API standard: use jaxapi.numpy.{found[1]}, whose arrays are the same"
     advice = advice.replace("whose arrays are the same", "which returns a jax.Array")
     return re.sub(r"\bjaxapi\b", "jaxapi.mutable", advice)
 

@@ -133,6 +133,13 @@ def test_cupy_port():
     assert max(differences) < 1e-4
 
 
+def test_numpy_programs():
+    differences = load("numpy_programs").main()
+    assert len(differences) == 9
+    for name, (largest, allowed) in differences.items():
+        assert largest <= allowed, name
+
+
 @pytest.mark.parametrize("name", NEED_MORE)
 def test_says_what_to_install(name, monkeypatch):
     for module in ("airportsdata", "matplotlib.cbook", "matplotlib.figure"):

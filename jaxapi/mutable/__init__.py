@@ -19,7 +19,7 @@ from ._wrap import wrap_namespace as _wrap_namespace
 __all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "linalg", "reshape"]
 __all__ += ["spatial", "value_and_grad"]
 
-_wrapped = [name for name in _plain.__all__ if name not in __all__]
+_wrapped = [name for name in _plain.__all__ if name not in (*__all__, "numpy")]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
 _add_methods(globals())

@@ -25,6 +25,25 @@ if TYPE_CHECKING:
         __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _of_two
         __lt__ = __le__ = __gt__ = __ge__ = _compared
         __eq__ = __ne__ = _compared  # type: ignore[assignment]
+
+        def _changed(self, *args: Any, **kwargs: Any) -> None: ...
+        def _made(self, *args: Any, **kwargs: Any) -> Self: ...
+
+        fill = partition = put = sort = set = _changed
+        argpartition = argsort = astype = choose = clip = compress = conj = conjugate = copy = cumprod = _made
+        cumsum = diagonal = dot = flatten = ptp = ravel = repeat = reshape = round = searchsorted = _made
+        squeeze = swapaxes = take = trace = transpose = view = _made
+        nonzero: Any
+        get: Any
+        item: Any
+        tolist: Any
+        tobytes: Any
+        imag: Any
+        real: Any
+        flat: Any
+        flags: Any
+        strides: Any
+        base: Any
         all = any = argmax = argmin = max = mean = min = prod = std = sum = var = _reduced
 
 else:

@@ -1,6 +1,7 @@
 """The operators of the class, made of the namespace's own functions."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,18 @@ from ._array import Array, wrap
 from ._selection import compiled_pair
 from ._sharing import asarray
 
-__all__: list[str] = []
+__all__ = ["number_like"]
 
 _NUMBERS = (int, float, complex)
 _LISTS = (list, tuple)
+_COMPARISONS = {
+    "eq": jaxapi.equal,
+    "ge": jaxapi.greater_equal,
+    "gt": jaxapi.greater,
+    "le": jaxapi.less_equal,
+    "lt": jaxapi.less,
+    "ne": jaxapi.not_equal,
+}
 _OPERANDS = (*_NUMBERS, *_LISTS, np.ndarray, np.generic, jax.Array)
 
 
@@ -33,12 +42,19 @@ def _operand(x, array, function):
     if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
         return x.astype(x.dtype.str)
     if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
-        return _number(x, array, function)
+        return number_like(x, array, function)
     return x
 
 
-def _number(x, array, function):
-    """Return a Python number as the other operand: an int that does not fit raises, precision is kept."""
+def number_like(x, array, function):
+    """Return a Python number as the other operand: an int that does not fit raises, precision is kept.
+
+    Compared, such an int is more, or less, than every element, as in NumPy.
+    """
+    if function in _COMPARISONS.values() and type(x) is int and array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        if not limits.min <= x <= limits.max:
+            return math.copysign(math.inf, x)
     if _may_raise(function, array, x):
         return x
     if lacks_64_bits(array):
@@ -139,14 +155,7 @@ for _name, _function in {
     setattr(Array, f"__{_name}__", _binary(_function))
     setattr(Array, f"__r{_name}__", _reflected(_function))
     setattr(Array, f"__i{_name}__", _in_place(_function))
-for _name, _function in {
-    "eq": jaxapi.equal,
-    "ge": jaxapi.greater_equal,
-    "gt": jaxapi.greater,
-    "le": jaxapi.less_equal,
-    "lt": jaxapi.less,
-    "ne": jaxapi.not_equal,
-}.items():
+for _name, _function in _COMPARISONS.items():
     setattr(Array, f"__{_name}__", _binary(_function))
 
 

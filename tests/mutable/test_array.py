@@ -248,8 +248,8 @@ def test_conversions():
         xp.Array([1])
     with pytest.raises(AttributeError, match="no attribute 'foo'"):
         x.foo  # noqa: B018
-    with pytest.raises(AttributeError, match=r"use jaxapi\.mutable\.real\(x\)"):
-        x.real  # noqa: B018
+    with pytest.raises(AttributeError, match=r"use jaxapi\.mutable\.sqrt\(x\)"):
+        x.sqrt  # noqa: B018
     assert xp.asarray([[x[0, 0], 5], [6, 7]]).shape == (2, 2)
 
 

@@ -1,0 +1,58 @@
+"""Times of the nine programs of examples/numpy_programs.py, beside NumPy and, where it is installed, CuPy.
+
+    JAX_ENABLE_X64=1 python benchmarks/bench_numpy.py [--rounds N] [--only-numpy]
+
+Of each module the first call, which compiles, and the median of the others, in milliseconds.
+"""
+
+import argparse
+import importlib
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
+
+
+def modules(only_numpy: bool) -> dict:
+    """Return the modules that there are, by their names."""
+    found = {"numpy": numpy}
+    for name in () if only_numpy else ("jaxapi.numpy", "cupy"):
+        try:
+            found[name] = importlib.import_module(name)
+        except ImportError:
+            print(f"{name} is not installed")
+    return found
+
+
+def timed(program, module) -> float:
+    """Return the milliseconds until the result is in host memory."""
+    start = time.perf_counter()
+    result = program(module)
+    getattr(module, "asnumpy", numpy.asarray)(result)
+    return 1e3 * (time.perf_counter() - start)
+
+
+def main():
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only-numpy", action="store_true")
+    options = parser.parse_args()
+    programs = importlib.import_module("numpy_programs").PROGRAMS
+    found = modules(options.only_numpy)
+    print("| program | " + " | ".join(f"{name}: first, median (ms)" for name in found) + " |")
+    print("| --- |" + " --- |" * len(found))
+    for program in programs:
+        cells = []
+        for module in found.values():
+            first, *others = [timed(program, module) for _ in range(options.rounds + 1)]
+            cells.append(f"{first:.1f}, {statistics.median(others):.2f}")
+        print(f"| {program.__name__} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

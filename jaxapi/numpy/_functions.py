@@ -1,0 +1,377 @@
+"""The functions that jaxapi or jax.numpy has: NumPy's names and signatures by a table."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import x64_for
+from .._missing import _RENAMED
+from ..mutable._array import Array, unwrap, wrap
+from . import _creation, _repairs, _views
+from ._ufuncs import UFUNCS
+from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
+
+__all__ = ["FUNCTIONS", "TRUE_FUNCTIONS"]
+
+_NAMES = """
+all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
+array_equiv average bartlett bincount blackman block broadcast_arrays broadcast_shapes broadcast_to choose
+column_stack compress concat concatenate convolve corrcoef correlate count_nonzero cov cross cumprod cumsum
+cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize
+dot dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
+histogram_bin_edges histogramdd hstack i0 identity indices inner insert interp intersect1d isclose iscomplex
+isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace max mean median meshgrid min
+nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
+nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv polyfit
+polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
+searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot
+tile trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from
+union1d unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander
+var vdot vstack
+"""
+
+
+def best(name: str):
+    """Return jaxapi's function if it takes all that NumPy's does, else jax.numpy's."""
+    if hasattr(_repairs, name):
+        return getattr(_repairs, name)
+    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    if found is not None and name not in ("fix", "inner", "vdot", "outer", "round"):
+        taken = inspect.signature(found).parameters
+        wanted = signature_of(name, getattr(np, name)).parameters
+        if all(n in taken or n in IGNORED or n == "out" for n in wanted):
+            return found
+    return getattr(jnp, name)
+
+
+# Functions that need more than another signature.
+
+
+def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):
+    """Return the elements between two bounds."""
+    if (a_min is not np._NoValue or a_max is not np._NoValue) and not (
+        min is np._NoValue and max is np._NoValue
+    ):
+        raise ValueError(
+            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        )
+    low, high = (
+        None if x is np._NoValue else x
+        for x in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max)
+    )
+    a = as_ours(a)
+    if low is not None:
+        a = UFUNCS["maximum"](a, low, **options)
+    if high is not None:
+        a = UFUNCS["minimum"](a, high, **options)
+    return into(out, ours(a._value, a))
+
+
+def einsum(*operands, out=None, optimize=False, dtype=None, **options):
+    """Return Einstein's sums, with NumPy's two ways to write the axes."""
+    arrays = [x if isinstance(x, str) or _is_axes(x) else value_of(x) for x in operands]
+    kinds = [np.dtype(x.dtype) for x in arrays if isinstance(x, jax.Array)]
+    with x64_for(*kinds):
+        result = jnp.einsum(*arrays, precision=jax.lax.Precision.HIGHEST)
+    result = ours(result if dtype is None else result.astype(dtype), *operands)
+    return result if out is None else into(out, result)
+
+
+def _of_products(name, *core):
+    """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
+
+    def function(
+        x1,
+        x2,
+        /,
+        out=None,
+        *,
+        axes=None,
+        axis=None,
+        dtype=None,
+        casting="same_kind",
+        order="K",
+        subok=True,
+        keepdims=False,
+    ):
+        given = [as_ours(x1), as_ours(x2)]
+        if axis is not None:
+            axes = [(axis,)] * 2 + [()]
+        if axes is not None:
+            axes = [tuple(each) if np.ndim(each) else (each,) for each in axes]
+            given = [
+                _views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)
+            ]
+        values = [x._value if dtype is None else as_type(x, dtype)._value for x in given]
+        if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
+            raise ValueError(f"{name}: an operand does not have enough dimensions")
+        try:
+            with x64_for(*(x.dtype for x in values)):
+                result = (
+                    getattr(jaxapi, name, None)(*values)
+                    if hasattr(jaxapi, name)
+                    else getattr(jnp, name)(*values)
+                )
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        result = ours(result)
+        if axes is not None and len(axes) > 2 and axes[2]:
+            result = _views.moveaxis(result, range(-len(axes[2]), 0), axes[2])
+        return into(out, result, casting)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Return the product, as `numpy.{name}` does; ``axes=`` are the places of the last axes."
+    )
+    return function
+
+
+matmul = _of_products("matmul", "mn", "np", "mp")
+matvec = _of_products("matvec", "mn", "n", "m")
+vecdot = _of_products("vecdot", "n", "n", "")
+vecmat = _of_products("vecmat", "n", "nm", "m")
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Return an array with NaN and infinities replaced; ``copy=False`` writes to it."""
+    given = as_ours(x)
+    value = given._value
+    if value.dtype.kind not in "fc":
+        return given if not copy else ours(value, given)
+    limits = np.finfo(value.dtype)
+    nan, posinf, neginf = map(
+        value_of, (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    )
+
+    def replaced(part):
+        part = jnp.where(jnp.isnan(part), jnp.asarray(nan, part.dtype), part)
+        part = jnp.where(part == jnp.inf, jnp.asarray(posinf, part.dtype), part)
+        return jnp.where(part == -jnp.inf, jnp.asarray(neginf, part.dtype), part)
+
+    new = (
+        replaced(value)
+        if value.dtype.kind == "f"
+        else jax.lax.complex(replaced(value.real), replaced(value.imag))
+    )
+    if new.shape != value.shape:
+        raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
+    return ours(new, given) if copy else into(given, ours(new))
+
+
+class broadcast:
+    """The shape that arrays broadcast to, as `numpy.broadcast`; iterated over, tuples of elements."""
+
+    def __init__(self, *arrays):
+        """Take arrays that broadcast."""
+        self._arrays = list(map(as_ours, arrays))
+        self.shape = np.broadcast_shapes(*[x.shape for x in self._arrays])
+        self.ndim = self.nd = len(self.shape)
+        self.size, self.numiter = int(np.prod(self.shape, dtype=int)), len(arrays)
+
+    @property
+    def values(self):
+        """The arrays in that shape, as CuPy gives them."""
+        return list(FUNCTIONS["broadcast_arrays"](*self._arrays))
+
+    def __iter__(self):
+        return zip(*[_views.ravel(x) for x in self.values], strict=True)
+
+
+def _is_axes(x) -> bool:
+    return isinstance(x, (list, tuple)) and all(isinstance(i, int) or i is Ellipsis for i in x)
+
+
+def where(condition, x=None, y=None, /):
+    """Return the elements of one array or another; with a condition alone where it is True."""
+    if (x is None) != (y is None):
+        raise ValueError("either both or neither of x and y should be given")
+    if x is None:
+        return FUNCTIONS["nonzero"](condition)
+    condition = value_of(condition)
+    if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
+        condition = condition != 0
+    return ours(jaxapi.where(condition, value_of(x), value_of(y)))
+
+
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """Return a function of each slice along an axis, which is traced once for all of them."""
+    return ours(
+        jnp.apply_along_axis(lambda x: _plain(func1d(wrap(x), *args, **kwargs)), axis, as_ours(arr)._value)
+    )
+
+
+def _plain(result):
+    return jax.tree.map(unwrap, result, is_leaf=lambda x: type(x) is Array)
+
+
+def apply_over_axes(func, a, axes):
+    """Return a function of an array over several axes, one after another."""
+    a = as_ours(a)
+    for axis in np.lib.array_utils.normalize_axis_tuple(axes, a.ndim):
+        result = as_ours(func(a, axis))
+        a = _views.expand_dims(result, axis) if result.ndim == a.ndim - 1 else result
+        if result.ndim not in (a.ndim, a.ndim - 1):
+            raise ValueError("function is not returning an array of the correct shape")
+    return a
+
+
+def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
+    """Return what a function gives for the arrays of all positions."""
+    return function(*FUNCTIONS["indices"](shape, dtype=dtype), **kwargs)
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Return functions or values, each where its condition holds; a last one for the rest."""
+    x = as_ours(x)
+    listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
+    conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        n = len(conditions)
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    results = [f(x, *args, **kw) if callable(f) else f for f in funclist]
+    made = _creation.zeros_like(x) if len(funclist) == len(conditions) else None
+    made = as_type(_creation.full(x.shape, as_ours(results.pop())), x.dtype) if made is None else made
+    for condition, result in zip(conditions, results, strict=True):
+        made = where(condition, as_type(as_ours(result), x.dtype), made)
+    return made
+
+
+def mask_indices(n, mask_func, k=0):
+    """Return the positions in a square matrix where a function such as `triu` leaves ones."""
+    return FUNCTIONS["nonzero"](mask_func(_creation.ones((n, n), int), k) != 0)
+
+
+def real_if_close(a, tol=100):
+    """Return the real parts if all imaginary parts are nearly 0."""
+    a = as_ours(a)
+    if a.dtype.kind != "c":
+        return a
+    tol = np.finfo(a.dtype).eps * tol if tol > 1 else tol
+    return ours(a._value.real) if bool(abs(a._value.imag).max(initial=0) < tol) else a
+
+
+def iscomplexobj(x):
+    """Return whether the dtype is complex."""
+    return as_ours(x).dtype.kind == "c"
+
+
+def isrealobj(x):
+    """Return whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+def fix(x, out=None):
+    """Return the whole parts."""
+    return UFUNCS["trunc"](x, out=out)
+
+
+def ndim(a):
+    """Return the number of axes."""
+    return np.ndim(a) if not isinstance(a, (list, tuple)) else as_ours(a).ndim
+
+
+def shape(a):
+    """Return the length of each axis."""
+    return tuple(a.shape) if hasattr(a, "shape") else as_ours(a).shape
+
+
+def size(a, axis=None):
+    """Return the number of elements, or those along an axis."""
+    lengths = shape(a)
+    axes = (
+        range(len(lengths)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(lengths))
+    )
+    return int(np.prod([lengths[i] for i in axes], dtype=int))
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Return the array in another dtype."""
+    return as_ours(x).astype(dtype, copy=copy)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array of what another library has: `jaxapi.from_dlpack`."""
+    return ours(jaxapi.from_dlpack(unwrap(x), device=device, copy=copy))
+
+
+def isfortran(a):
+    """Return whether NumPy's array would be in Fortran's order and not in C's."""
+    return bool(a.flags.fnc)
+
+
+def ndenumerate(arr):
+    """Return pairs of each position and its element, as `numpy.ndenumerate` gives."""
+    arr = as_ours(arr)
+    return ((place, arr[place]) for place in np.ndindex(arr.shape))
+
+
+def vectorize(pyfunc, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+    """Return a function of arrays made of one of numbers, which is traced: no ``if`` on a value in it."""
+    traced = jnp.vectorize(
+        lambda *args: _plain(pyfunc(*map(wrap, args))), excluded=excluded or (), signature=signature
+    )
+
+    def of_arrays(*args):
+        made = ours(traced(*map(value_of, args)), *args)
+        return made if otypes is None else as_type(made, otypes[0])
+
+    return of_arrays
+
+
+def iterable(y):
+    """Return whether it can be iterated over."""
+    return np.iterable(y) and not (type(y) is Array and not y.ndim)
+
+
+class Grid:
+    """What is indexed to make arrays, as `numpy.mgrid` and `numpy.r_`."""
+
+    def __init__(self, name):
+        """Stand for one of jax.numpy's."""
+        self.__name__, self._grid = name, getattr(jnp, name)
+
+    def __getitem__(self, key):
+        given = key if isinstance(key, tuple) else (key,)
+        made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        return ours(made, *given)
+
+
+GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
+TRUE_FUNCTIONS = [
+    isfortran,
+    ndenumerate,
+    vectorize,
+    broadcast,
+    clip,
+    fix,
+    matmul,
+    matvec,
+    nan_to_num,
+    vecdot,
+    vecmat,
+    einsum,
+    where,
+    apply_along_axis,
+    apply_over_axes,
+    fromfunction,
+    piecewise,
+    mask_indices,
+    real_if_close,
+    iscomplexobj,
+    isrealobj,
+    ndim,
+    shape,
+    size,
+    astype,
+    from_dlpack,
+    iterable,
+]
+FUNCTIONS = {}
+for _name in _NAMES.split():
+    _numpys = getattr(np, _name)
+    FUNCTIONS[_name] = with_numpys_signature(_name, _numpys, best(_name), "jaxapi.numpy")
+FUNCTIONS |= {function.__name__: function for function in TRUE_FUNCTIONS}

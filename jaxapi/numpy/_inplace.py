@@ -1,0 +1,116 @@
+"""Functions that write to an array, and return None."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..mutable._array import Array, unwrap
+from ._wrap import as_ours, as_type, ours, value_of
+
+__all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
+
+
+def _target(a, name: str) -> Array:
+    if type(a) is not Array:
+        raise TypeError(f"{name} writes to an array of jaxapi.numpy, got {type(a).__name__}")
+    return a
+
+
+def copyto(dst, src, casting="same_kind", where=True):
+    """Write an array to another one, where a mask says so."""
+    if isinstance(dst, np.ndarray):
+        return np.copyto(dst, np.asarray(unwrap(src)), casting, np.asarray(unwrap(where)))
+    _target(dst, "copyto")
+    if isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic):
+        if not np.can_cast(
+            np.min_scalar_type(src),
+            dst.dtype,
+            "unsafe" if type(src) is int and dst.dtype != np.bool else casting,
+        ):
+            raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
+        src = np.asarray(src, dst.dtype)
+    src, mask = as_ours(src), None if where is True else as_ours(where)
+    if not np.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(
+            f"Cannot cast array data from {src.dtype} to {dst.dtype} according to the rule {casting!r}"
+        )
+    if mask is not None and mask.dtype != bool:
+        raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
+    new = as_type(as_ours(src), dst.dtype)
+    dst[...] = new if mask is None else ours(jnp.where(mask._value, new._value, dst._value))
+
+
+def fill_diagonal(a, val, wrap=False):
+    """Write to the diagonal: of a matrix, or of an array of more axes of one length."""
+    if _target(a, "fill_diagonal").ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim == 2:
+        step, end = a.shape[1] + 1, a.size if wrap else a.shape[1] * a.shape[1]
+    else:
+        if len(set(a.shape)) > 1:
+            raise ValueError("All dimensions of input must be of equal length")
+        step, end = 1 + sum(int(np.prod(a.shape[:i])) for i in range(1, a.ndim)), a.size
+    places = np.arange(0, min(end, a.size), step)
+    put(a, places, val)
+
+
+def place(arr, mask, vals):
+    """Write values one after another, and again from the first, where a mask is True."""
+    places = jnp.flatnonzero(jnp.asarray(value_of(mask)))
+    if np.size(mask) != _target(arr, "place").size:
+        raise ValueError("place: mask and data must be the same size")
+    if places.size and not np.size(unwrap(vals)):
+        raise ValueError("Cannot insert from an empty array!")
+    put(arr, places, vals)
+
+
+def put(a, ind, v, mode="raise"):
+    """Write values, repeated as needed, at positions of the flattened array."""
+    size = _target(a, "put").size
+    places, v = jnp.asarray(value_of(ind)).reshape(-1), as_ours(v)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if not places.size or not v.size:
+        return
+    if not size:
+        raise IndexError("cannot replace elements of an empty array")
+    if mode == "wrap":
+        places = places % size
+    elif mode == "clip":
+        places = jnp.clip(places, 0, size - 1)
+    if not np.can_cast(v.dtype, a.dtype, "unsafe"):
+        raise TypeError(f"cannot put {v.dtype} into {a.dtype}")
+    values = jnp.resize(as_type(v, a.dtype)._value.reshape(-1), places.shape)
+    if a._is_contiguous():
+        a.reshape(-1)[places] = values
+        return
+    flat = a.ravel()
+    flat[places] = values
+    a[...] = flat.reshape(a.shape)
+
+
+def put_along_axis(arr, indices, values, axis=-1):
+    """Write values at positions along an axis."""
+    indices = jnp.asarray(value_of(indices))
+    if axis is None:
+        return put(arr, indices, values)
+    axis = np.lib.array_utils.normalize_axis_index(axis, _target(arr, "put_along_axis").ndim)
+    shape = list(arr.shape)
+    shape[axis] = indices.shape[axis]
+    key = [jnp.arange(n).reshape([-1 if i == j else 1 for j in range(arr.ndim)]) for i, n in enumerate(shape)]
+    key[axis] = indices
+    arr[tuple(key)] = as_type(as_ours(values), arr.dtype)
+
+
+def putmask(a, mask, values):
+    """Write the values at the positions of a mask that are True, repeated as needed."""
+    is_number = not hasattr(values, "dtype")  # and so as weak as a Python number
+    values = as_ours(values)
+    if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
+        raise ValueError("putmask: mask and data must be the same size")
+    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_number else "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
+        )
+    if values.size:
+        new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)
+        a[...] = ours(jnp.where(jnp.asarray(value_of(mask), bool), new, a._value))

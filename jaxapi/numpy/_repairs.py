@@ -1,0 +1,741 @@
+"""Functions of jax.numpy that lack arguments of NumPy's, or have other dtypes, repaired: of values of JAX.
+
+Their parameters are NumPy's; what is annotated as an array comes as a `jax.Array`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from typing import Any as Array
+from typing import Any as ArrayLike  # the wrapper goes by these names
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import default_dtype, promoted_dtype, x64_for
+from .._core._programs import is_traced
+from ._wrap import narrowed
+
+
+def _float(*arrays) -> np.dtype:
+    """Return what NumPy's float64 is next to these arrays, by JAX's mode."""
+    dtype = promoted_dtype(
+        *arrays, np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64")
+    )
+    return narrowed(dtype, *arrays)
+
+
+# Quantiles
+
+_BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and Fan's alpha and beta
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "linear": (1, 1),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_METHODS: dict[str, Any] = {
+    **{
+        name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()
+    },
+    "linear": lambda n, q: (n - 1) * q,
+    "lower": lambda n, q: jnp.floor((n - 1) * q),
+    "higher": lambda n, q: jnp.ceil((n - 1) * q),
+    "midpoint": lambda n, q: 0.5 * (jnp.floor((n - 1) * q) + jnp.ceil((n - 1) * q)),
+    "nearest": lambda n, q: jnp.rint((n - 1) * q),
+    "inverted_cdf": lambda n, q: jnp.ceil(n * q) - 1,
+    "averaged_inverted_cdf": lambda n, q: jnp.where(n * q % 1 == 0, n * q - 0.5, jnp.floor(n * q)),
+    "closest_observation": lambda n, q: (
+        jnp.ceil(n * q - 1.5) + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1)
+    ),
+}
+_OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+
+
+def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
+    if method not in _METHODS:
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
+    if jnp.iscomplexobj(x):
+        raise TypeError("a must be an array of real numbers")
+    if not is_traced(q) and not bool(jnp.all((q >= 0) & (q <= 1))):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+        function = jnp.nanquantile if skip_nan else jnp.quantile
+        return function(x, q, axis, method=method, keepdims=keepdims, weights=weights)
+    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
+    computed = _float(x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
+    with x64_for(computed):
+        size, is_float = flat.shape[-1], x.dtype.kind == "f"
+        missing = jnp.isnan(flat) if is_float else jnp.zeros(flat.shape, bool)
+        flat = jnp.sort(flat, axis=-1)
+        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], size)
+        shape = q.shape + (1,) * n.ndim
+        at = jnp.clip(_METHODS[method](n, q.reshape(shape).astype(_float(q))), 0, jnp.maximum(n - 1, 0))
+        low = jnp.floor(at)
+        below, above = (
+            (
+                jnp.take_along_axis(flat[(None,) * q.ndim], i.astype(np.int32)[..., None], -1)[..., 0]
+                for i in (low, jnp.ceil(at))
+            )
+            if size
+            else (jnp.full(at.shape, jnp.nan, computed),) * 2
+        )
+        if method in _OF_ELEMENTS:
+            result = below
+        else:
+            below, above, part = (y.astype(computed) for y in (below, above, at - low))
+            step = above - below
+            result = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
+            result = jnp.where(below == above, below, result)
+        empty = (n == 0) if skip_nan else jnp.any(missing, -1)
+        if is_float:
+            result = jnp.where(empty, jnp.nan, result)
+    return jnp.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
+
+
+def _quantiles(name, scale, skip_nan):
+    def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
+        a = jnp.asarray(a)
+        if isinstance(q, (int, float)) and a.dtype.kind == "f":
+            q = jnp.asarray(q, a.dtype)
+        q = q if isinstance(q, jax.Array) else jnp.asarray(q, _float())
+        if q.ndim > 1:
+            raise ValueError("q must be a scalar or 1d")
+        return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
+
+    function.__name__ = name
+    return function
+
+
+percentile = _quantiles("percentile", 100, False)
+quantile = _quantiles("quantile", 1, False)
+nanpercentile = _quantiles("nanpercentile", 100, True)
+nanquantile = _quantiles("nanquantile", 1, True)
+
+
+# Sums of products
+
+
+def cov(
+    m: Array,
+    y: Array = None,
+    rowvar=True,
+    bias=False,
+    ddof=None,
+    fweights: Array = None,
+    aweights: Array = None,
+    dtype=None,
+):
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    given = [x for x in (m, y) if x is not None]
+    if any(x.ndim > 2 for x in given):
+        raise ValueError("arrays have more than 2 dimensions")
+    dtype = _float(*given) if dtype is None else np.dtype(dtype)
+    if fweights is not None:
+        if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
+            raise TypeError("fweights must be integer")
+        fweights = fweights.astype(int)
+    with x64_for(dtype):
+        if dtype.kind not in "fc":
+            raise TypeError(f"cov cannot be computed in {dtype}")
+        m, y = (None if x is None else x.astype(dtype) for x in (m, y))
+        return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
+
+
+def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
+    given = [a for a in (x, y) if a is not None]
+    dtype = _float(*given) if dtype is None else np.dtype(dtype)
+    if dtype.kind not in "fc":
+        raise TypeError(f"corrcoef cannot be computed in {dtype}")
+    with x64_for(dtype):
+        x, y = (None if a is None else a.astype(dtype) for a in (x, y))
+        return jnp.corrcoef(x, y, rowvar)
+
+
+def _sliding(name):
+    def function(a: Array, v: Array, mode):
+        if not a.size or not v.size:
+            raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
+        dtype = promoted_dtype(a, v)
+        with x64_for(dtype, _float(a, v)):
+            computed = _float(a, v) if dtype.kind in "iub" else dtype
+            a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
+            result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
+            if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
+                with x64_for(np.dtype("int64")):
+                    result = jnp.rint(result).astype(np.int64)
+            return result.astype(dtype)
+
+    function.__name__ = name
+    return function
+
+
+def _default(function, mode):
+    def with_mode(a: Array, v: Array, mode=mode):
+        return function(a, v, mode)
+
+    return with_mode
+
+
+convolve = _default(_sliding("convolve"), "full")
+correlate = _default(_sliding("correlate"), "valid")
+
+
+# Counts
+
+
+def bincount(x: Array, weights: Array = None, minlength=0):
+    if x.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array"
+            if not x.ndim
+            else "object too deep for desired array"
+        )
+    if minlength is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    if x.dtype.kind not in "iub":
+        raise TypeError(f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'")
+    if weights is not None and weights.shape != x.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    if weights is not None and jnp.iscomplexobj(weights):
+        raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
+    if not is_traced(x) and x.size and int(x.min()) < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    dtype = default_dtype(int) if weights is None else _float()
+    weights = weights if weights is None else weights.astype(dtype)
+    if not x.size:
+        return jnp.zeros(minlength, default_dtype(int) if weights is None else dtype)
+    return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
+
+
+def _edges(a, bins, range, weights):
+    """Return the edges of bins in NumPy's dtype, and the values in that dtype."""
+    if range is not None and np.ndim(range) != 1:
+        raise TypeError(f"range must be two numbers, got {range}")
+    if isinstance(bins, jax.Array) and bins.ndim == 0:
+        bins = bins.item()
+    if isinstance(bins, str):
+        return jnp.asarray(np.histogram_bin_edges(np.asarray(a), bins, range, weights))
+    if np.ndim(bins) == 0:
+        if bins != int(bins):
+            raise TypeError("`bins` must be an integer, a string, or an array")
+        if bins < 1:
+            raise ValueError("`bins` must be positive, when an integer")
+        low, high = range if range is not None else (a.min(), a.max()) if a.size else (0, 1)
+        if not is_traced(low) and not (np.isfinite(float(low)) and np.isfinite(float(high))):
+            raise ValueError(f"autodetected range of [{low}, {high}] is not finite")
+        if not is_traced(low) and float(low) > float(high):
+            raise ValueError("max must be larger than min in range parameter.")
+        dtype = _float() if a.dtype.kind in "iub" else a.dtype
+        low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
+        half = jnp.where(low == high, jnp.asarray(0.5, dtype), 0)
+        low, high = low - half, high + half  # by NumPy's formula: whole numbers lie on the edges it gives
+        return (jnp.arange(int(bins) + 1, dtype=dtype) * ((high - low) / int(bins)) + low).at[-1].set(high)
+    if np.ndim(bins) > 1:
+        raise ValueError("`bins` must be 1d, when an array")
+    if not is_traced(bins) and bool((bins[1:] < bins[:-1]).any()):
+        raise ValueError("`bins` must increase monotonically, when an array")
+    return bins
+
+
+def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
+    return _edges(a.reshape(-1), bins, range, weights)
+
+
+def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None):
+    if jnp.iscomplexobj(a):
+        raise TypeError("histogram takes real numbers")
+    if weights is not None and weights.shape != a.shape:
+        raise ValueError("weights should have the same shape as a.")
+    a = a.reshape(-1)
+    edges = _edges(a, bins, range, weights)
+    size = len(edges) - 1
+    dtype = default_dtype(int) if weights is None else weights.dtype
+    weights = jnp.ones(a.shape, dtype) if weights is None else weights.reshape(-1)
+    to = jnp.searchsorted(edges, a, side="right")
+    to = jnp.where(a == edges[-1], size, to)
+    inside = (to > 0) & (to <= size)
+    counts = jnp.zeros(size, dtype).at[jnp.where(inside, to - 1, size)].add(weights, mode="drop")
+    if density:
+        counts = counts / (jnp.diff(edges) * counts.sum())
+        return counts.astype(_float(counts)), edges
+    return counts, edges
+
+
+def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
+    sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
+    sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
+    count, ndim = sample.shape
+    bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
+    if len(bins) != ndim:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if range is not None and len(range) != ndim:
+        raise ValueError("range argument must have one entry per dimension")
+    if weights is not None and weights.shape != (count,):
+        raise ValueError("weights should have the same shape as the sample.")
+    edges = [_edges(sample[:, i], bins[i], range and range[i], None) for i in np.arange(ndim)]
+    dtype = _float() if weights is None else _float(weights)
+    places, inside = [], jnp.ones(count, bool)
+    for i, each in enumerate(edges):
+        x, size = sample[:, i], len(each) - 1
+        to = jnp.where(x == each[-1], size, jnp.searchsorted(each, x, side="right"))
+        inside &= (to > 0) & (to <= size)
+        places.append(jnp.where(inside, to - 1, size))
+    weights = jnp.ones(count, dtype) if weights is None else weights.astype(dtype)
+    counts = jnp.zeros([len(each) - 1 for each in edges], dtype).at[tuple(places)].add(weights, mode="drop")
+    if density:
+        total = counts.sum()
+        for i, each in enumerate(edges):
+            counts = counts / jnp.diff(each).reshape([-1 if i == j else 1 for j in np.arange(ndim)])
+        counts = counts / total
+    return counts, edges
+
+
+def histogram2d(
+    x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
+):
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    if not isinstance(bins, int) and len(bins) != 2:
+        bins = [jnp.asarray(bins)] * 2
+    counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
+    return counts, first, second
+
+
+def digitize(x: Array, bins: Array, right=False):
+    if jnp.iscomplexobj(x):
+        raise TypeError("x may not be complex")
+    if bins.ndim != 1:
+        raise ValueError(
+            "object of too small depth for desired array"
+            if not bins.ndim
+            else "object too deep for desired array"
+        )
+    side = "left" if right else "right"
+    up = jnp.searchsorted(bins, x, side=side)
+    down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
+    if is_traced(bins):
+        return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
+    order = np.asarray(bins)
+    rises, falls = ((a <= b) | np.isnan(b) for a, b in ((order[:-1], order[1:]), (order[1:], order[:-1])))
+    if not rises.all() and not falls.all():
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return up if rises.all() else down
+
+
+# Sorting and searching
+
+
+def _on_flat(x, axis):
+    return (x.reshape(-1), 0) if axis is None else (x, axis)
+
+
+def sort(a: Array, axis=-1, descending=False):
+    _needs_an_axis(a, axis)
+    a, axis = _on_flat(a, axis)
+    return jnp.sort(a, axis, descending=descending)
+
+
+def argsort(a: Array, axis=-1, descending=False):
+    a, axis = _on_flat(jnp.atleast_1d(a) if axis is None else a, axis)
+    if not a.ndim:
+        np.lib.array_utils.normalize_axis_index(axis, 1)
+        return jnp.zeros((), int)
+    return jnp.argsort(a, axis, descending=descending)
+
+
+def _needs_an_axis(a, axis):
+    if not a.ndim and axis is not None:
+        raise np.exceptions.AxisError(axis, 0)
+
+
+def _kths(kth, size):
+    kths = [int(k) for k in np.ravel(kth)]
+    for k in kths:
+        if not -size <= k < size:
+            raise ValueError(f"kth(={k}) out of bounds ({size})")
+
+
+def partition(a: Array, kth, axis=-1):
+    _needs_an_axis(a, axis)
+    a, axis = _on_flat(a, axis)
+    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
+    return jnp.sort(a, axis)
+
+
+def argpartition(a: Array, kth, axis=-1):
+    a, axis = _on_flat(a, axis)
+    a = jnp.atleast_1d(a)
+    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
+    return jnp.argsort(a, axis)
+
+
+def sort_complex(a: Array):
+    narrow = (a.dtype.kind in "iub" and a.dtype.itemsize < 4) or a.dtype in (
+        np.float16,
+        np.float32,
+        np.complex64,
+    )
+    return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
+
+
+def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
+    if sorter is not None:
+        if sorter.dtype.kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        if sorter.shape != a.shape:
+            raise ValueError("sorter.size must equal a.size")
+    if side not in ("left", "right"):
+        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
+
+
+def nonzero(a: Array):
+    a = jnp.asarray(a)
+    if not a.ndim:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
+        )
+    return jaxapi.nonzero(a)
+
+
+# Positions and matrices
+
+
+def tril(m: Array, k=0):
+    return jnp.tril(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+
+
+def triu(m: Array, k=0):
+    return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+
+
+def meshgrid(*xi: Array, sparse=False, indexing="xy", copy=True):
+    return jnp.meshgrid(*xi, sparse=sparse, indexing=indexing)
+
+
+def diag_indices(n, ndim=2):
+    return (jnp.arange(max(n, 0), dtype=int),) * max(ndim, 0)
+
+
+def ix_(*args: Array):
+    made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
+    if any(x.ndim != 1 for x in made):
+        raise ValueError("Cross index must be 1 dimensional")
+    return jnp.ix_(*made)
+
+
+def unravel_index(indices: Array, shape, order="C"):
+    _check_cf(order)
+    if jnp.asarray(indices).dtype.kind not in "iu":
+        raise TypeError("only int indices permitted")
+    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    indices = jnp.asarray(indices)
+    if (
+        not is_traced(indices)
+        and indices.size
+        and not (int(indices.min()) >= 0 and int(indices.max()) < np.prod(shape))
+    ):
+        raise ValueError(f"index is out of bounds for array with size {np.prod(shape)}")
+    parts = jnp.unravel_index(indices, shape[::-1] if order == "F" else shape)
+    return parts[::-1] if order == "F" else parts
+
+
+def indices(dimensions, dtype=None, sparse=False):
+    made = jnp.indices(tuple(dimensions), sparse=sparse)
+    dtype = default_dtype(int) if dtype is None else dtype
+    return tuple(x.astype(dtype) for x in made) if sparse else made.astype(dtype)
+
+
+def _indices_from(function):
+    def of_matrix(arr: Array, k=0):
+        if arr.ndim != 2:
+            raise ValueError("input array must be 2-d")
+        return function(arr.shape[-2], k=k, m=arr.shape[-1])
+
+    return of_matrix
+
+
+tril_indices_from, triu_indices_from = map(_indices_from, (jnp.tril_indices, jnp.triu_indices))
+
+
+def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default: Array = 0):
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not len(condlist):
+        raise ValueError("select with an empty condition list is not possible")
+    for i, condition in enumerate(condlist):
+        if jnp.asarray(condition).dtype != np.bool:
+            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
+    dtype = promoted_dtype(*choicelist, default)
+    made = jnp.asarray(default, dtype)
+    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
+        made = jnp.where(condition, jnp.asarray(choice, dtype), made)
+    return made
+
+
+def _check_cf(order):
+    if order not in ("C", "F", None):
+        raise ValueError("only 'C' or 'F' order is permitted")
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    _check_cf(order)
+    places = [jnp.asarray(x) for x in multi_index]
+    if any(x.dtype.kind not in "iu" for x in places):
+        raise TypeError("only int indices permitted")
+    if len(places) != len(dims):
+        raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
+    return jnp.ravel_multi_index(places, dims, mode, order or "C")
+
+
+# Joining and repeating
+
+
+def _joined(name, axis=None):
+    def join(arrays, axis, dtype, casting):
+        listed = list(arrays) if isinstance(arrays, (list, tuple)) else list(jnp.asarray(arrays))
+        if not listed:
+            raise ValueError("need at least one array to concatenate")
+        kinds = [x.dtype for x in listed if isinstance(x, jax.Array)]
+        dtype = promoted_dtype(*listed) if dtype is None else np.dtype(dtype)
+        for kind in kinds:
+            if not np.can_cast(kind, dtype, casting):
+                raise TypeError(
+                    f"Cannot cast array data from {kind} to {dtype} according to the rule {casting!r}"
+                )
+        with x64_for(dtype):
+            listed = [jnp.real(x) if jnp.iscomplexobj(x) and dtype.kind not in "cb" else x for x in listed]
+            listed = [jnp.asarray(x).astype(dtype) for x in listed]
+            return getattr(jnp, name)(listed, **({} if axis is _WITHOUT else {"axis": axis}))
+
+    def without_axis(arrays: list[ArrayLike], tup: Any = None, dtype=None, casting="same_kind"):
+        return join(arrays, _WITHOUT, dtype, casting)
+
+    def along(arrays: list[ArrayLike], axis=axis, dtype=None, casting="same_kind"):
+        return join(arrays, axis, dtype, casting)
+
+    return without_axis if axis is None else along
+
+
+_WITHOUT = object()
+concat = concatenate = _joined("concatenate", 0)
+stack = _joined("stack", 0)
+hstack, vstack, dstack, column_stack = map(_joined, ("hstack", "vstack", "dstack", "column_stack"))
+
+
+def tile(A: Array, reps):
+    return jnp.tile(A, reps.tolist() if hasattr(reps, "tolist") else reps)
+
+
+def repeat(a: Array, repeats, axis=None):
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iub" and counts.size:
+        raise TypeError(f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'")
+    if counts.size and counts.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+
+
+# Mathematics
+
+
+def _cumulative(name):
+    total, function = (jnp.sum, jnp.cumsum) if name.endswith("sum") else (jnp.prod, jnp.cumprod)
+    function = getattr(jnp, name) if name.startswith("nan") else function
+
+    def of_axis(a: Array, axis=None, dtype=None):
+        a, axis = _on_flat(jnp.asarray(a), axis)
+        dtype = total(a[:0] if a.ndim else a).dtype if dtype is None else dtype
+        if jnp.iscomplexobj(a) and np.dtype(dtype).kind not in "cb":
+            a = a.real
+        return function(a.astype(dtype), axis)
+
+    return of_axis
+
+
+cumsum, cumprod, nancumsum, nancumprod = map(_cumulative, ("cumsum", "cumprod", "nancumsum", "nancumprod"))
+
+
+def round(a: Array, decimals=0):
+    a = jnp.asarray(a)
+    if a.dtype == np.bool:
+        return a.astype(np.float16)
+    if a.dtype.kind not in "iu":
+        return jnp.round(a, decimals)
+    if decimals >= 0:
+        return a
+    step = 10**-decimals
+    return (jnp.rint(a.astype(_float(a)) / step) * step).astype(a.dtype)
+
+
+around = round
+
+
+def _window(name):
+    def function(M, *beta):
+        if M < 1:
+            return jnp.zeros(0, _float())
+        return getattr(jnp, name)(int(np.ceil(M)), *beta).astype(_float())
+
+    if name == "kaiser":
+        return lambda M, beta: function(M, beta)
+    return lambda M: function(M)
+
+
+bartlett, blackman, hamming, hanning, kaiser = map(
+    _window, ("bartlett", "blackman", "hamming", "hanning", "kaiser")
+)
+
+
+def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
+    f = jnp.asarray(f)
+    axes = tuple(range_of(f)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    spaces = [1.0] * len(axes) if not varargs else varargs * len(axes) if len(varargs) == 1 else varargs
+    if len(varargs) == 1 and np.ndim(varargs[0]) and len(axes) > 1:
+        raise TypeError("distances along several axes are given one by one")
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    f = f.astype(_float(f)) if f.dtype.kind in "iub" else f
+    made = [_slope(f, x, each, edge_order) for x, each in zip(spaces, axes, strict=True)]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def range_of(f):
+    return np.arange(f.ndim).tolist()
+
+
+def _slope(f, x, axis, edge_order):
+    """Return the second-order differences of unevenly spaced values along an axis."""
+    f = jnp.moveaxis(f, axis, 0)
+    n = len(f)
+    if n < edge_order + 1:
+        raise ValueError(
+            f"Shape of array too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
+        )
+    if np.ndim(x) > 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if np.ndim(x) and len(x) != n:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    steps = jnp.diff(jnp.asarray(x).astype(f.real.dtype)) if np.ndim(x) else jnp.full(n - 1, x, f.real.dtype)
+    steps = steps.reshape(-1, *[1] * (f.ndim - 1))
+    rises = jnp.diff(f, axis=0) / steps
+    if edge_order == 1:
+        first, last = rises[:1], rises[-1:]
+    else:
+        h, g = steps[:1], steps[1:2]
+        first = rises[:1] + (rises[:1] - rises[1:2]) * h / (h + g)
+        g, h = steps[-2:-1], steps[-1:]
+        last = rises[-1:] + (rises[-1:] - rises[-2:-1]) * h / (h + g)
+    before, after = steps[:-1], steps[1:]
+    inner = (rises[:-1] * after + rises[1:] * before) / (before + after)
+    return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
+
+
+def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    a, prepend, append = (None if x is None else jnp.asarray(x) for x in (a, prepend, append))
+    if not a.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    dtype = promoted_dtype(*[x for x in (a, prepend, append) if x is not None])
+    a, prepend, append = (None if x is None else x.astype(dtype) for x in (a, prepend, append))
+    return jnp.diff(a, n, axis, prepend, append)
+
+
+def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
+    y = y.astype(_float(y)) if y.dtype.kind in "iub" else y
+    y = jnp.moveaxis(y, axis, -1)
+    steps = dx
+    if x is not None:
+        steps = jnp.diff(x) if x.ndim == 1 else jnp.diff(jnp.moveaxis(x, axis, -1))
+    return (steps * (y[..., 1:] + y[..., :-1]) / 2).sum(-1)
+
+
+def trim_zeros(filt: Array, trim="fb", axis=None):
+    filt = jnp.asarray(filt)
+    if any(c not in "fbFB" for c in trim):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = np.arange(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    places = np.argwhere(np.asarray(filt))
+    key = [slice(None)] * filt.ndim
+    for i in axes:
+        first, last = (min(places[:, i]), max(places[:, i]) + 1) if len(places) else (filt.shape[i],) * 2
+        key[i] = slice(
+            first if "f" in trim.lower() else 0,
+            last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
+        )
+    return filt[tuple(key)]
+
+
+def broadcast_to(array: Array, shape):
+    return jnp.broadcast_to(array, shape)
+
+
+def _in_bounds(indices, size, mode="raise"):
+    """Return positions by NumPy's modes; those on the host are checked, others are JAX's."""
+    if mode == "wrap":
+        return indices % size
+    if mode == "clip":
+        return jnp.clip(indices, 0, max(size - 1, 0))
+    if mode != "raise":
+        raise ValueError(f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if jnp.asarray(indices).dtype.kind not in "iub":
+        raise TypeError(f"positions are integers, got {jnp.asarray(indices).dtype}")
+    if not is_traced(indices) and indices.size and indices.devices().pop().platform == "cpu":
+        low, high = int(indices.min()), int(indices.max())
+        if low < -size or high >= size:
+            raise IndexError(f"index {high if high >= size else low} is out of bounds for size {size}")
+    return indices
+
+
+def take(a: Array, indices: Array, axis=None, mode="raise"):
+    a, axis = _on_flat(jnp.asarray(a), axis)
+    indices = jnp.asarray(indices)
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    indices = _in_bounds(indices if indices.size else indices.astype(int), a.shape[axis], mode)
+    return jnp.take(a, indices, axis, mode="wrap")
+
+
+def take_along_axis(arr: Array, indices: Array, axis=-1):
+    arr, axis = _on_flat(arr, axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    if indices.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    return jnp.take_along_axis(arr, _in_bounds(indices, arr.shape[axis]), axis)
+
+
+def dot(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if not a.ndim or not b.ndim:
+        return jaxapi.multiply(a, b)
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def inner(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if not a.ndim or not b.ndim:
+        return jaxapi.multiply(a, b)
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
+
+
+def kron(a: Array, b: Array):
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if promoted_dtype(a, b) == np.bool:
+        return jnp.kron(a.astype(np.uint8), b.astype(np.uint8)).astype(bool)
+    return jnp.kron(a, b)

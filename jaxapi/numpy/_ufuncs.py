@@ -1,0 +1,322 @@
+"""NumPy's ufuncs: objects that are called, and have `reduce`, `accumulate`, `at`, `outer` and `reduceat`."""
+
+import functools
+import inspect
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._errors import numpy_error
+from .._missing import _RENAMED
+from ..mutable._array import Array
+from ..mutable._indexing import accumulate as write_each
+from ..mutable._operators import number_like
+from ._wrap import as_ours, as_type, into, narrowed, ours, value_of
+
+__all__ = ["UFUNCS", "ufunc"]
+
+_REDUCE = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
+_AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
+_GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
+_MIXED = ("ldexp",)  # whose operands have dtypes of their own
+
+
+class ufunc:
+    """A function of each element, as `numpy.ufunc`: ``out=``, ``where=``, ``dtype=``, and its methods.
+
+    Called with arrays, it computes in the dtype that NumPy has for theirs, once they are promoted as
+    the operators of `jaxapi.mutable.Array` promote: int32 with float32 is float32. Elements where
+    ``where=`` is False are those of ``out``, or 0.
+
+    Parameters of a call
+    --------------------
+    *args : array_like
+        ``nin`` operands, and perhaps ``out``.
+    out : Array, optional
+        Where to write the result.
+    where : array_like, optional
+        Which elements to compute.
+    dtype : dtype, optional
+        What to compute in.
+    casting, order, subok : optional
+        NumPy's; the order in memory and the class are always the same.
+
+    Raises
+    ------
+    TypeError
+        If NumPy has no such function for the dtypes, or ``out`` cannot hold the result.
+    ValueError
+        If shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import jaxapi.numpy as np
+    >>> print(np.add.reduce(np.asarray([1, 2, 3])))
+    6
+    """
+
+    nin: int
+    nout: int
+    identity: Any
+
+    def __init__(self, name: str, function, numpys: np.ufunc):
+        """Make the ufunc of a function of jaxapi's or jax.numpy's."""
+        self._function, self._numpys = function, numpys
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "jaxapi.numpy"
+        self.__signature__ = inspect.signature(ufunc.__call__)
+        self.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`."
+        for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
+            setattr(self, attribute, getattr(numpys, attribute))
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r}>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __call__(
+        self, *args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, **other
+    ):
+        if len(args) > self.nin and out is None:
+            args, out = args[: self.nin], args[self.nin :]
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
+        operands = [value_of(x) for x in args]
+        signature = other.pop("signature", other.pop("sig", None))
+        if other:
+            raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
+        if dtype is None and signature is not None:
+            dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
+        result = self._apply(operands, dtype, casting)
+        outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
+        if len(outs) != self.nout:
+            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        parts = result if self.nout > 1 else (result,)
+        made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
+        return tuple(made) if self.nout > 1 else made[0]
+
+    def _apply(self, operands, dtype=None, casting="same_kind"):
+        """Compute in NumPy's dtypes."""
+        if not any(isinstance(x, jax.Array) for x in operands):
+            operands = [jaxapi.asarray(x) for x in operands]
+        if self.nin == 2 and not all(isinstance(x, jax.Array) for x in operands):
+            array = next(x for x in operands if isinstance(x, jax.Array))
+            operands = [x if x is array else number_like(x, array, self._function) for x in operands]
+        if self.__name__ in _MIXED:
+            given = [getattr(x, "dtype", None) or type(x) for x in operands]
+        else:
+            given = [promoted_dtype(*operands)] * self.nin
+        dtype = None if dtype is None else resolve_dtype(dtype)
+        loop = _loop(self._numpys, tuple(given), dtype, casting)
+        if loop is None:
+            return self._function(*operands)
+        loop = [narrowed(d, *operands) if dtype is None else d for d in loop]
+        with x64_for(*loop):
+            operands = [
+                x if not isinstance(x, jax.Array) or x.dtype == d else as_type(x, d)._value
+                for x, d in zip(operands, loop, strict=False)
+            ]
+            if dtype is not None or not any(isinstance(x, jax.Array) for x in operands):
+                operands = [jnp.asarray(x, d) for x, d in zip(operands, loop, strict=False)]
+            try:
+                result = self._function(*operands)
+            except (TypeError, ValueError) as error:
+                raise numpy_error(error) or error from None
+            ends = loop[self.nin :]
+            if self.nout == 1:
+                return result if result.dtype == ends[0] else result.astype(ends[0])
+            return tuple(r.astype(d) for r, d in zip(result, ends, strict=True))
+
+    def _whole(self, dtype):
+        """Return the function as a ufunc of JAX, in a dtype."""
+        return jnp.frompyfunc(self._function, self.nin, self.nout, identity=self.identity)
+
+    def _check_binary(self, method: str):
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"{method} only supported for binary functions: {self.__name__} is none")
+
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True):
+        """Return ``f(f(x[0], x[1]), x[2])`` and so on along an axis, or several."""
+        self._check_binary("reduce")
+        x, dtype = as_ours(array)._value, resolve_dtype(dtype)
+        initial = None if initial is np._NoValue else value_of(initial)
+        where = None if where is True else value_of(where)
+        axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+        if dtype is not None:
+            x = as_type(x, dtype)._value
+        if len(axes) > 1 and self.identity is None and self.__name__ not in ("maximum", "minimum"):
+            raise ValueError(f"reduction operation {self.__name__!r} is not reorderable: give one axis")
+        with x64_for(x.dtype):
+            if self.__name__ in _REDUCE:
+                function = getattr(jnp, _REDUCE[self.__name__])
+                options = {} if self.__name__ not in ("logical_and", "logical_or") else None
+                if options is None:
+                    result = function(x, axis=axes, keepdims=keepdims, where=where)
+                else:
+                    options = {"dtype": dtype} if self.__name__ in ("add", "multiply") else {}
+                    result = function(
+                        x, axis=axes, keepdims=keepdims, initial=initial, where=where, **options
+                    )
+            else:
+                kept = [i for i in range(x.ndim) if i not in axes]
+                flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
+                if where is not None:
+                    raise NotImplementedError(f"{self.__name__}.reduce does not take where=")
+                result = self._folded(flat, initial)
+                if keepdims:
+                    result = jnp.expand_dims(result, axes)
+        return into(out, ours(result, array))
+
+    def _folded(self, x, initial):
+        """Fold the last axis."""
+        x = jnp.moveaxis(x, -1, 0)
+        if initial is None and not len(x):
+            if self.identity is None:
+                raise ValueError(
+                    f"zero-size array to reduction operation {self.__name__} which has no identity"
+                )
+            initial = self.identity
+        start, x = (x[0], x[1:]) if initial is None else (jnp.full(x.shape[1:], initial, x.dtype), x)
+        result = jax.eval_shape(lambda a: self._apply([a, a]), start)
+        last, _ = jax.lax.scan(
+            lambda a, b: (self._apply([a, b.astype(a.dtype)]), None), start.astype(result.dtype), x
+        )
+        return last
+
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        """Return the results of `reduce` up to each element."""
+        self._check_binary("accumulate")
+        x, dtype = as_ours(array)._value, resolve_dtype(dtype)
+        axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+        sums = {"add": jnp.cumsum, "multiply": jnp.cumprod}.get(self.__name__)
+        x = x if dtype is None else as_type(x, dtype)._value
+        with x64_for(x.dtype):
+            if sums is not None:
+                result = sums(x, axis, dtype=dtype)
+            else:
+                x = jnp.moveaxis(x, axis, 0)
+                kind = jax.eval_shape(lambda a: self._apply([a, a]), x).dtype
+
+                def step(a, b):
+                    a = self._apply([a, b.astype(kind)])
+                    return a, a
+
+                if len(x):
+                    first = x[0].astype(kind)
+                    x = jnp.concatenate([first[None], jax.lax.scan(step, first, x[1:])[1]])
+                result = jnp.moveaxis(x, 0, axis)
+        return into(out, ours(result, array))
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        """Return `reduce` of the slices from each index to the next; of one element where that is lower."""
+        self._check_binary("reduceat")
+        x = as_ours(array)
+        axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+        starts, size = np.asarray(indices), x.shape[axis]
+        if starts.size and not (starts.min() >= 0 and starts.max() < size):
+            raise IndexError(f"index {starts.max()} out-of-bounds in {self.__name__}.reduceat [0, {size})")
+        ends = [*starts[1:], size]
+        head = (slice(None),) * axis
+        parts = [
+            self.reduce(x[(*head, slice(i, max(i + 1, end if end > i else 0)))], axis, dtype, keepdims=True)
+            for i, end in zip(starts.tolist(), ends, strict=True)
+        ]
+        return into(out, ours(jnp.concatenate([part._value for part in parts], axis)))
+
+    def outer(self, A, B, /, **options):
+        """Return the function of each element of one array with each of the other."""
+        self._check_binary("outer")
+        A, B = as_ours(A), as_ours(B)
+        return self(A[(..., *(None,) * B.ndim)] if B.ndim else A, B, **options)
+
+    def at(self, a, indices, b=None, /):
+        """Write ``f(a[indices], b)`` to ``a[indices]``, once for each index that comes again."""
+        if type(a) is not Array:
+            raise TypeError(f"{self.__name__}.at writes to an array of jaxapi.numpy, got {type(a).__name__}")
+        if (b is None) != (self.nin == 1):
+            raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
+        how = _AT.get(self.__name__)
+        if how and a.dtype != np.bool:
+            new = value_of(b)
+            if isinstance(new, jax.Array) and not np.can_cast(new.dtype, a.dtype, "same_kind"):
+                raise TypeError(f"{self.__name__}.at cannot cast from {new.dtype} to {a.dtype}")
+
+            def write(value, key, new, made):
+                return write_each(value, key, new, made, how)
+
+            a._rewrite(write, _key(indices), new)
+            return
+        places = jnp.arange(a.size).reshape(a.shape)[_key(indices)]
+        flat, places = a._value.ravel(), places
+        if self.nin == 1:
+            new, _ = jax.lax.scan(
+                lambda x, i: (x.at[i].set(self._apply([x[i]]).astype(x.dtype)), None), flat, places.ravel()
+            )
+        else:
+            each = jnp.broadcast_to(jnp.asarray(value_of(b)), places.shape).ravel()
+            new, _ = jax.lax.scan(
+                lambda x, ib: (x.at[ib[0]].set(self._apply([x[ib[0]], ib[1]]).astype(x.dtype)), None),
+                flat,
+                (places.ravel(), each),
+            )
+        a[...] = new.reshape(a.shape)
+
+    def resolve_dtypes(self, dtypes, **options):
+        """Return NumPy's dtypes of the operands and the result."""
+        return self._numpys.resolve_dtypes(dtypes, **options)
+
+
+def _key(indices):
+    return tuple(map(value_of, indices)) if isinstance(indices, tuple) else value_of(indices)
+
+
+def _placed(result, out, where, casting, args):
+    """Return a result, written to ``out`` and only ``where``."""
+    if where is not True:
+        mask = value_of(where)
+        if getattr(mask, "dtype", np.dtype(bool)) != np.bool:
+            raise TypeError(f"where must be an array of bool, got {mask.dtype}")
+        before = jnp.zeros((), result.dtype) if out is None else out._value
+        if out is None:
+            result = jnp.where(mask, result, before)
+        else:
+            into(out, ours(result), casting)
+            result = jnp.where(mask, out._value, before)
+    return into(out, ours(result, *args), casting)
+
+
+@functools.cache
+def _loop(numpys: np.ufunc, given: tuple, dtype, casting):
+    """Return the dtypes that NumPy computes in; None for dtypes that NumPy does not have."""
+    if any(isinstance(d, np.dtype) and d.isbuiltin != 1 for d in given):
+        return None
+    options: dict[str, Any] = (
+        {} if dtype is None else {"signature": (None,) * numpys.nin + (dtype,) * numpys.nout}
+    )
+    return numpys.resolve_dtypes(given + (None,) * numpys.nout, casting=casting, **options)
+
+
+def _function_of(name: str):
+    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    unlike = {"rint": jnp.rint, "fabs": jnp.abs, "float_power": jnp.float_power, "round": None}
+    return unlike.get(name) or found or getattr(jnp, name)
+
+
+UFUNCS = {
+    name: ufunc(value.__name__, _function_of(value.__name__), value)
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and name not in (*_GENERALIZED, "isnat")
+}

@@ -1,0 +1,264 @@
+"""Functions that give views where NumPy's do: what is written to them is written to the array."""
+
+import math
+import operator
+
+import numpy as np
+
+from .. import mutable
+from ..mutable._array import Array, _layout, view_of
+from ._creation import check_order
+from ._wrap import as_ours, ours
+
+__all__ = ["array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip"]
+__all__ += ["fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis", "permute_dims", "ravel"]
+__all__ += ["real", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes", "transpose", "unstack"]
+__all__ += ["vsplit"]
+
+_axes = np.lib.array_utils.normalize_axis_tuple
+_axis = np.lib.array_utils.normalize_axis_index
+
+
+def strides_of(a: Array) -> tuple[int, ...]:
+    """Return the bytes between neighbours along each axis, as NumPy's array would have them."""
+    return tuple(n * a.itemsize for n in _layout(a).strides)
+
+
+def _order_of(a: Array, order) -> str:
+    """Return C or F for an order of reading."""
+    check_order(order)
+    order = (order or "C").upper()
+    if order != "A":
+        return order
+    flags = _layout(a).flags
+    return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+
+
+def reshape(a, /, shape, order="C", *, copy=None):
+    """Return an array in another shape: a view where it can be one; ``order='F'`` gives a copy."""
+    a, order = as_ours(a), _order_of(as_ours(a), order)
+    if order == "K":
+        raise ValueError("order 'K' is not permitted for reshaping")
+    if isinstance(shape, Array):
+        shape = tuple(shape.tolist()) if shape.ndim else int(shape)
+    shape = (shape,) if not isinstance(shape, (tuple, list)) else tuple(shape)
+    shape = tuple(operator.index(n) for n in shape)
+    if sum(n < 0 for n in shape) > 1 or min(shape, default=0) < -1:
+        raise ValueError("can only specify one unknown dimension")
+    known = math.prod(n for n in shape if n != -1)
+    if (known != a.size) if -1 not in shape else (known == 0 or a.size % known):
+        raise ValueError(f"cannot reshape array of size {a.size} into shape {shape}")
+    if order == "F":
+        full = tuple(a.size // known if n == -1 else n for n in shape)
+        return reshape(a.T, full[::-1]).T
+    return mutable.reshape(a, shape, copy=copy)
+
+
+def ravel(a, order="C"):
+    """Return the elements in one axis: a view where NumPy's is one."""
+    a = as_ours(a)
+    order = _order_of(a, order)
+    if order == "K":
+        a = a._transposed(tuple(sorted(range(a.ndim), key=lambda i: -abs(_layout(a).strides[i]))))
+    elif order == "F":
+        a = a.T
+    flat = mutable.reshape(a, (-1,))
+    return flat if a._is_contiguous() else flat.copy()
+
+
+def squeeze(a, axis=None):
+    """Return a view without axes of length 1."""
+    a = as_ours(a)
+    if not a.ndim and axis in (0, -1):
+        return whole(a)
+    axes = [i for i, n in enumerate(a.shape) if n == 1] if axis is None else _axes(axis, a.ndim)
+    if any(a.shape[i] != 1 for i in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return a[(*(0 if i in axes else slice(None) for i in range(a.ndim)), ...)]
+
+
+def expand_dims(a, axis):
+    """Return a view with new axes of length 1."""
+    a = as_ours(a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    new = _axes(axis, a.ndim + count)
+    return a[(*(None if i in new else slice(None) for i in range(a.ndim + count)), ...)]
+
+
+def transpose(a, axes=None):
+    """Return a view with the axes in another order, reversed by default."""
+    a = as_ours(a)
+    order = range(a.ndim)[::-1] if axes is None else axes
+    if len(order) != a.ndim:
+        raise ValueError("axes don't match array")
+    return a._transposed(tuple(_axis(i, a.ndim) for i in _checked_axes(order, a.ndim)))
+
+
+def _checked_axes(order, ndim):
+    _axes(tuple(order), ndim)
+    return order
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x, /):
+    """Return a view with the last two axes exchanged."""
+    return as_ours(x).mT
+
+
+def swapaxes(a, axis1, axis2):
+    """Return a view with two axes exchanged."""
+    a = as_ours(a)
+    order = list(range(a.ndim))
+    i, j = _axis(axis1, a.ndim), _axis(axis2, a.ndim)
+    order[i], order[j] = j, i
+    return a._transposed(tuple(order))
+
+
+def moveaxis(a, source, destination):
+    """Return a view with axes at other places."""
+    a = as_ours(a)
+    source, destination = _axes(source, a.ndim, "source"), _axes(destination, a.ndim, "destination")
+    if len(source) != len(destination):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [i for i in range(a.ndim) if i not in source]
+    for to, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(to, axis)
+    return a._transposed(tuple(order))
+
+
+def rollaxis(a, axis, start=0):
+    """Return a view with one axis before another."""
+    a = as_ours(a)
+    axis = _axis(axis, a.ndim)
+    start = _axis(start, a.ndim + 1) if start >= 0 else _axis(start, a.ndim)
+    return moveaxis(a, axis, start - (start > axis))
+
+
+def flip(m, axis=None):
+    """Return a view in reverse order along all axes, or some."""
+    m = as_ours(m)
+    axes = range(m.ndim) if axis is None else _axes(axis, m.ndim)
+    return m[(*(slice(None, None, -1 if i in axes else None) for i in range(m.ndim)), ...)]
+
+
+def flipud(m):
+    """Return a view in reverse order along the first axis."""
+    return flip(_at_least(m, 1), 0)
+
+
+def fliplr(m):
+    """Return a view in reverse order along the second axis."""
+    return flip(_at_least(m, 2), 1)
+
+
+def _at_least(m, ndim):
+    m = as_ours(m)
+    if m.ndim < ndim:
+        raise ValueError(f"Input must be >= {ndim}-d.")
+    return m
+
+
+def rot90(m, k=1, axes=(0, 1)):
+    """Return a view that is turned by ``k`` right angles in the plane of two axes."""
+    m = as_ours(m)
+    if len(axes) != 2 or axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
+        raise ValueError("len(axes) must be 2 and axes must be different.")
+    first, second = (_in_range(i, m) for i in axes)
+    k %= 4
+    if k == 2:
+        return flip(m, (first, second))
+    if k == 1:
+        m = flip(m, second)
+    m = swapaxes(m, first, second) if k else m
+    return flip(m, second) if k == 3 else m if k else m[...]
+
+
+def _in_range(axis, m):
+    if not -m.ndim <= axis < m.ndim:
+        raise ValueError(f"Axes={axis} out of range for array of ndim={m.ndim}.")
+    return axis % m.ndim
+
+
+def _atleast(ndim, key):
+    def function(*arys):
+        made = tuple(a if (a := as_ours(x)).ndim >= ndim else key(a) for x in arys)
+        return made[0] if len(made) == 1 else made
+
+    function.__name__ = function.__qualname__ = f"atleast_{ndim}d"
+    function.__doc__ = f"Return views of at least {ndim} axes; arrays that have as many as they are."
+    return function
+
+
+atleast_1d = _atleast(1, lambda a: a[None])
+atleast_2d = _atleast(2, lambda a: a[(None,) * (2 - a.ndim)])
+atleast_3d = _atleast(
+    3, lambda a: a[:, :, None] if a.ndim == 2 else a[(None, slice(None) if a.ndim else None, None)]
+)
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """Return views of parts, which may differ in length by one."""
+    ary = as_ours(ary)
+    axis = _axis(axis, ary.ndim)
+    size = ary.shape[axis]
+    try:
+        ends = [operator.index(i) for i in indices_or_sections]
+    except TypeError:
+        count = operator.index(indices_or_sections)
+        if count <= 0:
+            raise ValueError("number sections must be larger than 0.") from None
+        each, more = divmod(size, count)
+        ends = [i * each + min(i, more) for i in range(1, count)]
+    return [
+        ary[(slice(None),) * axis + (slice(i, j),)] for i, j in zip([0, *ends], [*ends, size], strict=True)
+    ]
+
+
+def split(ary, indices_or_sections, axis=0):
+    """Return views of parts, of one length if their number is given."""
+    ary = as_ours(ary)
+    size = ary.shape[_axis(axis, ary.ndim)]
+    if np.ndim(indices_or_sections) == 0 and size % operator.index(indices_or_sections):
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def _splitting(name, ndim, axis_of):
+    def function(ary, indices_or_sections):
+        ary = as_ours(ary)
+        if ary.ndim < ndim:
+            raise ValueError(f"{name} only works on arrays of {ndim} or more dimensions")
+        return split(ary, indices_or_sections, axis_of(ary))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return views of parts: `split` along the axis of `numpy.{name}`."
+    return function
+
+
+vsplit = _splitting("vsplit", 2, lambda a: 0)
+hsplit = _splitting("hsplit", 1, lambda a: int(a.ndim > 1))
+dsplit = _splitting("dsplit", 3, lambda a: 2)
+
+
+def unstack(x, /, *, axis=0):
+    """Return views of the parts along an axis."""
+    return tuple(moveaxis(x, axis, 0))
+
+
+def real(val):
+    """Return the real parts: of real numbers a view, of complex ones a copy."""
+    val = as_ours(val)
+    return val if val.dtype.kind != "c" else ours(val._value.real)
+
+
+def imag(val):
+    """Return the imaginary parts, a copy."""
+    val = as_ours(val)
+    return ours(val._value.imag) if val.dtype.kind == "c" else ours(val._value * 0)
+
+
+def whole(a: Array) -> Array:
+    """Return a view of all of an array."""
+    return view_of(a, None)

@@ -1,0 +1,227 @@
+"""The one wrapper: a function of jax.numpy or jaxapi becomes one with NumPy's signature, of our arrays."""
+
+import functools
+import inspect
+import re
+
+import jax
+import numpy as np
+
+from .._core._dtypes import WIDE, default_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._errors import numpy_error
+from .._interop import as_array
+from ..mutable._array import Array, copied, shared, unwrap
+from ..mutable._wrap import wrap_result
+
+__all__ = ["as_ours", "into", "ours", "signed_as", "value_of", "with_numpys_signature"]
+
+# NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
+IGNORED = frozenset({"casting", "kind", "like", "order", "overwrite_input", "stable", "subok"})
+# Those of C, which NumPy before 2.4 does not tell.
+_SIGNATURES = {
+    "arange": "start, stop=None, step=1, dtype=None, *, device=None, like=None",
+    "asanyarray": "a, dtype=None, order=None, *, device=None, copy=None, like=None",
+    "ascontiguousarray": "a, dtype=None, *, like=None",
+    "bincount": "x, /, weights=None, minlength=0",
+    "concatenate": "arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind'",
+    "dot": "a, b, out=None",
+    "empty": "shape, dtype=None, order='C', *, device=None, like=None",
+    "empty_like": "prototype, /, dtype=None, order='K', subok=True, shape=None, *, device=None",
+    "inner": "a, b, /",
+    "lexsort": "keys, axis=-1",
+    "packbits": "a, /, axis=None, bitorder='big'",
+    "unpackbits": "a, /, axis=None, count=None, bitorder='big'",
+    "unravel_index": "indices, shape, order='C'",
+    "ravel_multi_index": "multi_index, dims, mode='raise', order='C'",
+    "vdot": "a, b, /",
+    "where": "condition, x=None, y=None, /",
+    "zeros": "shape, dtype=None, order='C', *, device=None, like=None",
+}
+_SIGNATURES["concat"] = _SIGNATURES["concatenate"]
+
+
+_POSITIONS = frozenset(
+    [
+        "argmax",
+        "argmin",
+        "argpartition",
+        "argsort",
+        "argwhere",
+        "count_nonzero",
+        "diag_indices",
+        "digitize",
+        "flatnonzero",
+        "lexsort",
+        "nanargmax",
+        "nanargmin",
+        "nonzero",
+        "ravel_multi_index",
+        "searchsorted",
+        "tril_indices",
+        "tril_indices_from",
+        "triu_indices",
+        "triu_indices_from",
+        "unravel_index",
+    ]
+)
+
+
+def signature_of(name: str, numpys) -> inspect.Signature:
+    """Return NumPy's signature."""
+    text = _SIGNATURES.get(name)
+    if text is None:
+        return inspect.signature(numpys)
+    return inspect.signature(eval(f"lambda {text}: 0"))
+
+
+_REPAIRS = f"{__package__}._repairs"
+
+
+def value_of(x):
+    """Return what a function of JAX takes for an array: a `jax.Array`, or what is none as it is."""
+    if type(x) is Array:
+        return x._value
+    if isinstance(x, (list, tuple, np.ndarray, np.generic)):
+        return as_array(unwrap(x))
+    return x if isinstance(x, _PLAIN) or not hasattr(x, "__dlpack__") else as_array(x)
+
+
+_PLAIN = (int, float, complex, str, slice, jax.Array)
+
+
+def as_ours(x) -> Array:
+    """Return anything array-like as an array of ours; one of ours as it is."""
+    return x if type(x) is Array else ours(value_of(x) if isinstance(x, jax.Array) else as_array(unwrap(x)))
+
+
+def ours(result, *given):
+    """Return results as our arrays; one that is an argument as a copy of it."""
+    for x in given:
+        if type(x) is Array and x._value is result:
+            return copied(x)
+        if x is result and isinstance(x, jax.Array):
+            return shared(x)
+    return wrap_result(result)
+
+
+def into(out, result, casting="same_kind"):
+    """Write a result to ``out=``, and return that; to None the result as it is."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if out is None:
+        return result
+    if type(out) is not Array:
+        raise TypeError(f"out must be an array of jaxapi.numpy, got {type(out).__name__}")
+    if np.broadcast_shapes(result.shape, out.shape) != out.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast shape "
+            f"{result.shape}"
+        )
+    if not np.can_cast(result.dtype, out.dtype, casting):
+        raise TypeError(f"cannot cast the result from {result.dtype} to out's {out.dtype}: rule {casting!r}")
+    out[...] = as_type(result, out.dtype)
+    return out
+
+
+def as_type(x, dtype):
+    """Cast as NumPy does, of complex numbers the real part."""
+    value = unwrap(x)
+    with x64_for(value.dtype, np.dtype(dtype)):
+        if value.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+            value = value.real
+        return ours(value.astype(dtype), x)
+
+
+def with_numpys_signature(name: str, numpys, function, module: str):
+    """Return ``function`` as NumPy's function: its arguments by place or name, and ``out=``."""
+    signature = signature_of(name, numpys)
+    own = inspect.signature(function).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in own.values())
+    variadic = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+    names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    arrays = {p.name for p in own.values() if _is_array(p.annotation)}
+    sequences = {
+        p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))
+    }
+    only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
+
+    @signed_as(name, signature, numpys, module)
+    def wrapped(*args, **kwargs):
+        if variadic:
+            given, rest = kwargs, list(map(value_of, args))
+        else:
+            if len(args) > len(names):
+                raise TypeError(f"{name}() takes {len(names)} arguments, got {len(args)}")
+            given, rest = dict(zip(names, args, strict=False)) | kwargs, []
+            if len(given) < len(args) + len(kwargs) or not (given.keys() <= allowed or takes_all):
+                signature.bind(*args, **kwargs)  # which raises
+        given = {n: x for n, x in given.items() if x is not np._NoValue}
+        out = given.pop("out", None)
+        if given.get("dtype") is not None:
+            given["dtype"] = resolve_dtype(given["dtype"])
+        values = {}
+        for n, x in given.items():
+            if (n in own and (n not in IGNORED or function.__module__ == _REPAIRS)) or takes_all:
+                listed = n in sequences and isinstance(x, (list, tuple))
+                x = list(map(value_of, x)) if listed else x
+                values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
+            elif n not in IGNORED and x is not None:
+                raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
+        if "tup" in values:
+            values["arrays"] = values.pop("tup")
+        rest = [values.pop(n) for n in only_by_place if n in values] + rest
+        dtypes = [np.dtype(x.dtype) for x in (*rest, *values.values()) if isinstance(x, jax.Array)]
+        try:
+            with x64_for(*dtypes, *([values["dtype"]] if values.get("dtype") else [])):
+                result = function(*rest, **values)
+        except (TypeError, ValueError) as error:
+            if (numpys_own := numpy_error(error)) is not None:
+                raise numpys_own from None
+            raise
+        result = ours(result, *args, *kwargs.values())
+        if name in _POSITIONS and "dtype" not in values:
+            result = jax.tree.map(_as_int, result, is_leaf=lambda x: type(x) is Array)
+        return result if out is None else into(out, result)
+
+    allowed = set(names)
+    return wrapped
+
+
+def _as_int(x):
+    """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
+    return as_type(x, default_dtype(int)) if type(x) is Array and x.dtype.kind in "iu" else x
+
+
+def _is_array(annotation) -> bool:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return "Array" in text and (
+        ("Sequence[" not in text and "list[" not in text) or text.startswith("ArrayLike")
+    )
+
+
+def signed_as(name, signature, numpys, module):
+    """Give a function NumPy's name and signature."""
+
+    def decorate(function):
+        function.__name__ = function.__qualname__ = name
+        function.__module__, function.__signature__ = module, signature
+        function.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`.{_first_line(numpys)}"
+        return function
+
+    return decorate
+
+
+@functools.cache
+def _first_line(numpys) -> str:
+    text = (inspect.getdoc(numpys) or "").split("\n\n")
+    line = next((part for part in text if part and "(" not in part.split()[0]), "")
+    return f"\n\n{line}" if line else ""
+
+
+def narrowed(dtype: np.dtype, *operands) -> np.dtype:
+    """Return the dtype of a result by JAX's mode: 64 bits with x64 off only of what has 64 bits."""
+    from .._core._dtypes import NARROWED
+
+    if x64_mode() or any(getattr(x, "dtype", None) in WIDE for x in operands):
+        return dtype
+    return NARROWED.get(dtype, dtype)

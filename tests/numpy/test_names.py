@@ -1,0 +1,85 @@
+"""Every name of NumPy's is here, or says why not; NumPy's own functions come here with our arrays."""
+
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.numpy as ours
+
+
+@pytest.mark.parametrize("path", ["", "linalg", "fft", "random"])
+def test_every_name_is_here_or_says_why(path):
+    numpys, own = (getattr(module, path) if path else module for module in (np, ours))
+    for name in numpys.__all__ if hasattr(numpys, "__all__") else dir(numpys):
+        if name.startswith("__"):
+            continue
+        if name in own.__all__:
+            assert hasattr(own, name)
+            continue
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}': ."):
+            getattr(own, name)
+
+
+def test_it_is_loaded_where_it_is_used():
+    code = "import sys, jaxapi; assert 'jaxapi.numpy' not in sys.modules; jaxapi.numpy.zeros(1)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert set(dir(ours)) == set(ours.__all__)
+
+
+CALLS = [
+    lambda np, x: np.concatenate([x, x], 1),
+    lambda np, x: np.mean(x, 0),
+    lambda np, x: np.exp(x),
+    lambda np, x: np.add.reduce(x, 1),
+    lambda np, x: np.linalg.norm(x, axis=1),
+    lambda np, x: np.fft.rfft(x),
+    lambda np, x: np.where(x > 1, x, 0),
+    lambda np, x: np.einsum("ij,kj->ik", x, x),
+    lambda np, x: np.percentile(x, [10, 50], axis=0, method="hazen"),
+    lambda np, x: np.sort(x, axis=None),
+    lambda np, x: np.stack([x, x], axis=-1),
+    lambda np, x: np.clip(x, 0, 1),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_numpys_functions_stay_on_the_device(call):
+    host = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+    expected = call(np, host)
+    for made in (call(np, ours.asarray(host)), call(ours, ours.asarray(host)), call(ours, host)):
+        assert isinstance(made, ours.ndarray)
+        np.testing.assert_allclose(np.asarray(made), expected, rtol=2e-5, atol=1e-6)
+
+
+def test_numpys_functions_that_need_the_host(tmp_path):
+    x = ours.arange(3.0)
+    np.save(tmp_path / "x.npy", x)
+    assert ours.load(tmp_path / "x.npy").tolist() == [0, 1, 2]
+    host = np.zeros(3)
+    np.add(host, x, out=host)
+    host += x
+    np.copyto(host[:1], x[2:])
+    assert host.tolist() == [2, 2, 4]
+    with pytest.raises(TypeError, match=r"numpy\.asarray"):
+        np.busday_offset(x, 1)
+
+
+def test_jit_and_fuse_take_functions_as_they_are():
+    x = ours.arange(4.0)
+    assert jax.jit(ours.sin)(x).tolist() == ours.sin(x).tolist()
+    fused = ours.fuse(lambda x: ours.add.reduce(ours.sqrt(x)) + ours.median(x))
+    np.testing.assert_allclose(float(fused(x)), np.sqrt(np.arange(4)).sum() + 1.5, rtol=1e-6)
+
+
+def test_python_numbers_are_weak():
+    x = ours.ones(2, dtype=np.int8)
+    assert ours.add(x, 1).dtype == (x + 1).dtype == np.int8
+    assert ours.multiply(ours.ones(2, np.float32), 2.0).dtype == np.float32
+    with pytest.raises(OverflowError):
+        ours.add(x, 300)
+    assert (x < 300).all()
+    assert ours.less(x, 300).all()
+    assert not (x == -1000).any()

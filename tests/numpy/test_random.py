@@ -1,0 +1,144 @@
+"""Random numbers: each distribution against SciPy's, the state, and what happens in a trace."""
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxapi.numpy as ours
+
+CONTINUOUS = {
+    "beta": ((2.0, 3.0), stats.beta(2, 3)),
+    "chisquare": ((3.0,), stats.chi2(3)),
+    "exponential": ((2.0,), stats.expon(scale=2)),
+    "f": ((4.0, 9.0), stats.f(4, 9)),
+    "gamma": ((0.7, 2.0), stats.gamma(0.7, scale=2)),
+    "gumbel": ((1.0, 2.0), stats.gumbel_r(1, 2)),
+    "laplace": ((1.0, 2.0), stats.laplace(1, 2)),
+    "logistic": ((1.0, 2.0), stats.logistic(1, 2)),
+    "lognormal": ((0.5, 0.7), stats.lognorm(0.7, scale=np.exp(0.5))),
+    "noncentral_chisquare": ((3.0, 2.0), stats.ncx2(3, 2)),
+    "noncentral_f": ((4.0, 9.0, 2.0), stats.ncf(4, 9, 2)),
+    "normal": ((1.0, 2.0), stats.norm(1, 2)),
+    "pareto": ((3.0,), stats.lomax(3)),
+    "power": ((3.0,), stats.powerlaw(3)),
+    "random": ((), stats.uniform()),
+    "rayleigh": ((2.0,), stats.rayleigh(scale=2)),
+    "standard_cauchy": ((), stats.cauchy()),
+    "standard_exponential": ((), stats.expon()),
+    "standard_gamma": ((2.0,), stats.gamma(2)),
+    "standard_normal": ((), stats.norm()),
+    "standard_t": ((5.0,), stats.t(5)),
+    "triangular": ((1.0, 2.0, 4.0), stats.triang(1 / 3, 1, 3)),
+    "uniform": ((1.0, 3.0), stats.uniform(1, 2)),
+    "vonmises": ((0.5, 2.0), stats.vonmises(2, loc=0.5)),
+    "wald": ((2.0, 3.0), stats.invgauss(2 / 3, scale=3)),
+    "weibull": ((1.5,), stats.weibull_min(1.5)),
+}
+DISCRETE = {
+    "binomial": ((12, 0.3), stats.binom(12, 0.3)),
+    "geometric": ((0.3,), stats.geom(0.3)),
+    "hypergeometric": ((15, 20, 9), stats.hypergeom(35, 15, 9)),
+    "logseries": ((0.6,), stats.logser(0.6)),
+    "negative_binomial": ((5, 0.4), stats.nbinom(5, 0.4)),
+    "poisson": ((3.5,), stats.poisson(3.5)),
+    "zipf": ((2.5,), stats.zipf(2.5)),
+    "integers": ((2, 9), stats.randint(2, 9)),
+}
+COUNT = 3000
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous(name):
+    parameters, expected = CONTINUOUS[name]
+    drawn = getattr(ours.random.default_rng(11), name)(*parameters, size=COUNT)
+    assert stats.kstest(np.asarray(drawn, dtype=float), expected.cdf).pvalue > 1e-3
+    again = getattr(ours.random.RandomState(11), name)(*parameters, size=COUNT)
+    np.testing.assert_array_equal(np.asarray(drawn), np.asarray(again))
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete(name):
+    parameters, expected = DISCRETE[name]
+    drawn = np.asarray(getattr(ours.random.default_rng(7), name)(*parameters, size=COUNT))
+    assert drawn.dtype.kind == "i"
+    places = np.arange(15)
+    seen = np.append([(drawn == k).sum() for k in places], (drawn > 14).sum())
+    wanted = COUNT * np.append(expected.pmf(places), expected.sf(14))
+    often = wanted > 5
+    seen, wanted = (np.append(x[often], x[~often].sum()) for x in (seen, wanted))
+    kept = wanted > 1e-9
+    assert seen[~kept].sum() == 0
+    assert stats.chisquare(seen[kept], wanted[kept] * COUNT / wanted[kept].sum()).pvalue > 1e-3
+
+
+def test_every_distribution_is_tested():
+    assert set(ours.random.SAMPLERS) <= CONTINUOUS.keys() | DISCRETE.keys()
+
+
+def test_vectors():
+    rng = ours.random.default_rng(1)
+    drawn = np.asarray(rng.multivariate_normal([1, 2], [[2, 0.5], [0.5, 1]], 4000))
+    np.testing.assert_allclose(drawn.mean(0), [1, 2], atol=0.1)
+    np.testing.assert_allclose(np.cov(drawn.T), [[2, 0.5], [0.5, 1]], atol=0.15)
+    parts = np.asarray(rng.dirichlet([1.0, 2.0, 3.0], 2000))
+    np.testing.assert_allclose(parts.mean(0), [1 / 6, 1 / 3, 1 / 2], atol=0.02)
+    counts = np.asarray(rng.multinomial(10, [0.2, 0.3, 0.5], 1000))
+    assert (counts.sum(1) == 10).all()
+    np.testing.assert_allclose(counts.mean(0), [2, 3, 5], atol=0.2)
+    colours = np.asarray(rng.multivariate_hypergeometric([5, 7, 8], 6, 1000))
+    assert (colours.sum(1) == 6).all()
+    np.testing.assert_allclose(colours.mean(0), [1.5, 2.1, 2.4], atol=0.15)
+
+
+def test_order_and_choice():
+    rng = ours.random.default_rng(2)
+    x = ours.arange(50)
+    view = x[10:]
+    rng.shuffle(view)
+    assert x[:10].tolist() == list(range(10))
+    assert sorted(x.tolist()) == list(range(50)) != x.tolist()
+    assert sorted(rng.permutation(9).tolist()) == list(range(9))
+    assert len(set(rng.choice(20, 20, replace=False).tolist())) == 20
+    picked = np.asarray(rng.choice(ours.array([5.0, 7.0]), 2000, p=[0.9, 0.1]))
+    assert abs((picked == 5).mean() - 0.9) < 0.03
+    rows = rng.permuted(ours.arange(12).reshape(3, 4), axis=1)
+    assert np.sort(np.asarray(rows), 1).tolist() == np.arange(12).reshape(3, 4).tolist()
+    wide = np.asarray(rng.integers(-(2**63), 2**63 - 1, 500, dtype=np.int64, endpoint=True))
+    assert wide.min() < -(2**62) < 2**62 < wide.max()
+
+
+def test_state():
+    ours.random.seed(3)
+    first = ours.random.rand(3).tolist()
+    state = ours.random.get_state()
+    second = ours.random.randn(2, 2).tolist()
+    ours.random.set_state(state)
+    assert ours.random.randn(2, 2).tolist() == second
+    ours.random.seed(3)
+    assert ours.random.random_sample(3).tolist() == first
+    assert ours.random.randint(5, size=(2, 3)).shape == (2, 3)
+    one, two = ours.random.default_rng(0).spawn(2)
+    assert one.random(3).tolist() != two.random(3).tolist()
+    assert ours.random.Generator(ours.random.PCG64([1, 2])).random() < 1
+
+
+def test_in_a_trace():
+    rng = ours.random.default_rng(0)
+    with pytest.raises(RuntimeError, match="default_rng\\(key\\)"):
+        jax.jit(lambda x: x + rng.random())(1.0)
+
+    @jax.jit
+    def draw(key):
+        return ours.random.default_rng(key).normal(size=3)
+
+    expected = ours.random.default_rng(jax.random.key(4)).normal(size=3)
+    np.testing.assert_allclose(np.asarray(draw(jax.random.key(4))), np.asarray(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call", ["normal(scale=-1)", "binomial(3, 1.5)", "gamma(-1)", "integers(3, 2)", "choice(0, 2)"]
+)
+def test_parameters_out_of_range(call):
+    with pytest.raises(ValueError, match=r"."):
+        eval(f"rng.{call}", {"rng": ours.random.default_rng(0)})
