@@ -271,7 +271,7 @@ def fix(x, out=None):
 
 def ndim(a):
     """Return the number of axes."""
-    return np.ndim(a) if not isinstance(a, (list, tuple)) else as_ours(a).ndim
+    return int(a.ndim) if hasattr(a, "ndim") else as_ours(a).ndim
 
 
 def shape(a):

@@ -26,6 +26,7 @@ ON_HOST = [
     "array_repr",
     "array_str",
     "common_type",
+    "einsum_path",
     "may_share_memory",
     "result_type",
     "save",

@@ -278,13 +278,14 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
     bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
-    if len(bins) != ndim:
+    if len(bins) != ndim:  # type: ignore[arg-type]
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     if range is not None and len(range) != ndim:
         raise ValueError("range argument must have one entry per dimension")
     if weights is not None and weights.shape != (count,):
         raise ValueError("weights should have the same shape as the sample.")
-    edges = [_edges(sample[:, i], bins[i], range and range[i], None) for i in np.arange(ndim)]
+    each = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
+    edges = [_edges(column, some, within, None) for column, some, within in each]
     dtype = _float() if weights is None else _float(weights)
     places, inside = [], jnp.ones(count, bool)
     for i, each in enumerate(edges):
