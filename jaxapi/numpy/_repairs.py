@@ -284,8 +284,8 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
         raise ValueError("range argument must have one entry per dimension")
     if weights is not None and weights.shape != (count,):
         raise ValueError("weights should have the same shape as the sample.")
-    each = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
-    edges = [_edges(column, some, within, None) for column, some, within in each]
+    given = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
+    edges = [_edges(column, some, within, None) for column, some, within in given]
     dtype = _float() if weights is None else _float(weights)
     places, inside = [], jnp.ones(count, bool)
     for i, each in enumerate(edges):
