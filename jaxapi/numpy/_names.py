@@ -59,6 +59,7 @@ UNAVAILABLE = {
     "fromregex": "use asarray of numpy.fromregex",
     "get_include": "it is a tool of NumPy's: use numpy.get_include",
     "info": "use help",
+    "in1d": "use isin",
     "is_busday": "JAX has no dates: use NumPy, and pass numbers",
     "isnat": "JAX has no dates",
     "lib": "use numpy.lib",
@@ -71,8 +72,10 @@ UNAVAILABLE = {
     "rec": "JAX has no structured dtypes: pass fields one by one",
     "recarray": "JAX has no structured dtypes: pass fields one by one",
     "record": "JAX has no structured dtypes: pass fields one by one",
+    "row_stack": "use vstack",
     "strings": "JAX has no arrays of text: use numpy.strings",
     "test": "it runs NumPy's own tests",
+    "trapz": "use trapezoid",
     "typing": "use numpy.typing",
 }
 
