@@ -87,19 +87,18 @@ def test_counts_that_may_not_fit_are_refused_under_jit():
         jax.eval_shape(lambda a: KDTree(a).count_neighbors(KDTree(a), 1.0), big)
 
 
-def test_errors():
-    tree, other = KDTree(A), KDTree(B)
-    with pytest.raises(ValueError, match="r must be either a single value or a one-dimensional array"):
-        tree.count_neighbors(other, [[1.0]])
-    with pytest.raises(ValueError, match="r must be non-decreasing for non-cumulative counting"):
-        tree.count_neighbors(other, [1.0, 0.0], cumulative=False)
-    with pytest.raises(ValueError, match="Two different trees are used"):
-        tree.count_neighbors(other, 1.0, weights=W)
-    with pytest.raises(ValueError, match="Number of weights differ from the number of data points"):
-        tree.count_neighbors(other, 1.0, weights=(V, W))
-    with pytest.raises(ValueError, match="a tuple of two"):
-        tree.count_neighbors(other, 1.0, weights=(W, V, V))
-    with pytest.raises(ValueError, match="Trees passed to count_neighbors have different dimensionality"):
-        tree.count_neighbors(KDTree([[0.0]]), 1.0)
-    with pytest.raises(TypeError, match="incorrect type"):
-        tree.count_neighbors(B, 1.0)
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda t, o: t.count_neighbors(o, [[1.0]]), ValueError, "single value or a one-dimensional"),
+        (lambda t, o: t.count_neighbors(o, [1.0, 0.0], cumulative=False), ValueError, "non-decreasing"),
+        (lambda t, o: t.count_neighbors(o, 1.0, weights=W), ValueError, "Two different trees"),
+        (lambda t, o: t.count_neighbors(o, 1.0, weights=(V, W)), ValueError, "Number of weights"),
+        (lambda t, o: t.count_neighbors(o, 1.0, weights=(W, V, V)), ValueError, "a tuple of two"),
+        (lambda t, o: t.count_neighbors(KDTree([[0.0]]), 1.0), ValueError, "different dimensionality"),
+        (lambda t, o: t.count_neighbors(B, 1.0), TypeError, "incorrect type"),
+    ],
+)
+def test_errors(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(KDTree(A), KDTree(B))

@@ -169,24 +169,25 @@ def test_python_objects_cannot_be_traced():
             jax.jit(call)(A)
 
 
-def test_errors():
-    tree = TREES[0]
-    with pytest.raises(ValueError, match="Invalid output type"):
-        tree.query_pairs(0.1, output_type="list")
-    with pytest.raises(ValueError, match="Invalid output type"):
-        tree.sparse_distance_matrix(tree, 0.1, output_type="bsr_array")
-    with pytest.raises(ValueError, match="Trees passed to query_ball_tree have different dimensionality"):
-        tree.query_ball_tree(KDTree(np.zeros((2, 2))), 0.1)
-    with pytest.raises(ValueError, match="Trees passed to sparse_distance_matrix have different dimension"):
-        tree.sparse_distance_matrix(KDTree(np.zeros((2, 2))), 0.1)
-    with pytest.raises(TypeError, match="Argument 'other' has incorrect type"):
-        tree.query_ball_tree(A, 0.1)
-    with pytest.raises(ValueError, match="r must be a single radius"):
-        tree.query_pairs([0.1, 0.2])
-    with pytest.raises(ValueError, match="Only p-norms"):
-        tree.query_pairs(0.1, p=0.5)
-    with pytest.raises(TypeError, match="max_pairs must be an integer"):
-        tree.query_pairs(0.1, max_pairs=2.5)
+FLAT = KDTree(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda t: t.query_pairs(0.1, output_type="list"), ValueError, "Invalid output type"),
+        (lambda t: t.sparse_distance_matrix(t, 0.1, output_type="bsr_array"), ValueError, "output type"),
+        (lambda t: t.query_ball_tree(FLAT, 0.1), ValueError, "different dimensionality"),
+        (lambda t: t.sparse_distance_matrix(FLAT, 0.1), ValueError, "different dimensionality"),
+        (lambda t: t.query_ball_tree(A, 0.1), TypeError, "'other' has incorrect type"),
+        (lambda t: t.query_pairs([0.1, 0.2]), ValueError, "r must be a single radius"),
+        (lambda t: t.query_pairs(0.1, p=0.5), ValueError, "Only p-norms"),
+        (lambda t: t.query_pairs(0.1, max_pairs=2.5), TypeError, "max_pairs must be an integer"),
+    ],
+)
+def test_errors(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(TREES[0])
 
 
 def test_nodes():

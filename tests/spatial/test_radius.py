@@ -147,7 +147,7 @@ def test_empty_tree():
     assert tree.query_ball_point([[0.0, 0.0]], 1.0, return_length=True).tolist() == [0]
 
 
-def test_inside_jit_and_vmap():
+def test_inside_jit_and_vmap(x64):
     tree = KDTree(POINTS[3].astype(np.float32), boxsize=1.0)
     x = jnp.asarray(QUERIES[3], jnp.float32)
     outside = tree.query_radius(x, 0.4, max_neighbors=6)
@@ -156,22 +156,9 @@ def test_inside_jit_and_vmap():
     np.testing.assert_array_equal(inside.indices, outside.indices)
     np.testing.assert_allclose(inside.distances, outside.distances, rtol=5e-7)
     np.testing.assert_array_equal(inside.counts, outside.counts)
-
-
-def test_counts_inside_jit(x64):
-    tree = KDTree(POINTS[3].astype(np.float32))
-    x = jnp.asarray(QUERIES[3], jnp.float32)
     counts = jax.jit(lambda x: tree.query_ball_point(x, 0.4, return_length=True))(x)
-    np.testing.assert_array_equal(counts, tree.query_ball_point(x, 0.4, return_length=True))
+    np.testing.assert_array_equal(counts, outside.counts)
     assert counts.dtype == (np.int64 if x64 else np.int32)
-
-
-def test_vmap_over_clouds_built_inside():
-    clouds = jnp.asarray(SEED.random((3, 20, 2)), jnp.float32)
-    found = jax.vmap(lambda points: KDTree(points).query_radius(points, 0.3, max_neighbors=20))(clouds)
-    for points, rows, counts in zip(np.asarray(clouds), found.indices, found.counts, strict=True):
-        expected = SciPyTree(points).query_ball_point(points, float(np.float32(0.3)))
-        assert [sorted(r[:c].tolist()) for r, c in zip(rows, counts, strict=True)] == expected.tolist()
 
 
 def test_non_finite_values_under_jit():
@@ -262,30 +249,27 @@ def test_lists_cannot_be_traced():
         jax.jit(lambda x: tree.query_ball_point(x, 0.1))(POINTS[2])
 
 
-def test_errors():
-    tree = KDTree(POINTS[2])
-    with pytest.raises(ValueError, match="x must consist of vectors of length 2 but has shape"):
-        tree.query_radius(np.zeros((3, 3)), 0.1)
-    with pytest.raises(
-        ValueError, match=r"could not broadcast input array from shape \(3,\) into shape \(2,\)"
-    ):
-        tree.query_radius(np.zeros((2, 2)), [0.1] * 3)
-    with pytest.raises(ValueError, match="'x' must be finite"):
-        tree.query_radius([np.nan, 0.0], 0.1)
-    with pytest.raises(ValueError, match="'x' must be finite"):
-        tree.query_ball_point([np.inf, 0.0], 0.1, return_length=True)
-    with pytest.raises(ValueError, match="'x' must be finite"):
-        tree.query_radius([np.inf, 0.0], 0.1, max_neighbors=2)
-    with pytest.raises(ValueError, match="Only p-norms with 1<=p<=infinity permitted"):
-        tree.query_radius([0.0, 0.0], 0.1, p=0.5)
-    with pytest.raises(ValueError, match="max_neighbors must be at least 1"):
-        tree.query_radius([0.0, 0.0], 0.1, max_neighbors=0)
-    with pytest.raises(TypeError, match="complex data"):
-        tree.query_ball_point(np.zeros((1, 2), complex), 0.1)
-    with pytest.raises(TypeError, match="r must be a real number"):
-        tree.query_ball_point([0.0, 0.0], 1j)
-    with pytest.raises(ValueError, match="Invalid number of workers 0"):
-        tree.query_ball_point([0.0, 0.0], 0.1, workers=0)
+ORIGIN = [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("search", "kind", "text"),
+    [
+        (lambda t: t.query_radius(np.zeros((3, 3)), 0.1), ValueError, "vectors of length 2 but has shape"),
+        (lambda t: t.query_radius(np.zeros((2, 2)), [0.1] * 3), ValueError, "could not broadcast"),
+        (lambda t: t.query_radius([np.nan, 0.0], 0.1), ValueError, "'x' must be finite"),
+        (lambda t: t.query_ball_point([np.inf, 0.0], 0.1, return_length=True), ValueError, "finite"),
+        (lambda t: t.query_radius([np.inf, 0.0], 0.1, max_neighbors=2), ValueError, "finite"),
+        (lambda t: t.query_radius(ORIGIN, 0.1, p=0.5), ValueError, "Only p-norms"),
+        (lambda t: t.query_radius(ORIGIN, 0.1, max_neighbors=0), ValueError, "max_neighbors must be"),
+        (lambda t: t.query_ball_point(np.zeros((1, 2), complex), 0.1), TypeError, "complex data"),
+        (lambda t: t.query_ball_point(ORIGIN, 1j), TypeError, "r must be a real number"),
+        (lambda t: t.query_ball_point(ORIGIN, 0.1, workers=0), ValueError, "workers"),
+    ],
+)
+def test_errors(search, kind, text):
+    with pytest.raises(kind, match=text):
+        search(KDTree(POINTS[2]))
 
 
 @pytest.mark.parametrize(("on", "boxsize"), [(False, None), (False, 0.9), (True, None)])
