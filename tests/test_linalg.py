@@ -182,9 +182,8 @@ class TestVectors:
         )
         with pytest.raises(ValueError, match="3"):
             xp.linalg.cross(xp.ones(2), xp.ones(2))
-        for axis in (1, -2):
-            with pytest.raises(np.exceptions.AxisError):
-                xp.linalg.cross(xp.ones((3, 3)), xp.ones(3), axis=axis)
+        with pytest.raises(np.exceptions.AxisError):
+            xp.linalg.cross(xp.ones((3, 3)), xp.ones(3), axis=-2)
 
     def test_outer(self):
         x, y = np.arange(3.0), np.arange(2.0) + 1
@@ -207,14 +206,6 @@ class TestVectors:
                 out = function(xp.asarray(x), xp.asarray(y))
                 assert out.dtype == promoted
                 np.testing.assert_array_equal(np.asarray(out), expected)
-
-    @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "vecdot"])
-    def test_numpys_arrays_keep_64_bits(self, name, x64):
-        x = np.array([0.1, 0.2, 0.3])
-        out = getattr(xp.linalg, name)(x, x[::-1])
-        assert out.dtype == "float64"
-        expected = {"outer": np.outer, "cross": np.cross}.get(name, np.dot)(x, x[::-1])
-        np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-15, atol=1e-17)
 
     @pytest.mark.parametrize("name", ["outer", "cross", "matmul", "tensordot", "vecdot"])
     def test_64_bit_arrays_need_no_permission(self, name):

@@ -155,19 +155,10 @@ def test_half_precision_asks_for_sums_in_float32(name, dtype):
     assert product.rstrip().endswith("xf32>")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128", "int64", "uint64"])
-def test_64_bit_operands_stay_64_bit(dtype, x64):
-    x = as_array(np.array([1, 2**20 + 1, 2**20 + 3], dtype))
-    want = np.vecdot(np.asarray(x), np.asarray(x))
-    for got in (xp.vecdot(x, x), xp.matmul(x, x), xp.tensordot(x, x, axes=1)):
-        assert got.dtype == dtype
-        assert got.item() == want
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
-def test_64_bit_operands_stay_64_bit_inside_of_jit(dtype, x64):
+def test_64_bit_operands_stay_64_bit(dtype, x64):
     rng = np.random.default_rng(0)
-    x, y = (xp.asarray((rng.random((3, 3)) * 2.0**40).astype(dtype)) for _ in range(2))
+    x, y = (as_array((rng.random((3, 3)) * 2.0**40).astype(dtype)) for _ in range(2))
     calls = [
         (xp.matmul, np.matmul),
         (xp.tensordot, np.tensordot),
