@@ -137,23 +137,10 @@ CASES = {
     **{
         name: one(name, *options)
         for name, options in {
-            "broadcast_to": ((3, 2, 3),),
-            "expand_dims": ((0, -1),),
-            "flip": (),
-            "moveaxis": (0, 1),
-            "permute_dims": ((1, 0),),
-            "repeat": (2,),
-            "reshape": ((3, 2),),
-            "roll": (1,),
-            "tile": ((2, 2),),
-            "unstack": (),
-            "tril": (),
-            "triu": (),
-            "matrix_transpose": (),
-            "take": (np.array([1, 0, 1]),),
-            "asarray": (),
-            "linalg.diagonal": (),
-            "linalg.trace": (),
+            "broadcast_to": ((3, 2, 3),), "expand_dims": ((0, -1),), "flip": (), "moveaxis": (0, 1),
+            "permute_dims": ((1, 0),), "repeat": (2,), "reshape": ((3, 2),), "roll": (1,), "tile": ((2, 2),),
+            "unstack": (), "tril": (), "triu": (), "matrix_transpose": (), "take": (np.array([1, 0, 1]),),
+            "asarray": (), "linalg.diagonal": (), "linalg.trace": (),
         }.items()
     },
     "astype": one("astype", "float64"),
@@ -233,7 +220,7 @@ CASES = {
     "fft.fft,n": one("fft.fft", n=5),
     "fft.fftfreq": Case(lambda x: xp.fft.fftfreq(4, x[0], dtype="float64"), np.array([0.7])),
     "fft.rfftfreq": Case(lambda x: xp.fft.rfftfreq(4, x[0], dtype="float64"), np.array([0.7])),
-}
+}  # fmt: skip
 
 
 def audit(case, point=None):

@@ -213,17 +213,10 @@ def test_sequences(name, x64):
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        ("multiply", 0.1),
-        ("add", 2**40),
-        ("subtract", 1e-12),
-        ("pow", 1.0000001),
-        ("atan2", 1e300),
-        ("maximum", 1 + 1e-12),
-        ("less", 0.5 + 2.0**-39),
-        ("remainder", 1e-9),
-        ("floor_divide", 1e-9),
+        ("multiply", 0.1), ("add", 2**40), ("subtract", 1e-12), ("pow", 1.0000001), ("atan2", 1e300),
+        ("maximum", 1 + 1e-12), ("less", 0.5 + 2.0**-39), ("remainder", 1e-9), ("floor_divide", 1e-9),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("transformed", [False, True])
 def test_a_number_keeps_its_precision_next_to_float64(name, number, transformed):
     with jax.enable_x64(False):
@@ -268,16 +261,12 @@ def test_keyword_arrays(x64):
 @pytest.mark.parametrize(
     ("name", "x", "options"),
     [
-        ("sum", X, {"initial": 1 / 3}),
-        ("sum", X.astype("float32"), {"initial": 1 / 3, "dtype": "float64"}),
-        ("sum", IDS, {"initial": 2**40 + 1}),
-        ("prod", X, {"initial": 1 / 3}),
-        ("var", X, {"mean": 1 / 3}),
-        ("std", X, {"mean": 1 / 3, "correction": 1}),
-        ("diff", X, {"prepend": 1 / 3, "append": -1e-9}),
+        ("sum", X, {"initial": 1 / 3}), ("sum", X.astype("float32"), {"initial": 1 / 3, "dtype": "float64"}),
+        ("sum", IDS, {"initial": 2**40 + 1}), ("prod", X, {"initial": 1 / 3}), ("var", X, {"mean": 1 / 3}),
+        ("std", X, {"mean": 1 / 3, "correction": 1}), ("diff", X, {"prepend": 1 / 3, "append": -1e-9}),
         ("diff", IDS, {"append": 2**40}),
     ],
-)
+)  # fmt: skip
 def test_a_number_among_the_elements_keeps_its_precision(name, x, options, x64):
     reference = {**options, "mean": np.asarray(options["mean"])} if "mean" in options else options
     expected = getattr(np, name)(x, **reference)

@@ -14,29 +14,15 @@ MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
 
 # What functions with an axis take before it, if that is not one array.
 ARGUMENTS = {
-    "concat": ((X, X),),
-    "linalg.cross": (X, X),
-    "linalg.vecdot": (X, X),
-    "linspace": (0, X, 3),
-    "logspace": (0, X, 3),
-    "repeat": (X, 2),
-    "roll": (X, 1),
-    "stack": ((X, X),),
-    "take": (X, [0]),
-    "take_along_axis": (X, [[0]]),
-    "vecdot": (X, X),
-}
+    "concat": ((X, X),), "linalg.cross": (X, X), "linalg.vecdot": (X, X), "linspace": (0, X, 3),
+    "logspace": (0, X, 3), "repeat": (X, 2), "roll": (X, 1), "stack": ((X, X),), "take": (X, [0]),
+    "take_along_axis": (X, [[0]]), "vecdot": (X, X),
+}  # fmt: skip
 
 DO_NOT_FIT = {
-    "broadcast_arrays": (X, [1, 2]),
-    "broadcast_to": (X, (4, 3)),
-    "concat": ((X, X[0]),),
-    "flip": (X, (0, 0)),
-    "moveaxis": (X, (0, 0), (0, 1)),
-    "reshape": (X, (4,)),
-    "stack": ((X, X[0]),),
-    "where": (X > 1, X, [1, 2]),
-}
+    "broadcast_arrays": (X, [1, 2]), "broadcast_to": (X, (4, 3)), "concat": ((X, X[0]),), "flip": (X, (0, 0)),
+    "moveaxis": (X, (0, 0), (0, 1)), "reshape": (X, (4,)), "stack": ((X, X[0]),), "where": (X > 1, X, [1, 2]),
+}  # fmt: skip
 
 
 def functions_with_an_axis():
@@ -88,16 +74,12 @@ def test_exceptions_that_stay():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: xp.asarray([MASKED, MASKED]),
-        lambda: xp.asarray([1.0, np.ma.masked]),
-        lambda: xp.sum(MASKED),
-        lambda: xp.linspace(0, MASKED, 3),
-        lambda: xp.linspace([MASKED, MASKED], 0, 3),
-        lambda: xp.logspace(MASKED, 1, 3),
-        lambda: xp.logspace(0, 1, 3, base=MASKED),
+        lambda: xp.asarray([MASKED, MASKED]), lambda: xp.asarray([1.0, np.ma.masked]), lambda: xp.sum(MASKED),
+        lambda: xp.linspace(0, MASKED, 3), lambda: xp.linspace([MASKED, MASKED], 0, 3),
+        lambda: xp.logspace(MASKED, 1, 3), lambda: xp.logspace(0, 1, 3, base=MASKED),
         lambda: xp.where(MASKED > 1, 1.0, 2.0),
     ],
-)
+)  # fmt: skip
 def test_masks_are_not_lost(call):
     with pytest.raises(TypeError, match="mask would be lost"):
         call()

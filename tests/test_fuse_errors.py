@@ -153,20 +153,14 @@ def truth_of_a_constant(x):
 @pytest.mark.parametrize(
     "function",
     [
-        assign_to_tuple,
-        truth_of_numpy,
-        axis_of_numpy,
-        numpy_shapes,
-        keyword_out,
-        truth_of_a_constant,
-        raises(ValueError("mine")),
-        raises(TypeError("a shape of JitTracer(3)")),
+        assign_to_tuple, truth_of_numpy, axis_of_numpy, numpy_shapes, keyword_out, truth_of_a_constant,
+        raises(ValueError("mine")), raises(TypeError("a shape of JitTracer(3)")),
         raises(TypeError("item assignment")),
         raises(ValueError("The truth value of an array with more than one element")),
         raises(ValueError("axis 5 is out of bounds for array of dimension 2")),
         raises(NotImplementedError("The 'out' argument")),
     ],
-)
+)  # fmt: skip
 def test_errors_that_are_not_of_traced_arrays_pass(function):
     try:
         function(X.copy())

@@ -123,21 +123,11 @@ def test_later_writes_are_not_seen():
 @pytest.mark.parametrize(
     ("numbers", "kind"),
     [
-        (3, int),
-        (True, bool),
-        (2.5, float),
-        (1j, complex),
-        ([True, False], bool),
-        ([True, 2], int),
-        ([1, 2.5, False], float),
-        ([[1, 2], [3.0, 4j]], complex),
-        ((), float),
-        ([[], []], float),
-        (range(4), int),
-        ([enum.IntEnum("Colour", "red green").green, 1], int),
-        ([2**100, 1.5], float),
+        (3, int), (True, bool), (2.5, float), (1j, complex), ([True, False], bool), ([True, 2], int),
+        ([1, 2.5, False], float), ([[1, 2], [3.0, 4j]], complex), ((), float), ([[], []], float),
+        (range(4), int), ([enum.IntEnum("Colour", "red green").green, 1], int), ([2**100, 1.5], float),
     ],
-)
+)  # fmt: skip
 def test_python_numbers_take_the_default_dtype(numbers, kind, x64):
     got = as_array(numbers)
     assert got.dtype == jnp.asarray([kind(0)]).dtype
@@ -205,25 +195,18 @@ def test_pandas():
     ("x", "error", "remedy"),
     [
         (np.array(["2026-01-01"], "M8[D]"), TypeError, "timedelta64"),
-        (np.array([1], "m8[s]"), TypeError, "timedelta64"),
-        (np.array([1, None]), TypeError, "astype"),
-        (np.array(["a"]), TypeError, "astype"),
-        (np.zeros(2, [("a", "f4")]), TypeError, "fields"),
+        (np.array([1], "m8[s]"), TypeError, "timedelta64"), (np.array([1, None]), TypeError, "astype"),
+        (np.array(["a"]), TypeError, "astype"), (np.zeros(2, [("a", "f4")]), TypeError, "fields"),
         (np.zeros(2, np.longdouble), TypeError, "astype"),
-        (np.ma.masked_array([1, 2], [0, 1]), TypeError, "filled"),
-        (b"abc", TypeError, "frombuffer"),
-        ("abc", TypeError, "frombuffer"),
-        (["a"], TypeError, "astype"),
-        ([None, 1], TypeError, "astype"),
-        (None, TypeError, "array-like"),
-        ({1, 2}, TypeError, "array-like"),
+        (np.ma.masked_array([1, 2], [0, 1]), TypeError, "filled"), (b"abc", TypeError, "frombuffer"),
+        ("abc", TypeError, "frombuffer"), (["a"], TypeError, "astype"), ([None, 1], TypeError, "astype"),
+        (None, TypeError, "array-like"), ({1, 2}, TypeError, "array-like"),
         pytest.param((i for i in range(3)), TypeError, "array-like", id="generator"),
-        ([[1], [2, 3]], ValueError, "inhomogeneous"),
-        ([1, [2]], ValueError, "sequence"),
+        ([[1], [2, 3]], ValueError, "inhomogeneous"), ([1, [2]], ValueError, "sequence"),
         ([np.ones(2), np.ones(3)], ValueError, "rectangular"),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_refused_with_the_remedy(x, error, remedy):
     with pytest.raises(error, match=remedy):
         as_array(x)
@@ -239,15 +222,12 @@ def test_asarray_takes_every_way_to_name_a_dtype(x64):
 @pytest.mark.parametrize(
     ("sequence", "dtype"),
     [
-        ([np.float32(1), 1.0], "float32"),
-        ([np.int8(1), 2], "int8"),
-        ([[np.float16(1), 2], [3.0, 4]], "float16"),
-        ([np.arange(2.0, dtype="float32"), [1, 2.5]], "float32"),
-        ([np.float64(1 / 3), 1], "float64"),
-        ([np.int64(2**40), True], "int64"),
+        ([np.float32(1), 1.0], "float32"), ([np.int8(1), 2], "int8"),
+        ([[np.float16(1), 2], [3.0, 4]], "float16"), ([np.arange(2.0, dtype="float32"), [1, 2.5]], "float32"),
+        ([np.float64(1 / 3), 1], "float64"), ([np.int64(2**40), True], "int64"),
         ([np.float32(1), 1j], "complex64"),
     ],
-)
+)  # fmt: skip
 def test_python_numbers_take_the_dtype_of_numpys(sequence, dtype, x64):
     """As NumPy promotes an array of that dtype with a Python number (NEP 50)."""
     out = xp.asarray(sequence)

@@ -55,19 +55,14 @@ def test_the_tables_hold_no_name_that_is_here():
 @pytest.mark.parametrize(
     ("module", "name", "advice"),
     [
-        (xp, "concatenate", "use jaxapi.concat"),
-        (xp, "einsum", "use jax.numpy.einsum"),
-        (xp, "median", "use jax.numpy.median"),
-        (xp, "random", "use jax.random"),
-        (xp, "ElementwiseKernel", "jaxapi.fuse"),
-        (xp, "trace", "use jaxapi.linalg.trace"),
-        (xp.linalg, "norm", "jaxapi.linalg.vector_norm"),
-        (xp.linalg, "lstsq", "use jax.numpy.linalg.lstsq"),
-        (xp.linalg, "einsum", "use jax.numpy.einsum"),
-        (xp.fft, "fft2", "use jax.numpy.fft.fft2"),
+        (xp, "concatenate", "use jaxapi.concat"), (xp, "einsum", "use jax.numpy.einsum"),
+        (xp, "median", "use jax.numpy.median"), (xp, "random", "use jax.random"),
+        (xp, "ElementwiseKernel", "jaxapi.fuse"), (xp, "trace", "use jaxapi.linalg.trace"),
+        (xp.linalg, "norm", "jaxapi.linalg.vector_norm"), (xp.linalg, "lstsq", "use jax.numpy.linalg.lstsq"),
+        (xp.linalg, "einsum", "use jax.numpy.einsum"), (xp.fft, "fft2", "use jax.numpy.fft.fft2"),
         (xp, "datetime64", "NumPy's alone"),
     ],
-)
+)  # fmt: skip
 def test_answers(module, name, advice):
     assert advice in message(module, name)
 

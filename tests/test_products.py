@@ -17,25 +17,15 @@ FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
 DTYPES = ["bool", *INTEGERS, *FLOATS]
 SOME_DTYPES = ["bool", "uint64", "float16", "complex64"]  # one of each kind
 VECDOT_SHAPES = [
-    ((3,), (3,), -1),
-    ((100,), (100, 20), 0),
-    ((4, 5), (4, 4, 5), 0),
-    ((4, 5), (7, 4, 5), -2),
-    ((5, 1, 3), (1, 7, 3), -1),
-    ((2, 1, 4, 3), (5, 4, 3), -2),
-    ((0,), (4, 0), -1),
-    ((2, 0, 3), (3,), -1),
+    ((3,), (3,), -1), ((100,), (100, 20), 0), ((4, 5), (4, 4, 5), 0), ((4, 5), (7, 4, 5), -2),
+    ((5, 1, 3), (1, 7, 3), -1), ((2, 1, 4, 3), (5, 4, 3), -2), ((0,), (4, 0), -1), ((2, 0, 3), (3,), -1),
     ((1, 1, 3), (1, 3), -1),
-]
+]  # fmt: skip
 MATMUL_SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((2, 0), (0, 3))]
 TENSORDOT_AXES = [
-    ((2, 3, 4), (3, 4, 5), 2),
-    ((3,), (4,), 0),
-    ((2, 3, 4), (4, 2), ((2, 0), (0, 1))),
-    ((2, 3, 4), (5, 3), ([1], [-1])),
-    ((2, 3), (3, 2), (0, 1)),
-    ((2, 0), (0, 3), 1),
-]
+    ((2, 3, 4), (3, 4, 5), 2), ((3,), (4,), 0), ((2, 3, 4), (4, 2), ((2, 0), (0, 1))),
+    ((2, 3, 4), (5, 3), ([1], [-1])), ((2, 3), (3, 2), (0, 1)), ((2, 0), (0, 3), 1),
+]  # fmt: skip
 
 
 def values(shape, dtype, seed):
@@ -196,19 +186,11 @@ def test_vecdot_conjugates_the_first():
 @pytest.mark.parametrize(
     ("shape1", "shape2", "axis"),
     [
-        ((2,), (3,), -1),
-        ((1,), (3,), -1),
-        ((), (3,), -1),
-        ((3,), (), -1),
-        ((2, 3), (3, 3), -1),
-        ((3,), (3,), 1),
-        ((3,), (3,), -2),
-        ((3,), (2, 3), -2),
-        ((3,), (3,), None),
-        ((3,), (3,), (0,)),
+        ((2,), (3,), -1), ((1,), (3,), -1), ((), (3,), -1), ((3,), (), -1), ((2, 3), (3, 3), -1),
+        ((3,), (3,), 1), ((3,), (3,), -2), ((3,), (2, 3), -2), ((3,), (3,), None), ((3,), (3,), (0,)),
         ((3,), (3,), 1.0),
     ],
-)
+)  # fmt: skip
 def test_vecdot_raises_numpys_types(shape1, shape2, axis):
     assert_same_error(xp.vecdot, np.vecdot, np.ones(shape1), np.ones(shape2), axis=axis)
 
@@ -234,17 +216,11 @@ def test_matmul_raises_numpys_types(shape1, shape2):
 @pytest.mark.parametrize(
     ("axes", "error"),
     [
-        (1, ValueError),
-        (3, np.exceptions.AxisError),
-        (-1, ValueError),
-        (((0, 1), (0,)), ValueError),
-        (((0,), (5,)), np.exceptions.AxisError),
-        (((0, 0), (0, 0)), ValueError),
-        ((1.5, 1), TypeError),
-        (1.5, TypeError),
-        ((0,), ValueError),
+        (1, ValueError), (3, np.exceptions.AxisError), (-1, ValueError), (((0, 1), (0,)), ValueError),
+        (((0,), (5,)), np.exceptions.AxisError), (((0, 0), (0, 0)), ValueError), ((1.5, 1), TypeError),
+        (1.5, TypeError), ((0,), ValueError),
     ],
-)
+)  # fmt: skip
 def test_tensordot_errors(axes, error):
     with pytest.raises(error, match=r"axes|axis|sizes|integer"):
         xp.tensordot(np.ones((2, 3)), np.ones((2, 3)), axes=axes)

@@ -152,19 +152,13 @@ def test_linspace_transforms():
 @pytest.mark.parametrize(
     ("error", "args", "kwargs"),
     [
-        (ValueError, (0, 1, -1), {}),
-        (TypeError, (0, 1, 2.5), {}),
-        (ValueError, ([1, 2], [1, 2, 3]), {}),
-        (np.exceptions.AxisError, (0, 1, 3), {"axis": 1}),
-        (OverflowError, (0, 300, 3), {"dtype": "int8"}),
-        (ValueError, (0, np.nan, 3), {"dtype": "int8"}),
-        (ValueError, (0, np.inf, 3), {"dtype": "int8"}),
-        (TypeError, (0, 1j, 3), {"dtype": "float32"}),
-        (TypeError, (["a"], 1, 3), {}),
-        (TypeError, ([2**70], 1, 3), {}),
-        (TypeError, (np.array(["2026-01-01"], "M8[D]"), 1, 3), {}),
+        (ValueError, (0, 1, -1), {}), (TypeError, (0, 1, 2.5), {}), (ValueError, ([1, 2], [1, 2, 3]), {}),
+        (np.exceptions.AxisError, (0, 1, 3), {"axis": 1}), (OverflowError, (0, 300, 3), {"dtype": "int8"}),
+        (ValueError, (0, np.nan, 3), {"dtype": "int8"}), (ValueError, (0, np.inf, 3), {"dtype": "int8"}),
+        (TypeError, (0, 1j, 3), {"dtype": "float32"}), (TypeError, (["a"], 1, 3), {}),
+        (TypeError, ([2**70], 1, 3), {}), (TypeError, (np.array(["2026-01-01"], "M8[D]"), 1, 3), {}),
     ],
-)
+)  # fmt: skip
 def test_linspace_errors(error, args, kwargs):
     with pytest.raises(error):
         xp.linspace(*args, **kwargs)
@@ -210,21 +204,14 @@ def test_arange_forms(x64):
 @pytest.mark.parametrize(
     ("error", "args", "kwargs"),
     [
-        (ZeroDivisionError, (0, 5, 0), {}),
-        (ValueError, (0, np.nan), {}),
-        (ValueError, (0, np.inf), {}),
-        (OverflowError, (300,), {"dtype": "int8"}),
-        (OverflowError, (-1, 2), {"dtype": "uint8"}),
+        (ZeroDivisionError, (0, 5, 0), {}), (ValueError, (0, np.nan), {}), (ValueError, (0, np.inf), {}),
+        (OverflowError, (300,), {"dtype": "int8"}), (OverflowError, (-1, 2), {"dtype": "uint8"}),
         (OverflowError, (2**40, 2**40 + 2), {"dtype": "int32"}),
-        (OverflowError, (2**64, 2**64 + 2), {"dtype": "uint64"}),
-        (TypeError, ([1, 2],), {}),
-        (TypeError, ("3",), {}),
-        (TypeError, (None,), {}),
-        (TypeError, (None, 3), {}),
-        (TypeError, (3,), {"dtype": bool}),
-        (ValueError, (1j,), {}),
+        (OverflowError, (2**64, 2**64 + 2), {"dtype": "uint64"}), (TypeError, ([1, 2],), {}),
+        (TypeError, ("3",), {}), (TypeError, (None,), {}), (TypeError, (None, 3), {}),
+        (TypeError, (3,), {"dtype": bool}), (ValueError, (1j,), {}),
     ],
-)
+)  # fmt: skip
 def test_arange_errors(error, args, kwargs):
     with pytest.raises(error):
         xp.arange(*args, **kwargs)

@@ -18,31 +18,21 @@ def test_sharded_arrays_stay_sharded():
     x, ends, matrices = (jax.device_put(a, sharding) for a in (host, host[:, 0], stack))
 
     calls = {
-        "sin": (xp.sin, x),
-        "add": (lambda x: xp.add(x, x), x),
-        "clip": (lambda x: xp.clip(x, 0.1, 0.5), x),
-        "floor_divide": (lambda x: xp.floor_divide(x, 0.1), x),
-        "sign": (xp.sign, x),
-        "sinh": (xp.sinh, x),
-        "where": (lambda x: xp.where(x > 0.5, x, 0), x),
-        "sum": (lambda x: xp.sum(x, axis=1), x),
-        "max": (lambda x: xp.max(x, axis=1), x),
-        "argmax": (lambda x: xp.argmax(x, axis=1), x),
+        "sin": (xp.sin, x), "add": (lambda x: xp.add(x, x), x), "clip": (lambda x: xp.clip(x, 0.1, 0.5), x),
+        "floor_divide": (lambda x: xp.floor_divide(x, 0.1), x), "sign": (xp.sign, x), "sinh": (xp.sinh, x),
+        "where": (lambda x: xp.where(x > 0.5, x, 0), x), "sum": (lambda x: xp.sum(x, axis=1), x),
+        "max": (lambda x: xp.max(x, axis=1), x), "argmax": (lambda x: xp.argmax(x, axis=1), x),
         "sort": (lambda x: xp.sort(x, axis=1), x),
         "cumulative_prod": (lambda x: xp.cumulative_prod(x, axis=1), x),
-        "isin": (lambda x: xp.isin(x, host[0]), x),
-        "concat": (lambda x: xp.concat((x, x), axis=1), x),
-        "reshape": (lambda x: xp.reshape(x, (16, 2, 2)), x),
-        "repeat": (lambda x: xp.repeat(x, 2, axis=1), x),
-        "matmul": (lambda x: xp.matmul(x, host[:4]), x),
-        "vecdot": (lambda x: xp.vecdot(x, x), x),
+        "isin": (lambda x: xp.isin(x, host[0]), x), "concat": (lambda x: xp.concat((x, x), axis=1), x),
+        "reshape": (lambda x: xp.reshape(x, (16, 2, 2)), x), "repeat": (lambda x: xp.repeat(x, 2, axis=1), x),
+        "matmul": (lambda x: xp.matmul(x, host[:4]), x), "vecdot": (lambda x: xp.vecdot(x, x), x),
         "linspace": (lambda x: xp.linspace(x, x + 1, 5, axis=1), ends),
         "logspace": (lambda x: xp.logspace(x, x + 1, 5, axis=1), ends),
         "logspace, integers": (lambda x: xp.logspace(x, x + 1, 5, base=2, axis=1, dtype="int32"), ends),
-        "inv": (xp.linalg.inv, matrices),
-        "qr": (lambda x: xp.linalg.qr(x).R, matrices),
+        "inv": (xp.linalg.inv, matrices), "qr": (lambda x: xp.linalg.qr(x).R, matrices),
         "fft": (lambda x: xp.fft.fft(x, axis=1), x),
-    }
+    }  # fmt: skip
     if jax.__version_info__ < (0, 12):
         del calls["fft"]  # XLA gathers the whole array there, see docs/sharding.md
     for name, (function, argument) in calls.items():

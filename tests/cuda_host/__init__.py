@@ -42,15 +42,9 @@ def library(kernel):
     text += 'extern "C" int run(void** arguments, long long blocks, int threads)'
     text += f" {{ return host::run({name}, arguments, blocks, threads); }}\n"
     options = [
-        "-std=c++17",
-        "-O1",
-        "-ffp-contract=off",
-        "-fno-strict-aliasing",
-        "-U_FORTIFY_SOURCE",
-        "-w",
-        "-fPIC",
+        "-std=c++17", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-U_FORTIFY_SOURCE", "-w", "-fPIC",
         "-shared",
-    ]
+    ]  # fmt: skip
     options += [f"-I{folder}", *(f"-D{key}={value}" for key, value in kernel.macros)]
     parts = repr([text, options, compiler(), HEADER.read_bytes(), _compile.sources()])
     built = Path(tempfile.gettempdir()) / f"jaxapi-{hashlib.sha256(parts.encode()).hexdigest()[:32]}.so"

@@ -183,20 +183,15 @@ def test_writes_reuse_memory():
 @pytest.mark.parametrize(
     "hold",
     [
-        jnp.asarray,
-        copy.copy,
-        lambda x: np.from_dlpack(x) if on_cpu(x) else jax.dlpack.from_dlpack(x),
-        jax.device_put,
-        lambda x: np.asarray(x, copy=False),
+        jnp.asarray, copy.copy, lambda x: np.from_dlpack(x) if on_cpu(x) else jax.dlpack.from_dlpack(x),
+        jax.device_put, lambda x: np.asarray(x, copy=False),
         lambda x: jax.device_put(jnp.asarray(x), jax.devices()[0]),
-        lambda x: xp.asarray(x, device=jax.devices()[0], copy=True),
-        lambda x: jax.jit(lambda x: x)(x),
-        lambda x: xp.reshape(x, (1000,), copy=True),
-        lambda x: xp.broadcast_arrays(x, x)[0],
+        lambda x: xp.asarray(x, device=jax.devices()[0], copy=True), lambda x: jax.jit(lambda x: x)(x),
+        lambda x: xp.reshape(x, (1000,), copy=True), lambda x: xp.broadcast_arrays(x, x)[0],
         lambda x: jnp.asarray(x).addressable_data(0),
         lambda x: xp.from_dlpack((np if on_cpu(x) else jax.dlpack).from_dlpack(x)),
     ],
-)
+)  # fmt: skip
 def test_writes_leave_what_others_hold(hold):
     x = xp.zeros(1000)
     x[0] = 1  # from here on the memory is its own

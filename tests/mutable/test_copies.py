@@ -10,18 +10,12 @@ import pytest
 import jaxapi.mutable as xp
 
 COPIES = {
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "x.copy()": lambda x: x.copy(),
-    "asarray": lambda x: xp.asarray(x, copy=True),
-    "astype": lambda x: xp.astype(x, x.dtype),
-    "a mask": lambda x: x[xp.asarray(np.ones(len(x), bool))],
-    "an element": lambda x: x[3],
-    "positive": lambda x: +x,
-    "trunc": lambda x: xp.trunc(xp.astype(x, xp.int32)),
-    "a copy's copy": lambda x: copy.copy(copy.copy(x)),
-    "a view's copy": lambda x: copy.copy(x[:]),
-}
+    "copy": copy.copy, "deepcopy": copy.deepcopy, "x.copy()": lambda x: x.copy(),
+    "asarray": lambda x: xp.asarray(x, copy=True), "astype": lambda x: xp.astype(x, x.dtype),
+    "a mask": lambda x: x[xp.asarray(np.ones(len(x), bool))], "an element": lambda x: x[3],
+    "positive": lambda x: +x, "trunc": lambda x: xp.trunc(xp.astype(x, xp.int32)),
+    "a copy's copy": lambda x: copy.copy(copy.copy(x)), "a view's copy": lambda x: copy.copy(x[:]),
+}  # fmt: skip
 
 
 @pytest.fixture

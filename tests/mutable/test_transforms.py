@@ -29,16 +29,12 @@ def mesh():
 
 
 TRANSFORMS = {
-    "eager": lambda f: f,
-    "jit": jax.jit,
-    "jit with donation": lambda f: jax.jit(f, donate_argnums=0),
-    "vmap": lambda f: lambda x: jax.vmap(f)(x[None])[0],
-    "checkpoint": jax.checkpoint,
+    "eager": lambda f: f, "jit": jax.jit, "jit with donation": lambda f: jax.jit(f, donate_argnums=0),
+    "vmap": lambda f: lambda x: jax.vmap(f)(x[None])[0], "checkpoint": jax.checkpoint,
     "cond": lambda f: lambda x: lax.cond(xp.sum(x) < 0.5, f, lambda x: x, x),
     "export": lambda f: jax.export.export(jax.jit(f))(xp.asarray(X)).call,
-    "shard_map": lambda f: jax.shard_map(f, mesh=mesh(), in_specs=P("i"), out_specs=P("i")),
-    "fuse": xp.fuse,
-}
+    "shard_map": lambda f: jax.shard_map(f, mesh=mesh(), in_specs=P("i"), out_specs=P("i")), "fuse": xp.fuse,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)

@@ -63,15 +63,10 @@ def test_every_setting(m, dtype):
 
 
 TRACED = [
-    (3, 2, None, 1, np.float32),
-    (3, 2, "mixed", 4, np.float64),
-    (3, 1, 1.0, [3, 1, 70], np.float32),
-    (2, math.inf, "mixed", 4, np.float32),
-    (1, 1.5, None, 70, np.float64),
-    (4, 3, None, 4, np.float32),
-    (2, 10, 1.0, 4, np.float32),
-    (30, 2, None, 4, np.float32),
-]
+    (3, 2, None, 1, np.float32), (3, 2, "mixed", 4, np.float64), (3, 1, 1.0, [3, 1, 70], np.float32),
+    (2, math.inf, "mixed", 4, np.float32), (1, 1.5, None, 70, np.float64), (4, 3, None, 4, np.float32),
+    (2, 10, 1.0, 4, np.float32), (30, 2, None, 4, np.float32),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("m", "p", "box", "k", "dtype"), TRACED)

@@ -129,35 +129,20 @@ def test_every_method_in_shard_map(picky):
 
 X = QUERIES[0]
 USES = {
-    "boxsize": lambda t: t.boxsize,
-    "connected_components": lambda t: t.connected_components(0.3),
-    "count_neighbors": lambda t: t.count_neighbors(t, [0.1, 0.3]),
-    "data": lambda t: t.data,
-    "dbscan": lambda t: t.dbscan(0.3),
-    "displacements": lambda t: t.displacements(X, np.zeros(4, int)),
-    "engine": lambda t: t.engine,
-    "hdbscan": lambda t: t.hdbscan(3),
-    "indices": lambda t: t.indices,
-    "kneighbors": lambda t: t.kneighbors(2),
-    "knn_graph": lambda t: t.knn_graph(2),
-    "leafsize": lambda t: t.leafsize,
-    "m": lambda t: t.m,
-    "maxes": lambda t: t.maxes,
-    "minimum_spanning_tree": lambda t: t.minimum_spanning_tree(),
-    "mins": lambda t: t.mins,
-    "n": lambda t: t.n,
-    "query": lambda t: t.query(X, 2),
+    "boxsize": lambda t: t.boxsize, "connected_components": lambda t: t.connected_components(0.3),
+    "count_neighbors": lambda t: t.count_neighbors(t, [0.1, 0.3]), "data": lambda t: t.data,
+    "dbscan": lambda t: t.dbscan(0.3), "displacements": lambda t: t.displacements(X, np.zeros(4, int)),
+    "engine": lambda t: t.engine, "hdbscan": lambda t: t.hdbscan(3), "indices": lambda t: t.indices,
+    "kneighbors": lambda t: t.kneighbors(2), "knn_graph": lambda t: t.knn_graph(2),
+    "leafsize": lambda t: t.leafsize, "m": lambda t: t.m, "maxes": lambda t: t.maxes,
+    "minimum_spanning_tree": lambda t: t.minimum_spanning_tree(), "mins": lambda t: t.mins,
+    "n": lambda t: t.n, "query": lambda t: t.query(X, 2),
     "query_ball_point": lambda t: t.query_ball_point(X, 0.3),
-    "query_ball_tree": lambda t: t.query_ball_tree(t, 0.3),
-    "query_pairs": lambda t: t.query_pairs(0.3),
-    "query_radius": lambda t: t.query_radius(X, 0.3),
-    "radius_graph": lambda t: t.radius_graph(0.3),
-    "size": lambda t: t.size,
-    "sparse_distance_matrix": lambda t: t.sparse_distance_matrix(t, 0.3),
-    "tree": lambda t: t.tree.children,
-    "repr": repr,
-    "pickle": pickle.dumps,
-}
+    "query_ball_tree": lambda t: t.query_ball_tree(t, 0.3), "query_pairs": lambda t: t.query_pairs(0.3),
+    "query_radius": lambda t: t.query_radius(X, 0.3), "radius_graph": lambda t: t.radius_graph(0.3),
+    "size": lambda t: t.size, "sparse_distance_matrix": lambda t: t.sparse_distance_matrix(t, 0.3),
+    "tree": lambda t: t.tree.children, "repr": repr, "pickle": pickle.dumps,
+}  # fmt: skip
 
 
 def test_no_use_changes_a_tree():

@@ -163,14 +163,11 @@ def test_clouds(points, queries, k):
 @pytest.mark.parametrize(
     ("k", "p", "box", "dtype"),
     [
-        (1, 1.0, None, np.float32),
-        (3, 3.0, (1.5, 0.0, 1.0), np.float32),
-        (8, np.inf, (1.5, 0.0, 1.0), np.float64),
-        (20, 7.0, None, np.float64),
-        (5, 1.5, (0.0, 0.0, 1.0), np.float32),
-        (2, 4.0, (1.0, 1.0, 1.0), np.float32),
+        (1, 1.0, None, np.float32), (3, 3.0, (1.5, 0.0, 1.0), np.float32),
+        (8, np.inf, (1.5, 0.0, 1.0), np.float64), (20, 7.0, None, np.float64),
+        (5, 1.5, (0.0, 0.0, 1.0), np.float32), (2, 4.0, (1.0, 1.0, 1.0), np.float32),
     ],
-)
+)  # fmt: skip
 def test_norms_boxes_and_dtypes(k, p, box, dtype):
     points, queries = uniform(POINTS, 3, 2, dtype), uniform(QUERIES, 3, 3, dtype) * 3 - 1
     found = query(points, queries, k=k, p=p, box=box)
