@@ -323,23 +323,6 @@ def test_a_failed_write_changes_nothing():
     assert np.asarray(x).tolist() == [3, 2, 2]
 
 
-def test_methods_of_numpy():
-    host = np.asarray([[3.0, 1.0], [2.0, 5.0]], np.float32)
-    x = xp.asarray(host)
-    for name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var"):
-        for axis in (None, 1):
-            found = getattr(x, name)(axis)
-            assert type(found) is xp.Array
-            np.testing.assert_allclose(found, getattr(host, name)(axis), rtol=1e-6)
-    np.testing.assert_array_equal(x.reshape(4), x.reshape((2, -1)).reshape(1, 4)[0])
-    assert x.astype(xp.int8).dtype == np.int8
-    assert x.item(0, 1) == 1
-    assert x.copy().tolist() == host.tolist()
-    out = xp.zeros(2)
-    assert x.sum(0, out=out) is out
-    np.testing.assert_array_equal(out, [5, 6])
-
-
 def test_small_arrays_share_the_operators_programs(monkeypatch, caplog):
     monkeypatch.setattr(_storage, "SMALL", 2**16)
     x, y = xp.ones(37), xp.full(37, 2.0)

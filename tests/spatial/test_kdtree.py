@@ -255,24 +255,6 @@ def test_spread_arrays_are_refused():
     assert rows.devices() == distances.devices() == {other}
 
 
-def broken_import(name):
-    """Fail as an import does where a part of JAX has gone."""
-    raise AttributeError("no attribute 'ffi'")
-
-
-def test_a_missing_kernel_warns_once_and_searches_all_the_same(monkeypatch):
-    """Without a part of JAX that the kernels need: one warning, the portable engine."""
-    monkeypatch.setattr(jax, "devices", lambda platform=None: [])
-    monkeypatch.setattr(_engines.importlib, "import_module", broken_import)
-    _engines.gpu_engine.cache_clear()
-    try:
-        with pytest.warns(UserWarning, match="without its CUDA kernels.*AttributeError: no attribute"):
-            assert _engines.gpu_engine() is None
-        assert _engines.gpu_engine() is None
-    finally:
-        _engines.gpu_engine.cache_clear()
-
-
 def test_numbers_beyond_32_bits():
     """More results than 2**31: pieces stay below; only shapes are computed here."""
     tree = jax.eval_shape(build, jax.ShapeDtypeStruct((1024, 3), np.float32), 1000)
