@@ -62,6 +62,7 @@ def test_every_setting(m, dtype):
             check(trees[box].query(x, k=k, p=p), data, x, box_of(box, m), p, dtype, k=k)
 
 
+TRACED_SEARCH = jax.jit(lambda data, x: KDTree(data).query(x, k=4))
 TRACED = [
     (3, 2, None, 1, np.float32), (3, 2, "mixed", 4, np.float64), (3, 1, 1.0, [3, 1, 70], np.float32),
     (2, math.inf, "mixed", 4, np.float32), (1, 1.5, None, 70, np.float64), (4, 3, None, 4, np.float32),
@@ -85,16 +86,8 @@ def test_inside_jit(m, p, box, k, dtype, x64):
 def test_distance_upper_bound(bound):
     """The bound is strict; missing neighbours are (inf, n)."""
     data, x = cloud(3, np.float64)
-    check(
-        KDTree(data).query(x, k=4, distance_upper_bound=bound),
-        data,
-        x,
-        None,
-        2,
-        np.float64,
-        k=4,
-        distance_upper_bound=bound,
-    )
+    options = {"k": 4, "distance_upper_bound": bound}
+    check(KDTree(data).query(x, **options), data, x, None, 2, np.float64, **options)
     on_axis = KDTree([[0.0], [3.0], [5.0]])
     assert on_axis.query([0.0], k=3, distance_upper_bound=3)[1].tolist() == [0, 3, 3]
 
@@ -156,16 +149,16 @@ def test_spreads(scale):
     """Squares that would overflow or vanish in float32 do neither."""
     data, x = cloud(3, np.float32)
     data, x = data * np.float32(scale), x * np.float32(scale)
-    check(KDTree(data).query(x, k=4), data, x, None, 2, np.float32, k=4)
-    check(jax.jit(lambda x: KDTree(data).query(x, k=4))(x), data, x, None, 2, np.float32, k=4)
+    for found in (KDTree(data).query(x, k=4), TRACED_SEARCH(data, x)):
+        check(found, data, x, None, 2, np.float32, k=4)
 
 
 @pytest.mark.parametrize("m", [16, 17, 64])
 def test_many_dimensions(m):
     """Where boxes no longer help, traced searches compute every distance."""
     data, x = cloud(m, np.float32, n=300)
-    check(KDTree(data).query(x, k=4), data, x, None, 2, np.float32, k=4)
-    check(jax.jit(lambda x: KDTree(data).query(x, k=4))(x), data, x, None, 2, np.float32, k=4)
+    for found in (KDTree(data).query(x, k=4), TRACED_SEARCH(data, x)):
+        check(found, data, x, None, 2, np.float32, k=4)
 
 
 def test_many_dimensions_and_equal_points():
@@ -173,8 +166,6 @@ def test_many_dimensions_and_equal_points():
     data, _ = cloud(64, np.float32, n=300)
     data[10:60] = data[3]
     x = data[[3, 200]] + np.float32(1000)
-    search = jax.jit(lambda data, x: KDTree(data).query(x, k=4)[1])
-    assert search(data, data[[3, 200]])[0].tolist() == [3, 10, 11, 12]
+    assert TRACED_SEARCH(data, data[[3, 200]])[1][0].tolist() == [3, 10, 11, 12]
     expected = scipy.spatial.KDTree(data).query(x, k=1)[0]
-    found = jax.jit(lambda x: KDTree(data).query(x, k=4)[0])(x)
-    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-6)
+    np.testing.assert_allclose(TRACED_SEARCH(data, x)[0][:, 0], expected, rtol=1e-6)
