@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from jaxapi.spatial import _cuda
-from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._cuda import _every, _launch, _nearest
 from jaxapi.spatial._structure._build import build
 from jaxapi.spatial._structure._metric import into_box
 
@@ -23,7 +23,6 @@ jitted_build = jax.jit(build, static_argnames="leaf_size")
 @pytest.fixture
 def kernels_on_host(monkeypatch):
     """Launch kernels on the host, where there is no GPU."""
-    searches.cache_clear()  # a test may change what they are traced with
     if jax.default_backend() == "gpu":
         return
     if cuda_host.compiler() is None:
@@ -37,9 +36,15 @@ def search(tree, queries, bound, eps, box, *, k, p, rooted=True):
     return _cuda.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
 
 
-@functools.cache
 def searches(**options):
-    """Return a search with these options, traced once a test."""
+    """Return a search with these options, traced once for all tests that change nothing of what it reads."""
+    read = [_launch.custom_call, _nearest.by_packets, _nearest.AT_ONCE, _every.architecture]
+    read += [_every.CANDIDATE_WARPS, _every.FIRST, _every.LARGEST, _every.BLOCKS, _every.ROOM, _every.MEMORY]
+    return _jitted(tuple(read), **{"rooted": True, **options})
+
+
+@functools.cache
+def _jitted(read, **options):
     return jax.jit(partial(search, **options))
 
 
