@@ -285,7 +285,10 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     if weights is not None and weights.shape != (count,):
         raise ValueError("weights should have the same shape as the sample.")
     given = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
-    edges = [_edges(column, some, within, None) for column, some, within in given]
+    edges = [  # between given limits they are NumPy's float64
+        _edges(column if within is None else column.astype(_float(column)), some, within, None)
+        for column, some, within in given
+    ]
     dtype = _float() if weights is None else _float(weights)
     places, inside = [], jnp.ones(count, bool)
     for i, each in enumerate(edges):
