@@ -5,6 +5,7 @@ Their parameters are NumPy's; what is annotated as an array comes as a `jax.Arra
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
@@ -106,7 +107,7 @@ def _quantiles(name, scale, skip_nan):
         a = jnp.asarray(a)
         if isinstance(q, (int, float)) and a.dtype.kind == "f":
             q = jnp.asarray(q, a.dtype)
-        q = q if isinstance(q, jax.Array) else jnp.asarray(q, _float())
+        q = jnp.asarray(q, None if hasattr(q, "dtype") else _float())
         if q.ndim > 1:
             raise ValueError("q must be a scalar or 1d")
         return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
@@ -119,6 +120,24 @@ percentile = _quantiles("percentile", 100, False)
 quantile = _quantiles("quantile", 1, False)
 nanpercentile = _quantiles("nanpercentile", 100, True)
 nanquantile = _quantiles("nanquantile", 1, True)
+
+
+def _of_floats(name):
+    """Return jax.numpy's function, which takes integers for NumPy's float64, and axes in a list."""
+    function = getattr(jnp, name)
+
+    @functools.wraps(function)
+    def computed(a, *args, **kwargs):
+        a = jnp.asarray(a)
+        if isinstance(kwargs.get("axis"), list):
+            kwargs["axis"] = tuple(kwargs["axis"])
+        return function(a.astype(_float(a)) if a.dtype.kind in "iub" else a, *args, **kwargs)
+
+    return computed
+
+
+mean, median, nanmean, nanmedian = map(_of_floats, ("mean", "median", "nanmean", "nanmedian"))
+nanstd, nanvar, std, var = map(_of_floats, ("nanstd", "nanvar", "std", "var"))
 
 
 # Sums of products
