@@ -19,6 +19,7 @@ from ._clusters._results import Components, DensityClusters, SpanningTree, Stabl
 from ._device import _engines
 from ._device._arrays import as_dtype, placed_like
 from ._device._slopes import with_slopes
+from ._searcher import without_slopes
 from ._settings import SearchSettings, index_dtype
 from ._state import TreeState
 from ._structure._build import padded_size
@@ -74,10 +75,8 @@ class Clustering(TreeState):
         if not is_traced(radius) and not radius >= 0:
             raise ValueError(f"r must be at least 0, got {radius}")
         labels = self._shape(settings.index_dtype)
-        function = partial(_calls.components, p=settings.p)
-        return Components(
-            *self._computed(function, [self._shape(labels.dtype, ()), labels], settings, radius)
-        )
+        function, shapes = partial(_calls.components, p=settings.p), [self._shape(labels.dtype, ()), labels]
+        return Components(*self._computed(function, shapes, settings, radius, kernels=_device.components))
 
     def dbscan(
         self,
@@ -318,7 +317,7 @@ class Clustering(TreeState):
             return _calls.computed(function, shapes, data, *values)
 
         if traced:
-            inputs = lax.stop_gradient((self._data, self._structure(), count, box, *values))
+            inputs = without_slopes((self._data, self._structure(), count, box, *values))
             return lax.platform_dependent(*inputs, cuda=by_kernels, default=on_host)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             room = padded_size(len(self._data))

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import math
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Report:
     differences: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     examples: dict = dataclasses.field(default_factory=dict)
     seed: int = 0  # of the round that runs
+    end: float = math.inf  # when its time is up
 
     def add(self, name, configuration, comparisons, differences):
         """Count a configuration; `differences` has (kind, text) of each set of values that differs."""

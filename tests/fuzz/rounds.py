@@ -54,7 +54,7 @@ def work(pipe, numbers, names, end):
     try:
         for number in numbers:
             for name in names:
-                report = Report(seed=number)
+                report = Report(seed=number, end=end)
                 try:
                     run(*CHECKS[name], report, number, end)
                 finally:

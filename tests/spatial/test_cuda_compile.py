@@ -79,6 +79,8 @@ KERNELS = [
     (Kernel.of("candidates", m=64, dtype=F32, warps=8), "100"),
     (Kernel.of("not_finite", m=1, dtype=F64), "75"),
     (Kernel.of("closest", m=64, dtype=F32, k=8, warps=4), "90"),
+    (Kernel.of("wholes", m=3, dtype=F32, p=2.0, periodic=True), "75"),
+    (Kernel.of("wholes", m=16, dtype=F64, p=3.0), "90"),
 ]
 
 

@@ -9,7 +9,8 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 from meshes import mesh_of
 
-from jaxapi.spatial import KDTree
+from jaxapi.spatial import KDTree, _cuda
+from jaxapi.spatial._device import _engines
 
 RNG = np.random.default_rng(29)
 POINTS, QUERIES, BOX = RNG.random((6, 2)), RNG.random((2, 2)), np.array([1.0, 1.25])
@@ -128,6 +129,15 @@ def compare(name, results, values):
 def test_derivatives_inside_of_jit(name):
     with jax.enable_x64(True):
         compare(name, jax.jit(derivatives(name))(VALUES), VALUES)
+
+
+@pytest.mark.kernels
+@pytest.mark.usefixtures("kernels_on_host")
+def test_kernels_are_not_differentiated(monkeypatch):
+    """Neither those of the build nor those of searches."""
+    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    for name in SEARCHES:
+        jax.make_jaxpr(jax.jit(derivatives(name)))(VALUES)
 
 
 @pytest.mark.parametrize(("name", "way"), [("query", "jacfwd"), ("query_radius", "jacrev")])

@@ -26,7 +26,8 @@ def structure(data, n, engine) -> tuple[Tree, Array | bool]:
     """Build the structure over the first n of points (rows, m), and tell whether all of them are finite."""
     if any_traced(data, n):  # is compiled for its own size anyway
         points = data if len(data) else jnp.full((1, data.shape[1]), jnp.nan, data.dtype)
-        return without_slopes(built(points, as_dtype(n, INT32), engine=engine)), True
+        inputs = without_slopes((points, as_dtype(n, INT32)))  # a kernel's call cannot be differentiated
+        return built(*inputs, engine=engine), True
     with eagerly(), x64_for(data.dtype):
         engine = engine or _engines.engine_of(data)
         points = engine.with_room(data, max(padded_size(len(data)), _fewest(data)))
