@@ -35,6 +35,8 @@ def text_of(annotation) -> str:
 
 def parameter_type(annotation) -> str:
     text = text_of(annotation)
+    if "Callable" in text:
+        return "Any"
     if "Array" in text or "SupportsDLPack" in text:
         return "_ArrayLike | None" if "None" in text else "_ArrayLike"
     return plainly(text) if PLAIN.fullmatch(text) else "Any"
@@ -65,9 +67,9 @@ def definition(name, function, indent="", out=False) -> str:
         if p.kind is p.POSITIONAL_ONLY and kinds[i + 1 : i + 2] != [p.POSITIONAL_ONLY]:
             parts.append("/")
     if out and result == "Array" and "out" not in signature.parameters:
-        if "*" not in parts and inspect.Parameter.VAR_POSITIONAL not in kinds:
-            parts.append("*")
-        parts.append("out: Array | None = ...")
+        last = len(parts) - (inspect.Parameter.VAR_KEYWORD in kinds)
+        more = [] if "*" in parts or inspect.Parameter.VAR_POSITIONAL in kinds else ["*"]
+        parts[last:last] = [*more, "out: Array | None = ..."]
     return f"{indent}def {name}({', '.join(parts)}) -> {result}: ...\n"
 
 
@@ -78,7 +80,8 @@ def namespace(module, names) -> str:
         if isinstance(value, (str, float)) or value is None:
             text += f"{name}: {type(value).__name__ if value is not None else 'None'}\n"
         elif inspect.isclass(value) or hasattr(value, "dtype"):
-            text += f"from jaxapi import {name} as {name}\n"
+            home = module.__name__.replace("jaxapi.mutable", "jaxapi", 1)
+            text += f"from {home} import {name} as {name}\n"
         else:
             text += definition(name, value, out=True)
     return text
@@ -117,10 +120,19 @@ def stubs() -> dict[str, str]:
     found = {"__init__.pyi": main + ALIAS + namespace(jaxapi.mutable, names)}
     for part in ("fft", "linalg"):
         module = getattr(jaxapi.mutable, part)
-        head = NOTE + IMPORTS + "\nfrom ._array import Array\n" + ALIAS
-        found[f"{part}.pyi"] = head + namespace(module, module.__all__)
-    found["spatial.pyi"] = NOTE + IMPORTS + "\nfrom ._array import Array\n" + ALIAS + kdtree()
+        found[f"{part}.pyi"] = head(".") + namespace(module, module.__all__)
+    spatial = jaxapi.mutable.spatial
+    functions = [name for name in spatial.__all__ if name != "KDTree"]
+    found["spatial/__init__.pyi"] = (
+        head("..", "from . import distance as distance\n") + kdtree() + "\n" + namespace(spatial, functions)
+    )
+    found["spatial/distance.pyi"] = head("..") + namespace(spatial.distance, spatial.distance.__all__)
     return found
+
+
+def head(dots: str, more: str = "") -> str:
+    """Return the first lines of a module so many folders below."""
+    return f"{NOTE}{IMPORTS}\n{more}from {dots}_array import Array\n{ALIAS}"
 
 
 def main():

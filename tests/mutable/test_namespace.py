@@ -132,6 +132,22 @@ def test_kdtree():
     np.testing.assert_array_equal(jitted, scipys.query(queries)[1])
 
 
+def test_distances():
+    random = np.random.default_rng(0)
+    one, other = random.random((5, 3)), random.random((4, 3))
+    distance, scipys = xp.spatial.distance, scipy.spatial.distance
+    assert distance.__all__ == list(jaxapi.spatial.distance.__all__)
+    found = distance.cdist(xp.asarray(one), other, "cityblock")
+    assert type(found) is xp.Array
+    found[0] = 0
+    np.testing.assert_allclose(found[1:], scipys.cdist(one, other, "cityblock")[1:], rtol=1e-6)
+    out = xp.zeros(10)
+    assert distance.pdist(one, out=out) is out
+    np.testing.assert_allclose(out, scipys.pdist(one), rtol=1e-6)
+    assert type(distance.directed_hausdorff(one, other)[0]) is xp.Array
+    assert distance.num_obs_y(out) == 5
+
+
 def test_the_only_device_is_not_named(monkeypatch):
     """Arrays on a device that was named and those on it by default would be compiled for apart."""
     device = jax.devices()[0]

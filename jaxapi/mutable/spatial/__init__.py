@@ -7,9 +7,10 @@ import jax
 
 import jaxapi.spatial as _plain
 
-from ._array import unwrap as _unwrap
-from ._wrap import wrap_namespace as _wrap_namespace
-from ._wrap import wrap_result as _wrap_result
+from .._array import unwrap as _unwrap
+from .._wrap import wrap_namespace as _wrap_namespace
+from .._wrap import wrap_result as _wrap_result
+from . import distance as distance
 
 __all__ = list(_plain.__all__)
 
