@@ -5,7 +5,7 @@ import jax
 import pytest
 
 from jaxapi.spatial import _cuda, _lax
-from jaxapi.spatial._cuda import _launch
+from jaxapi.spatial._cuda import _every, _launch
 from jaxapi.spatial._device import _engines
 
 __all__ = ["radius_engine", "radius_kernel"]
@@ -37,6 +37,7 @@ def use(name, monkeypatch):
         if cuda_host.compiler() is None:
             pytest.skip("no C++ compiler: neither g++ nor the wheel ziglang")
         monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
+        monkeypatch.setattr(_every, "architecture", lambda: "90")
     if name != "natural":
         monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
         monkeypatch.setattr(_engines, "engine_of", lambda data: ENGINES[name])

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import clouds
@@ -95,3 +96,21 @@ def test_large_k():
         distances, rows = search(points[:5], 1500)
         np.testing.assert_allclose(distances, np.sqrt(expected), rtol=2e-6, atol=1e-7)
         assert (np.asarray(rows) == expected_rows).mean() > 0.99
+
+
+@pytest.mark.parametrize("m", [3, 20])
+@pytest.mark.parametrize("unit", [2.0**-100, 2.0**85])
+def test_units_change_no_digit(m, unit, radius_kernel):
+    """Squares of such distances vanish, or overflow, in float32."""
+    rng = np.random.default_rng(m)
+    points, x = rng.random((300, m), np.float32), rng.random((40, m), np.float32)
+    r, unit = np.float32(0.3 if m == 3 else 1.3), np.float32(unit)
+    tree, other = KDTree(points), KDTree(points * unit)
+    distances, rows = tree.query(x, 3)
+    found = other.query(x * unit, 3)
+    np.testing.assert_array_equal(found[0], distances * unit)
+    np.testing.assert_array_equal(found[1], rows)
+    counts = tree.query_ball_point(x, r, return_length=True)
+    assert 0 < counts.mean() < 100
+    np.testing.assert_array_equal(other.query_ball_point(x * unit, r * unit, return_length=True), counts)
+    assert other.count_neighbors(other, r * unit) == tree.count_neighbors(tree, r)

@@ -29,7 +29,7 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
     None of the others is read.
     """
     if points.shape[1] >= FLAT_FROM:
-        return _build.flat(lines(points, n, dtype=points.dtype), n)
+        return _build.flat(lines(points, n, dtype=points.dtype), n, scale)
     return _batched(leaf_size)(points, jnp.asarray(n, jnp.int32), scale)
 
 

@@ -70,20 +70,20 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
     user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
-    `scale` is that of the points unless trees with other points are to share one; a flat tree has none.
+    `scale` is that of the points unless trees with other points are to share one.
     """
-    return flat(points, n) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)
+    return flat(points, n, scale) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)
 
 
 def flat(points: Array, n: Array, scale: Array | None = None) -> Tree:
-    """Return the points in the order of their rows, in boxes that say nothing; of scale 1 by default."""
+    """Return the points in the order of their rows, in boxes that say nothing; `scale` as in `build`."""
     points = jnp.pad(points, ((0, -points.shape[0] % (FLAT_LEAVES * SLOT_MULTIPLE)), (0, 0)))
     slots, m = points.shape
     n = jnp.asarray(n, jnp.int32)
     order = lax.iota(jnp.int32, slots)
     real = (order < n) & jnp.isfinite(points).all(axis=1)
     box = jnp.full((m, 2 * FLAT_LEAVES), jnp.inf, points.dtype)
-    scale = jnp.ones((), points.dtype) if scale is None else scale
+    scale = scale_of(points, real) if scale is None else scale
     return Tree(
         points=jnp.where(real[:, None], points * scale, jnp.inf).T,
         rows=jnp.where(real, order, n),
