@@ -26,14 +26,13 @@ from ._driver import Context
 
 __all__ = ["with_room"]
 
-FEW = 1 << 16  # bytes, which take the way to the host and back as fast
 _REFUSALS = AttributeError, BufferError, ImportError, RuntimeError, ValueError  # of JAX and the driver
 NO_STREAMS = 0, 1, 2  # DLPack's: none, and CUDA's defaults, which XLA does not wait for
 
 
 def with_room(x, rows: int):
     """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read."""
-    if isinstance(x, jax.Array) and len(x) != rows and x.nbytes > FEW and (gpu := gpu_of(x)):
+    if isinstance(x, jax.Array) and x.size and len(x) != rows and (gpu := gpu_of(x)):
         try:
             return _padded(x, rows, _stream_copies(gpu))
         except _REFUSALS:
