@@ -1,11 +1,15 @@
 """KDTree as programs call it: other points, other queries and other sizes at each call.
 
     python benchmarks/bench_new_data.py [--points 1000000] [--lengths 3000 100000] [--out FILE.json]
+                                        [--methods "query, k=4" kneighbors]
 
 Each work is timed on the same data again and again, on the same after the host has made other data, which
 takes its caches, and on points and queries that no call has seen, whose trees are built before the clock
-starts. Then calls 1 to 7 of a length that no call has seen, build included: the first row of a method is of a
-size that it is padded to for the first time, the second one of another length of the same padded size.
+starts; --points 0 leaves these out.
+
+Then calls 1 to 7 of a length that no call has seen, build included: the first row of a method is of a size
+that it is padded to for the first time, the second of another length of that size. `other lengths` is the
+median of calls of a length each, `warm` that of calls of a tree that is built.
 """
 
 import argparse
@@ -55,11 +59,18 @@ def seen_and_new(call, rng, n):
 
 def of_new_length(call, rng, n):
     """Return the times of seven calls with n points and queries each, the trees' builds included."""
-    times = []
-    for _ in range(CALLS):
-        points, x = cloud(rng, n), cloud(rng, n)
-        times.append(milliseconds(lambda points, x: call(KDTree(points), x), points, x))
-    return times
+    return [of_length(call, rng, n) for _ in range(CALLS)]
+
+
+def of_length(call, rng, n):
+    """Return the time of a call with n points and queries, the tree's build included."""
+    return milliseconds(lambda points, x: call(KDTree(points), x), cloud(rng, n), cloud(rng, n))
+
+
+def warm(call, rng, n):
+    """Return the median time of a call of a tree that is built."""
+    tree, x = KDTree(cloud(rng, n)), cloud(rng, n)
+    return float(np.median([milliseconds(call, tree, x) for _ in range(3 * CALLS)]))
 
 
 def works(n):
@@ -97,23 +108,31 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--methods", nargs="*", help="their names, all by default")
     parser.add_argument("--out", help="write the figures to this JSON file, too")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    print(f"JAX {jax.__version__}, {jax.devices()[0].device_kind}, {options.points} points and queries")
-    print(f"{'ms':34} {'same data':>10} {'host work':>10} {'new data':>10}")
+    print(f"JAX {jax.__version__}, {jax.devices()[0].device_kind}")
     figures = {}
-    for name, call in works(options.points).items():
+    if options.points:
+        print(f"{options.points} points and queries")
+        print(f"{'ms':34} {'same data':>10} {'host work':>10} {'new data':>10}")
+    for name, call in works(options.points).items() if options.points else ():
         figures[name] = seen_and_new(call, rng, options.points)
         print("{:34} {:10.2f} {:10.2f} {:10.2f}".format(name, *figures[name]), flush=True)
     print(f"{'ms, build included':44} calls 1 to {CALLS}")
     for n in options.lengths:
         for number, (name, call) in enumerate(methods(n).items()):
+            if options.methods and name not in options.methods:
+                continue
             for extra in (0, 7):
                 length = n + 13 * number + extra
                 times = figures[f"{name}, {length} points"] = of_new_length(call, rng, length)
                 text = " ".join(f"{each:8.2f}" for each in times)
                 print(f"{name:25} {length:>9} points {text}", flush=True)
+            others = [of_length(call, rng, n + 13 * number + extra) for extra in range(8, 8 + CALLS)]
+            found = figures[f"{name}, {n} points, others"] = float(np.median(others)), warm(call, rng, n)
+            print(f"{name:25} other lengths {found[0]:.2f}, at most {max(others):.2f}; warm {found[1]:.2f}")
     if options.out:
         with open(options.out, "w") as file:
             json.dump(figures, file, indent=1)

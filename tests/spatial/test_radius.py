@@ -226,9 +226,9 @@ def test_numbers_of_results_that_rise_and_fall(radius_kernel):
         tree.query_radius(np.where(x == x[3, 0], np.nan, x), 0.5)
 
 
-def test_sums_that_wrap_are_made_again(radius_engine, monkeypatch):
-    """As if there were more than 2**31 neighbours in all; in a shape that no other test has compiled."""
-    monkeypatch.setattr(_searches, "_wrapped", lambda ends: jnp.int32(1))
+def test_sums_past_32_bits_are_made_again(radius_engine, monkeypatch):
+    """As if there were more than 2**31 neighbours in all."""
+    monkeypatch.setattr(_searches, "LARGEST", 1)
     points, x = (np.random.default_rng(seed).random((83, 5)).astype(np.float32) for seed in (3, 4))
     tree, oracle = KDTree(points), SciPyTree(points)
     for _ in range(2):

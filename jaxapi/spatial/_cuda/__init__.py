@@ -1,6 +1,5 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
-from .._lax import with_room
 from ._build import build
 from ._components import component_roots, lowest
 from ._launch import check
@@ -8,6 +7,7 @@ from ._lines import lines
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
+from ._room import with_room
 from ._side_stream import all_finite
 from ._sums import running_sums
 

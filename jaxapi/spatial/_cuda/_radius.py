@@ -43,9 +43,8 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
 def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
     """Count the neighbours of each query, in the place of ``order``: (Q,) int32."""
     kernel = _kernel(tree, "count", p, box, relation=RELATIONS[relation])
-    valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
     counts = jnp.zeros(queries.bound.shape, jnp.int32)
-    return _run(kernel, tree, queries, box, (order, valid, _sizes(tree, queries)), in_place=[counts])[0]
+    return _run(kernel, tree, queries, box, (order, _sizes(tree, queries)), in_place=[counts])[0]
 
 
 def fill(

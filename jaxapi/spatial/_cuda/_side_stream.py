@@ -4,7 +4,6 @@ XLA runs one program after another: an answer from it comes after all searches b
 takes longer than a small search. This kernel has a stream of its own and writes into the host's memory.
 """
 
-import contextlib
 import ctypes
 import functools
 import threading
@@ -13,6 +12,7 @@ import jax
 import numpy as np
 
 from . import _compile
+from ._driver import Context
 from ._launch import Kernel, architecture
 
 __all__ = ["all_finite"]
@@ -41,13 +41,12 @@ class Answer:
         return self._stream.all_finite(self._x.block_until_ready())
 
 
-class SideStream:
+class SideStream(Context):
     """A stream other than XLA's on one GPU, its kernel, and the word of the host's memory that it writes."""
 
     def __init__(self, driver, ordinal: int):
-        self._driver = driver
+        super().__init__(driver, ordinal)
         checked, self._one_at_a_time = self._checked, threading.Lock()
-        self._context = checked(driver.cuDevicePrimaryCtxRetain(checked(driver.cuDeviceGet(ordinal))))
         with self._in_context():
             _, greatest = checked(driver.cuCtxGetStreamPriorityRange())
             non_blocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
@@ -78,21 +77,6 @@ class SideStream:
         ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
         module = self._checked(self._driver.cuModuleLoadData(ptx.encode() + b"\0"))
         return self._checked(self._driver.cuModuleGetFunction(module, kernel.name.encode()))
-
-    @contextlib.contextmanager
-    def _in_context(self):
-        self._checked(self._driver.cuCtxPushCurrent(self._context))
-        try:
-            yield
-        finally:
-            self._checked(self._driver.cuCtxPopCurrent())
-
-    @staticmethod
-    def _checked(answer):
-        error, *values = answer
-        if int(error):
-            raise RuntimeError(f"CUDA's driver answers {error!r}")
-        return values[0] if len(values) == 1 else values
 
 
 @functools.cache

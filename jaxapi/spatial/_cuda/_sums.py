@@ -13,7 +13,7 @@ THREADS, EACH = 256, 16  # as the kernel has them
 
 
 def running_sums(counts: Array) -> Array:
-    """Return 0 and the sums (q + 1,) of the first 1, 2, ... of the counts (q,), int32, which may wrap."""
+    """Return 0 and the sums (q + 1,) of the first 1, 2, ... counts (q,), int32, 2**31 - 1 at most."""
     (size,) = counts.shape
     if not size:
         return jnp.zeros(1, jnp.int32)

@@ -4,13 +4,24 @@
 // Nodes that lie within the bounds of all lanes are counted without a visit.
 struct Counting : Within {
   const real least_bound;
-  const int valid;  // how many slots have a point: the first ones
   int whole;  // points of the nodes that this lane counted for all
 
   // A lane that reaches nothing keeps nodes from being counted whole.
-  DEVICE Counting(const Packet& packet, Box (&around)[2], int valid)
+  DEVICE Counting(const Packet& packet, Box (&around)[2])
       : Within(packet, around), least_bound(__int_as_float(in_order(warp_min(in_order(bits_below(packet.bound)))))),
-        valid(valid), whole(0) {}
+        whole(0) {}
+
+  // How many of these slots have a point: the first ones.
+  DEVICE int points_of(const real* slots, int size) const {
+    if (slots[size - 1] < INFINITE) return size;
+    int found = 0;
+    while (found < size) {
+      const int middle = (found + size) / 2;
+      if (slots[middle] < INFINITE) found = middle + 1;
+      else size = middle;
+    }
+    return found;
+  }
 
   DEVICE int open(int node, int height) {
     Box box;
@@ -19,9 +30,7 @@ struct Counting : Within {
     if (RELATION == ANY) {
       const real farthest = fmax(tree.reach(around[0], box), tree.reach(around[1], box));
       if (farthest * SLACK <= least_bound) {
-        const long long first = tree.first_slot(node, height);
-        const long long points = min((long long)valid - first, (long long)tree.leaf << height);
-        whole += points > 0 ? int(points) : 0;
+        whole += points_of(tree.points + tree.first_slot(node, height), tree.leaf << height);
         return NOTHING;
       }
     }
@@ -32,15 +41,15 @@ struct Counting : Within {
 // `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number.
 KERNEL(WARPS * LANES, 1)
 count(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
-      const real* queries, const real* bounds, const int* own, const int* order, const int* valid, const int* sizes,
-      const int*, int* counts) {
+      const real* queries, const real* bounds, const int* own, const int* order, const int* sizes, const int*,
+      int* counts) {
   const Packet packet(points, rows, boxes, scale, lengths, queries, bounds, own, sizes);
   __shared__ Stack stacks[WARPS];
   __shared__ Box boxes_around[WARPS][2];
   if (packet.none() || !any_lane(packet.bound >= 0)) return;
   const Tree& tree = packet.tree;
   int found = 0;
-  Counting search(packet, boxes_around[packet.warp], *valid);
+  Counting search(packet, boxes_around[packet.warp]);
   Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
   for (int next; (next = walk.next(search)) >= 0;) {
     const unsigned first = unsigned(next) * tree.leaf;

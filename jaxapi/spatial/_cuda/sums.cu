@@ -1,13 +1,15 @@
-// Running sums of counts: where the results of each query begin. Sums wrap past 32 bits.
+// Running sums of counts: where the results of each query begin. They end at the largest number of 32 bits.
 #include "warp.cuh"
 
+using Sum = unsigned long long;
+constexpr Sum LARGEST = 0x7fffffff;
 constexpr int THREADS = 256, EACH = 16, WARPS = THREADS / LANES;  // a block; numbers of a thread
 
 // Of one number of each thread of a block: the sum up to it and, in `whole`, of all.
-DEVICE unsigned sum_up_to(unsigned value, unsigned (&of_warps)[WARPS], unsigned& whole) {
+DEVICE Sum sum_up_to(Sum value, Sum (&of_warps)[WARPS], Sum& whole) {
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
   for (int by = 1; by < LANES; by *= 2) {
-    const unsigned before = shuffle_up(value, by);
+    const Sum before = shuffle_up(value, by);
     if (lane >= by) value += before;
   }
   block_barrier();  // who has read what is there of the last time
@@ -29,24 +31,25 @@ sums(const unsigned* counts, const int* sizes, unsigned* totals) {
 #else
 sums(const unsigned* counts, const unsigned* totals, const int* sizes, unsigned* ends) {
 #endif
-  __shared__ unsigned of_warps[WARPS];
+  __shared__ Sum of_warps[WARPS];
   const long long size = sizes[0], first = ((long long)blockIdx.x * THREADS + threadIdx.x) * EACH;
-  unsigned own[EACH], sum = 0, whole;
+  unsigned own[EACH];
+  Sum sum = 0, whole;
 #pragma unroll
   for (int i = 0; i < EACH; i++) sum += own[i] = first + i < size ? counts[first + i] : 0;
 #if BLOCKS
   sum_up_to(sum, of_warps, whole);
-  if (threadIdx.x == 0) totals[blockIdx.x] = whole;
+  if (threadIdx.x == 0) totals[blockIdx.x] = whole < LARGEST ? whole : LARGEST;
 #else
-  unsigned before = 0, start;
+  Sum before = 0, start;
   for (int i = threadIdx.x; i < (int)blockIdx.x; i += THREADS) before += totals[i];
   sum_up_to(before, of_warps, start);
-  unsigned end = start + sum_up_to(sum, of_warps, whole) - sum;
+  Sum end = start + sum_up_to(sum, of_warps, whole) - sum;
   if (blockIdx.x == 0 && threadIdx.x == 0) ends[0] = 0;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
     end += own[i];
-    if (first + i < size) ends[first + i + 1] = end;
+    if (first + i < size) ends[first + i + 1] = end < LARGEST ? end : LARGEST;
   }
 #endif
 }

@@ -16,8 +16,8 @@ from .._settings import SearchSettings
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines, in_shape
 from . import _searches
-from ._arrays import NOT_FINITE, RECORD, as_dtype, constant_on
-from ._finite import all_finite, on_its_way
+from ._arrays import RECORD, as_dtype, constant_on
+from ._finite import all_finite, check_finite
 from ._slopes import displacements_to
 
 __all__ = ["Device"]
@@ -55,8 +55,7 @@ class Device(Searcher):
             ]
             box = settings.lengths if settings.lengths is None else self._box(settings)
             found = function(self.tree, *lines, *inputs, box, **static)
-            if not (finite if finite is True else on_its_way(finite)):
-                raise ValueError(NOT_FINITE)
+            check_finite(finite)
             return _cut(found, results)
 
     def displacements(self, x, rows, settings: SearchSettings):
@@ -78,11 +77,11 @@ class Device(Searcher):
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
         with self._context(settings):
-            q, (lines, _) = len(x), self._lines(x, settings)
+            q, (lines, finite) = len(x), self._lines(x, settings)
             radii, search = self._number(r, settings, lines), self._search(settings)
             x, count = lines
             inputs = self.tree, x, count, radii, self._box(settings)
-            indptr, *found = _searches.csr(*inputs, search=search, sort=sort)
+            indptr, *found = _searches.csr(*inputs, search=search, sort=sort, finite=finite)
             return Neighbors(*first_lines(q + 1, indptr), *found)
 
     def lists(self, x, r, settings: SearchSettings, in_order: bool) -> list[list[int]]:

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._arrays import NOT_FINITE
 from ._engines import engine_of
 
-__all__ = ["all_finite", "finite_on_side_stream", "on_its_way"]
+__all__ = ["all_finite", "check_finite", "finite_on_side_stream", "on_its_way"]
 
 
 def all_finite(x):
@@ -31,6 +32,12 @@ def on_its_way(answer):
     if isinstance(answer, jax.Array):
         answer.copy_to_host_async()
     return answer
+
+
+def check_finite(answer) -> None:
+    """Raise where an answer is that not all are finite, after a search has begun."""
+    if not (answer is True or on_its_way(answer)):
+        raise ValueError(NOT_FINITE)
 
 
 @jax.jit

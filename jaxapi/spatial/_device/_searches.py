@@ -28,7 +28,7 @@ from .._structure._queries import own_queries, radius_bound
 from .._structure._tree import Tree
 from .._structure._varying import varying_alike
 from . import _engines
-from ._arrays import NOT_FINITE
+from ._finite import check_finite
 
 __all__ = [
     "Search",
@@ -215,26 +215,18 @@ def _nearest_within_piece(tree, x, radius, box, search, limit):
     return *found, counts.astype(search.index_dtype)
 
 
-def csr(tree: Tree, x: Array, q: Array, radius: Array, box, *, search: Search, sort: bool):
+def csr(tree: Tree, x: Array, q: Array, radius: Array, box, *, search: Search, sort: bool, finite):
     """Return (indptr, rows, distances) for the first `q` concrete queries of `x`, which has room for more.
 
-    Raises ValueError where they are not finite.
+    Raises ValueError where they are not `finite`, which is asked while they are searched.
     """
-    queries, order, counts, indptr, facts = _offsets(tree, x, q, radius, box, search=search)
-    total, wrapped, finite = _read(facts)
-    if not finite:
-        raise ValueError(NOT_FINITE)
-    if wrapped:
-        indptr, total = _wide(counts)
+    queries, order, counts, indptr, total = _offsets(tree, x, q, radius, box, search=search)
+    check_finite(finite)
+    indptr, total = _ends(counts, indptr, total)
     with x64_for(indptr.dtype, search.dtype, search.index_dtype):
         size = padded_size(total)
         found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
     return indptr, *first_lines(total, *found)
-
-
-def _read(facts) -> list[int]:
-    """Return how many results there are, whether their sums are past 2**31, and what comes after that."""
-    return np.asarray(in_host_memory(facts)).tolist()
 
 
 @partial(compiled, static_argnames="search")
@@ -242,18 +234,14 @@ def _offsets(tree, x, q, radius, box, *, search):
     x, radius = search.lines(x, q), jnp.broadcast_to(radius, x.shape[:1])
     queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
     indptr = search.run("running_sums", counts)
-    finite = (jnp.isfinite(x).all(axis=1) | (lax.iota(jnp.int32, len(x)) >= q)).all().astype(jnp.int32)
-    facts = jnp.stack([indptr[-1], _wrapped(indptr), finite])
-    return queries, order, counts, indptr.astype(search.index_dtype), facts
+    return queries, order, counts, indptr.astype(search.index_dtype), indptr[-1]
 
 
-def _wrapped(ends):
-    """Tell whether sums are past 2**31: they turn negative at once, since each term is below it."""
-    return (ends < 0).any().astype(jnp.int32)
-
-
-def _wide(counts):
-    """Return where the results of queries begin and end, in 64 bits, and how many there are."""
+def _ends(counts, ends, total):
+    """Return where the results of queries begin and end, and how many there are; in 64 bits from 2**31 on."""
+    total = int(np.asarray(in_host_memory(total)))
+    if total < LARGEST:
+        return ends, total
     with x64_on():
         ends = _wide_sums(counts)
         return ends, int(ends[-1])
@@ -268,7 +256,7 @@ def _wide_sums(counts):
 def _filled(tree, queries, order, indptr, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
     options = {"p": search.p, "relation": "any", "size": size}
-    rows, distances = search.run("fill", tree, queries, order, _within(indptr, size), box, **options)
+    rows, distances = search.run("fill", tree, queries, order, jnp.minimum(indptr, size), box, **options)
     if sort:
         numbers = lax.iota(jnp.int32, order.shape[0])
         query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
@@ -292,9 +280,7 @@ def fixed_edges(tree: Tree, radius: Array, box: Array | None, *, search: Search,
 
 def _fixed_edges(tree, radius, box, *, search, relation, size):
     tree = tree.astype(search.dtype)
-    queries, ends = _own_ends(tree, radius, box, search, relation)
-    wrapped = lax.cummax((ends < 0).astype(jnp.int32)) > 0  # as in `_wrapped`
-    ends = jnp.where(wrapped, LARGEST, ends)
+    queries, _, ends = _own_ends(tree, radius, box, search, relation)
     receivers, senders, distances = _own_filled(tree, queries, ends, box, search, relation, size)
     return receivers, senders, distances, ends[-1].astype(search.index_dtype)
 
@@ -315,25 +301,22 @@ def pairs(tree: Tree, radius: Array, box: np.ndarray | None, *, search: Search):
 
 def _own_found(function, tree, radius, box, search, relation):
     """Return what a function writes for each point of the tree, and how many edges there are."""
-    queries, ends, facts = _own_counted(tree, radius, box, search=search, relation=relation)
-    total, wrapped = _read(facts)
-    if wrapped:
-        ends, total = _wide(jnp.diff(ends, prepend=jnp.zeros(1, ends.dtype)))
-        ends = ends[1:]
+    queries, *counted = _own_counted(tree, radius, box, search=search, relation=relation)
+    ends, total = _ends(*counted)
     with x64_for(ends.dtype, search.dtype, search.index_dtype):
         static = {"search": search, "relation": relation, "size": padded_size(total)}
         return function(tree, queries, ends, box, **static), total
 
 
 def _own_ends(tree, radius, box, search, relation):
-    """Return the tree's points as queries, and the sums of their counts in the order of the rows."""
+    """Return the tree's points as queries, their counts in the order of the rows, and the sums of these."""
     queries = own_queries(tree, radius, p=search.p)
     counts = search.run("count", tree, queries, tree.rows, box, p=search.p, relation=relation)
-    return queries, search.run("running_sums", counts)[1:]
+    return queries, counts, search.run("running_sums", counts)
 
 
 def _own_filled(tree, queries, ends, box, search, relation, size):
-    offsets = _within(jnp.pad(ends, (1, 0)), size)
+    offsets = jnp.minimum(ends, size)
     options = {"p": search.p, "relation": relation, "size": size}
     receivers, senders, distances = search.run("fill_edges", tree, queries, offsets, box, **options)
     return receivers.astype(search.index_dtype), senders.astype(search.index_dtype), distances
@@ -341,8 +324,8 @@ def _own_filled(tree, queries, ends, box, search, relation, size):
 
 @partial(compiled, static_argnames=("search", "relation"))
 def _own_counted(tree, radius, box, *, search, relation):
-    queries, ends = _own_ends(tree.astype(search.dtype), radius, box, search, relation)
-    return queries, ends, jnp.stack([ends[-1], _wrapped(ends)])
+    queries, counts, ends = _own_ends(tree.astype(search.dtype), radius, box, search, relation)
+    return queries, counts, ends, ends[-1]
 
 
 @partial(compiled, static_argnames=("search", "relation", "size"))
@@ -352,14 +335,9 @@ def _own_fill(tree, queries, ends, box, *, search, relation, size):
 
 @partial(compiled, static_argnames=("search", "relation", "size"))
 def _own_pairs(tree, queries, ends, box, *, search, relation, size):
-    offsets = _within(jnp.pad(ends, (1, 0)), size)
+    offsets = jnp.minimum(ends, size)
     pairs = search.run("fill_pairs", tree.astype(search.dtype), queries, offsets, box, size=size, p=search.p)
     return pairs.astype(search.index_dtype)
-
-
-def _within(offsets, size: int):
-    """Return offsets of which none lies outside of `size` places, whatever they were."""
-    return jnp.where(offsets < 0, size, jnp.minimum(offsets, size))
 
 
 # --- between two trees ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ LARGE = 1 << 22  # bytes, which take the way to the host and back longer than a 
 def with_room(x, rows: int):
     """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read.
 
-    By the host, which takes half a millisecond; large arrays on another device by a program for each length.
+    By the host, half a millisecond for each megabyte; large arrays on a device by a program for each length.
     """
     if len(x) == rows:
         return x

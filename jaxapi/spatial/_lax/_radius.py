@@ -6,6 +6,7 @@ reach (`_walk`).
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..._core._typing import Array
@@ -185,5 +186,7 @@ def _packets_of(queries: Queries) -> Queries:
 
 
 def running_sums(counts: Array) -> Array:
-    """Return 0 and the sums (q + 1,) of the first 1, 2, ... of the counts (q,), int32, which may wrap."""
-    return jnp.pad(jnp.cumsum(counts, dtype=jnp.int32), (1, 0))
+    """Return 0 and the sums (q + 1,) of the first 1, 2, ... counts (q,), int32, 2**31 - 1 at most."""
+    ends = jnp.cumsum(counts, dtype=jnp.int32)
+    wrapped = lax.cummax((ends < 0).astype(jnp.int32)) > 0  # negative at once: each count is below 2**31
+    return jnp.pad(jnp.where(wrapped, np.iinfo(np.int32).max, ends), (1, 0))

@@ -18,7 +18,7 @@ from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from ._build import padded_size
 
-__all__ = ["first_lines", "flat", "in_shape", "pad_rows"]
+__all__ = ["first_lines", "flat", "in_shape", "pad_rows", "tensor_of"]
 
 _PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
 
@@ -43,6 +43,11 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
+def tensor_of(capsule) -> _Tensor:
+    """Return what a capsule of DLPack describes, in its own memory."""
+    return _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+
+
 class _Shorter:
     """An array that says by DLPack that it has `count` lines."""
 
@@ -51,7 +56,7 @@ class _Shorter:
 
     def __dlpack__(self, *, stream=None, **_):
         capsule = self.array.__dlpack__(stream=stream)  # without max_version: a DLManagedTensor
-        tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
+        tensor = tensor_of(capsule)
         if tensor.ndim != self.array.ndim or tensor.shape[0] != self.array.shape[0]:
             raise BufferError("JAX's DLPack capsule is not laid out as dlpack.h has it")
         tensor.shape[0] = self.count  # its own copy of the shape
