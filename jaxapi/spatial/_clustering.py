@@ -176,8 +176,8 @@ class Clustering(TreeState):
         -----
         Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
         by the host's SciPy. GPUs compare distances in the dtype of the data, SciPy in float64. The distances
-        have derivatives in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges, nor have traced
-        points that are not finite: as many at the end have rows -1 and distance inf.
+        have derivatives in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges,
+        nor have traced points that are not finite: as many at the end have rows -1 and distance inf.
 
         Examples
         --------
