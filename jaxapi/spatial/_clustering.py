@@ -174,9 +174,10 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan, on every device by the host's SciPy. The distances have derivatives
-        in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges, nor have traced
-        points that are not finite: as many at the end have rows -1 and distance inf.
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
+        by the host's SciPy. GPUs compare distances in the dtype of the data, SciPy in float64. The distances
+        have derivatives in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges,
+        nor have traced points that are not finite: as many at the end have rows -1 and distance inf.
 
         Examples
         --------
@@ -195,7 +196,8 @@ class Clustering(TreeState):
             self._shape(dtype, (lines, 2)),
         ]
         function = partial(_calls.tree_edges, min_samples=least, p=settings.p, dtype=settings.dtype)
-        rows, distances, pairs = self._computed(function, shapes, settings)
+        kernels = partial(_device.spanning_tree, min_samples=least)
+        rows, distances, pairs = self._computed(function, shapes, settings, kernels=kernels)
         if lines and self._traced():
             with x64_for(self._data.dtype):
                 one, two = jnp.where(pairs < 0, n, pairs).T
@@ -253,7 +255,8 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan, on every device by the host's SciPy; there are no derivatives.
+        Works under jit, vmap and scan: on NVIDIA GPUs kernels find the spanning tree, elsewhere, and in 17
+        dimensions and more, the host's SciPy; the clusters are chosen on the host. There are no derivatives.
         Rows from the tree's `n` on are noise, and traced points that are not finite.
 
         Examples
@@ -279,7 +282,9 @@ class Clustering(TreeState):
             _calls.hdbscan, min_samples=neighbours, alpha=alpha, p=settings.p, selection=selection
         )
         shapes = [self._shape(settings.index_dtype), self._shape(settings.dtype)]
-        return StableClusters(*self._computed(function, shapes, settings))
+        kernels = partial(_device.reachable, min_samples=neighbours, alpha=alpha)
+        then = partial(_calls.hdbscan_of_edges, selection=selection)
+        return StableClusters(*self._computed(function, shapes, settings, kernels=kernels, then=then))
 
     def _clustered(self, method: str, p) -> SearchSettings:
         """Check what all clusterings take, and return the settings."""
@@ -296,15 +301,18 @@ class Clustering(TreeState):
         with x64_for(dtype):
             return jax.ShapeDtypeStruct((len(self._data),) if shape is None else shape, dtype)
 
-    def _computed(self, function, shapes, settings: SearchSettings, *values, kernels=None):
-        """Return what a function makes of the points, the box, and other arrays; or a GPU's kernels."""
+    def _computed(self, function, shapes, settings: SearchSettings, *values, kernels, then=None):
+        """Return what a function makes of the points, the box, and other arrays.
+
+        On a GPU what its kernels make of them, and a function on the host `then`, if there is one.
+        """
         lengths = settings.lengths
         box = lengths if lengths is None or is_traced(lengths) else np.asarray(lengths, np.float64)
         count = self._n if is_traced(self._n) else np.int32(self._n)
         traced = any_traced(self._data, self._n, box, *values)
         engine: Any = _engines.gpu_engine() if traced else self._engine()
         few = not len(self._data) or self._m >= FLAT_FROM  # in so many dimensions nodes say nothing
-        if kernels is None or few or self._asked or not hasattr(engine, "component_roots"):
+        if few or self._asked or not hasattr(engine, "component_roots"):
             found = _calls.computed(function, shapes, self._data, count, box, *values)
             return found if traced else placed_like(self._data, *found)
 
@@ -313,17 +321,23 @@ class Clustering(TreeState):
             options = {"engine": engine, "p": settings.p, "dtype": settings.index_dtype}
             return kernels(data, tree, box, *values, **options)
 
+        def finished(found):
+            return tuple(found) if then is None else _calls.computed(then, shapes, *found)
+
         def on_host(data, _, *values):
             return _calls.computed(function, shapes, data, *values)
 
         if traced:
             inputs = without_slopes((self._data, self._structure(), count, box, *values))
-            return lax.platform_dependent(*inputs, cuda=by_kernels, default=on_host)
+            by_gpu = lambda *inputs: finished(by_kernels(*inputs))  # noqa: E731
+            return lax.platform_dependent(*inputs, cuda=by_gpu, default=on_host)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             room = padded_size(len(self._data))
             padded = [x if np.ndim(x) == 0 else np.pad(x, (0, room - len(x))) for x in values]
             found = by_kernels(engine.with_room(self._data, room), self._structure(), count, box, *padded)
-            return [first_lines(len(self._data), x)[0] if x.ndim else x for x in found]
+            more = room - len(self._data)
+            found = finished([first_lines(len(x) - more, x)[0] if x.ndim else x for x in found])
+            return found if then is None else placed_like(self._data, *found)
 
 
 def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:

@@ -1,4 +1,4 @@
-"""Components and DBSCAN by the CUDA kernels: the labels of SciPy's way, on the host where there is no GPU."""
+"""Clusterings by the CUDA kernels: what SciPy's way gives, on the host where there is no GPU."""
 
 import ctypes
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 import radius_engines
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._clusters import _calls
@@ -48,7 +49,7 @@ def test_kernels_give_the_labels_of_scipys_way(kind, p, box, dtype):
     for n, r, least in ((300, 0.125, 3), (300, 0.5, 7), (5, 1.0, 2), (300, 100.0, 5)):
         x = CLOUDS[kind](rng, n).astype(dtype)
         weights = rng.integers(0, 3, n).astype(float) if r == 0.5 else None
-        expected = found(KDTree(x, boxsize=box), r, least, p, weights)
+        expected = found(KDTree(x, boxsize=box, engine="scipy"), r, least, p, weights)
         with pytest.MonkeyPatch.context() as patch:
             radius_engines.use("cuda", patch)
             patch.setattr(_calls, "computed", None)  # no host's way
@@ -58,13 +59,125 @@ def test_kernels_give_the_labels_of_scipys_way(kind, p, box, dtype):
             assert a.dtype == b.dtype
 
 
-def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch):
+CASES = [
+    (3, 2.0, None, "float32"),
+    (2, 1.0, 5.0, "float32"),
+    (1, np.inf, None, "float64"),
+    (2, 3.0, 5.0, "float64"),
+]
+
+
+@pytest.mark.parametrize("kind", [*CLOUDS, "line"])
+@pytest.mark.parametrize(("m", "p", "box", "dtype"), CASES)
+@pytest.mark.usefixtures("x64")
+def test_kernels_give_the_spanning_tree_of_all_distances(kind, m, p, box, dtype):
+    """The first by (distance, rows), and of them HDBSCAN's labels."""
+    rng = np.random.default_rng(len(kind) + m)
+    for n, least in ((70, 1), (70, 6), (300, 1), (300, 4), (1, 1), (2, 2), (9, 9)):
+        x = np.outer(rng.random(n), np.ones(m)) if kind == "line" else CLOUDS[kind](rng, n)[:, :m]
+        x = np.abs(x.astype(dtype)) % 4
+        expected = first_tree(x.astype(float), least, p, box)
+        stable = KDTree(x, boxsize=box, engine="scipy").hdbscan(4, min_samples=least, p=p)
+        with pytest.MonkeyPatch.context() as patch:
+            radius_engines.use("cuda", patch)
+            tree = KDTree(x, boxsize=box)
+            edges = tree.minimum_spanning_tree(min_samples=least, p=p)
+            clusters = tree.hdbscan(4, min_samples=least, p=p)
+        np.testing.assert_array_equal(edges.rows, expected[0])
+        np.testing.assert_allclose(edges.distances, expected[1], rtol=1e-6)
+        assert edges.distances.dtype == dtype
+        if kind != "lattice":  # where no one says which
+            np.testing.assert_array_equal(clusters.labels, stable.labels)
+            np.testing.assert_allclose(clusters.probabilities, stable.probabilities, rtol=1e-5)
+
+
+def first_tree(x, least, p, box):
+    """Return the edges and lengths of Kruskal's tree of all mutual reachability distances."""
+    tree, n = cKDTree(x, boxsize=box), len(x)
+    apart = tree.sparse_distance_matrix(tree, np.finfo(float).max, p=p).toarray()
+    apart = np.minimum(apart, apart.T)
+    core = np.sort(apart, axis=1)[:, least - 1]
+    apart = np.maximum(apart, np.maximum(core, core[:, None]))
+    one, two = np.triu_indices(n, 1)
+    group, edges = np.arange(n), []
+    for i in np.lexsort((two, one, apart[one, two])):
+        a, b = group[[one[i], two[i]]]
+        if a != b:
+            group[group == b] = a
+            edges.append((one[i], two[i]))
+    edges = np.reshape(edges, (-1, 2)).astype(int)
+    return edges, apart[*edges.T]
+
+
+@pytest.mark.usefixtures("x64")
+def test_rows_that_are_not_there_have_no_edges(monkeypatch):
+    x = np.random.default_rng(1).random((40, 2))
+    radius_engines.use("cuda", monkeypatch)
+    for least in (1, 3):
+        edges = KDTree(x, n=25).minimum_spanning_tree(min_samples=least)
+        expected = first_tree(x[:25], least, 2.0, None)
+        np.testing.assert_array_equal(edges.rows[:24], expected[0])
+        np.testing.assert_allclose(edges.distances[:24], expected[1], rtol=1e-12)
+        assert (edges.rows[24:] == -1).all()
+        assert np.isposinf(edges.distances[24:]).all()
+
+
+@pytest.mark.usefixtures("x64")
+def test_many_copies_are_joined_to_the_lowest(monkeypatch):
+    radius_engines.use("cuda", monkeypatch)
+    for n, least in ((3000, 1), (300, 5)):
+        edges = KDTree(np.ones((n, 3), np.float32)).minimum_spanning_tree(min_samples=least)
+        np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch, dtype):
     """Where a GPU is there, too."""
-    x = np.random.default_rng(0).random((60, 3)).astype(np.float32)
+    x = (9 * np.random.default_rng(0).random((60, 3))).astype(dtype)
+
+    def clusters(x):
+        tree = KDTree(x)
+        return tree.connected_components(2.0), tree.minimum_spanning_tree(min_samples=3), tree.hdbscan(4)
+
+    expected = clusters(x)
     monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_cuda._launch, "custom_call", cuda_host.custom_call)
-    program = jax.jit(lambda x: KDTree(x).connected_components(0.2))
-    np.testing.assert_array_equal(program(x).labels, KDTree(x).connected_components(0.2).labels)
+    for a, b in zip(jax.tree.leaves(jax.jit(clusters)(x)), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("n", [480, 2])
+def test_programs_for_the_gpu_give_the_same(gpu, dtype, n):
+    x = (1e9 * np.random.default_rng(2).random((500, 3))).astype(dtype)
+    x[7] = np.nan if dtype != "int32" else x[7]
+
+    @jax.jit
+    def clusters(x, n):
+        tree = KDTree(x, n=n)
+        return tree.connected_components(1e8), tree.minimum_spanning_tree(min_samples=3), tree.hdbscan(4)
+
+    with jax.enable_x64(True):
+        places = gpu, jax.devices("cpu")[0]
+        found, expected = (jax.tree.leaves(clusters(jax.device_put(x, each), n)) for each in places)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", CLOUDS)
+@pytest.mark.parametrize("least", [1, 5])
+@pytest.mark.usefixtures("gpu")
+def test_large_trees_are_as_long_as_those_of_scipys_way(kind, least):
+    x = CLOUDS[kind](np.random.default_rng(3), 100_000).astype(np.float32)
+    found = KDTree(x).minimum_spanning_tree(min_samples=least)
+    expected = KDTree(x, engine="scipy").minimum_spanning_tree(min_samples=least)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-5)
+    same = (np.asarray(found.rows) == np.asarray(expected.rows)).all(axis=1).mean()
+    assert same > 0.9, same  # rounded distances may be equal, where others are not
+    again = KDTree(x).minimum_spanning_tree(min_samples=least)
+    np.testing.assert_array_equal(again.rows, found.rows)
 
 
 THREADED = """

@@ -13,7 +13,16 @@ from .._structure._metric import into_box
 from . import _hierarchy, _host
 from ._spanning import Edges, spanning_tree
 
-__all__ = ["components", "components_of", "computed", "dbscan", "hdbscan", "linkage", "tree_edges"]
+__all__ = [
+    "components",
+    "components_of",
+    "computed",
+    "dbscan",
+    "hdbscan",
+    "hdbscan_of_edges",
+    "linkage",
+    "tree_edges",
+]
 
 
 def computed(function: Callable, shapes, *values):
@@ -91,14 +100,31 @@ def hdbscan(
 ):
     """Return labels and probabilities (n,)."""
     cloud, there = _cloud(points, count, lengths, p)
-    n, edges = len(there), _edges(cloud, min_samples, alpha)
-    if not len(edges.rows):
-        return np.full(len(points), -1), np.zeros(len(points))
+    edges = _edges(cloud, min_samples, alpha)
     rows = np.concatenate([edges.rows, edges.ties])
-    rows, distances = _hierarchy.grown(n, rows, np.concatenate([edges.distances, edges.tied]))
+    return _stable(len(points), there, rows, np.concatenate([edges.distances, edges.tied]), selection)
+
+
+def hdbscan_of_edges(rows, distances, cores, near, *, selection: _hierarchy.Selection):
+    """Return labels and probabilities (n,) from what `_device.reachable` finds."""
+    there = np.flatnonzero(np.isfinite(cores))
+    number = _spread(len(cores), there, np.arange(len(there)), -1)
+    edges = max(len(there) - 1, 0)
+    tied = np.nonzero(near >= 0)
+    ends = tied[0], near[tied]
+    rows = number[np.concatenate([rows[:edges], np.stack(ends, axis=1)])]
+    distances = np.concatenate([distances[:edges], np.maximum(*(cores[each] for each in ends))])
+    return _stable(len(cores), there, rows, distances.astype(np.float64), selection)
+
+
+def _stable(lines: int, there, rows, distances, selection: _hierarchy.Selection):
+    """Return labels and probabilities (lines,) of points there, whose spanning trees a graph has."""
+    if not len(rows):
+        return np.full(lines, -1), np.zeros(lines)
+    rows, distances = _hierarchy.grown(len(there), rows, distances)
     order = np.argsort(distances)  # unstable, as scikit-learn's
     found = _hierarchy.flat_clusters(selection, *_hierarchy.merges(rows, distances, order))
-    return tuple(_spread(len(points), there, each, fill) for each, fill in zip(found, (-1, 0), strict=True))
+    return tuple(_spread(lines, there, each, fill) for each, fill in zip(found, (-1, 0), strict=True))
 
 
 def linkage(rows, distances):

@@ -1,4 +1,4 @@
-"""Components and DBSCAN on an NVIDIA GPU, by kernels that search and join at once; pure and traceable."""
+"""Clusterings and spanning trees on an NVIDIA GPU, by kernels that search and join; pure and traceable."""
 
 from functools import partial
 
@@ -8,11 +8,12 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from ..._core._typing import Array
+from .._structure._metric import power
 from .._structure._queries import own_queries
 from .._structure._tree import Tree
 from .._structure._varying import varying_like
 
-__all__ = ["components", "dbscan"]
+__all__ = ["components", "dbscan", "reachable", "spanning_tree"]
 
 
 @partial(compiled, static_argnames=("engine", "p", "dtype"))
@@ -46,6 +47,61 @@ def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p
     border = _by_row(tree, jnp.where(reached < none, reached, -1), lines, -1)
     labels = jnp.where(is_core, _by_row(inner, numbers, lines, -1), border).astype(dtype)
     return varying_like((is_core, labels), (tree, eps))
+
+
+@partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
+def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float, dtype):
+    """Return the edges' rows, distances, and the rows whose distances these are, by (distance, rows)."""
+    cores, near, _ = _cores(len(points), tree, box, engine, min_samples, p)
+    rows, distances = _edges(len(points), tree, box, cores, 1.0, engine, p)
+    pairs = rows
+    if cores is not None:
+        low, high = rows.T  # -1 where there is no edge
+        cores = engine.in_units(tree, cores[:, None], box, p=p)[:, 0]
+        by_low, by_high = cores[low] == distances, cores[high] == distances
+        one = jnp.where(by_low | ~by_high, low, high)
+        two = jnp.where(by_low, near[low, -1], jnp.where(by_high, near[high, -1], high))
+        pairs = jnp.where(rows < 0, -1, jnp.stack([one, two], axis=1))
+    return varying_like((rows.astype(dtype), distances, pairs.astype(dtype)), tree)
+
+
+@partial(compiled, static_argnames=("engine", "min_samples", "alpha", "p", "dtype"))
+def reachable(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, p: float, dtype):
+    """Return the edges' rows and distances, and each point's core distance, inf for none, and neighbours.
+
+    The neighbours (lines, k) are those whose distance is a core distance, -1 for others.
+    """
+    lines, shortens = len(points), power(jnp.asarray(1 / alpha, tree.points.dtype), p)
+    cores, near, found = _cores(lines, tree, box, engine, min_samples, p, always=True)
+    rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
+    least = jnp.maximum(cores[:, None], cores[jnp.minimum(near, lines - 1)])
+    tied = (
+        jnp.isfinite(least)
+        & (found * shortens <= least)
+        & (near != jnp.arange(lines, dtype=near.dtype)[:, None])
+    )
+    cores = engine.in_units(tree, cores[:, None], box, p=p)[:, 0]
+    return varying_like((rows, distances, cores, jnp.where(tied, near, -1)), tree)
+
+
+def _cores(lines: int, tree: Tree, box, engine, min_samples: int, p: float, always: bool = False):
+    """Return core distances (lines,), neighbours and their distances (lines, k); scaled powers."""
+    if min_samples == 1 and not always:
+        return None, None, None
+    options = {"lines": lines, "k": min_samples, "p": p, "rooted": False}
+    found, near = engine.nearest_of_all(tree, np.inf, 0, box, **options)
+    there = _by_row(tree, jnp.ones(len(tree.rows), bool), lines, False)[:, None]  # others are not written
+    found, near = jnp.where(there, found, np.inf), jnp.where(there, near, lines)
+    return found[:, -1], near, found
+
+
+def _edges(lines: int, tree: Tree, box, cores, shortens, engine, p: float):
+    """Return the rows and distances of the edges."""
+    if cores is not None:
+        there = jnp.isfinite(tree.points[0])
+        cores = jnp.where(there, cores[jnp.minimum(tree.rows, lines - 1)], np.inf)
+    rows, distances = engine.spanning_edges(tree, cores, shortens, box, p=p)
+    return rows[: lines - 1], distances[: lines - 1]
 
 
 def _numbered(tree: Tree, roots: Array):

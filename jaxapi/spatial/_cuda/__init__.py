@@ -9,6 +9,7 @@ from ._order import nodes_of
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 from ._room import with_room
 from ._side_stream import all_finite
+from ._spanning import spanning_edges
 from ._sums import running_sums
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "nodes_of",
     "ordered_queries",
     "running_sums",
+    "spanning_edges",
     "with_room",
 ]
 

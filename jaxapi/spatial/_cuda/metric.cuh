@@ -14,6 +14,7 @@ struct alignas(16) Vector { double word[2]; };
 DEVICE int bits_below(double x) { return __float_as_int(__double2float_rd(x)); }
 DEVICE int bits_above(double x) { return __float_as_int(__double2float_ru(x)); }
 DEVICE double below(double x) { return __longlong_as_double(__double_as_longlong(x) - 1); }
+DEVICE double above(double x) { return __longlong_as_double(__double_as_longlong(x) + 1); }
 constexpr double EPSILON = 2.220446049250313e-16;
 #else
 using real = float;
@@ -21,6 +22,7 @@ struct alignas(16) Vector { float word[4]; };
 DEVICE int bits_below(float x) { return __float_as_int(x); }
 DEVICE int bits_above(float x) { return __float_as_int(x); }
 DEVICE float below(float x) { return __int_as_float(__float_as_int(x) - 1); }
+DEVICE float above(float x) { return __int_as_float(__float_as_int(x) + 1); }
 constexpr float EPSILON = 1.1920929e-7f;
 #endif
 

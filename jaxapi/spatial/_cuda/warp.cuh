@@ -44,6 +44,10 @@ DEVICE void raise_to(double* at, double value) {
   else atomicMin(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
 }
 
+DEVICE void lower_to(unsigned long long* at, unsigned long long value) {
+  if (value < *at) atomicMin(at, value);
+}
+
 // A place in shared memory, which a lane keeps as a number: the compiler works pointers out again each time.
 using Address = unsigned;
 DEVICE Address address_of(const void* shared) { return (unsigned)__cvta_generic_to_shared(shared); }
