@@ -6,6 +6,7 @@ from ._launch import check
 from ._lines import lines
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
+from ._pairwise import pairwise
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
 from ._room import with_room
 from ._side_stream import all_finite
@@ -32,6 +33,7 @@ __all__ = [
     "nearest_of_slots",
     "nodes_of",
     "ordered_queries",
+    "pairwise",
     "running_sums",
     "spanning_edges",
     "with_room",

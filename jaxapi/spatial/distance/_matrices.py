@@ -19,7 +19,9 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from ..._core._dtypes import x64_on
-from ._metrics import Metric
+from .._device._engines import gpu_engine
+from .._structure._varying import varying_like
+from ._metrics import KERNEL_TERMS, Metric
 
 __all__ = ["Measure", "default_arrays", "in_units", "kernel_sum", "matrix", "nearest", "rowwise"]
 
@@ -87,6 +89,8 @@ def _between(name, x):
 def _by_coordinates(measure, a, b, arrays):
     chunks = {name: min(size, 8) if measure.metric.slow else size for name, size in _CHUNKS.items()}
     forms = {name: functools.partial(_accumulated, measure, size) for name, size in chunks.items()}
+    if _has_kernel(measure, a, b):
+        forms["cuda"] = functools.partial(_by_kernel, measure)
     return lax.platform_dependent(a, b, arrays, **forms)
 
 
@@ -102,6 +106,36 @@ def _slope(measure, primals, tangents):
         )[1]
 
     return _by_coordinates(measure, *primals), _over_tiles(of_tile, a, (b, db))
+
+
+def _has_kernel(measure, a, b) -> bool:
+    """Whether a GPU has a kernel for these; XLA does not spread its work over several."""
+    if measure.metric.terms not in KERNEL_TERMS or a.ndim != 2 or b.ndim != 2:
+        return False
+    return a.dtype in (np.float32, np.float64) and gpu_engine() is not None and len(jax.devices("cuda")) == 1
+
+
+def _by_kernel(measure, a, b, arrays):
+    metric, o = measure.metric, measure.options(arrays)
+    term, factor = KERNEL_TERMS[metric.terms]
+
+    @jax.custom_batching.custom_vmap
+    def total(a, b, w):
+        return gpu_engine().pairwise(a, b, w, term=term) * factor
+
+    @total.def_vmap
+    def of_batch(size, batched, *rows):
+        axes = jax.tree.map(lambda each: 0 if each else None, tuple(batched))
+        by_xla = jax.vmap(lambda a, b, w: _total_of(measure, a, b, o | {"w": w}), axes, axis_size=size)
+        return by_xla(*rows), True
+
+    found = total(metric.prepare(a, o), metric.prepare(b, o), o.get("w"))
+    return varying_like(metric.finish(found, o | {"size": a.shape[-1]}), (a, b, arrays))
+
+
+def _total_of(measure, a, b, o):
+    combine = jnp.maximum if measure.metric.combine == "max" else jnp.add
+    return _totals(measure.metric.terms, combine, _CHUNKS["default"], a, b, o)[0]
 
 
 def _accumulated(measure, chunk, a, b, arrays):

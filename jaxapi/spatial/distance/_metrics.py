@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-__all__ = ["METRICS", "Metric", "find_metric", "register"]
+__all__ = ["KERNEL_TERMS", "METRICS", "Metric", "find_metric", "register"]
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,11 @@ _TABLE = (
 )
 # fmt: on
 METRICS = {row.name: row for row in _TABLE}
+# What the CUDA kernel `pairwise` adds up for them, and what that is to be multiplied by.
+KERNEL_TERMS = {
+    _squared: ("square", 1), _half_square: ("square", 0.5), _absolute: ("size", 1),
+    _largest: ("greatest", 1), _unequal: ("unequal", 1),
+}  # fmt: skip
 _BY_ALIAS = {alias: row for row in _TABLE for alias in (row.name, *row.aliases)}
 _BY_FUNCTION: dict[Any, Metric] = {}
 

@@ -1,0 +1,58 @@
+"""The sums of all pairs of rows by the CUDA kernel, on the host where there is no GPU, beside NumPy's."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxapi.spatial import _cuda, distance
+
+pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
+
+TERMS = {
+    "square": lambda apart, w: (apart**2 * w).sum(axis=2),
+    "size": lambda apart, w: (apart * w).sum(axis=2),
+    "greatest": lambda apart, w: np.where(w > 0, apart, 0).max(axis=2),
+    "unequal": lambda apart, w: ((apart != 0) * w).sum(axis=2),
+}
+
+
+@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 2e-6), (np.float64, 4e-15)])
+def test_against_numpy(term, dtype, rtol):
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        for rows, columns, m in ((1, 1, 1), (130, 70, 20), (5, 200, 3), (129, 64, 33)):
+            a, b = (rng.integers(0, 3, (size, m)) + rng.random(m) for size in (rows, columns))
+            a, b, w = a.astype(dtype), b.astype(dtype), rng.integers(0, 3, m).astype(dtype)
+            apart = np.abs(a[:, None].astype(np.float64) - b)
+            for weights in (None, w):
+                found = _cuda.pairwise(jnp.asarray(a), jnp.asarray(b), weights, term=term)
+                assert found.dtype == dtype
+                expected = TERMS[term](apart, 1 if weights is None else w)
+                np.testing.assert_allclose(found, expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_nan_and_nothing(term):
+    a, b = np.ones((3, 2), np.float32), np.zeros((4, 2), np.float32)
+    a[1, 0] = np.nan
+    found = np.asarray(_cuda.pairwise(jnp.asarray(a), jnp.asarray(b), None, term=term))
+    np.testing.assert_array_equal(np.isnan(found).all(axis=1), [False, term != "unequal", False])
+    assert _cuda.pairwise(jnp.asarray(a[:0]), jnp.asarray(b), None, term=term).shape == (0, 4)
+
+
+@pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "cityblock", "chebyshev", "hamming", "seuclidean"])
+def test_on_a_gpu(metric):
+    """Called alone, by vmap, and with derivatives, as without the kernel."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.random((size, 20), dtype=np.float32) for size in (140, 90))
+    found = distance.cdist(a, b, metric)
+    wide = [x.astype(np.float64) for x in (a, b)]
+    np.testing.assert_allclose(found, jax.device_get(distance.cdist(*wide, metric)), rtol=1e-5)
+    both = jax.vmap(lambda a: distance.cdist(a, b[:9], metric))(a.reshape(2, 70, 20))
+    if metric != "seuclidean":  # whose variances are those of all rows
+        np.testing.assert_allclose(both.reshape(140, 9), found[:, :9], rtol=1e-5)
+    slope = jax.jit(jax.grad(lambda a: distance.cdist(a, b, metric).sum()))(a)
+    assert np.isfinite(slope).all()
