@@ -114,3 +114,19 @@ def test_units_change_no_digit(m, unit, radius_kernel):
     assert 0 < counts.mean() < 100
     np.testing.assert_array_equal(other.query_ball_point(x * unit, r * unit, return_length=True), counts)
     assert other.count_neighbors(other, r * unit) == tree.count_neighbors(tree, r)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 4.0, np.inf])
+def test_queries_from_afar(p, radius_kernel):
+    """All points are as near then, so that the first rows are the nearest; nearer queries keep their own."""
+    points = np.random.default_rng(0).random((60, 3), np.float32)
+    x = np.array([[1e20, 0, -3e19], [2e38, -1e38, 0], [0.5, 0.5, 0.5], [-7e30, 1, 1]], np.float32)
+    distances, rows = map(np.asarray, KDTree(points).query(x, 2, p=p))
+    far = [0, 1, 3]
+    expected = [2.0**100 * np.linalg.norm(row / 2.0**100, p) for row in x[far].astype(np.float64)]
+    np.testing.assert_allclose(distances[far], np.stack([expected, expected], axis=1), rtol=2e-6)
+    np.testing.assert_array_equal(rows[far], [[0, 1]] * 3)
+    near = np.linalg.norm((points - x[2]).astype(np.float64), p, axis=1)
+    np.testing.assert_array_equal(rows[2], np.argsort(near)[:2])
+    np.testing.assert_allclose(distances[2], np.sort(near)[:2], rtol=2e-6)
+    assert (np.asarray(KDTree(points).query(x, p=p, distance_upper_bound=1e19)[1])[far] == 60).all()

@@ -25,6 +25,7 @@ from .._structure._build import padded_size
 from .._structure._lengths import first_lines
 from .._structure._metric import into_box
 from .._structure._queries import own_queries, radius_bound
+from .._structure._scaling import brought_near, times_power_of_two
 from .._structure._tree import Tree
 from .._structure._varying import varying_alike
 from . import _engines
@@ -116,6 +117,8 @@ def nearest(tree: Tree, x, bound, eps, box, *, k: int, search: Search, rooted: b
     tree, x = tree.astype(search.dtype), x.astype(search.dtype)
     if box is not None:
         x = into_box(x, box)
+    if rooted:
+        x, bound, halvings = brought_near(x, bound, tree.scale, search.p)
     size = max(LARGEST_PIECE // max(k, m), 1)
     found = []
     for start in range(0, max(q, 1), size):
@@ -123,6 +126,7 @@ def nearest(tree: Tree, x, bound, eps, box, *, k: int, search: Search, rooted: b
         inputs = tree, x[part], bound[part] if jnp.ndim(bound) else bound, eps, box
         found.append(search.run("nearest", *inputs, k=k, p=search.p, rooted=rooted))
     distances, rows = found[0] if len(found) == 1 else map(jnp.concatenate, zip(*found, strict=True))
+    distances = times_power_of_two(distances, halvings[:, None]) if rooted else distances
     return distances, rows.astype(search.index_dtype)
 
 

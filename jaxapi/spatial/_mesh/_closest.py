@@ -9,6 +9,7 @@ from .._device import _engines
 from .._device._searches import Search as TreeSearch
 from .._device._searches import nearest as nearest_of_tree
 from .._structure._metric import into_box, root, scaled_power
+from .._structure._scaling import brought_near, times_power_of_two
 from ._axes import Axes
 from ._forest import Forest, rows_of_all
 from ._lists import filled, lowest
@@ -26,10 +27,14 @@ def nearest(forest: Forest, x, bound, eps, lengths, axes: Axes, *, n, k, p, own=
     As `_engines.nearest`. `own`: `x` are points of this device. Also tell which queries have devices left to
     visit: none, unless there is but `once` a large round.
     """
-    limit = jnp.broadcast_to(scaled_power(jnp.maximum(bound, 0), forest.tree.scale, p), x.shape[:1])
+    if lengths is not None:
+        x = into_box(x, lengths)
+    x, bound, halvings = brought_near(x, jnp.asarray(bound, x.dtype), forest.tree.scale, p)
+    limit = scaled_power(jnp.maximum(bound, 0), forest.tree.scale, p)
     static = {"n": n, "k": k, "p": p, "own": own, "once": once}
     powers, rows, left = nearest_below(forest, x, limit, eps, lengths, axes, **static)
-    return in_units(forest, powers, lengths, p), rows, left
+    distances = in_units(forest, powers, lengths, p)
+    return times_power_of_two(distances, halvings[:, None]), rows, left
 
 
 def in_units(forest: Forest, powers, lengths, p: float):

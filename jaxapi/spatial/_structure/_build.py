@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._typing import Array
+from ._scaling import exponent_of, power_of_two
 from ._tree import FLAT_FROM, Tree
 
 __all__ = [
@@ -137,31 +138,9 @@ def scale_of_box(lower: Array, upper: Array) -> Array:
     limit = info.maxexp // 4 * 3  # scaled coordinates stay below 2**limit
     # An extent of 0 (a single point, or none) has no scale of its own: take the coordinates' size.
     half = jnp.where(half > 0, half, largest)
-    exponent = jnp.maximum(_exponent(half) + 1, _exponent(largest) - limit)
+    exponent = jnp.maximum(exponent_of(half) + 1, exponent_of(largest) - limit)
     exponent = jnp.clip(exponent, info.minexp + 2, info.maxexp - 2)
-    return _power_of_two(-exponent, lower.dtype)
-
-
-def _power_of_two(exponent: Array, dtype) -> Array:
-    """Return ``2**exponent``, for a normal result; from the bits, as in `_exponent`."""
-    info = jnp.finfo(dtype)
-    biased = (exponent + (1 - info.minexp)).astype(jnp.uint32)
-    if info.bits == 64:
-        high = biased << (info.nmant - 32)
-        return lax.bitcast_convert_type(jnp.stack([jnp.zeros_like(high), high], axis=-1), dtype)
-    return lax.bitcast_convert_type(biased << info.nmant, dtype)
-
-
-def _exponent(x: Array) -> Array:
-    """Return ``e`` with ``2**(e - 1) <= x < 2**e`` for a normal x >= 0; 0 for 0.
-
-    From the bits, in 32-bit integers: `jax.numpy.frexp` fails for float64 traced with x64 off.
-    """
-    info = jnp.finfo(x.dtype)
-    words = lax.bitcast_convert_type(x, jnp.uint32)
-    high, mantissa = (words[..., 1], info.nmant - 32) if info.bits == 64 else (words, info.nmant)
-    exponent = (high >> mantissa).astype(jnp.int32) + info.minexp
-    return jnp.where(x > 0, exponent, 0)
+    return power_of_two(-exponent, lower.dtype)
 
 
 def _sort_key(columns: Array, done: int) -> Array:

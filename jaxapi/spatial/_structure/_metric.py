@@ -23,6 +23,7 @@ import numpy as np
 from jax import lax
 
 __all__ = [
+    "LARGEST_SUMMED_P",
     "axis_distance",
     "axis_gap",
     "axis_reach",
@@ -35,7 +36,7 @@ __all__ = [
     "scaled_power",
 ]
 
-_LARGEST_SUMMED_P = 4.0
+LARGEST_SUMMED_P = 4.0
 
 
 def power(difference, p: float):
@@ -43,7 +44,7 @@ def power(difference, p: float):
     if p == 2:
         return difference * difference
     size = jnp.abs(difference)
-    if p == 1 or p > _LARGEST_SUMMED_P:
+    if p == 1 or p > LARGEST_SUMMED_P:
         return size
     if p == 3:
         return size * size * size
@@ -78,7 +79,7 @@ def _combine(total, term, p: float):
     """Add one axis to a power distance."""
     if p == math.inf:
         return jnp.maximum(total, term)
-    if p > _LARGEST_SUMMED_P:
+    if p > LARGEST_SUMMED_P:
         large = jnp.maximum(total, term)
         small = jnp.minimum(total, term)
         ratio = small / jnp.where((large > 0) & (large < math.inf), large, 1)
@@ -96,7 +97,7 @@ def box_slack(dtype, m: int) -> float:
 
 def root(total, p: float):
     """Return the distance of a power distance."""
-    if p == 1 or p > _LARGEST_SUMMED_P:
+    if p == 1 or p > LARGEST_SUMMED_P:
         return total
     if p == 2:
         return jnp.sqrt(total)

@@ -1,0 +1,49 @@
+"""Powers of two, by which numbers are brought where squares neither overflow nor vanish, without rounding."""
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..._core._typing import Array
+from ._metric import LARGEST_SUMMED_P
+
+__all__ = ["brought_near", "exponent_of", "power_of_two", "times_power_of_two"]
+
+
+def brought_near(x: Array, bound: Array, scale: Array, p: float):
+    """Return queries (q, m) and their bounds (q,), halved so often that scaled powers do not overflow.
+
+    Also return how often, (q,). To so far a query all points are as near, to the last digit.
+    """
+    info, order = jnp.finfo(x.dtype), p if p <= LARGEST_SUMMED_P else 1
+    most = int((info.maxexp - 2 - x.shape[1].bit_length()) / order) - 1
+    largest = jnp.max(jnp.where(jnp.isfinite(x), jnp.abs(x), 0), axis=1)
+    halvings = jnp.maximum(exponent_of(largest) + exponent_of(scale) - 1 - most, 0)
+    return times_power_of_two(x, -halvings[:, None]), times_power_of_two(bound, -halvings), halvings
+
+
+def times_power_of_two(x: Array, exponent: Array) -> Array:
+    """Return ``x * 2**exponent``, in two steps: the power alone may be out of range."""
+    half = exponent // 2
+    return x * power_of_two(half, x.dtype) * power_of_two(exponent - half, x.dtype)
+
+
+def power_of_two(exponent: Array, dtype) -> Array:
+    """Return ``2**exponent``, for a normal result; from the bits, as in `exponent_of`."""
+    info = jnp.finfo(dtype)
+    biased = (exponent + (1 - info.minexp)).astype(jnp.uint32)
+    if info.bits == 64:
+        high = biased << (info.nmant - 32)
+        return lax.bitcast_convert_type(jnp.stack([jnp.zeros_like(high), high], axis=-1), dtype)
+    return lax.bitcast_convert_type(biased << info.nmant, dtype)
+
+
+def exponent_of(x: Array) -> Array:
+    """Return ``e`` with ``2**(e - 1) <= x < 2**e`` for a normal x >= 0; 0 for 0.
+
+    From the bits, in 32-bit integers: `jax.numpy.frexp` fails for float64 traced with x64 off.
+    """
+    info = jnp.finfo(x.dtype)
+    words = lax.bitcast_convert_type(x, jnp.uint32)
+    high, mantissa = (words[..., 1], info.nmant - 32) if info.bits == 64 else (words, info.nmant)
+    exponent = (high >> mantissa).astype(jnp.int32) + info.minexp
+    return jnp.where(x > 0, exponent, 0)
