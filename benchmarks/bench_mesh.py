@@ -12,6 +12,7 @@ searches once, in the trees' order.
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -25,7 +26,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from jaxapi.spatial import KDTree
 
-ALL = ["every", "clusters", "fractal", "others", "counts"]
+ALL = ["every", "clusters", "fractal", "others", "counts", "friends"]
 RUNS = 9
 RESULTS = []
 
@@ -158,6 +159,16 @@ def counts(points):
     report("counts, 50 neighbours", points, f"{SIZE} devices", lambda: count(radius))
 
 
+def friends(points):
+    """Components and DBSCAN at a fifth of the mean separation, build included."""
+    one, shapes = jax.sharding.SingleDeviceSharding(jax.devices()[0]), (uniform, clusters, fractal)
+    for cloud, (count, where) in itertools.product(shapes, [(1, one)] * ALONE + [(SIZE, SPREAD)]):
+        x, r = cloud(points * count, where), 0.2 / (points * count) ** (1 / 3)
+        for name in "connected_components", "dbscan":
+            search = lambda x=x, r=r, name=name: getattr(KDTree(x), name)(r)  # noqa: E731
+            report(f"build, {name}, {cloud.__name__}", points, f"{count} devices", search)
+
+
 def jztree(points, k):
     """The same by jztree, with the room that it needs for points of other devices."""
     from jztree.knn import knn
@@ -220,7 +231,12 @@ def main():
                     jztree(points, k)
                 except Exception as error:
                     print(f"jztree: {type(error).__name__}: {str(error)[:200]}")
-        for name, work in {"others": others, "counts": counts, "largest": largest}.items():
+        for name, work in {
+            "others": others,
+            "counts": counts,
+            "friends": friends,
+            "largest": largest,
+        }.items():
             if name in GIVEN.only:
                 work(points)
         if "memory" in GIVEN.only:

@@ -12,13 +12,15 @@ from jax import lax
 from .._core._dtypes import x64_for, x64_on
 from .._core._programs import any_traced, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
-from . import _arguments
+from . import _arguments, _lax
 from ._clusters import _calls, _device
 from ._clusters._hierarchy import Selection
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._device import _engines
 from ._device._arrays import as_dtype, placed_like
+from ._device._device import Device
 from ._device._slopes import with_slopes
+from ._mesh._layout import layout_now
 from ._searcher import without_slopes
 from ._settings import SearchSettings, index_dtype
 from ._state import TreeState
@@ -52,16 +54,16 @@ class Clustering(TreeState):
 
         Raises
         ------
-        TypeError
-            If the points are sharded over devices.
         ValueError
-            If `r` is negative, nan or no single number, or p < 1.
+            If `r` is negative, nan or no single number, p < 1, or more than 2**31 - 2 points lie on a mesh.
 
         Notes
         -----
         Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
-        by the host's SciPy. The labels have no derivatives. Rows from the tree's `n` on have the label -1;
-        traced, points that are not finite have it, too, and a negative or nan `r` joins nothing.
+        by the host's SciPy; with ``engine="lax"`` exported, too. Of points on a mesh each device joins its
+        own, and asks others for those near them; the labels lie as the points do, and each device needs room
+        for a number for each point of all. The labels have no derivatives. Rows from the tree's `n` on have
+        the label -1; traced, points that are not finite have it, too, and a negative or nan `r` joins none.
 
         Examples
         --------
@@ -70,13 +72,16 @@ class Clustering(TreeState):
         >>> int(found.count), found.labels.tolist()
         (2, [0, 1, 0])
         """
-        settings = self._clustered("connected_components", p)
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         radius = _arguments.one_radius(r, settings.dtype)
         if not is_traced(radius) and not radius >= 0:
             raise ValueError(f"r must be at least 0, got {radius}")
-        labels = self._shape(settings.index_dtype)
-        function, shapes = partial(_calls.components, p=settings.p), [self._shape(labels.dtype, ()), labels]
-        return Components(*self._computed(function, shapes, settings, radius, kernels=_device.components))
+        if self._layout is not None:
+            return Components(*self._searcher().components(radius, settings))
+        shapes = [self._shape(settings.index_dtype, shape) for shape in ((), None)]
+        function = partial(_calls.components, p=settings.p)
+        options = {"kernels": _device.components, "needs": "component_roots"}
+        return Components(*self._computed(function, shapes, settings, radius, **options))
 
     def dbscan(
         self,
@@ -110,16 +115,16 @@ class Clustering(TreeState):
         Raises
         ------
         TypeError
-            If `min_samples` is no integer, or the points are sharded over devices.
+            If `min_samples` is no integer.
         ValueError
-            If `eps` is not above 0 or no single number, `min_samples` < 1, p < 1, or `sample_weight` has
-            another shape or is nan.
+            If `eps` is not above 0 or no single number, `min_samples` < 1, p < 1, `sample_weight` has
+            another shape or is nan, or more than 2**31 - 2 points lie on a mesh.
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
-        by the host's SciPy. There are no derivatives. Rows from the tree's `n` on are noise; traced, points
-        that are not finite are, too, and an `eps` that is negative or nan reaches nothing.
+        Works under jit, vmap and scan, exported and on a mesh as `connected_components` does. There are no
+        derivatives. Rows from the tree's `n` on are noise; traced, points that are not finite are, too, and
+        an `eps` that is negative or nan reaches nothing.
 
         Examples
         --------
@@ -128,7 +133,7 @@ class Clustering(TreeState):
         >>> found.core.tolist(), found.labels.tolist()
         ([False, True, False, False], [0, 0, 0, -1])
         """
-        settings = self._clustered("dbscan", p)
+        settings = self._settings(_arguments.norm_order(p), self._data.dtype)
         radius = _arguments.one_radius(eps, settings.dtype, "eps")
         if not is_traced(radius) and not radius > 0:
             raise ValueError(f"eps must be above 0, got {radius}")
@@ -136,14 +141,20 @@ class Clustering(TreeState):
         weights = sample_weight
         if weights is not None:
             weights = _arguments.real_array(weights)
-            if weights.shape != (len(self._data),):
-                raise ValueError(f"sample_weight must be of shape ({len(self._data)},), got {weights.shape}")
+            inside = self._layout is not None and layout_now(self._layout, self._data).mesh is None
+            n = len(self._data) if inside else self._rows
+            if weights.shape != (n,):
+                raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
+        if self._layout is not None:
+            found = self._searcher().dbscan(radius, weights, settings, min_samples)
+            return DensityClusters(*found)
         shapes = [self._shape(np.dtype(bool)), self._shape(settings.index_dtype)]
         function = partial(_calls.dbscan, min_samples=min_samples, p=settings.p)
         kernels = partial(_device.dbscan, min_samples=min_samples)
-        return DensityClusters(*self._computed(function, shapes, settings, radius, weights, kernels=kernels))
+        options = {"kernels": kernels, "needs": "component_roots"}
+        return DensityClusters(*self._computed(function, shapes, settings, radius, weights, **options))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
         """Connect all points by the n - 1 edges of least length in all.
@@ -301,19 +312,27 @@ class Clustering(TreeState):
         with x64_for(dtype):
             return jax.ShapeDtypeStruct((len(self._data),) if shape is None else shape, dtype)
 
-    def _computed(self, function, shapes, settings: SearchSettings, *values, kernels, then=None):
+    def _computed(
+        self, function, shapes, settings: SearchSettings, *values, kernels, needs="spanning_edges", then=None
+    ):
         """Return what a function makes of the points, the box, and other arrays.
 
-        On a GPU what its kernels make of them, and a function on the host `then`, if there is one.
+        By an engine that has what is `needs`: what `kernels` make of them, and then a function on the host
+        `then`, if there is one.
         """
         lengths = settings.lengths
         box = lengths if lengths is None or is_traced(lengths) else np.asarray(lengths, np.float64)
         count = self._n if is_traced(self._n) else np.int32(self._n)
         traced = any_traced(self._data, self._n, box, *values)
-        engine: Any = _engines.gpu_engine() if traced else self._engine()
-        few = not len(self._data) or self._m >= FLAT_FROM  # in so many dimensions nodes say nothing
-        if few or self._asked or not hasattr(engine, "component_roots"):
-            found = _calls.computed(function, shapes, self._data, count, box, *values)
+        gpu = _engines.gpu_engine() if traced and not self._asked else None
+        engine: Any = gpu or self._engine(*values) or _lax
+        few = not len(self._data) or (self._m >= FLAT_FROM and engine is not _lax)  # where nodes say nothing
+
+        def on_host(data, _, *values):
+            return _calls.computed(function, shapes, data, *values)
+
+        if few or self._kind(*values) is not Device or not hasattr(engine, needs):
+            found = on_host(self._data, None, count, box, *values)
             return found if traced else placed_like(self._data, *found)
 
         def by_kernels(data, tree, _, box, *values):
@@ -324,13 +343,15 @@ class Clustering(TreeState):
         def finished(found):
             return tuple(found) if then is None else _calls.computed(then, shapes, *found)
 
-        def on_host(data, _, *values):
-            return _calls.computed(function, shapes, data, *values)
-
         if traced:
             inputs = without_slopes((self._data, self._structure(), count, box, *values))
-            by_gpu = lambda *inputs: finished(by_kernels(*inputs))  # noqa: E731
-            return lax.platform_dependent(*inputs, cuda=by_gpu, default=on_host)
+            by_engine = lambda *inputs: finished(by_kernels(*inputs))  # noqa: E731
+            if self._asked:
+                return by_engine(*inputs)
+            platforms = (
+                {"cuda": by_engine, "default": on_host} if gpu else {"cpu": on_host, "default": by_engine}
+            )
+            return lax.platform_dependent(*inputs, **platforms)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             room = padded_size(len(self._data))
             padded = [x if np.ndim(x) == 0 else np.pad(x, (0, room - len(x))) for x in values]

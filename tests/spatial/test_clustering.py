@@ -1,5 +1,7 @@
 """Clusterings of KDTree against SciPy, scikit-learn, all distances, and finite differences."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -179,6 +181,28 @@ def test_jit_gives_the_same(dtype, box):
         assert_same(jax.jit(every)(KDTree(x, boxsize=box)), expected)
 
 
+@pytest.mark.parametrize(("p", "box"), [(1.0, None), (np.inf, 4.0)])
+def test_the_portable_engine_gives_the_same(p, box):
+    """Traced and exported, which takes no callback; without weights eager."""
+    rng = np.random.default_rng(3)
+
+    def both(x, n, r, weights, **options):
+        tree = KDTree(x, n=n, boxsize=box, **options)
+        return (*tree.connected_components(r, p=p), *tree.dbscan(r, 4, p=p, sample_weight=weights))
+
+    traced = jax.jit(partial(both, engine="lax"))
+    for kind, make in KINDS.items():
+        x = np.abs(make(rng, 60, 2)).astype(np.float32) % 4
+        weights = np.float32(rng.integers(-1, 3, 60) + 0.5) if box else None
+        for r in np.float32([0.0, 0.0625, 0.125, 0.5, 40.0]):
+            assert_same(traced(x, 50, r, weights), both(x, 50, r or 1e-30, weights))
+        if kind == "lattice" and not box:
+            assert_same(both(x, 60, 0.125, None, engine="lax"), both(x, 60, 0.125, None))
+    shapes = jax.eval_shape(lambda *values: values, x, 50, r, weights)
+    exported = jax.export.deserialize(jax.export.export(traced)(*shapes).serialize())
+    assert_same(exported.call(x, np.int32(50), r, weights), both(x, 50, r, weights))
+
+
 def test_vmap_and_scan_give_the_same():
     x = np.random.default_rng(2).random((3, 30, 2)).astype(np.float32)
     each = [every(KDTree(one)) for one in x]
@@ -243,10 +267,10 @@ def test_rows_from_n_on_belong_to_nothing(traced):
     assert_same(jax.jit(every)(KDTree(x, n=20)), call(x, 20))
 
 
-def test_points_on_several_devices_are_refused():
+def test_what_needs_all_points_on_one_device():
     mesh = jax.make_mesh((2,), ("d",), devices=jax.devices("cpu")[:2], axis_types=(AxisType.Auto,))
     tree = KDTree(np.ones((8, 2)), sharding=NamedSharding(mesh, PartitionSpec("d")))
-    for search in (tree.hdbscan, tree.minimum_spanning_tree, lambda: tree.dbscan(1.0)):
+    for search in (tree.hdbscan, tree.minimum_spanning_tree):
         with pytest.raises(TypeError, match="all points in one place"):
             search()
 

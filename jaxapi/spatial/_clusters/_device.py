@@ -1,4 +1,4 @@
-"""Clusterings and spanning trees on an NVIDIA GPU, by kernels that search and join; pure and traceable."""
+"""Clusterings and spanning trees by an engine's searches; pure and traceable."""
 
 from functools import partial
 

@@ -16,12 +16,13 @@ tree and queries in the dtype of the distances:
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
 - ``fill_pairs(tree, queries, offsets, box, *, size, p)``,
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
-- ``bin_counts(tree, queries, radii, weights, box, *, p)``.
+- ``bin_counts(tree, queries, radii, weights, box, *, p)``,
+- ``component_roots(tree, radius, box, *, p)``,
+- ``lowest(tree, queries, order, numbers, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``nodes_of(tree, box)``, which `prepared` calls,
 ``check()``, which raises where it cannot run,
-``component_roots(tree, radius, box, *, p)``, ``lowest(tree, queries, order, numbers, box, *, p)`` and
-``spanning_edges(tree, cores, shortens, box, *, p)``, of which clusters are made,
+``spanning_edges(tree, cores, shortens, box, *, p)``, of which spanning trees are made,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows,
 ``pairwise(a, b, weights, *, term)``, of which matrices of distances are made, and
 ``all_finite(x)``, whether an array is finite, found out without waiting for the device's queue.

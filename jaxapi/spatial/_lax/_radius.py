@@ -16,7 +16,17 @@ from .._structure._tree import Tree
 from .._structure._varying import varying_like
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pairs", "running_sums"]
+__all__ = [
+    "PACKET",
+    "bin_counts",
+    "count",
+    "fill",
+    "fill_edges",
+    "fill_lines",
+    "fill_pairs",
+    "packets_of",
+    "running_sums",
+]
 
 PACKET = 16  # queries that walk together
 
@@ -47,7 +57,7 @@ def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: f
 
         return walk(space, jnp.zeros(PACKET, jnp.int32), choose, visit)
 
-    counts = lax.map(one, _packets_of(queries)).reshape(-1)[: queries.bound.shape[0]]
+    counts = lax.map(one, packets_of(queries)).reshape(-1)[: queries.bound.shape[0]]
     return jnp.zeros_like(counts).at[order].add(counts, mode="drop")
 
 
@@ -59,7 +69,7 @@ def fill(
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
     space, slack = Space(tree, p, box), box_slack(tree.points.dtype, tree.points.shape[0])
-    packets = _packets_of(queries)
+    packets = packets_of(queries)
     starts, stops = (
         in_packets(each.at[order].get(mode="clip"), PACKET, 0) for each in (offsets[:-1], offsets[1:])
     )
@@ -144,7 +154,7 @@ def bin_counts(tree: Tree, queries: Queries, radii: Array, weights: Array, box, 
 
         return walk(space, jnp.zeros((radii.shape[0], PACKET), weights.dtype), choose, visit)
 
-    sums = lax.map(one, _packets_of(queries))  # (packets, R, PACKET)
+    sums = lax.map(one, packets_of(queries))  # (packets, R, PACKET)
     return jnp.moveaxis(sums, 1, 0).reshape(radii.shape[0], -1)[:, : queries.bound.shape[0]]
 
 
@@ -178,7 +188,7 @@ def _hits(space: Space, packet: Queries, leaf, distances, relation: str):
     return hits & (slots > own if relation == "later" else slots != own)
 
 
-def _packets_of(queries: Queries) -> Queries:
+def packets_of(queries: Queries) -> Queries:
     """Split the queries into packets along a new first axis; those added at the end reach nothing."""
     points = in_packets(queries.points.T, PACKET, 0)  # (packets, PACKET, m)
     bound, own = (in_packets(each, PACKET, -1) for each in (queries.bound, queries.own))

@@ -66,11 +66,15 @@ class Mesh:
         with self._context(settings, bound, settings.eps):
             box = _box(settings)
             numbers = without_slopes((*self._numbers(settings, bound, settings.eps), box))
-            each = len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
-            static["s"] = each if order == "input" else None
+            static["s"] = self._own_rows if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, **static)
             own = self.indices if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
+
+    @property
+    def _own_rows(self) -> int:
+        """How many rows of the data each device has."""
+        return len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
 
     def others(self, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows of every point's neighbours, without itself and one column less."""
@@ -210,6 +214,24 @@ class Mesh:
             return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
         counts = np.asarray(counts)
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
+
+    def components(self, r, settings: SearchSettings):
+        """Return how many components of points within `r` there are, and the labels."""
+        return self._clusters(_programs.components, (), r, settings)
+
+    def dbscan(self, eps, weights, settings: SearchSettings, min_samples: int):
+        """Return which points are cores, and the labels; without `weights` each point counts 1."""
+        if weights is not None and self.layout.mesh is not None:
+            weights = _of_rows(weights, len(self.data), self.layout.n, weights.dtype)
+        return self._clusters(_programs.dbscan, (weights,), eps, settings, min_samples=min_samples)
+
+    def _clusters(self, program, values, r, settings: SearchSettings, **static):
+        if self.layout.n >= LARGEST:
+            raise ValueError(f"clusters are found among at most {LARGEST - 1} points, got {self.layout.n}")
+        static |= {"layout": self.layout, "settings": _static(settings)}
+        with _context((self.data, settings.lengths, r, *values), settings.dtype, np.dtype(np.float64)):
+            inputs = without_slopes((*values, as_dtype(r, settings.dtype), _box(settings)))
+            return program(self.forest, *inputs, s=self._own_rows, **static)
 
     def lists(self, x, r, settings: SearchSettings, in_order: bool):
         """Refuse SciPy's lists."""

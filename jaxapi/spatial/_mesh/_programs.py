@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec
 from .._device._arrays import as_dtype
 from .._device._searches import picked
 from .._settings import Columns, SearchSettings, index_dtype
-from . import _closest, _own, _ragged, _within
+from . import _closest, _clusters, _own, _ragged, _within
 from ._forest import Forest, build, rows_of_points, widened
 from ._layout import Layout
 from ._partition import shares
@@ -25,7 +25,9 @@ __all__ = [
     "all_finite",
     "all_within",
     "build_forest",
+    "components",
     "count",
+    "dbscan",
     "nearest_columns",
     "nearest_of_all",
     "nearest_within",
@@ -179,6 +181,35 @@ def all_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettin
         return _ragged.all_within(forest, x, radius, box, layout.axes, **static)
 
     return _for_queries(search, forest, (x, radius), (box,), ((most,),) * 2, layout, settings, spread)
+
+
+@partial(jax.jit, static_argnames=("layout", "settings", "s"))
+def components(forest, radius, box, *, layout: Layout, settings: SearchSettings, s: int):
+    """Return how many components of points within `radius` there are, and labels in the order of the data.
+
+    Each device has `s` rows of the data.
+    """
+
+    def local(forest, radius, box):
+        static = {"n": layout.n, "s": s, "p": settings.p}
+        found = _clusters.components(_local(forest, settings), radius, box, layout.axes, **static)
+        return tuple(each.astype(settings.index_dtype) for each in found)
+
+    return layout.run(local, (layout.rows, SAME, SAME), (SAME, layout.rows), forest, radius, box)
+
+
+@partial(jax.jit, static_argnames=("layout", "settings", "s", "min_samples"))
+def dbscan(forest, weights, radius, box, *, layout: Layout, settings, s: int, min_samples: int):
+    """Return which points are cores, and labels, in the order of the data; `weights` of all rows or None."""
+
+    def local(forest, weights, radius, box):
+        static = {"n": layout.n, "s": s, "p": settings.p, "min_samples": min_samples}
+        forest = _local(forest, settings)
+        core, labels = _clusters.dbscan(forest, weights, radius, box, layout.axes, **static)
+        return core, labels.astype(settings.index_dtype)
+
+    specs = layout.rows, layout.rows, SAME, SAME
+    return layout.run(local, specs, layout.rows, forest, weights, radius, box)
 
 
 def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, settings, spread):

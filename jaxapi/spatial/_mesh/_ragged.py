@@ -29,11 +29,9 @@ def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, 
         )
         return distances, rows_of_all(tree, rows, found, n)
 
-    def merge(state, answer):
-        return lowest(state[0], answer, (jnp.inf, n)), *state[1:]
-
     shape = x.shape[0], most
     nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows_dtype)
+    merge = partial(lowest, missing=(jnp.inf, n))
     distances, rows = around(forest, x, radius, send, nothing, search, merge, lengths, axes, p=kind.p)
     return rows, distances
 

@@ -21,12 +21,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..._core._typing import Array
+from .._structure._build import largest
 from .._structure._metric import axis_gap, box_slack, power_distance
 from ._axes import Axes
 from ._exchange import by_destination, exchange, numbers_sent
 from ._forest import Forest
 
-__all__ = ["FEW", "Search", "visit_devices", "within_reach"]
+__all__ = ["FEW", "PART", "Search", "visit_devices", "within_reach"]
 
 HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
@@ -45,7 +46,7 @@ class Search(NamedTuple):
     most so far away is visited, none where it is negative. `skip`: (state, lowest row of a device) -> whether
     its points cannot enter, however near. `send`: state -> arrays that go along with the query's point.
     `search`: (tree, rows, points, sent arrays, there) -> answer; only the lines `there` are queries. `merge`:
-    (state, answer) -> state.
+    (state, answer) -> state. `copies`: whether devices may get a copy of a tree that too many ask for.
     """
 
     reach: Callable
@@ -53,6 +54,7 @@ class Search(NamedTuple):
     send: Callable
     search: Callable
     merge: Callable
+    copies: bool = True
 
 
 class Trip(NamedTuple):
@@ -132,10 +134,10 @@ def visit_devices(
         return lax.fori_loop(jnp.int32(0), -(-counts[:, hot].max() // capacity), piece, now)
 
     def one_round(now: Trip, capacity) -> Trip:
-        if axes.size <= HOT:
+        if axes.size <= HOT or not search.copies:
             return send(now, capacity)
         load = now.counts.sum(axis=0, dtype=jnp.int32)
-        hot = jnp.argmax(load).astype(jnp.int32)
+        hot = largest(load)
         return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot, capacity), lambda: send(now, capacity))
 
     def rounds(now: Trip, one) -> Trip:

@@ -28,7 +28,7 @@ def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dt
 
     send, radii = sent_radii(radius)
     nothing = jnp.zeros(x.shape[0], index_dtype)
-    return around(forest, x, radius, send, nothing, count, _add, lengths, axes, p=p)
+    return around(forest, x, radius, send, nothing, count, jnp.add, lengths, axes, p=p)
 
 
 def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p):
@@ -56,11 +56,14 @@ def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p)
     nothing = jnp.zeros((x.shape[0], radii.shape[0]), weights.dtype)
     reach = jnp.broadcast_to(jnp.max(radii), x.shape[:1])
     forest = forest._replace(rows=weights.astype(narrow))
-    return around(forest, x, reach, (), nothing, add_up, _add, lengths, axes, p=p)
+    return around(forest, x, reach, (), nothing, add_up, jnp.add, lengths, axes, p=p)
 
 
-def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axes: Axes, *, p):
-    """Return what `merge` makes of what `search` finds on every device that a query's ball reaches."""
+def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axes: Axes, *, p, at_home=False):
+    """Return what `merge` makes of `nothing` and what `search` finds on every device that a ball reaches.
+
+    `at_home`: `x` are points of this device, which is not searched.
+    """
     finite = jnp.isfinite(x).all(axis=1)
     x = jnp.where(finite[:, None], x, 0)
     x = x if lengths is None else into_box(x, lengths)
@@ -70,10 +73,11 @@ def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axe
         skip=lambda state, least: False,
         send=lambda state: state[2],
         search=search,
-        merge=merge,
+        merge=lambda state, answer: (merge(state[0], answer), *state[1:]),
+        copies=not at_home,
     )
     state = nothing, reach, send
-    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths)[0][0]
+    return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, at_home=at_home)[0][0]
 
 
 def sent_radii(radius):
@@ -83,10 +87,6 @@ def sent_radii(radius):
     """
     one = radius.ndim == 0
     return () if one else radius, lambda sent, there: jnp.where(there, radius if one else sent, -1)
-
-
-def _add(state, answer):
-    return state[0] + answer, *state[1:]
 
 
 def search_of(p, dtype) -> _searches.Search:
