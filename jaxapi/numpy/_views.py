@@ -256,7 +256,7 @@ def real(val):
 def imag(val):
     """Return the imaginary parts, a copy."""
     val = as_ours(val)
-    return ours(val._value.imag) if val.dtype.kind == "c" else ours(val._value * 0)
+    return ours(val._value.imag)
 
 
 def whole(a: Array) -> Array:
