@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import default_dtype, promoted_dtype, x64_for
+from .._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
 from .._core._programs import is_traced
 from ._wrap import narrowed
 
@@ -60,8 +60,6 @@ _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observati
 def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     if method not in _METHODS:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
-    if jnp.iscomplexobj(x):
-        raise TypeError("a must be an array of real numbers")
     if not is_traced(q) and not bool(jnp.all((q >= 0) & (q <= 1))):
         raise ValueError("Quantiles must be in the range [0, 1]")
     if weights is not None:
@@ -72,14 +70,14 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
-    computed = _float(x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
-    with x64_for(computed):
-        size, is_float = flat.shape[-1], x.dtype.kind == "f"
-        missing = jnp.isnan(flat) if is_float else jnp.zeros(flat.shape, bool)
+    computed = narrowed(np.result_type(x, q), x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
+    with x64_on():  # for the positions, whatever the dtype of the elements
+        size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
+        missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
         flat = jnp.sort(flat, axis=-1)
         n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], size)
-        shape = q.shape + (1,) * n.ndim
-        at = jnp.clip(_METHODS[method](n, q.reshape(shape).astype(_float(q))), 0, jnp.maximum(n - 1, 0))
+        at = _METHODS[method](n, q.reshape(q.shape + (1,) * n.ndim).astype(np.float64))
+        at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
         low = jnp.floor(at)
         below, above = (
             (
@@ -92,34 +90,47 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
         if method in _OF_ELEMENTS:
             result = below
         else:
-            below, above, part = (y.astype(computed) for y in (below, above, at - low))
+            below, above, part = below.astype(computed), above.astype(computed), at - low
+            part = part.astype(jnp.finfo(computed).dtype)
             step = above - below
             result = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
             result = jnp.where(below == above, below, result)
-        empty = (n == 0) if skip_nan else jnp.any(missing, -1)
-        if is_float:
-            result = jnp.where(empty, jnp.nan, result)
+        if can_miss:
+            result = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, result)
     return jnp.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
 
 
-def _quantiles(name, scale, skip_nan):
+def _quantiles(scale, skip_nan):
     def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
         a = jnp.asarray(a)
+        if jnp.iscomplexobj(a):
+            raise TypeError("a must be an array of real numbers")
         if isinstance(q, (int, float)) and a.dtype.kind == "f":
             q = jnp.asarray(q, a.dtype)
-        q = jnp.asarray(q, None if hasattr(q, "dtype") else _float())
+        q = jnp.asarray(q, q.dtype if getattr(q, "dtype", np.dtype(int)).kind == "f" else _float())
         if q.ndim > 1:
             raise ValueError("q must be a scalar or 1d")
         return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
 
-    function.__name__ = name
     return function
 
 
-percentile = _quantiles("percentile", 100, False)
-quantile = _quantiles("quantile", 1, False)
-nanpercentile = _quantiles("nanpercentile", 100, True)
-nanquantile = _quantiles("nanquantile", 1, True)
+def _medians(skip_nan):
+    def function(a: Array, axis=None, keepdims=False):
+        a = jnp.asarray(a)
+        q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else _float())
+        return _quantile(a, q, _as_tuple(axis), "linear", keepdims, None, skip_nan)
+
+    return function
+
+
+def _as_tuple(axis):
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+percentile, nanpercentile = _quantiles(100, False), _quantiles(100, True)
+quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
+median, nanmedian = _medians(False), _medians(True)
 
 
 def _of_floats(name):
@@ -129,15 +140,16 @@ def _of_floats(name):
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
         a = jnp.asarray(a)
-        if isinstance(kwargs.get("axis"), list):
-            kwargs["axis"] = tuple(kwargs["axis"])
+        if "axis" in kwargs:
+            kwargs["axis"] = _as_tuple(kwargs["axis"])
         return function(a.astype(_float(a)) if a.dtype.kind in "iub" else a, *args, **kwargs)
 
     return computed
 
 
-mean, median, nanmean, nanmedian = map(_of_floats, ("mean", "median", "nanmean", "nanmedian"))
-nanstd, nanvar, std, var = map(_of_floats, ("nanstd", "nanvar", "std", "var"))
+average, mean, nanmean, nanstd, nanvar, std, var = map(
+    _of_floats, ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var")
+)
 
 
 # Sums of products
@@ -234,38 +246,38 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     dtype = default_dtype(int) if weights is None else _float()
     weights = weights if weights is None else weights.astype(dtype)
     if not x.size:
-        return jnp.zeros(minlength, default_dtype(int) if weights is None else dtype)
+        return jnp.zeros(minlength, default_dtype(int))
     return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
 
 
-def _edges(a, bins, range, weights):
-    """Return the edges of bins in NumPy's dtype, and the values in that dtype."""
-    if range is not None and np.ndim(range) != 1:
-        raise TypeError(f"range must be two numbers, got {range}")
-    if isinstance(bins, jax.Array) and bins.ndim == 0:
-        bins = bins.item()
-    if isinstance(bins, str):
-        return jnp.asarray(np.histogram_bin_edges(np.asarray(a), bins, range, weights))
-    if np.ndim(bins) == 0:
-        if bins != int(bins):
-            raise TypeError("`bins` must be an integer, a string, or an array")
-        if bins < 1:
-            raise ValueError("`bins` must be positive, when an integer")
-        low, high = range if range is not None else (a.min(), a.max()) if a.size else (0, 1)
-        if not is_traced(low) and not (np.isfinite(float(low)) and np.isfinite(float(high))):
-            raise ValueError(f"autodetected range of [{low}, {high}] is not finite")
-        if not is_traced(low) and float(low) > float(high):
-            raise ValueError("max must be larger than min in range parameter.")
-        dtype = _float() if a.dtype.kind in "iub" else a.dtype
-        low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
-        half = jnp.where(low == high, jnp.asarray(0.5, dtype), 0)
-        low, high = low - half, high + half  # by NumPy's formula: whole numbers lie on the edges it gives
-        return (jnp.arange(int(bins) + 1, dtype=dtype) * ((high - low) / int(bins)) + low).at[-1].set(high)
-    if np.ndim(bins) > 1:
-        raise ValueError("`bins` must be 1d, when an array")
-    if not is_traced(bins) and bool((bins[1:] < bins[:-1]).any()):
-        raise ValueError("`bins` must increase monotonically, when an array")
-    return bins
+def _edges(a, bins, range, weights=None):
+    """Return the edges of bins, which NumPy makes of the smallest and the largest element."""
+    if is_traced(a) or is_traced(bins):
+        return jnp.histogram_bin_edges(a, bins, range, weights)
+    if not isinstance(bins, str):
+        a, weights = jnp.stack([a.min(), a.max()]) if a.size else a, None
+    a, bins = np.asarray(a), np.asarray(bins) if isinstance(bins, jax.Array) else bins
+    edges = np.histogram_bin_edges(a, bins, range, None if weights is None else np.asarray(weights))
+    return jnp.asarray(edges, narrowed(edges.dtype, a))
+
+
+def _counted(columns, edges, weights, dtype, density):
+    """Return the sum of weights in each bin, whose last edge is inside of it."""
+    places, inside = [], True
+    for x, each in zip(columns, edges, strict=True):
+        to = jnp.where(x == each[-1], len(each) - 1, jnp.searchsorted(each, x, side="right"))
+        inside = inside & (to > 0) & (to < len(each))
+        places.append(to - 1)
+    shape = [len(each) - 1 for each in edges]
+    places = [jnp.where(inside, to, n) for to, n in zip(places, shape, strict=True)]
+    weights = 1 if weights is None else weights.astype(dtype)
+    counts = jnp.zeros(shape, dtype).at[tuple(places)].add(weights, mode="drop")
+    if not density:
+        return counts
+    made = counts.astype(_float(counts))
+    for i, each in enumerate(edges):
+        made = made / jnp.diff(each).reshape([-1 if i == j else 1 for j in range_of(counts)])
+    return made / counts.sum()
 
 
 def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
@@ -277,19 +289,10 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
         raise TypeError("histogram takes real numbers")
     if weights is not None and weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
-    a = a.reshape(-1)
+    a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
     edges = _edges(a, bins, range, weights)
-    size = len(edges) - 1
     dtype = default_dtype(int) if weights is None else weights.dtype
-    weights = jnp.ones(a.shape, dtype) if weights is None else weights.reshape(-1)
-    to = jnp.searchsorted(edges, a, side="right")
-    to = jnp.where(a == edges[-1], size, to)
-    inside = (to > 0) & (to <= size)
-    counts = jnp.zeros(size, dtype).at[jnp.where(inside, to - 1, size)].add(weights, mode="drop")
-    if density:
-        counts = counts / (jnp.diff(edges) * counts.sum())
-        return counts.astype(_float(counts)), edges
-    return counts, edges
+    return _counted([a], [edges], weights, dtype, density), edges
 
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
@@ -303,26 +306,13 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
         raise ValueError("range argument must have one entry per dimension")
     if weights is not None and weights.shape != (count,):
         raise ValueError("weights should have the same shape as the sample.")
-    given = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
+    columns = list(sample.T)
+    given = zip(columns, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
     edges = [  # between given limits they are NumPy's float64
-        _edges(column if within is None else column.astype(_float(column)), some, within, None)
-        for column, some, within in given
+        _edges(x if within is None else x.astype(_float(x)), some, within) for x, some, within in given
     ]
     dtype = _float() if weights is None else _float(weights)
-    places, inside = [], jnp.ones(count, bool)
-    for i, each in enumerate(edges):
-        x, size = sample[:, i], len(each) - 1
-        to = jnp.where(x == each[-1], size, jnp.searchsorted(each, x, side="right"))
-        inside &= (to > 0) & (to <= size)
-        places.append(jnp.where(inside, to - 1, size))
-    weights = jnp.ones(count, dtype) if weights is None else weights.astype(dtype)
-    counts = jnp.zeros([len(each) - 1 for each in edges], dtype).at[tuple(places)].add(weights, mode="drop")
-    if density:
-        total = counts.sum()
-        for i, each in enumerate(edges):
-            counts = counts / jnp.diff(each).reshape([-1 if i == j else 1 for j in np.arange(ndim)])
-        counts = counts / total
-    return counts, edges
+    return _counted(columns, edges, weights, dtype, density), edges
 
 
 def histogram2d(
@@ -351,10 +341,11 @@ def digitize(x: Array, bins: Array, right=False):
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
     order = np.asarray(bins)
-    rises, falls = ((a <= b) | np.isnan(b) for a, b in ((order[:-1], order[1:]), (order[1:], order[:-1])))
-    if not rises.all() and not falls.all():
+    distinct = order[:-1][order[:-1] != order[1:]], order[1:][order[:-1] != order[1:]]
+    rises = not len(distinct[0]) or distinct[0][0] < distinct[1][0]
+    if ((order[1:] < order[:-1]) if rises else (order[1:] > order[:-1])).any():
         raise ValueError("bins must be monotonically increasing or decreasing")
-    return up if rises.all() else down
+    return up if rises else down
 
 
 # Sorting and searching
