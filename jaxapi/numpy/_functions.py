@@ -16,7 +16,7 @@ from . import _creation, _repairs, _views
 from ._ufuncs import UFUNCS
 from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
 
-__all__ = ["FUNCTIONS", "TRUE_FUNCTIONS"]
+__all__ = ["FUNCTIONS", "GRIDS"]
 
 _NAMES = """
 all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
@@ -73,7 +73,7 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
 
 
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
-    """Return Einstein's sums, with NumPy's two ways to write the axes; with the axes in another order a view."""
+    """Return Einstein's sums, with NumPy's two ways to write axes; where only their order changes, a view."""
     if len(operands) < 2:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
     first = 1 if isinstance(operands[0], str) else 0
@@ -358,37 +358,13 @@ class Grid:
 
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
-TRUE_FUNCTIONS = [
-    isfortran,
-    ndenumerate,
-    vectorize,
-    broadcast,
-    clip,
-    fix,
-    matmul,
-    matvec,
-    nan_to_num,
-    vecdot,
-    vecmat,
-    einsum,
-    where,
-    apply_along_axis,
-    apply_over_axes,
-    fromfunction,
-    piecewise,
-    mask_indices,
-    real_if_close,
-    iscomplexobj,
-    isrealobj,
-    ndim,
-    shape,
-    size,
-    astype,
-    from_dlpack,
-    iterable,
-]
+_OWN = """
+apply_along_axis apply_over_axes astype broadcast clip einsum fix from_dlpack fromfunction iscomplexobj
+isfortran isrealobj iterable mask_indices matmul matvec nan_to_num ndenumerate ndim piecewise real_if_close
+shape size vecdot vecmat vectorize where
+"""
 FUNCTIONS = {}
 for _name in _NAMES.split():
     _numpys = getattr(np, _name)
     FUNCTIONS[_name] = with_numpys_signature(_name, _numpys, best(_name), "jaxapi.numpy")
-FUNCTIONS |= {function.__name__: function for function in TRUE_FUNCTIONS}
+FUNCTIONS |= {name: globals()[name] for name in _OWN.split()}

@@ -31,7 +31,12 @@ _REDUCE = {
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
-_COARSE = ("exp2", "log2", "log10", "logaddexp2")  # XLA's lose bits of float16, and NumPy's compute in float32
+_COARSE = (
+    "exp2",
+    "log2",
+    "log10",
+    "logaddexp2",
+)  # XLA's lose bits of float16, and NumPy's compute in float32
 
 
 class ufunc:
