@@ -10,11 +10,22 @@ import numpy as np
 import jaxapi
 
 from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap, wrap
 from . import _creation, _repairs, _views
 from ._ufuncs import UFUNCS
-from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
+from ._wrap import (
+    IGNORED,
+    as_ours,
+    as_type,
+    into,
+    narrowed,
+    ours,
+    signature_of,
+    value_of,
+    with_numpys_signature,
+)
 
 __all__ = ["FUNCTIONS", "GRIDS"]
 
@@ -348,12 +359,22 @@ class Grid:
     """What is indexed to make arrays, as `numpy.mgrid` and `numpy.r_`."""
 
     def __init__(self, name):
-        """Stand for one of jax.numpy's."""
-        self.__name__, self._grid = name, getattr(jnp, name)
+        """Stand for one of NumPy's, of slices of numbers, or of jax.numpy's, which takes arrays."""
+        self.__name__, self._of_arrays = name, name in ("c_", "r_")
+        self._grid = getattr(jnp if self._of_arrays else np, name)
 
     def __getitem__(self, key):
+        if not self._of_arrays:
+            made = self._grid[key]
+            parts = [
+                _creation.asarray(x, narrowed(x.dtype)) for x in (made if isinstance(made, tuple) else [made])
+            ]
+            return tuple(parts) if isinstance(made, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
-        made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        try:
+            made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        except TypeError as error:
+            raise numpy_error(error) or error from None
         return ours(made, *given)
 
 

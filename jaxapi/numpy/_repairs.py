@@ -18,6 +18,7 @@ import jaxapi
 
 from .._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
 from .._core._programs import is_traced
+from ..mutable._array import wrap
 from ._wrap import narrowed
 
 
@@ -196,6 +197,8 @@ def _sliding(name):
     def function(a: Array, v: Array, mode):
         if not a.size or not v.size:
             raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
+        if name == "correlate" and not (a.ndim and v.ndim):
+            raise ValueError("object of too small depth for desired array")
         dtype = promoted_dtype(a, v)
         with x64_for(dtype, _float(a, v)):
             computed = _float(a, v) if dtype.kind in "iub" else dtype
@@ -365,7 +368,7 @@ def argsort(a: Array, axis=-1, descending=False):
     a, axis = _on_flat(jnp.atleast_1d(a) if axis is None else a, axis)
     if not a.ndim:
         np.lib.array_utils.normalize_axis_index(axis, 1)
-        return jnp.zeros((), int)
+        return jnp.zeros(1, int)
     return jnp.argsort(a, axis, descending=descending)
 
 
@@ -396,11 +399,7 @@ def argpartition(a: Array, kth, axis=-1):
 
 
 def sort_complex(a: Array):
-    narrow = (a.dtype.kind in "iub" and a.dtype.itemsize < 4) or a.dtype in (
-        np.float16,
-        np.float32,
-        np.complex64,
-    )
+    narrow = a.dtype.char in "bhBHF"
     return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
 
 
@@ -433,10 +432,6 @@ def tril(m: Array, k=0):
 
 def triu(m: Array, k=0):
     return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
-
-
-def meshgrid(*xi: Array, sparse=False, indexing="xy", copy=True):
-    return jnp.meshgrid(*xi, sparse=sparse, indexing=indexing)
 
 
 def diag_indices(n, ndim=2):
@@ -550,13 +545,45 @@ hstack, vstack, dstack, column_stack = map(_joined, ("hstack", "vstack", "dstack
 
 
 def tile(A: Array, reps):
-    return jnp.tile(A, reps.tolist() if hasattr(reps, "tolist") else reps)
+    reps = np.asarray(reps).tolist()
+    if np.min(reps, initial=0) < 0:
+        raise ValueError("negative dimensions are not allowed")
+    return jnp.tile(A, reps)
+
+
+def append(arr: Array, values: Array, axis=None):
+    return jnp.append(arr, values if isinstance(values, jax.Array) else jnp.asarray(np.asarray(values)), axis)
+
+
+def delete(arr: Array, obj, axis=None):
+    obj = np.zeros(0, int) if np.size(obj) == 0 and not hasattr(obj, "dtype") else obj
+    return jnp.delete(arr, obj, axis)
+
+
+def vander(x: Array, N=None, increasing=False):
+    return jnp.vander(x.astype(narrowed(np.promote_types(x.dtype, int), x)), N, increasing)
+
+
+def pad(array: Array, pad_width, mode="constant", **kwargs):
+    if np.size(pad_width) == 0:
+        raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}")
+    if not callable(mode):
+        return jnp.pad(array, pad_width, mode, **kwargs)
+    padded = wrap(jnp.pad(array, pad_width))
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    for axis in range_of(array):  # the function writes to each row
+        rows = padded._transposed((*[i for i in range_of(array) if i != axis], axis))
+        for place in np.ndindex(rows.shape[:-1]):
+            mode(rows[(*place, ...)], tuple(widths[axis].tolist()), axis, kwargs)
+    return padded._value
 
 
 def repeat(a: Array, repeats, axis=None):
     counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iub" and counts.size:
+    if not np.can_cast(counts.dtype, np.int64) and counts.size:
         raise TypeError(f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'")
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
     if counts.size and counts.min() < 0:
         raise ValueError("repeats may not contain negative values.")
     return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
@@ -586,12 +613,12 @@ def round(a: Array, decimals=0):
     a = jnp.asarray(a)
     if a.dtype == np.bool:
         return a.astype(np.float16)
-    if a.dtype.kind not in "iu":
-        return jnp.round(a, decimals)
-    if decimals >= 0:
-        return a
-    step = 10**-decimals
-    return (jnp.rint(a.astype(_float(a)) / step) * step).astype(a.dtype)
+    if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
+        return jnp.round(a) if a.dtype.kind in "fc" else a
+    computed = a.astype(_float(a)) if a.dtype.kind in "iu" else a
+    step = jnp.full_like(computed, 10.0 ** abs(decimals))  # XLA divides by one number inexactly
+    made = jnp.round(computed * step) / step if decimals > 0 else jnp.round(computed / step) * step
+    return made.astype(a.dtype)
 
 
 around = round
@@ -670,6 +697,35 @@ def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
     return jnp.diff(a, n, axis, prepend, append)
 
 
+def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
+    if xp.ndim != 1 or xp.shape != fp.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    if not xp.size:
+        raise ValueError("array of sample points is empty")
+    fp = fp.astype(_float(fp))
+    x, xp = (jnp.asarray(a).astype(jnp.finfo(_float(x, xp, fp)).dtype) for a in (x, xp))
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        period, left, right = abs(period), None, None
+        x, xp = x % period, xp % period
+        order = jnp.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
+    at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
+    low, high = (fp[at], fp[at + 1]) if len(xp) > 1 else (fp[at], fp[at])
+    start, end = xp[at], xp[jnp.minimum(at + 1, len(xp) - 1)]
+    slope = (high - low) / (end - start)
+    made = slope * (x - start) + low
+    made = jnp.where(jnp.isnan(made), slope * (x - end) + high, made)  # where infinity meets 0
+    made = jnp.where(jnp.isnan(made) & (low == high), low, made)
+    made = jnp.where(x == start, low, jnp.where(x == end, high, made))
+    made = jnp.where(jnp.isnan(x), x, made)
+    made = jnp.where(x < xp[0], fp[0] if left is None else left, made)
+    return jnp.where(x > xp[-1], fp[-1] if right is None else right, made)
+
+
 def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     y = y.astype(_float(y)) if y.dtype.kind in "iub" else y
     y = jnp.moveaxis(y, axis, -1)
@@ -693,10 +749,6 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
             last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
         )
     return filt[tuple(key)]
-
-
-def broadcast_to(array: Array, shape):
-    return jnp.broadcast_to(array, shape)
 
 
 def _in_bounds(indices, size, mode="raise"):

@@ -104,6 +104,8 @@ permute_dims = transpose
 
 def matrix_transpose(x, /):
     """Return a view with the last two axes exchanged."""
+    if np.ndim(x) < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
     return as_ours(x).mT
 
 

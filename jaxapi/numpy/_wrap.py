@@ -163,6 +163,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         result = ours(result, *args, *kwargs.values())
         if counts and "dtype" not in values:
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: type(x) is Array)
+        if name == "dot" and out is not None and out.dtype != result.dtype:
+            raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
         return result if out is None else into(out, result)
 
     allowed = set(names)

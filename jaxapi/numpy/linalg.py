@@ -37,7 +37,7 @@ def _checked(name):
                 raise LinAlgError("Last 2 dimensions of the array must be square")
         if name == "cond" and not first.size:
             raise LinAlgError("cond is not defined on empty arrays")
-        if is_of_floats and not (name == "matrix_power" and args[1:] and args[1] >= 0):
+        if is_of_floats and not (name == "matrix_power" and kwargs["n"] >= 0):
             args, kwargs = jax.tree.map(_as_float, (args, kwargs))
         return function(*args, **kwargs, **options)
 
