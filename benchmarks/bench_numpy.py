@@ -2,8 +2,8 @@
 
     JAX_ENABLE_X64=1 python benchmarks/bench_numpy.py [--rounds N] [--large] [--only-numpy]
 
-Of each module the first call, which compiles, and the median of the others, in milliseconds: of the sizes in the
-gallery, which take a GPU no time beside starting its work, or with `--large` of sizes that keep it busy.
+Of each module the first call, which compiles, and the median of the others, in milliseconds: of the sizes in
+the gallery, which take a GPU no time beside starting its work, or with `--large` of sizes that keep it busy.
 """
 
 import argparse
