@@ -27,7 +27,7 @@ class Methods:
 
     def __bytes__(self) -> bytes:
         """Return the elements in memory, as NumPy's array does."""
-        return self.tobytes()
+        return self.tobytes()  # type: ignore[attr-defined]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Let NumPy's own ufuncs be those of `jaxapi.numpy`."""

@@ -46,6 +46,7 @@ _ADVICE = {
     "fromregex": "use asarray of numpy.fromregex",
     "get_include": "it is a tool of NumPy's: use numpy.get_include",
     "info": "use help",
+    "get_default_memory_pool get_default_pinned_memory_pool": "JAX looks after memory: leave the line out",
     "in1d": "use isin",
     "isnat": "JAX has no dates",
     "lib": "use numpy.lib",

@@ -5,6 +5,7 @@ Their parameters are NumPy's; what is annotated as an array comes as a `jax.Arra
 
 from __future__ import annotations
 
+import builtins
 import functools
 from typing import Any
 from typing import Any as Array
@@ -156,6 +157,16 @@ average, mean, nanmean, nanstd, nanvar, std, var = map(
 # Sums of products
 
 
+def _floats_of(given, dtype):
+    """Return arrays in a dtype, by default NumPy's, which computes covariances in float64."""
+    if any(x is not None and x.ndim > 2 for x in given):
+        raise ValueError("arrays have more than 2 dimensions")
+    dtype = _float(*[x for x in given if x is not None]) if dtype is None else np.dtype(dtype)
+    if dtype.kind not in "fc":
+        raise TypeError(f"covariances cannot be computed in {dtype}")
+    return [None if x is None else x.astype(dtype) for x in given]
+
+
 def cov(
     m: Array,
     y: Array = None,
@@ -168,28 +179,18 @@ def cov(
 ):
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    given = [x for x in (m, y) if x is not None]
-    if any(x.ndim > 2 for x in given):
-        raise ValueError("arrays have more than 2 dimensions")
-    dtype = _float(*given) if dtype is None else np.dtype(dtype)
     if fweights is not None:
         if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
             raise TypeError("fweights must be integer")
         fweights = fweights.astype(int)
-    with x64_for(dtype):
-        if dtype.kind not in "fc":
-            raise TypeError(f"cov cannot be computed in {dtype}")
-        m, y = (None if x is None else x.astype(dtype) for x in (m, y))
+    with x64_on():
+        m, y = _floats_of([m, y], dtype)
         return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
 
 
 def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
-    given = [a for a in (x, y) if a is not None]
-    dtype = _float(*given) if dtype is None else np.dtype(dtype)
-    if dtype.kind not in "fc":
-        raise TypeError(f"corrcoef cannot be computed in {dtype}")
-    with x64_for(dtype):
-        x, y = (None if a is None else a.astype(dtype) for a in (x, y))
+    with x64_on():
+        x, y = _floats_of([x, y], dtype)
         return jnp.corrcoef(x, y, rowvar)
 
 
@@ -358,12 +359,6 @@ def _on_flat(x, axis):
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-def sort(a: Array, axis=-1, descending=False):
-    _needs_an_axis(a, axis)
-    a, axis = _on_flat(a, axis)
-    return jnp.sort(a, axis, descending=descending)
-
-
 def argsort(a: Array, axis=-1, descending=False):
     a, axis = _on_flat(jnp.atleast_1d(a) if axis is None else a, axis)
     if not a.ndim:
@@ -423,6 +418,42 @@ def nonzero(a: Array):
     return jaxapi.nonzero(a)
 
 
+def _extreme(name, largest):
+    """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
+    function, best, worst = (
+        getattr(jaxapi, name),
+        jnp.max if largest else jnp.min,
+        -np.inf if largest else np.inf,
+    )
+
+    def place(x, axis, keepdims):
+        missing = jnp.isnan(x)
+        tied = jnp.where(x.real == best(x.real, axis, keepdims=True), x.imag, worst)
+        at = (jnp.argmax if largest else jnp.argmin)(tied, axis, keepdims=keepdims)
+        first = jnp.argmax(missing, axis, keepdims=keepdims)
+        return jnp.where(missing.any(axis, keepdims=keepdims), first, at)
+
+    def of_axis(a: Array, axis=None, keepdims=False, **options):
+        a, axis = jnp.asarray(a), _as_tuple(axis)
+        if not jnp.iscomplexobj(a) or options:
+            return function(a, axis=axis, keepdims=keepdims, **options)
+        axes = np.lib.array_utils.normalize_axis_tuple(range_of(a) if axis is None else axis, a.ndim)
+        kept = [i for i in range_of(a) if i not in axes]
+        flat = jnp.transpose(a, (*kept, *axes)).reshape([a.shape[i] for i in kept] + [-1])
+        if not flat.shape[-1]:
+            raise ValueError(f"zero-size array to {name}, which has no identity")
+        found = place(flat, -1, True)
+        found = (found if name.startswith("arg") else jnp.take_along_axis(flat, found, -1))[..., 0]
+        return jnp.expand_dims(found, axes) if keepdims else found
+
+    return of_axis
+
+
+max = amax = _extreme("max", True)
+min = amin = _extreme("min", False)
+argmax, argmin = _extreme("argmax", True), _extreme("argmin", False)
+
+
 # Positions and matrices
 
 
@@ -435,7 +466,7 @@ def triu(m: Array, k=0):
 
 
 def diag_indices(n, ndim=2):
-    return (jnp.arange(max(n, 0), dtype=int),) * max(ndim, 0)
+    return (jnp.arange(builtins.max(n, 0), dtype=int),) * builtins.max(ndim, 0)
 
 
 def ix_(*args: Array):
@@ -477,21 +508,6 @@ def _indices_from(function):
 
 
 tril_indices_from, triu_indices_from = map(_indices_from, (jnp.tril_indices, jnp.triu_indices))
-
-
-def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default: Array = 0):
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
-    for i, condition in enumerate(condlist):
-        if jnp.asarray(condition).dtype != np.bool:
-            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    dtype = promoted_dtype(*choicelist, default)
-    made = jnp.asarray(default, dtype)
-    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
-        made = jnp.where(condition, jnp.asarray(choice, dtype), made)
-    return made
 
 
 def _check_cf(order):
@@ -686,17 +702,6 @@ def _slope(f, x, axis, edge_order):
     return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
 
 
-def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    a, prepend, append = (None if x is None else jnp.asarray(x) for x in (a, prepend, append))
-    if not a.ndim:
-        raise ValueError("diff requires input that is at least one dimensional")
-    dtype = promoted_dtype(*[x for x in (a, prepend, append) if x is not None])
-    a, prepend, append = (None if x is None else x.astype(dtype) for x in (a, prepend, append))
-    return jnp.diff(a, n, axis, prepend, append)
-
-
 def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     if xp.ndim != 1 or xp.shape != fp.shape:
         raise ValueError("fp and xp are not of the same length.")
@@ -713,7 +718,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         xp, fp = xp[order], fp[order]
         xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
-    at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
+    at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, builtins.max(len(xp) - 2, 0))
     low, high = (fp[at], fp[at + 1]) if len(xp) > 1 else (fp[at], fp[at])
     start, end = xp[at], xp[jnp.minimum(at + 1, len(xp) - 1)]
     slope = (high - low) / (end - start)
@@ -735,28 +740,12 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     return (steps * (y[..., 1:] + y[..., :-1]) / 2).sum(-1)
 
 
-def trim_zeros(filt: Array, trim="fb", axis=None):
-    filt = jnp.asarray(filt)
-    if any(c not in "fbFB" for c in trim):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    axes = np.arange(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
-    places = np.argwhere(np.asarray(filt))
-    key = [slice(None)] * filt.ndim
-    for i in axes:
-        first, last = (min(places[:, i]), max(places[:, i]) + 1) if len(places) else (filt.shape[i],) * 2
-        key[i] = slice(
-            first if "f" in trim.lower() else 0,
-            last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
-        )
-    return filt[tuple(key)]
-
-
 def _in_bounds(indices, size, mode="raise"):
     """Return positions by NumPy's modes; those on the host are checked, others are JAX's."""
     if mode == "wrap":
         return indices % size
     if mode == "clip":
-        return jnp.clip(indices, 0, max(size - 1, 0))
+        return jnp.clip(indices, 0, builtins.max(size - 1, 0))
     if mode != "raise":
         raise ValueError(f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if jnp.asarray(indices).dtype.kind not in "iub":
@@ -790,7 +779,7 @@ def dot(a: Array, b: Array):
     a, b = jnp.asarray(a), jnp.asarray(b)
     if not a.ndim or not b.ndim:
         return jaxapi.multiply(a, b)
-    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (builtins.max(b.ndim - 2, 0),)))
 
 
 def inner(a: Array, b: Array):

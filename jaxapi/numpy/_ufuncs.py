@@ -323,7 +323,21 @@ def _loop(numpys: np.ufunc, given: tuple, dtype, casting):
     return numpys.resolve_dtypes(given + (None,) * numpys.nout, casting=casting, **options)
 
 
+def _extreme(name: str):
+    """Return jaxapi's function, which of complex numbers gives those that are NaN, too."""
+    function = getattr(jaxapi, name)
+
+    def of_two(x, y):
+        if not jnp.iscomplexobj(x):
+            return function(x, y)
+        return jnp.where(jnp.isnan(x), x, jnp.where(jnp.isnan(y), y, function(x, y)))
+
+    return of_two
+
+
 def _function_of(name: str):
+    if name in ("maximum", "minimum"):
+        return _extreme(name)
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
     unlike = {"rint": jnp.rint, "fabs": jnp.abs, "float_power": jnp.float_power, "round": None}
     return unlike.get(name) or found or getattr(jnp, name)
