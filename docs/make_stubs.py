@@ -1,4 +1,4 @@
-"""Write the type stubs of `jaxapi.mutable`, whose functions are made from jaxapi's when it is imported.
+"""Write the type stubs of `jaxapi.mutable` and `jaxapi.numpy`, whose functions are made by importing them.
 
     python docs/make_stubs.py [--check]
 
@@ -10,10 +10,14 @@ import pathlib
 import re
 import sys
 
+import jax.numpy as jnp
+import numpy as np
+
 import jaxapi
 import jaxapi.mutable
+import jaxapi.numpy
 
-FOLDER = pathlib.Path(jaxapi.mutable.__file__).parent
+FOLDER = pathlib.Path(jaxapi.__file__).parent
 NOTE = "# Written by docs/make_stubs.py.\n\n"
 IMPORTS = """import builtins
 from typing import Any
@@ -30,7 +34,7 @@ def text_of(annotation) -> str:
     if annotation is inspect.Signature.empty:
         return ""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return text.replace("jaxlib._jax.Array", "Array").replace("jax.Array", "Array")
+    return re.sub(r"(jaxlib\._jax|jaxapi\.mutable\._array|jax)\.Array", "Array", text)
 
 
 def parameter_type(annotation) -> str:
@@ -52,10 +56,10 @@ def plainly(text) -> str:
     return re.sub(r"\bbool\b", "builtins.bool", text)
 
 
-def definition(name, function, indent="", out=False) -> str:
+def definition(name, function, indent="", out=False, returns=None) -> str:
     """Return a function's stub: jaxapi's parameters, and ``out=`` where it returns an array."""
     signature = inspect.signature(function)
-    result = result_type(signature.return_annotation)
+    result = result_type(signature.return_annotation if returns is None else returns)
     parts, kinds = [], [p.kind for p in signature.parameters.values()]
     for i, p in enumerate(signature.parameters.values()):
         if p.kind is p.KEYWORD_ONLY and "*" not in parts and p.VAR_POSITIONAL not in kinds:
@@ -87,10 +91,11 @@ def namespace(module, names) -> str:
     return text
 
 
-def kdtree() -> str:
-    made = definition("__init__", jaxapi.spatial.KDTree.__init__, "    ").replace("-> Any", "-> None")
-    text = "class KDTree:\n" + made
-    for name, member in inspect.getmembers(jaxapi.spatial.KDTree):
+def class_of(kind) -> str:
+    """Return the stub of a class."""
+    made = definition("__init__", kind.__init__, "    ").replace("-> Any", "-> None")
+    text = f"class {kind.__name__}:\n" + made
+    for name, member in inspect.getmembers(kind):
         if name.startswith(("_", "tree_")):
             continue
         if inspect.isfunction(member):
@@ -117,17 +122,46 @@ def stubs() -> dict[str, str]:
             "from ._grad import grad as grad\nfrom ._grad import value_and_grad as value_and_grad\n"
         )
     )
-    found = {"__init__.pyi": main + ALIAS + namespace(jaxapi.mutable, names)}
+    found = {"mutable/__init__.pyi": main + ALIAS + namespace(jaxapi.mutable, names)}
     for part in ("fft", "linalg"):
         module = getattr(jaxapi.mutable, part)
-        found[f"{part}.pyi"] = head(".") + namespace(module, module.__all__)
+        found[f"mutable/{part}.pyi"] = head(".") + namespace(module, module.__all__)
     spatial = jaxapi.mutable.spatial
     functions = [name for name in spatial.__all__ if name != "KDTree"]
-    found["spatial/__init__.pyi"] = (
-        head("..", "from . import distance as distance\n") + kdtree() + "\n" + namespace(spatial, functions)
-    )
-    found["spatial/distance.pyi"] = head("..") + namespace(spatial.distance, spatial.distance.__all__)
-    return found
+    tree = class_of(jaxapi.spatial.KDTree) + "\n" + namespace(spatial, functions)
+    found["mutable/spatial/__init__.pyi"] = head("..", "from . import distance as distance\n") + tree
+    found["mutable/spatial/distance.pyi"] = head("..") + namespace(spatial.distance, spatial.distance.__all__)
+    parts = {"__init__": (jaxapi.numpy, np, jnp), "random": (jaxapi.numpy.random, np.random, None)}
+    for part in ("fft", "linalg"):
+        parts[part] = tuple(getattr(module, part) for module in (jaxapi.numpy, np, jnp))
+    return found | {f"numpy/{part}.pyi": numpy_part(*modules) for part, modules in parts.items()}
+
+
+def numpy_part(module, numpys, jax_numpy) -> str:
+    """Return the stub of a module of `jaxapi.numpy`: NumPy's signatures; arrays where jax.numpy says so."""
+    start = NOTE + "import builtins\nfrom typing import Any\n\nfrom jaxapi.mutable._array import Array\n"
+    text = classes = ""
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.ismodule(value) and value is not getattr(numpys, name, None):
+            start += f"from . import {name} as {name}\n"
+        elif value is getattr(numpys, name, None):
+            start += f"from {numpys.__name__} import {name} as {name}\n"
+        elif inspect.isclass(value) and value.__module__ == module.__name__:
+            classes += class_of(value)
+        elif value is jaxapi.numpy.ndarray:
+            start += "\nndarray = Array\n"
+        elif inspect.isclass(value) or name == "fuse":
+            start += f"from {value.__module__} import {name} as {name}\n"
+        elif callable(value) and not isinstance(value, jaxapi.numpy.ufunc):
+            like = getattr(jax_numpy, name, None)
+            returns = inspect.signature(like).return_annotation if callable(like) else None
+            text += definition(name, value, returns=returns)
+        else:
+            text += f"{name}: {'_ufunc' if isinstance(value, jaxapi.numpy.ufunc) else 'Any'}\n"
+    if "_ufunc\n" in text:
+        start += "from jaxapi.numpy._ufuncs import ufunc as _ufunc\n"
+    return start + "\n" + classes + text
 
 
 def head(dots: str, more: str = "") -> str:

@@ -72,11 +72,11 @@ def life(np, size=32, steps=20):
     return world
 
 
-def kmeans(np, k=3, rounds=6):
+def kmeans(np, k=3, rounds=6, size=300):
     """Lloyd's algorithm; the means are added up in place."""
-    angle = np.linspace(0, 40, 300)
+    angle = np.linspace(0, 40, size)
     points = np.stack([np.cos(angle), np.sin(angle)], axis=1) * 0.3
-    points += np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0]])[np.arange(300) % 3]
+    points += np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0]])[np.arange(size) % 3]
     centres = points[:k].copy()
     for _ in range(rounds):
         nearest = np.argmin(((points[:, None] - centres) ** 2).sum(-1), axis=1)

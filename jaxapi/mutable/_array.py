@@ -35,7 +35,8 @@ class Array(Storage, Conversion, Methods, Declared):
     ``reshape(x, shape)`` are views where NumPy's are: what is written to them is written to ``x``. Unlike
     NumPy's, the results of other functions, such as ``permute_dims(x, axes)``, are copies ([1]_).
 
-    Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``.
+    Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``. Called, it takes a
+    shape and makes an array of zeros, as `numpy.ndarray` makes one of anything.
 
     Attributes
     ----------
@@ -86,9 +87,11 @@ class Array(Storage, Conversion, Methods, Declared):
     __array_priority__ = 1000  # NumPy's arrays leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
-    def __new__(cls, *args, **kwargs):
-        """Refuse: functions make arrays."""
-        raise TypeError("arrays are made by functions: use jaxapi.mutable.asarray(x)")
+    def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+        """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
+        from ..numpy._creation import of_shape
+
+        return of_shape(shape, dtype, buffer, offset, strides, order)
 
     # Attributes
 

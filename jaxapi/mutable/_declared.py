@@ -37,13 +37,16 @@ if TYPE_CHECKING:
         get: Any
         item: Any
         tolist: Any
-        tobytes: Any
+
+        def tobytes(self, order: Any = "C") -> bytes: ...
+
         imag: Any
         real: Any
         flat: Any
         flags: Any
         strides: Any
         base: Any
+        data: memoryview
         all = any = argmax = argmin = max = mean = min = prod = std = sum = var = _reduced
 
 else:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._devices import all_in_host_memory, computed_in_host_memory
-from .._core._dtypes import x64_for
+from .._core._dtypes import as_indices, x64_for
 from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
@@ -104,7 +104,7 @@ def _split(keys, value) -> tuple[list, tuple]:
                 k = np.asarray(check_int(k, axis, shape[axis]))
             else:
                 _check_indices(k, axis, shape[axis])
-            indices.append(k if isinstance(k, jax.Array) else indices_along(k, shape[axis]))
+            indices.append(as_indices(k) if isinstance(k, jax.Array) else indices_along(k, shape[axis]))
             layout.append("array")
     _check_together([np.shape(k) for k in indices])
     return indices, tuple(layout)

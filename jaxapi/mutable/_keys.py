@@ -51,9 +51,10 @@ def _part(k):
 
 def _listed(k):
     """Return a list's positions; plain numbers stay on the host, where they can be checked."""
-    if not k:
-        return np.zeros(0, np.int32)
-    return np.asarray(k) if leaf_types(k) <= PYTHON_NUMBERS else as_array(k)
+    types = leaf_types(k)
+    if not types:
+        return np.asarray(k, np.int32)
+    return np.asarray(k) if types <= PYTHON_NUMBERS else as_array(k)
 
 
 def _no_index(what: str) -> IndexError:

@@ -10,7 +10,7 @@ cumsum diagonal dot dump dumps fill flatten get item max mean min nonzero partit
 repeat reshape resize round scatter_add scatter_max scatter_min searchsorted set setflags sort squeeze std
 sum swapaxes take tobytes tofile tolist trace transpose var view
 """
-_ATTRIBUTES = "base flags flat imag real strides"
+_ATTRIBUTES = "base data flags flat imag real strides"
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
@@ -24,6 +24,10 @@ class Methods:
         from ..numpy._protocols import array_function
 
         return array_function(self, func, types, args, kwargs)
+
+    def __bytes__(self) -> bytes:
+        """Return the elements in memory, as NumPy's array does."""
+        return self.tobytes()  # type: ignore[attr-defined]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Let NumPy's own ufuncs be those of `jaxapi.numpy`."""

@@ -7,6 +7,7 @@ import jaxapi
 
 from .. import mutable
 from .._core._dtypes import resolve_dtype
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable._array import Array, unwrap
 from ._wrap import as_ours, as_type, ours
 
@@ -16,6 +17,18 @@ __all__ += ["fromstring", "full", "full_like", "genfromtxt", "get_array_module",
 __all__ += ["ones_like", "require", "zeros", "zeros_like"]
 
 _ORDERS = ("C", "F", "A", "K", None)
+
+
+def of_shape(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+    """Return what `numpy.ndarray` does, called with a shape."""
+    check_order(order)
+    if buffer is None:
+        if strides is not None:
+            raise ValueError("strides= takes buffer=, too: memory has one order here")
+        return zeros(shape, dtype)
+    if not isinstance(buffer, (bytes, bytearray, memoryview, np.ndarray)):
+        raise TypeError(f"buffer= takes bytes of host memory, got {type(buffer).__name__}: use asarray(x)")
+    return mutable.asarray(np.ndarray(shape, resolve_dtype(dtype), buffer, offset, strides, order), copy=True)
 
 
 def check_order(order) -> None:
@@ -46,10 +59,9 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
         return mutable.asarray(a.astype(dtype), device=device)  # by NumPy, whose casts wrap
     if isinstance(a, (Array, jax.Array, np.ndarray, np.generic)):
         return as_type(mutable.asarray(a, device=device), dtype)
-    try:
-        return mutable.asarray(a, dtype=dtype, device=device)
-    except (OverflowError, TypeError, ValueError):
-        return as_type(mutable.asarray(a, device=device), dtype)
+    if not isinstance(a, (list, tuple)) or leaf_types(a) <= PYTHON_NUMBERS:
+        return mutable.asarray(np.asarray(a, dtype) if dtype.isbuiltin else a, dtype=dtype, device=device)
+    return as_type(mutable.asarray(a, device=device), dtype)
 
 
 def _looked_through(a):
@@ -128,6 +140,8 @@ def _filled(name):
 
 def _shape(shape):
     value = unwrap(shape)
+    if value is None:
+        raise TypeError("a shape is an int or a tuple of ints, got None: Use () for an array without axes")
     return tuple(np.asarray(value).tolist()) if not isinstance(value, int) and np.ndim(value) else int(value)
 
 
@@ -171,7 +185,7 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
     if dtype is None and kinds:
         dtype = np.result_type(*kinds, *(x for x in given if x is not None and not kinds))
     if dtype is not None and resolve_dtype(dtype) == np.bool:
-        return as_type(ours(jaxapi.arange(*given)), bool)
+        return asarray(np.arange(*given, dtype=bool))  # NumPy's, which takes no more than two
     if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
         return asarray(np.arange(*given), dtype)
     return ours(jaxapi.arange(*given, dtype=dtype, device=device))

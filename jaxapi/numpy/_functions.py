@@ -1,6 +1,7 @@
 """The functions that jaxapi or jax.numpy has: NumPy's names and signatures by a table."""
 
 import inspect
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -8,14 +9,25 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import x64_for
+from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap, wrap
 from . import _creation, _repairs, _views
 from ._ufuncs import UFUNCS
-from ._wrap import IGNORED, as_ours, as_type, into, ours, signature_of, value_of, with_numpys_signature
+from ._wrap import (
+    IGNORED,
+    as_ours,
+    as_type,
+    into,
+    narrowed,
+    ours,
+    signature_of,
+    value_of,
+    with_numpys_signature,
+)
 
-__all__ = ["FUNCTIONS", "TRUE_FUNCTIONS"]
+__all__ = ["FUNCTIONS", "GRIDS"]
 
 _NAMES = """
 all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
@@ -71,14 +83,34 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     return into(out, ours(a._value, a))
 
 
-def einsum(*operands, out=None, optimize=False, dtype=None, **options):
-    """Return Einstein's sums, with NumPy's two ways to write the axes."""
-    arrays = [x if isinstance(x, str) or _is_axes(x) else value_of(x) for x in operands]
-    kinds = [np.dtype(x.dtype) for x in arrays if isinstance(x, jax.Array)]
-    with x64_for(*kinds):
-        result = jnp.einsum(*arrays, precision=jax.lax.Precision.HIGHEST)
-    result = ours(result if dtype is None else result.astype(dtype), *operands)
-    return result if out is None else into(out, result)
+def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
+    """Return Einstein's sums, with NumPy's two ways to write axes; where only their order changes, a view."""
+    if len(operands) < 2:
+        raise ValueError("must specify the einstein sum subscripts string and at least one operand")
+    first = 1 if isinstance(operands[0], str) else 0
+    given = [as_ours(x) for x in operands[first :: 2 - first][: None if first else len(operands) // 2]]
+    if first and len(given) == 1:
+        read, arrow, to = operands[0].replace(" ", "").partition("->")
+        to = to if arrow else "".join(sorted(c for c in read if read.count(c) == 1))
+        if {*read} - {"."} == {*to} - {"."}:  # nothing is summed, and then NumPy leaves the dtype alone
+            dtype = given[0].dtype
+            if out is None and read.isalpha() and len(read) == len(to) == given[0].ndim:
+                return given[0]._transposed(tuple(map(read.index, to)))
+    wanted = promoted_dtype(*[x._value for x in given]) if dtype is None else resolve_dtype(dtype)
+    if dtype is not None and not all(np.can_cast(x.dtype, wanted, casting) for x in given):
+        raise TypeError(f"cannot cast the operands to {wanted}: rule {casting!r}")
+    with x64_for(wanted):
+        values = [as_type(x, wanted)._value for x in given]
+        if not first:  # an array, its axes, an array, its axes, and perhaps those of the result
+            axes = [[i if i is Ellipsis else operator.index(i) for i in each] for each in operands[1::2]]
+            last = [operands[-1]] if len(operands) % 2 else []
+            values = [x for pair in zip(values, axes, strict=True) for x in pair] + last
+        try:
+            result = jnp.einsum(*operands[:first], *values, precision=jax.lax.Precision.HIGHEST)
+        except (KeyError, TypeError) as error:
+            raise ValueError(str(error)) from None
+        result = ours(result.astype(wanted), *given)
+    return into(out, result)
 
 
 def _of_products(name, *core):
@@ -179,10 +211,6 @@ class broadcast:
 
     def __iter__(self):
         return zip(*[_views.ravel(x) for x in self.values], strict=True)
-
-
-def _is_axes(x) -> bool:
-    return isinstance(x, (list, tuple)) and all(isinstance(i, int) or i is Ellipsis for i in x)
 
 
 def where(condition, x=None, y=None, /):
@@ -331,47 +359,33 @@ class Grid:
     """What is indexed to make arrays, as `numpy.mgrid` and `numpy.r_`."""
 
     def __init__(self, name):
-        """Stand for one of jax.numpy's."""
-        self.__name__, self._grid = name, getattr(jnp, name)
+        """Stand for one of NumPy's, of slices of numbers, or of jax.numpy's, which takes arrays."""
+        self.__name__, self._of_arrays = name, name in ("c_", "r_")
+        self._grid = getattr(jnp if self._of_arrays else np, name)
 
     def __getitem__(self, key):
+        if not self._of_arrays:
+            made = self._grid[key]
+            parts = [
+                _creation.asarray(x, narrowed(x.dtype)) for x in (made if isinstance(made, tuple) else [made])
+            ]
+            return tuple(parts) if isinstance(made, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
-        made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        try:
+            made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+        except TypeError as error:
+            raise numpy_error(error) or error from None
         return ours(made, *given)
 
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
-TRUE_FUNCTIONS = [
-    isfortran,
-    ndenumerate,
-    vectorize,
-    broadcast,
-    clip,
-    fix,
-    matmul,
-    matvec,
-    nan_to_num,
-    vecdot,
-    vecmat,
-    einsum,
-    where,
-    apply_along_axis,
-    apply_over_axes,
-    fromfunction,
-    piecewise,
-    mask_indices,
-    real_if_close,
-    iscomplexobj,
-    isrealobj,
-    ndim,
-    shape,
-    size,
-    astype,
-    from_dlpack,
-    iterable,
-]
+_OWN = """
+apply_along_axis apply_over_axes astype broadcast clip einsum fix from_dlpack fromfunction iscomplexobj
+isfortran isrealobj iterable mask_indices matmul matvec nan_to_num ndenumerate ndim piecewise real_if_close
+shape size vecdot vecmat vectorize where
+"""
 FUNCTIONS = {}
 for _name in _NAMES.split():
     _numpys = getattr(np, _name)
     FUNCTIONS[_name] = with_numpys_signature(_name, _numpys, best(_name), "jaxapi.numpy")
-FUNCTIONS |= {function.__name__: function for function in TRUE_FUNCTIONS}
+FUNCTIONS |= {name: globals()[name] for name in _OWN.split()}

@@ -28,6 +28,7 @@ def copyto(dst, src, casting="same_kind", where=True):
         ):
             raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
         src = np.asarray(src, dst.dtype)
+    where = bool(where) if isinstance(where, (int, float, complex)) else where
     src, mask = as_ours(src), None if where is True else as_ours(where)
     if not np.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(

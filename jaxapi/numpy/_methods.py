@@ -15,7 +15,7 @@ from ._wrap import as_type, into, ours
 
 # Functions whose first argument is the array.
 _SAME = """
-all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot max mean min
+all any argmax argmin argpartition argsort choose clip cumprod cumsum diagonal dot max mean min
 nonzero prod ptp put ravel repeat round searchsorted std squeeze sum swapaxes take trace var
 """
 
@@ -45,6 +45,13 @@ def byteswap(a, inplace=False):
 
 def compress(a, condition, axis=None, out=None):
     return FUNCTIONS["compress"](condition, a, axis, out)
+
+
+def conj(a):
+    return UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a
+
+
+conjugate = conj
 
 
 def copy(a, order="C"):
@@ -146,6 +153,10 @@ def view(a, dtype=None, type=None):
 
 def base(a):
     return a._view.owner if a._view else None
+
+
+def data(a):
+    return np.asarray(a).data
 
 
 def flags(a):

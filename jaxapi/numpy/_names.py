@@ -4,9 +4,7 @@ import functools
 
 import numpy as np
 
-from ..mutable._array import Array
-
-__all__ = ["AS_THEY_ARE", "ON_HOST", "TAKEN", "UNAVAILABLE", "host_function"]
+__all__ = ["AS_THEY_ARE", "ON_HOST", "UNAVAILABLE", "host_function"]
 
 # Dtypes, constants, and functions of dtypes and text.
 AS_THEY_ARE = """
@@ -21,36 +19,25 @@ mintypecode ndindex poly1d printoptions promote_types set_printoptions seterr se
 setbufsize getbufsize typename show_config show_runtime __version__
 """
 # Functions that get copies in host memory, and give no arrays.
-ON_HOST = [
-    "array2string",
-    "array_repr",
-    "array_str",
-    "common_type",
-    "einsum_path",
-    "may_share_memory",
-    "result_type",
-    "save",
-    "savetxt",
-    "savez",
-    "savez_compressed",
-    "shares_memory",
-]
-UNAVAILABLE = {
-    "ElementwiseKernel": "compile a Python function with jaxapi.numpy.fuse",
+_ON_HOST = """
+array2string array_repr array_str common_type einsum_path may_share_memory result_type save savetxt savez
+savez_compressed shares_memory
+"""
+ON_HOST = _ON_HOST.split()
+_ADVICE = {
+    "ElementwiseKernel ReductionKernel": "compile a Python function with jaxapi.numpy.fuse",
     "RawKernel": "compile a Python function with jaxapi.numpy.fuse, or use jax.experimental.pallas",
-    "ReductionKernel": "compile a Python function with jaxapi.numpy.fuse",
-    "asmatrix": "arrays are of one class: use 2-D arrays and x @ y",
+    "asmatrix matrix": "arrays are of one class: use 2-D arrays and x @ y",
     "bmat": "arrays are of one class: use block",
-    "busday_count": "JAX has no dates: use NumPy, and pass numbers",
-    "busday_offset": "JAX has no dates: use NumPy, and pass numbers",
-    "busdaycalendar": "JAX has no dates: use NumPy, and pass numbers",
+    **dict.fromkeys(
+        ["busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday"],
+        "JAX has no dates: use NumPy, and pass numbers",
+    ),
     "char": "JAX has no arrays of text: use numpy.char",
     "complex256": "JAX has no such dtype: use complex128",
     "core": "it is private in NumPy",
     "ctypeslib": "arrays lie on a device: pass numpy.asarray(x) to C",
     "cuda": "JAX places arrays itself: use jax.devices and jax.device_put",
-    "datetime_as_string": "JAX has no dates: use NumPy, and pass numbers",
-    "datetime_data": "JAX has no dates: use NumPy, and pass numbers",
     "emath": "convert first, as in sqrt(x.astype(complex)): dtypes cannot follow from values",
     "f2py": "it is a tool of NumPy's: use numpy.f2py",
     "flatiter": "x.flat gives one; no class is needed",
@@ -59,25 +46,22 @@ UNAVAILABLE = {
     "fromregex": "use asarray of numpy.fromregex",
     "get_include": "it is a tool of NumPy's: use numpy.get_include",
     "info": "use help",
+    "get_default_memory_pool get_default_pinned_memory_pool": "JAX looks after memory: leave the line out",
     "in1d": "use isin",
-    "is_busday": "JAX has no dates: use NumPy, and pass numbers",
     "isnat": "JAX has no dates",
     "lib": "use numpy.lib",
     "ma": "use a mask of its own: where(mask, x, 0), or nan and nanmean and its like",
-    "matrix": "arrays are of one class: use 2-D arrays and x @ y",
     "memmap": "arrays lie on a device: use asarray of numpy.memmap",
-    "nditer": "loops over elements run a program each: write operations of whole arrays, or fuse",
-    "nested_iters": "loops over elements run a program each: write operations of whole arrays, or fuse",
+    "nditer nested_iters": "loops over elements run a program each: write whole arrays' operations, or fuse",
     "polynomial": "use polyval, polyfit and its like, or numpy.polynomial on the host",
-    "rec": "JAX has no structured dtypes: pass fields one by one",
-    "recarray": "JAX has no structured dtypes: pass fields one by one",
-    "record": "JAX has no structured dtypes: pass fields one by one",
+    "rec recarray record": "JAX has no structured dtypes: pass fields one by one",
     "row_stack": "use vstack",
     "strings": "JAX has no arrays of text: use numpy.strings",
     "test": "it runs NumPy's own tests",
     "trapz": "use trapezoid",
     "typing": "use numpy.typing",
 }
+UNAVAILABLE = {name: advice for names, advice in _ADVICE.items() for name in names.split()}
 
 
 def host_function(name: str):
@@ -92,6 +76,3 @@ def host_function(name: str):
 
     call.__module__, call.__doc__ = "jaxapi.numpy", f"As `numpy.{name}`, of copies in host memory."
     return call
-
-
-TAKEN = {"ndarray": Array}

@@ -5,6 +5,7 @@ Their parameters are NumPy's; what is annotated as an array comes as a `jax.Arra
 
 from __future__ import annotations
 
+import builtins
 import functools
 from typing import Any
 from typing import Any as Array
@@ -16,8 +17,9 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import default_dtype, promoted_dtype, x64_for
+from .._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
 from .._core._programs import is_traced
+from ..mutable._array import wrap
 from ._wrap import narrowed
 
 
@@ -60,8 +62,6 @@ _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observati
 def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     if method not in _METHODS:
         raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
-    if jnp.iscomplexobj(x):
-        raise TypeError("a must be an array of real numbers")
     if not is_traced(q) and not bool(jnp.all((q >= 0) & (q <= 1))):
         raise ValueError("Quantiles must be in the range [0, 1]")
     if weights is not None:
@@ -72,14 +72,14 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
-    computed = _float(x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
-    with x64_for(computed):
-        size, is_float = flat.shape[-1], x.dtype.kind == "f"
-        missing = jnp.isnan(flat) if is_float else jnp.zeros(flat.shape, bool)
+    computed = narrowed(np.result_type(x, q), x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
+    with x64_on():  # for the positions, whatever the dtype of the elements
+        size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
+        missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
         flat = jnp.sort(flat, axis=-1)
         n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], size)
-        shape = q.shape + (1,) * n.ndim
-        at = jnp.clip(_METHODS[method](n, q.reshape(shape).astype(_float(q))), 0, jnp.maximum(n - 1, 0))
+        at = _METHODS[method](n, q.reshape(q.shape + (1,) * n.ndim).astype(np.float64))
+        at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
         low = jnp.floor(at)
         below, above = (
             (
@@ -92,34 +92,47 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
         if method in _OF_ELEMENTS:
             result = below
         else:
-            below, above, part = (y.astype(computed) for y in (below, above, at - low))
+            below, above, part = below.astype(computed), above.astype(computed), at - low
+            part = part.astype(jnp.finfo(computed).dtype)
             step = above - below
             result = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
             result = jnp.where(below == above, below, result)
-        empty = (n == 0) if skip_nan else jnp.any(missing, -1)
-        if is_float:
-            result = jnp.where(empty, jnp.nan, result)
+        if can_miss:
+            result = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, result)
     return jnp.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
 
 
-def _quantiles(name, scale, skip_nan):
+def _quantiles(scale, skip_nan):
     def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
         a = jnp.asarray(a)
+        if jnp.iscomplexobj(a):
+            raise TypeError("a must be an array of real numbers")
         if isinstance(q, (int, float)) and a.dtype.kind == "f":
             q = jnp.asarray(q, a.dtype)
-        q = jnp.asarray(q, None if hasattr(q, "dtype") else _float())
+        q = jnp.asarray(q, q.dtype if getattr(q, "dtype", np.dtype(int)).kind == "f" else _float())
         if q.ndim > 1:
             raise ValueError("q must be a scalar or 1d")
         return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
 
-    function.__name__ = name
     return function
 
 
-percentile = _quantiles("percentile", 100, False)
-quantile = _quantiles("quantile", 1, False)
-nanpercentile = _quantiles("nanpercentile", 100, True)
-nanquantile = _quantiles("nanquantile", 1, True)
+def _medians(skip_nan):
+    def function(a: Array, axis=None, keepdims=False):
+        a = jnp.asarray(a)
+        q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else _float())
+        return _quantile(a, q, _as_tuple(axis), "linear", keepdims, None, skip_nan)
+
+    return function
+
+
+def _as_tuple(axis):
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+percentile, nanpercentile = _quantiles(100, False), _quantiles(100, True)
+quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
+median, nanmedian = _medians(False), _medians(True)
 
 
 def _of_floats(name):
@@ -129,18 +142,29 @@ def _of_floats(name):
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
         a = jnp.asarray(a)
-        if isinstance(kwargs.get("axis"), list):
-            kwargs["axis"] = tuple(kwargs["axis"])
+        if "axis" in kwargs:
+            kwargs["axis"] = _as_tuple(kwargs["axis"])
         return function(a.astype(_float(a)) if a.dtype.kind in "iub" else a, *args, **kwargs)
 
     return computed
 
 
-mean, median, nanmean, nanmedian = map(_of_floats, ("mean", "median", "nanmean", "nanmedian"))
-nanstd, nanvar, std, var = map(_of_floats, ("nanstd", "nanvar", "std", "var"))
+average, mean, nanmean, nanstd, nanvar, std, var = map(
+    _of_floats, ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var")
+)
 
 
 # Sums of products
+
+
+def _floats_of(given, dtype):
+    """Return arrays in a dtype, by default NumPy's, which computes covariances in float64."""
+    if any(x is not None and x.ndim > 2 for x in given):
+        raise ValueError("arrays have more than 2 dimensions")
+    dtype = _float(*[x for x in given if x is not None]) if dtype is None else np.dtype(dtype)
+    if dtype.kind not in "fc":
+        raise TypeError(f"covariances cannot be computed in {dtype}")
+    return [None if x is None else x.astype(dtype) for x in given]
 
 
 def cov(
@@ -155,28 +179,18 @@ def cov(
 ):
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    given = [x for x in (m, y) if x is not None]
-    if any(x.ndim > 2 for x in given):
-        raise ValueError("arrays have more than 2 dimensions")
-    dtype = _float(*given) if dtype is None else np.dtype(dtype)
     if fweights is not None:
         if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
             raise TypeError("fweights must be integer")
         fweights = fweights.astype(int)
-    with x64_for(dtype):
-        if dtype.kind not in "fc":
-            raise TypeError(f"cov cannot be computed in {dtype}")
-        m, y = (None if x is None else x.astype(dtype) for x in (m, y))
+    with x64_on():
+        m, y = _floats_of([m, y], dtype)
         return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
 
 
 def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
-    given = [a for a in (x, y) if a is not None]
-    dtype = _float(*given) if dtype is None else np.dtype(dtype)
-    if dtype.kind not in "fc":
-        raise TypeError(f"corrcoef cannot be computed in {dtype}")
-    with x64_for(dtype):
-        x, y = (None if a is None else a.astype(dtype) for a in (x, y))
+    with x64_on():
+        x, y = _floats_of([x, y], dtype)
         return jnp.corrcoef(x, y, rowvar)
 
 
@@ -184,6 +198,8 @@ def _sliding(name):
     def function(a: Array, v: Array, mode):
         if not a.size or not v.size:
             raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
+        if name == "correlate" and not (a.ndim and v.ndim):
+            raise ValueError("object of too small depth for desired array")
         dtype = promoted_dtype(a, v)
         with x64_for(dtype, _float(a, v)):
             computed = _float(a, v) if dtype.kind in "iub" else dtype
@@ -234,38 +250,38 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     dtype = default_dtype(int) if weights is None else _float()
     weights = weights if weights is None else weights.astype(dtype)
     if not x.size:
-        return jnp.zeros(minlength, default_dtype(int) if weights is None else dtype)
+        return jnp.zeros(minlength, default_dtype(int))
     return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
 
 
-def _edges(a, bins, range, weights):
-    """Return the edges of bins in NumPy's dtype, and the values in that dtype."""
-    if range is not None and np.ndim(range) != 1:
-        raise TypeError(f"range must be two numbers, got {range}")
-    if isinstance(bins, jax.Array) and bins.ndim == 0:
-        bins = bins.item()
-    if isinstance(bins, str):
-        return jnp.asarray(np.histogram_bin_edges(np.asarray(a), bins, range, weights))
-    if np.ndim(bins) == 0:
-        if bins != int(bins):
-            raise TypeError("`bins` must be an integer, a string, or an array")
-        if bins < 1:
-            raise ValueError("`bins` must be positive, when an integer")
-        low, high = range if range is not None else (a.min(), a.max()) if a.size else (0, 1)
-        if not is_traced(low) and not (np.isfinite(float(low)) and np.isfinite(float(high))):
-            raise ValueError(f"autodetected range of [{low}, {high}] is not finite")
-        if not is_traced(low) and float(low) > float(high):
-            raise ValueError("max must be larger than min in range parameter.")
-        dtype = _float() if a.dtype.kind in "iub" else a.dtype
-        low, high = jnp.asarray(low, dtype), jnp.asarray(high, dtype)
-        half = jnp.where(low == high, jnp.asarray(0.5, dtype), 0)
-        low, high = low - half, high + half  # by NumPy's formula: whole numbers lie on the edges it gives
-        return (jnp.arange(int(bins) + 1, dtype=dtype) * ((high - low) / int(bins)) + low).at[-1].set(high)
-    if np.ndim(bins) > 1:
-        raise ValueError("`bins` must be 1d, when an array")
-    if not is_traced(bins) and bool((bins[1:] < bins[:-1]).any()):
-        raise ValueError("`bins` must increase monotonically, when an array")
-    return bins
+def _edges(a, bins, range, weights=None):
+    """Return the edges of bins, which NumPy makes of the smallest and the largest element."""
+    if is_traced(a) or is_traced(bins):
+        return jnp.histogram_bin_edges(a, bins, range, weights)
+    if not isinstance(bins, str):
+        a, weights = jnp.stack([a.min(), a.max()]) if a.size else a, None
+    a, bins = np.asarray(a), np.asarray(bins) if isinstance(bins, jax.Array) else bins
+    edges = np.histogram_bin_edges(a, bins, range, None if weights is None else np.asarray(weights))
+    return jnp.asarray(edges, narrowed(edges.dtype, a))
+
+
+def _counted(columns, edges, weights, dtype, density):
+    """Return the sum of weights in each bin, whose last edge is inside of it."""
+    places, inside = [], True
+    for x, each in zip(columns, edges, strict=True):
+        to = jnp.where(x == each[-1], len(each) - 1, jnp.searchsorted(each, x, side="right"))
+        inside = inside & (to > 0) & (to < len(each))
+        places.append(to - 1)
+    shape = [len(each) - 1 for each in edges]
+    places = [jnp.where(inside, to, n) for to, n in zip(places, shape, strict=True)]
+    weights = 1 if weights is None else weights.astype(dtype)
+    counts = jnp.zeros(shape, dtype).at[tuple(places)].add(weights, mode="drop")
+    if not density:
+        return counts
+    made = counts.astype(_float(counts))
+    for i, each in enumerate(edges):
+        made = made / jnp.diff(each).reshape([-1 if i == j else 1 for j in range_of(counts)])
+    return made / counts.sum()
 
 
 def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
@@ -277,19 +293,10 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
         raise TypeError("histogram takes real numbers")
     if weights is not None and weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
-    a = a.reshape(-1)
+    a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
     edges = _edges(a, bins, range, weights)
-    size = len(edges) - 1
     dtype = default_dtype(int) if weights is None else weights.dtype
-    weights = jnp.ones(a.shape, dtype) if weights is None else weights.reshape(-1)
-    to = jnp.searchsorted(edges, a, side="right")
-    to = jnp.where(a == edges[-1], size, to)
-    inside = (to > 0) & (to <= size)
-    counts = jnp.zeros(size, dtype).at[jnp.where(inside, to - 1, size)].add(weights, mode="drop")
-    if density:
-        counts = counts / (jnp.diff(edges) * counts.sum())
-        return counts.astype(_float(counts)), edges
-    return counts, edges
+    return _counted([a], [edges], weights, dtype, density), edges
 
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
@@ -303,26 +310,13 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
         raise ValueError("range argument must have one entry per dimension")
     if weights is not None and weights.shape != (count,):
         raise ValueError("weights should have the same shape as the sample.")
-    given = zip(sample.T, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
+    columns = list(sample.T)
+    given = zip(columns, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
     edges = [  # between given limits they are NumPy's float64
-        _edges(column if within is None else column.astype(_float(column)), some, within, None)
-        for column, some, within in given
+        _edges(x if within is None else x.astype(_float(x)), some, within) for x, some, within in given
     ]
     dtype = _float() if weights is None else _float(weights)
-    places, inside = [], jnp.ones(count, bool)
-    for i, each in enumerate(edges):
-        x, size = sample[:, i], len(each) - 1
-        to = jnp.where(x == each[-1], size, jnp.searchsorted(each, x, side="right"))
-        inside &= (to > 0) & (to <= size)
-        places.append(jnp.where(inside, to - 1, size))
-    weights = jnp.ones(count, dtype) if weights is None else weights.astype(dtype)
-    counts = jnp.zeros([len(each) - 1 for each in edges], dtype).at[tuple(places)].add(weights, mode="drop")
-    if density:
-        total = counts.sum()
-        for i, each in enumerate(edges):
-            counts = counts / jnp.diff(each).reshape([-1 if i == j else 1 for j in np.arange(ndim)])
-        counts = counts / total
-    return counts, edges
+    return _counted(columns, edges, weights, dtype, density), edges
 
 
 def histogram2d(
@@ -351,10 +345,11 @@ def digitize(x: Array, bins: Array, right=False):
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
     order = np.asarray(bins)
-    rises, falls = ((a <= b) | np.isnan(b) for a, b in ((order[:-1], order[1:]), (order[1:], order[:-1])))
-    if not rises.all() and not falls.all():
+    distinct = order[:-1][order[:-1] != order[1:]], order[1:][order[:-1] != order[1:]]
+    rises = not len(distinct[0]) or distinct[0][0] < distinct[1][0]
+    if ((order[1:] < order[:-1]) if rises else (order[1:] > order[:-1])).any():
         raise ValueError("bins must be monotonically increasing or decreasing")
-    return up if rises.all() else down
+    return up if rises else down
 
 
 # Sorting and searching
@@ -364,17 +359,11 @@ def _on_flat(x, axis):
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-def sort(a: Array, axis=-1, descending=False):
-    _needs_an_axis(a, axis)
-    a, axis = _on_flat(a, axis)
-    return jnp.sort(a, axis, descending=descending)
-
-
 def argsort(a: Array, axis=-1, descending=False):
     a, axis = _on_flat(jnp.atleast_1d(a) if axis is None else a, axis)
     if not a.ndim:
         np.lib.array_utils.normalize_axis_index(axis, 1)
-        return jnp.zeros((), int)
+        return jnp.zeros(1, int)
     return jnp.argsort(a, axis, descending=descending)
 
 
@@ -405,11 +394,7 @@ def argpartition(a: Array, kth, axis=-1):
 
 
 def sort_complex(a: Array):
-    narrow = (a.dtype.kind in "iub" and a.dtype.itemsize < 4) or a.dtype in (
-        np.float16,
-        np.float32,
-        np.complex64,
-    )
+    narrow = a.dtype.char in "bhBHF"
     return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
 
 
@@ -433,6 +418,42 @@ def nonzero(a: Array):
     return jaxapi.nonzero(a)
 
 
+def _extreme(name, largest):
+    """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
+    function, best, worst = (
+        getattr(jaxapi, name),
+        jnp.max if largest else jnp.min,
+        -np.inf if largest else np.inf,
+    )
+
+    def place(x, axis, keepdims):
+        missing = jnp.isnan(x)
+        tied = jnp.where(x.real == best(x.real, axis, keepdims=True), x.imag, worst)
+        at = (jnp.argmax if largest else jnp.argmin)(tied, axis, keepdims=keepdims)
+        first = jnp.argmax(missing, axis, keepdims=keepdims)
+        return jnp.where(missing.any(axis, keepdims=keepdims), first, at)
+
+    def of_axis(a: Array, axis=None, keepdims=False, **options):
+        a, axis = jnp.asarray(a), _as_tuple(axis)
+        if not jnp.iscomplexobj(a) or options:
+            return function(a, axis=axis, keepdims=keepdims, **options)
+        axes = np.lib.array_utils.normalize_axis_tuple(range_of(a) if axis is None else axis, a.ndim)
+        kept = [i for i in range_of(a) if i not in axes]
+        flat = jnp.transpose(a, (*kept, *axes)).reshape([a.shape[i] for i in kept] + [-1])
+        if not flat.shape[-1]:
+            raise ValueError(f"zero-size array to {name}, which has no identity")
+        found = place(flat, -1, True)
+        found = (found if name.startswith("arg") else jnp.take_along_axis(flat, found, -1))[..., 0]
+        return jnp.expand_dims(found, axes) if keepdims else found
+
+    return of_axis
+
+
+max = amax = _extreme("max", True)
+min = amin = _extreme("min", False)
+argmax, argmin = _extreme("argmax", True), _extreme("argmin", False)
+
+
 # Positions and matrices
 
 
@@ -444,12 +465,8 @@ def triu(m: Array, k=0):
     return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
 
 
-def meshgrid(*xi: Array, sparse=False, indexing="xy", copy=True):
-    return jnp.meshgrid(*xi, sparse=sparse, indexing=indexing)
-
-
 def diag_indices(n, ndim=2):
-    return (jnp.arange(max(n, 0), dtype=int),) * max(ndim, 0)
+    return (jnp.arange(builtins.max(n, 0), dtype=int),) * builtins.max(ndim, 0)
 
 
 def ix_(*args: Array):
@@ -491,21 +508,6 @@ def _indices_from(function):
 
 
 tril_indices_from, triu_indices_from = map(_indices_from, (jnp.tril_indices, jnp.triu_indices))
-
-
-def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default: Array = 0):
-    if len(condlist) != len(choicelist):
-        raise ValueError("list of cases must be same length as list of conditions")
-    if not len(condlist):
-        raise ValueError("select with an empty condition list is not possible")
-    for i, condition in enumerate(condlist):
-        if jnp.asarray(condition).dtype != np.bool:
-            raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    dtype = promoted_dtype(*choicelist, default)
-    made = jnp.asarray(default, dtype)
-    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
-        made = jnp.where(condition, jnp.asarray(choice, dtype), made)
-    return made
 
 
 def _check_cf(order):
@@ -559,13 +561,45 @@ hstack, vstack, dstack, column_stack = map(_joined, ("hstack", "vstack", "dstack
 
 
 def tile(A: Array, reps):
-    return jnp.tile(A, reps.tolist() if hasattr(reps, "tolist") else reps)
+    reps = np.asarray(reps).tolist()
+    if np.min(reps, initial=0) < 0:
+        raise ValueError("negative dimensions are not allowed")
+    return jnp.tile(A, reps)
+
+
+def append(arr: Array, values: Array, axis=None):
+    return jnp.append(arr, values if isinstance(values, jax.Array) else jnp.asarray(np.asarray(values)), axis)
+
+
+def delete(arr: Array, obj, axis=None):
+    obj = np.zeros(0, int) if np.size(obj) == 0 and not hasattr(obj, "dtype") else obj
+    return jnp.delete(arr, obj, axis)
+
+
+def vander(x: Array, N=None, increasing=False):
+    return jnp.vander(x.astype(narrowed(np.promote_types(x.dtype, int), x)), N, increasing)
+
+
+def pad(array: Array, pad_width, mode="constant", **kwargs):
+    if np.size(pad_width) == 0:
+        raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}")
+    if not callable(mode):
+        return jnp.pad(array, pad_width, mode, **kwargs)
+    padded = wrap(jnp.pad(array, pad_width))
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    for axis in range_of(array):  # the function writes to each row
+        rows = padded._transposed((*[i for i in range_of(array) if i != axis], axis))
+        for place in np.ndindex(rows.shape[:-1]):
+            mode(rows[(*place, ...)], tuple(widths[axis].tolist()), axis, kwargs)
+    return padded._value
 
 
 def repeat(a: Array, repeats, axis=None):
     counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iub" and counts.size:
+    if not np.can_cast(counts.dtype, np.int64) and counts.size:
         raise TypeError(f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'")
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
     if counts.size and counts.min() < 0:
         raise ValueError("repeats may not contain negative values.")
     return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
@@ -595,12 +629,12 @@ def round(a: Array, decimals=0):
     a = jnp.asarray(a)
     if a.dtype == np.bool:
         return a.astype(np.float16)
-    if a.dtype.kind not in "iu":
-        return jnp.round(a, decimals)
-    if decimals >= 0:
-        return a
-    step = 10**-decimals
-    return (jnp.rint(a.astype(_float(a)) / step) * step).astype(a.dtype)
+    if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
+        return jnp.round(a) if a.dtype.kind in "fc" else a
+    computed = a.astype(_float(a)) if a.dtype.kind in "iu" else a
+    step = jnp.full_like(computed, 10.0 ** abs(decimals))  # XLA divides by one number inexactly
+    made = jnp.round(computed * step) / step if decimals > 0 else jnp.round(computed / step) * step
+    return made.astype(a.dtype)
 
 
 around = round
@@ -668,15 +702,33 @@ def _slope(f, x, axis, edge_order):
     return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
 
 
-def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    a, prepend, append = (None if x is None else jnp.asarray(x) for x in (a, prepend, append))
-    if not a.ndim:
-        raise ValueError("diff requires input that is at least one dimensional")
-    dtype = promoted_dtype(*[x for x in (a, prepend, append) if x is not None])
-    a, prepend, append = (None if x is None else x.astype(dtype) for x in (a, prepend, append))
-    return jnp.diff(a, n, axis, prepend, append)
+def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
+    if xp.ndim != 1 or xp.shape != fp.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    if not xp.size:
+        raise ValueError("array of sample points is empty")
+    fp = fp.astype(_float(fp))
+    x, xp = (jnp.asarray(a).astype(jnp.finfo(_float(x, xp, fp)).dtype) for a in (x, xp))
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        period, left, right = abs(period), None, None
+        x, xp = x % period, xp % period
+        order = jnp.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
+    at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, builtins.max(len(xp) - 2, 0))
+    low, high = (fp[at], fp[at + 1]) if len(xp) > 1 else (fp[at], fp[at])
+    start, end = xp[at], xp[jnp.minimum(at + 1, len(xp) - 1)]
+    slope = (high - low) / (end - start)
+    made = slope * (x - start) + low
+    made = jnp.where(jnp.isnan(made), slope * (x - end) + high, made)  # where infinity meets 0
+    made = jnp.where(jnp.isnan(made) & (low == high), low, made)
+    made = jnp.where(x == start, low, jnp.where(x == end, high, made))
+    made = jnp.where(jnp.isnan(x), x, made)
+    made = jnp.where(x < xp[0], fp[0] if left is None else left, made)
+    return jnp.where(x > xp[-1], fp[-1] if right is None else right, made)
 
 
 def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
@@ -688,32 +740,12 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     return (steps * (y[..., 1:] + y[..., :-1]) / 2).sum(-1)
 
 
-def trim_zeros(filt: Array, trim="fb", axis=None):
-    filt = jnp.asarray(filt)
-    if any(c not in "fbFB" for c in trim):
-        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    axes = np.arange(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
-    places = np.argwhere(np.asarray(filt))
-    key = [slice(None)] * filt.ndim
-    for i in axes:
-        first, last = (min(places[:, i]), max(places[:, i]) + 1) if len(places) else (filt.shape[i],) * 2
-        key[i] = slice(
-            first if "f" in trim.lower() else 0,
-            last if "b" in trim.lower() and len(places) else 0 if not len(places) else None,
-        )
-    return filt[tuple(key)]
-
-
-def broadcast_to(array: Array, shape):
-    return jnp.broadcast_to(array, shape)
-
-
 def _in_bounds(indices, size, mode="raise"):
     """Return positions by NumPy's modes; traced ones are not checked."""
     if mode == "wrap":
         return indices % size
     if mode == "clip":
-        return jnp.clip(indices, 0, max(size - 1, 0))
+        return jnp.clip(indices, 0, builtins.max(size - 1, 0))
     if mode != "raise":
         raise ValueError(f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if jnp.asarray(indices).dtype.kind not in "iub":
@@ -747,7 +779,7 @@ def dot(a: Array, b: Array):
     a, b = jnp.asarray(a), jnp.asarray(b)
     if not a.ndim or not b.ndim:
         return jaxapi.multiply(a, b)
-    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+    return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (builtins.max(b.ndim - 2, 0),)))
 
 
 def inner(a: Array, b: Array):

@@ -31,6 +31,12 @@ _REDUCE = {
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
+_COARSE = (
+    "exp2",
+    "log2",
+    "log10",
+    "logaddexp2",
+)  # XLA's lose bits of float16, and NumPy's compute in float32
 
 
 class ufunc:
@@ -112,14 +118,13 @@ class ufunc:
         """Compute in NumPy's dtypes."""
         if not any(isinstance(x, jax.Array) for x in operands):
             operands = [jaxapi.asarray(x) for x in operands]
-        if self.nin == 2 and not all(isinstance(x, jax.Array) for x in operands):
+        dtype = None if dtype is None else resolve_dtype(dtype)
+        if self.nin == 2 and dtype is None and not all(isinstance(x, jax.Array) for x in operands):
             array = next(x for x in operands if isinstance(x, jax.Array))
             operands = [x if x is array else number_like(x, array, self._function) for x in operands]
-        if self.__name__ in _MIXED:
-            given = [getattr(x, "dtype", None) or type(x) for x in operands]
-        else:
+        given = [getattr(x, "dtype", None) or type(x) for x in operands]
+        if dtype is None and self.__name__ not in _MIXED and _is_mixed(operands):
             given = [promoted_dtype(*operands)] * self.nin
-        dtype = None if dtype is None else resolve_dtype(dtype)
         loop = _loop(self._numpys, tuple(given), dtype, casting)
         if loop is None:
             return self._function(*operands)
@@ -131,6 +136,8 @@ class ufunc:
             ]
             if dtype is not None or not any(isinstance(x, jax.Array) for x in operands):
                 operands = [jnp.asarray(x, d) for x, d in zip(operands, loop, strict=False)]
+            if self.__name__ in _COARSE and loop[0] == np.float16:
+                operands = [x.astype(np.float32) for x in operands]
             try:
                 result = self._function(*operands)
             except (TypeError, ValueError) as error:
@@ -279,6 +286,13 @@ class ufunc:
         return self._numpys.resolve_dtypes(dtypes, **options)
 
 
+def _is_mixed(operands) -> bool:
+    """Whether there are integers and others, which promote as the operators promote them."""
+    return len({x.dtype.kind in "iub" for x in operands if isinstance(x, jax.Array)}) > 1 or any(
+        not isinstance(x, jax.Array) for x in operands
+    )
+
+
 def _key(indices):
     return tuple(map(value_of, indices)) if isinstance(indices, tuple) else value_of(indices)
 
@@ -309,7 +323,21 @@ def _loop(numpys: np.ufunc, given: tuple, dtype, casting):
     return numpys.resolve_dtypes(given + (None,) * numpys.nout, casting=casting, **options)
 
 
+def _extreme(name: str):
+    """Return jaxapi's function, which of complex numbers gives those that are NaN, too."""
+    function = getattr(jaxapi, name)
+
+    def of_two(x, y):
+        if not jnp.iscomplexobj(x):
+            return function(x, y)
+        return jnp.where(jnp.isnan(x), x, jnp.where(jnp.isnan(y), y, function(x, y)))
+
+    return of_two
+
+
 def _function_of(name: str):
+    if name in ("maximum", "minimum"):
+        return _extreme(name)
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
     unlike = {"rint": jnp.rint, "fabs": jnp.abs, "float_power": jnp.float_power, "round": None}
     return unlike.get(name) or found or getattr(jnp, name)

@@ -104,6 +104,8 @@ permute_dims = transpose
 
 def matrix_transpose(x, /):
     """Return a view with the last two axes exchanged."""
+    if np.ndim(x) < 2:
+        raise ValueError("matrix transpose with ndim < 2 is undefined")
     return as_ours(x).mT
 
 
@@ -256,7 +258,7 @@ def real(val):
 def imag(val):
     """Return the imaginary parts, a copy."""
     val = as_ours(val)
-    return ours(val._value.imag) if val.dtype.kind == "c" else ours(val._value * 0)
+    return ours(val._value.imag)
 
 
 def whole(a: Array) -> Array:

@@ -40,30 +40,11 @@ _SIGNATURES = {
 _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 
-_POSITIONS = frozenset(
-    [
-        "argmax",
-        "argmin",
-        "argpartition",
-        "argsort",
-        "argwhere",
-        "count_nonzero",
-        "diag_indices",
-        "digitize",
-        "flatnonzero",
-        "lexsort",
-        "nanargmax",
-        "nanargmin",
-        "nonzero",
-        "ravel_multi_index",
-        "searchsorted",
-        "tril_indices",
-        "tril_indices_from",
-        "triu_indices",
-        "triu_indices_from",
-        "unravel_index",
-    ]
-)
+_POSITIONS = """
+argmax argmin argpartition argsort argwhere count_nonzero diag_indices digitize flatnonzero lexsort nanargmax
+nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_indices_from triu_indices
+triu_indices_from unravel_index
+"""
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:
@@ -143,6 +124,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     sequences = {
         p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))
     }
+    counts = name in _POSITIONS.split()
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
 
     @signed_as(name, signature, numpys, module)
@@ -179,8 +161,10 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 raise numpys_own from None
             raise
         result = ours(result, *args, *kwargs.values())
-        if name in _POSITIONS and "dtype" not in values:
+        if counts and "dtype" not in values:
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: type(x) is Array)
+        if name == "dot" and out is not None and out.dtype != result.dtype:
+            raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
         return result if out is None else into(out, result)
 
     allowed = set(names)

@@ -14,36 +14,21 @@ cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matr
 matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
 tensorsolve trace vecdot vector_norm
 """
-_OF_SQUARE = (
-    "cholesky",
-    "det",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "matrix_power",
-    "slogdet",
-    "solve",
-)
-_OF_FLOATS = (
-    *_OF_SQUARE,
-    *["cond", "lstsq", "norm", "pinv", "qr", "svd", "svdvals", "tensorinv", "tensorsolve"],
-)
+_OF_SQUARE = "cholesky det eig eigh eigvals eigvalsh inv matrix_power slogdet solve"
+_OF_FLOATS = _OF_SQUARE + " cond lstsq norm pinv qr svd svdvals tensorinv tensorsolve"
 LinAlgError = np.linalg.LinAlgError
 
 
 def _checked(name):
     """Return jax.numpy's function, computed in NumPy's dtypes, with NumPy's errors of shapes."""
     function = getattr(jnp.linalg, name)
+    is_of_square, is_of_floats = name in _OF_SQUARE.split(), name in _OF_FLOATS.split()
     options = {"symmetrize_input": False} if name in ("eigh", "eigvalsh", "cholesky") else {}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
         first = next((x for x in (*args, *kwargs.values()) if isinstance(x, jax.Array)), None)
-        if first is not None and (
-            name in _OF_SQUARE or (first.ndim < 2 and name in ("qr", "svd", "svdvals"))
-        ):
+        if first is not None and (is_of_square or (first.ndim < 2 and name in ("qr", "svd", "svdvals"))):
             if first.ndim < 2:
                 raise LinAlgError(
                     f"{first.ndim}-dimensional array given. Array must be at least two-dimensional"
@@ -52,7 +37,7 @@ def _checked(name):
                 raise LinAlgError("Last 2 dimensions of the array must be square")
         if name == "cond" and not first.size:
             raise LinAlgError("cond is not defined on empty arrays")
-        if name in _OF_FLOATS and not (name == "matrix_power" and args[1:] and args[1] >= 0):
+        if is_of_floats and not (name == "matrix_power" and kwargs["n"] >= 0):
             args, kwargs = jax.tree.map(_as_float, (args, kwargs))
         return function(*args, **kwargs, **options)
 

@@ -1,5 +1,6 @@
 """NumPy's `numpy.random` on JAX's keys: the same distributions, other numbers."""
 
+import inspect
 import os
 import threading
 
@@ -219,32 +220,34 @@ class Generator:
 
 
 def _sampling(name, sampler):
-    names = [n for n, _ in sampler.parameters]
+    own = [(n, inspect.Parameter.empty if default is None else default) for n, default in sampler.parameters]
+    options = [(n, None) for n in ("size", "dtype", "out", "method")]
+    parameters = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+        for n, default in [("self", inspect.Parameter.empty), *own, *options]
+    ]
+    signature = inspect.Signature(parameters, return_annotation=Array)
 
     def method(self, *args, **kwargs):
-        given = dict(zip([*names, "size", "dtype", "out"], args, strict=False)) | kwargs
-        unknown = given.keys() - {*names, "size", "dtype", "out", "method"}
-        missing = [n for n, default in sampler.parameters if default is None and n not in given]
-        if unknown or missing or len(given) < len(args) + len(kwargs):
-            raise TypeError(
-                f"{name}() takes {', '.join(names)}, size, dtype, out: missing {missing}, unknown {unknown}"
-            )
-        out = given.get("out")
-        dtype = resolve_dtype(given.get("dtype") or (int if sampler.is_discrete else float))
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        out = given["out"]
+        dtype = resolve_dtype(given["dtype"] or (int if sampler.is_discrete else float))
         computed = default_dtype(float) if sampler.is_discrete else dtype
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
-        values = [value_of(given.get(n, default)) for n, default in sampler.parameters]
+        values = [value_of(given[n]) for n, _ in sampler.parameters]
         for (n, _), value, holds in zip(sampler.parameters, values, sampler.rules, strict=True):
             if isinstance(value, (int, float)) and not holds(value):
                 raise ValueError(f"{name}: {n}={value} is out of range")
-        shape = _shape(given.get("size") if out is None else out.shape, *values)
+        shape = _shape(given["size"] if out is None else out.shape, *values)
         with x64_for(computed):
             values = [jnp.broadcast_to(jnp.asarray(x, computed), shape) for x in values]
             drawn = sampler.draw(self._take(), shape, computed, *values)
             return into(out, ours(drawn.astype(dtype)))
 
-    method.__name__, method.__qualname__ = name, f"Generator.{name}"
+    method.__name__, method.__qualname__, method.__signature__ = name, f"Generator.{name}", signature
     method.__doc__ = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return method
 

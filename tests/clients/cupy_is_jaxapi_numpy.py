@@ -67,7 +67,7 @@ module("cupy_backends.cuda.api", runtime=runtime, driver=driver)
 cupy._util = module("cupy._util", PerformanceWarning=UserWarning, ENABLE_SLICE_COPY=False)
 indexing = cupy._indexing = module("cupy._indexing", __path__=[])
 indexing.generate = module("cupy._indexing.generate", AxisConcatenator=None)
-cupy.cublas = module("cupy.cublas", get_batched_gesv_limit=None, set_batched_gesv_limit=None)
+cupy.cublas = module("cupy.cublas", get_batched_gesv_limit=int, set_batched_gesv_limit=lambda limit: None)
 core = cupy._core = module("cupy._core", __path__=[])
 core._accelerator = module("cupy._core._accelerator", ACCELERATOR_CUTENSOR=0, ACCELERATOR_CUB=1)
 for name in ("routine", "reduction"):
@@ -81,12 +81,23 @@ core._routines_linalg = module(
 )
 core.internal = module("cupy._core.internal", prod=lambda xs: int(np.prod(xs)))
 cupy.get_array_module = lambda *xs: cupy if face.get_array_module(*xs) is face else np
-linalg_util = module("cupy.linalg._util", stacked_identity=None)
+module(
+    "cupy.linalg._util",
+    stacked_identity=lambda shape, n, dtype: face.broadcast_to(face.eye(n, dtype=dtype), (*shape, n, n)),
+)
+core.ndarray, core.array = face.ndarray, face.array
 cupy.random._generator = types.SimpleNamespace(_random_states={})
 cupy.random.reset_states = lambda: setattr(cupy.random._generator, "_random_states", {})
 core.get_compute_type = core.set_compute_type = lambda *args: 0
 cusolver = types.SimpleNamespace(check_availability=lambda name: True)
 sparse = module("cupyx.scipy.sparse", issparse=lambda x: False)
-module("cupyx", __path__=[], scipy=module("cupyx.scipy", __path__=[], sparse=sparse), cusolver=cusolver)
+
+module(
+    "cupyx",
+    __path__=[],
+    errstate=lambda **kwargs: contextlib.nullcontext(),
+    scipy=module("cupyx.scipy", __path__=[], sparse=sparse),
+    cusolver=cusolver,
+)
 cupy.testing = from_checkout("cupy.testing")
 sys.path.insert(0, str(CHECKOUT / "tests"))
