@@ -23,6 +23,7 @@ from ._settings import Columns
 __all__ = [
     "box_lengths",
     "capacity",
+    "check_rows",
     "check_vectors",
     "counted_radii",
     "floating",
@@ -310,8 +311,8 @@ def capacity(count, name: str) -> int:
     return count
 
 
-def row_numbers(indices, batch: tuple[int, ...], n: int):
-    """Return rows from 0 to `n` for each point of a batch, or several."""
+def row_numbers(indices, batch: tuple[int, ...]):
+    """Return rows for each point of a batch, or several."""
     indices = indices if isinstance(indices, jax.Array) else numbers(indices)
     if not jnp.issubdtype(indices.dtype, jnp.integer):
         raise TypeError(f"indices must be integers, got dtype {indices.dtype}")
@@ -320,12 +321,16 @@ def row_numbers(indices, batch: tuple[int, ...], n: int):
             f"the shape of indices must begin with {batch}, that of x without its last axis, "
             f"got {indices.shape}"
         )
-    if not is_traced(indices) and getattr(indices, "is_fully_addressable", True):
-        rows = np.asarray(indices)
-        if ((rows < 0) | (rows > n)).any():
-            wrong = rows[(rows < 0) | (rows > n)][0]
-            raise IndexError(f"indices must be rows from 0 to {n - 1}, or {n} for none, got {wrong}")
     return indices
+
+
+def check_rows(rows, n: int) -> None:
+    """Refuse concrete rows below 0 or above `n`."""
+    if not is_traced(rows) and getattr(rows, "is_fully_addressable", True):
+        rows = np.asarray(rows)
+        wrong = (rows < 0) | (rows > n)
+        if wrong.any():
+            raise IndexError(f"indices must be rows from 0 to {n - 1}, or {n} for none, got {rows[wrong][0]}")
 
 
 def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:

@@ -355,7 +355,8 @@ class Clustering(TreeState):
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
             room = padded_size(len(self._data))
             padded = [x if np.ndim(x) == 0 else np.pad(x, (0, room - len(x))) for x in values]
-            found = by_kernels(engine.with_room(self._data, room), self._structure(), count, box, *padded)
+            data = engine.with_room(self._data, room, self._data.sharding)
+            found = by_kernels(data, self._structure(), count, box, *padded)
             more = room - len(self._data)
             found = finished([first_lines(len(x) - more, x)[0] if x.ndim else x for x in found])
             return found if then is None else placed_like(self._data, *found)

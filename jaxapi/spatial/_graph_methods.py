@@ -6,6 +6,7 @@ from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
 from ._device._arrays import placed_like
+from ._device._device import Device
 from ._mesh._mesh import Mesh
 from ._results import NeighborGraph, filled
 from ._settings import result_dtype
@@ -236,7 +237,8 @@ class GraphSearches(TreeState):
         """
         x = _arguments.query_array(x, self._data)
         _arguments.check_vectors(x, self._m)
-        n = self._n if type(self._n) is int else self._rows
-        rows = _arguments.row_numbers(indices, x.shape[:-1], n)
-        settings = self._settings(2.0, result_dtype(self._data, x))
-        return self._searcher(x, rows).displacements(x, rows, settings)
+        rows = _arguments.row_numbers(indices, x.shape[:-1])
+        settings, searcher = self._settings(2.0, result_dtype(self._data, x)), self._searcher(x, rows)
+        if not (isinstance(searcher, Device) and searcher.has(rows)):  # which looks at them itself
+            _arguments.check_rows(rows, self._n if type(self._n) is int else self._rows)
+        return searcher.displacements(x, rows, settings)

@@ -362,7 +362,7 @@ def _kept(data, copy: bool) -> Array:
             return jnp.array(data, dtype=dtype, copy=True)
         engine, n = _engines.engine_of(data), data.shape[0]
         count = constant_on(n, np.dtype(np.int32), data.sharding)
-        room = engine.with_room(data, padded_size(n))
+        room = engine.with_room(data, padded_size(n), data.sharding)
         return first_lines(n, _lines(room, count, dtype=dtype, engine=engine))[0]
 
 
@@ -396,7 +396,7 @@ def _extremes(points, n: int):
         return placed_like(points, rows.min(axis=0), rows.max(axis=0))
     with eagerly(), x64_for(points.dtype):
         engine = _engines.engine_of(points)
-        room = engine.with_room(points, padded_size(points.shape[0]))
+        room = engine.with_room(points, padded_size(points.shape[0]), points.sharding)
         return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
 
 

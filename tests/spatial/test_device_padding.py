@@ -71,6 +71,8 @@ class LateDriver:
 @pytest.fixture
 def late(monkeypatch):
     """Let arrays of the CPU be copied by a `LateDriver`, which is returned."""
+    if jax.default_backend() != "cpu":
+        pytest.skip("there is a driver")
     from_dlpack, driver = jax.dlpack.from_dlpack, LateDriver()
 
     class OnStream:
@@ -87,6 +89,11 @@ def late(monkeypatch):
     return driver
 
 
+def with_room(x, rows):
+    """Return an array of a device with more rows, where it is."""
+    return _cuda.with_room(x, rows, x.sharding)
+
+
 def numbers(seed, shape, dtype="float32"):
     with jax.enable_x64(True):
         return jax.device_put(np.random.default_rng(seed).integers(0, 100, shape).astype(jnp.dtype(dtype)))
@@ -97,7 +104,7 @@ def numbers(seed, shape, dtype="float32"):
 def test_any_dtype_and_shape(late, dtype, shape):
     late.may_work.set()
     x = numbers(1, shape, dtype)
-    room = _cuda.with_room(x, 1024)
+    room = with_room(x, 1024)
     late.wait()
     assert late.copies == (shape[0] not in (0, 1024))
     assert (room.shape, room.dtype) == ((1024, *shape[1:]), x.dtype)
@@ -108,7 +115,7 @@ def test_any_dtype_and_shape(late, dtype, shape):
 def test_nothing_goes_before_its_copy_is_done(late):
     """Source and zeros of a result that is let go at once; the next result that goes lets go of them."""
     x = numbers(2, (700, 3))
-    room = _cuda.with_room(x, 1024)
+    room = with_room(x, 1024)
     (copy,) = (each for each in gc.get_objects() if type(each) is _room._Copy)
     held = [weakref.ref(each) for each in (x, copy.target)]
     del x, room, copy
@@ -117,7 +124,7 @@ def test_nothing_goes_before_its_copy_is_done(late):
     assert None not in [each() for each in held]
     late.wait()
     for i in range(2):
-        _cuda.with_room(numbers(i, (600, 3)), 1024)
+        with_room(numbers(i, (600, 3)), 1024)
         late.wait()
     gc.collect()
     assert [each() for each in held] == [None, None]
@@ -128,7 +135,7 @@ def test_donated_after_the_result_has_gone(late):
     """The array is its user's to donate."""
     late.may_work.set()
     x, wanted = numbers(5, (700, 3)), np.array(numbers(5, (700, 3)))
-    room = _cuda.with_room(x, 1024)
+    room = with_room(x, 1024)
     late.wait()
     np.testing.assert_array_equal(room[:700], wanted)
     del room
@@ -141,14 +148,14 @@ def test_many_threads(late):
 
     def one(i):
         x = numbers(i, (500 + i, 3))
-        room = _cuda.with_room(x, 1024)
+        room = with_room(x, 1024)
         late.wait()
         return np.array_equal(room[: len(x)], x)
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(one, range(200)))
     late.wait()
-    _cuda.with_room(numbers(0, (3,)), 1024)
+    with_room(numbers(0, (3,)), 1024)
     assert len(late.pending) == len(late.events) <= 1
 
 
@@ -157,7 +164,7 @@ def test_without_a_stream_a_program_pads(late, monkeypatch, stream):
     export = _room._Copy.__dlpack__
     monkeypatch.setattr(_room._Copy, "__dlpack__", lambda self, **_: export(self, stream=stream))
     x = numbers(6, (700, 3))
-    np.testing.assert_array_equal(_cuda.with_room(x, 1024)[:700], x)
+    np.testing.assert_array_equal(with_room(x, 1024)[:700], x)
     assert not late.copies
 
 
@@ -165,13 +172,15 @@ def test_errors_of_the_driver(late):
     """A program pads where the driver refuses."""
     late.cuMemcpyDtoDAsync = lambda *_: (700,)
     x = numbers(7, (700, 3))
-    np.testing.assert_array_equal(_cuda.with_room(x, 1024)[:700], x)
+    np.testing.assert_array_equal(with_room(x, 1024)[:700], x)
 
 
 def test_other_arrays_go_by_the_host():
-    x = np.ones((3, 2), np.float32)
-    assert type(_cuda.with_room(x, 4)) is np.ndarray
-    assert _cuda.with_room(x, 3) is x
+    x, place = np.ones((3, 2), np.float32), jax.devices()[0]
+    for rows in (3, 4):
+        room = _cuda.with_room(x, rows, place)
+        assert (room.shape, room.device, room.committed) == ((rows, 2), place, True)
+        np.testing.assert_array_equal(room[:3], x)
 
 
 # --- on a GPU ------------------------------------------------------------------------------------------
@@ -181,7 +190,7 @@ def test_other_arrays_go_by_the_host():
 def only_copies(monkeypatch):
     """Fail where anything else pads."""
 
-    def no_other_way(x, rows):
+    def no_other_way(x, rows, place):
         raise AssertionError((x.shape, rows))
 
     monkeypatch.setattr(_room._lax, "with_room", no_other_way)
@@ -202,7 +211,7 @@ total = jax.jit(lambda x, n: weighed(x, n, jnp))
 def test_every_dtype_on_a_gpu(dtype):
     for n in (1, 3, 1000, 1023):
         x = numbers(n, (n, 3), dtype)
-        room = _cuda.with_room(x, 1024)
+        room = with_room(x, 1024)
         assert room.dtype == x.dtype
         np.testing.assert_array_equal(np.asarray(room), np.pad(np.asarray(x), ((0, 1024 - n), (0, 0))))
 
@@ -220,7 +229,7 @@ def test_random_lengths_of_temporaries():
     sizes = 1024, 4096, 1 << 14, 1 << 17
     sources = [[jax.device_put(host[:n]) for n in rng.integers(size // 2, size, 6)] for size in sizes]
     for size, arrays in zip(sizes, sources, strict=True):  # programs of theirs, first
-        total(_cuda.with_room(arrays[0], size), 1)
+        total(with_room(arrays[0], size), 1)
         for x in arrays:
             donated(rolled(x, slow(matrix), 0))
     found, wanted = [], []
@@ -235,7 +244,7 @@ def test_random_lengths_of_temporaries():
                 n = int(rng.integers(1, size))
                 x = jax.device_put(host[:n])
                 wanted.append(host[:n])
-            n, room = len(x), _cuda.with_room(x, size)
+            n, room = len(x), with_room(x, size)
             if i % 5 == 0:
                 del x
             found.append(total(room, n))
@@ -244,7 +253,7 @@ def test_random_lengths_of_temporaries():
                 if i % 3 and i % 5:
                     donated(x)
             if i % 7 == 0:
-                _cuda.with_room(arrays[0], size)  # which nobody uses
+                with_room(arrays[0], size)  # which nobody uses
     for ours, rows in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(ours, weighed(rows, len(rows)))
     for arrays in sources:
@@ -256,11 +265,11 @@ def test_random_lengths_of_temporaries():
 @pytest.mark.usefixtures("only_copies")
 def test_threads_on_a_gpu():
     sources = [numbers(i, (3000 + 100 * i, 3), "int32") for i in range(8)]
-    jax.block_until_ready([total(_cuda.with_room(x + 0, 4096), len(x)) for x in sources])
+    jax.block_until_ready([total(with_room(x + 0, 4096), len(x)) for x in sources])
 
     def one(i):
         x = sources[i % 8] + (i % 5)
-        room, n = _cuda.with_room(x, 4096), len(x)
+        room, n = with_room(x, 4096), len(x)
         del x
         return np.array_equal(total(room, n), weighed(np.asarray(sources[i % 8]) + i % 5, n))
 
@@ -278,7 +287,7 @@ def test_results_that_nobody_uses_harm_nothing():
     fives = jax.jit(lambda: jnp.full((1 << 21, 3), 5.0))
     jax.block_until_ready((slow(matrix, x), fives()))
     for _ in range(30):
-        _cuda.with_room(slow(matrix, x), 1 << 21)
+        with_room(slow(matrix, x), 1 << 21)
         other = [fives() for _ in range(3)]
         assert all(bool((each == 5).all()) for each in other)
 
@@ -290,7 +299,7 @@ def test_columns_first_are_padded_by_a_program():
     layout = format_type.Layout(major_to_minor=(1, 0))
     x = numbers(9, (1 << 17, 3))
     turned = jax.device_put(x, format_type.Format(layout, x.sharding))
-    np.testing.assert_array_equal(np.asarray(_cuda.with_room(turned, 1 << 18))[: len(x)], x)
+    np.testing.assert_array_equal(np.asarray(with_room(turned, 1 << 18))[: len(x)], x)
 
 
 @needs_a_gpu

@@ -1,5 +1,7 @@
 """One contract of shapes: after the first call nothing compiles for lengths of the same padded size."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +83,47 @@ def test_new_lengths_compile_nothing(radius_kernel):
         for name, value in true.items():
             for one, other in zip(jax.tree.leaves(ours[name]), jax.tree.leaves(value), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.usefixtures("radius_engine")
+def test_any_kind_of_array_compiles_nothing():
+    """NumPy's and JAX's, committed to a device or not, of a padded size and of any other."""
+    committed = partial(jax.device_put, device=jax.devices()[0])
+    found = []
+
+    def search(points, x):
+        tree = KDTree(points)
+        rows = tree.query(x, k=3)[1]
+        lengths = tree.query_ball_point(x, RADIUS, return_length=True)
+        return rows, lengths, tree.displacements(x, rows), tree.mins
+
+    search(*map(np.asarray, cloud(1000, 900)))
+    with no_compilation():
+        for size in ((1024, 1024), (1001, 700)):
+            for kind in (jax.device_put, committed, np.asarray):
+                found.append((size, search(*map(kind, cloud(*size)))))
+    for size, (rows, lengths, vectors, mins) in found:
+        points, x = cloud(*size)
+        tree = SciPyTree(points)
+        np.testing.assert_array_equal(rows, tree.query(x, k=3)[1])
+        np.testing.assert_array_equal(lengths, tree.query_ball_point(x, RADIUS, return_length=True))
+        np.testing.assert_array_equal(vectors, points[np.asarray(rows)] - x[:, None])
+        np.testing.assert_array_equal(mins, points.min(axis=0))
+
+
+@pytest.mark.usefixtures("radius_engine")
+@pytest.mark.parametrize("wrong", [-1, 8])
+def test_rows_that_are_none(wrong):
+    """Of NumPy and of the device that has the points; only those that were asked for."""
+    points, x = cloud(7, 700)
+    rows = np.full((700, 2), 7, np.int32)
+    tree = KDTree(jnp.asarray(points))
+    for kind in (np.asarray, jnp.asarray):
+        assert not tree.displacements(kind(x), kind(rows)).any()
+        rows[699, 1] = wrong
+        with pytest.raises(IndexError, match=rf"rows from 0 to 6, or 7 for none, got {wrong}"):
+            tree.displacements(kind(x), kind(rows))
+        rows[699, 1] = 7
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32"])

@@ -30,14 +30,14 @@ _REFUSALS = AttributeError, BufferError, ImportError, RuntimeError, ValueError  
 NO_STREAMS = 0, 1, 2  # DLPack's: none, and CUDA's defaults, which XLA does not wait for
 
 
-def with_room(x, rows: int):
-    """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read."""
+def with_room(x, rows: int, place):
+    """Return `x` (count, ...) with so many `rows` as an input on a `place`, for `lines` alone to read."""
     if isinstance(x, jax.Array) and x.size and len(x) != rows and (gpu := gpu_of(x)):
         try:
             return _padded(x, rows, _stream_copies(gpu))
         except _REFUSALS:
             pass
-    return _lax.with_room(x, rows)
+    return _lax.with_room(x, rows, place)
 
 
 def _padded(x: jax.Array, rows: int, copies: "StreamCopies") -> jax.Array:

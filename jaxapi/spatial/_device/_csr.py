@@ -26,7 +26,7 @@ def query_numbers(indptr, indices):
             counts = np.diff(np.asarray(indptr))
             return placed_like(indices, np.repeat(np.arange(len(counts), dtype=dtype), counts))[0]
         engine, ends = _engines.engine_of(indices), indptr.shape[0]
-        room = engine.with_room(indptr, padded_size(ends))
+        room = engine.with_room(indptr, padded_size(ends), indices.sharding)
         count = constant_on(ends, np.dtype(np.int32), indices.sharding)
         numbers = _query_numbers_of_lines(room, count, size=padded_size(total), dtype=dtype, engine=engine)
         return first_lines(total, numbers)[0]

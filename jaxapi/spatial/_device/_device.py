@@ -6,10 +6,14 @@ import math
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from ..._core._devices import in_host_memory
 from ..._core._dtypes import x64_for
 from ..._core._programs import compiled, eagerly
+from .._arguments import check_rows
 from .._results import Neighbors
 from .._searcher import Searcher, box_of, displaced, without_slopes
 from .._settings import SearchSettings
@@ -66,13 +70,17 @@ class Device(Searcher):
         with eagerly(), x64_for(settings.dtype, rows.dtype):
             x, rows = (in_shape(each, (q, -(-each.size // max(q, 1)))) for each in (x, rows))
             (x, count), _ = self._lines(x, settings)
-            if not isinstance(rows, jax.Array) or rows.sharding != self.data.sharding:
-                rows = np.asarray(rows)
-            inputs = self.engine.with_room(rows, len(x)), count, self._box(settings)
-            data = self.engine.with_room(self.data, padded_size(len(self.data)))
+            inputs = self._with_room(rows, len(x)), count, self._box(settings)
+            data = self._with_room(self.data, padded_size(len(self.data)))
             n, search = self._constant(INT32.type(self.n)), self._search(settings)
-            found = _displacements_of_lines(data, n, x, *inputs, search=search)
+            found, wrong = _displacements_of_lines(data, n, x, *inputs, search=search)
+            if self.has(rows) and np.asarray(in_host_memory(wrong)):
+                check_rows(rows, self.n)
             return _cut((found,), ((shape, settings.dtype),))[0]
+
+    def has(self, x) -> bool:
+        """Whether a concrete array lies where the points do."""
+        return not self.in_place and isinstance(x, jax.Array) and x.sharding == self.data.sharding
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
@@ -155,9 +163,13 @@ class Device(Searcher):
         if own and k and hasattr(self.engine, "nearest_of_all") and not self.tree.is_flat:  # noqa: SIM102
             if self.tree.points.shape[1] * k <= _searches.LARGEST_PIECE:
                 return (None, count), True
-        if not isinstance(x, jax.Array) or x.sharding != self.data.sharding:
+        if not self.has(x):
             x = np.asarray(x, settings.dtype)
-        return (self.engine.with_room(x, padded_size(len(x))), count), own or all_finite(x)
+        return (self._with_room(x, padded_size(len(x))), count), own or all_finite(x)
+
+    def _with_room(self, x, rows: int):
+        """Return an array that is filled up to so many rows, where the points are."""
+        return self.engine.with_room(x if self.has(x) else np.asarray(x), rows, self.data.sharding)
 
     def _number(self, number, settings: SearchSettings, lines=()):
         """Return a number, or the radii of lines of queries, on the device."""
@@ -209,7 +221,8 @@ def _to_lists(found: Neighbors, in_order: bool) -> list[list[int]]:
 
 @partial(compiled, static_argnames="search")
 def _displacements_of_lines(data, n, x, rows, count, box, *, search: _searches.Search):
-    """Return the vectors from the first `count` lines of `x` to those of rows below n, which `data` has."""
+    """Return the vectors from the first lines of `x` to rows of `data`, and whether one is no row nor n."""
     points, x = search.lines(data, n), search.lines(x, count)
-    rows = search.run("lines", rows, count, dtype=rows.dtype)
-    return displacements_to(points, x, rows, box, n, dtype=search.dtype)
+    there, rows = lax.iota(jnp.int32, len(x)) < count, search.run("lines", rows, count, dtype=rows.dtype)
+    wrong = (there[:, None] & ((rows < 0) | (rows > n.astype(rows.dtype)))).any()
+    return displacements_to(points, x, rows, box, n, dtype=search.dtype), wrong

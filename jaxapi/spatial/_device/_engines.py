@@ -3,7 +3,7 @@
 An engine is a package with a `NAME` and functions, all but the first pure and traceable, on points or on a
 tree and queries in the dtype of the distances:
 
-- ``with_room(x, rows)``,
+- ``with_room(x, rows, place)``,
 - ``lines(x, count, *, dtype)``,
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,

@@ -30,7 +30,8 @@ def structure(data, n, engine) -> tuple[Tree, Array | bool]:
         return built(*inputs, engine=engine), True
     with eagerly(), x64_for(data.dtype):
         engine = engine or _engines.engine_of(data)
-        points = engine.with_room(data, max(padded_size(len(data)), _fewest(data)))
+        size = max(padded_size(len(data)), _fewest(data))
+        points = engine.with_room(data, size, data.sharding)
         tree = built(points, constant_on(n, INT32, data.sharding), engine=engine)
         return tree, on_its_way(all_finite(first_lines(n, data)[0]))
 

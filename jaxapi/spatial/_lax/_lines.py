@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from ..._core._typing import Array
 
@@ -15,19 +16,20 @@ __all__ = ["lines", "with_room"]
 LARGE = 1 << 22  # bytes, which take the way to the host and back longer than a search
 
 
-def with_room(x, rows: int):
-    """Return `x` (count, ...) as an input with so many `rows`, for `lines` alone to read.
+def with_room(x, rows: int, place):
+    """Return `x` (count, ...) with so many `rows` as an input on a `place`, for `lines` alone to read.
 
     By the host, half a millisecond for each megabyte; large arrays on a device by a program for each length.
+    JAX compiles anew for an array that is not committed to its device; so every input is.
     """
-    if len(x) == rows:
-        return x
-    if isinstance(x, jax.Array) and x.nbytes > LARGE and next(iter(x.devices())).platform != "cpu":
-        return _extended(x, rows=rows)
-    x = np.asarray(x)
-    room = np.zeros((rows, *x.shape[1:]), x.dtype)
-    room[: len(x)] = x
-    return room
+    if len(x) != rows and isinstance(x, jax.Array) and x.nbytes > LARGE and x.device.platform != "cpu":
+        x = _extended(x, rows=rows)
+    elif len(x) != rows:
+        room = np.zeros((rows, *x.shape[1:]), x.dtype)
+        room[: len(x)] = x
+        x = room
+    with x64_for(x.dtype):
+        return x if isinstance(x, jax.Array) and x.committed else jax.device_put(x, place)
 
 
 @partial(compiled, static_argnames="rows")
