@@ -31,7 +31,8 @@ def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p
     own = own_queries(tree, eps, p=p)
     order = jnp.arange(len(there), dtype=jnp.int32)
     if weights is None:
-        enough = engine.count(tree, own, order, box, p=p, relation="any") >= min_samples
+        counts = engine.count(tree, own, order, box, p=p, relation="any", enough=min_samples)
+        enough = counts >= min_samples
     else:
         with x64_for(np.dtype(np.float64)):
             weights = jnp.where(there, weights.astype(np.float64)[jnp.minimum(tree.rows, lines - 1)], 0.0)

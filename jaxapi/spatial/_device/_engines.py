@@ -22,6 +22,7 @@ tree and queries in the dtype of the distances:
 ``check()``, which raises where it cannot run,
 ``component_roots(tree, radius, box, *, p)``, ``lowest(tree, queries, order, numbers, box, *, p)`` and
 ``spanning_edges(tree, cores, shortens, box, *, p)``, of which clusters are made,
+an `enough` of ``count``, where it may stop,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows, and
 ``all_finite(x)``, whether an array is finite, found out without waiting for the device's queue.
 """
