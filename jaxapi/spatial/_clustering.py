@@ -312,7 +312,7 @@ class Clustering(TreeState):
         traced = any_traced(self._data, self._n, box, *values)
         engine: Any = _engines.gpu_engine() if traced else self._engine()
         few = not len(self._data) or self._m >= FLAT_FROM  # in so many dimensions nodes say nothing
-        if few or self._asked or not hasattr(engine, "component_roots"):
+        if few or self._asked or not hasattr(engine, "component_rows"):
             found = _calls.computed(function, shapes, self._data, count, box, *values)
             return found if traced else placed_like(self._data, *found)
 

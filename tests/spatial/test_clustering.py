@@ -18,6 +18,7 @@ from jaxapi.spatial import KDTree, single_linkage
 from jaxapi.spatial._clusters import _host, _spanning
 
 CLOUDS = 30
+ULPS = 1e-15 if jax.default_backend() == "gpu" else 0  # GPUs round products and sums at once
 KINDS = {
     "uniform": lambda rng, n, m: rng.random((n, m)),
     "lattice": lambda rng, n, m: rng.integers(0, 4, (n, m)) / 8,
@@ -104,8 +105,11 @@ def test_the_spanning_tree_is_kruskals(clouds, monkeypatch, listed, p):
         apart = np.maximum(apart, np.maximum(core, core[:, None]))
         rows = kruskal(apart)
         found = KDTree(x, boxsize=box).minimum_spanning_tree(min_samples=least, p=p)
-        np.testing.assert_array_equal(found.rows, rows)
-        np.testing.assert_array_equal(found.distances, apart[*rows.T])
+        np.testing.assert_allclose(found.distances, apart[*rows.T], rtol=ULPS)
+        other = np.asarray((found.rows != rows).any(axis=1))
+        assert ULPS or not other.any()
+        np.testing.assert_allclose(apart[*np.asarray(found.rows)[other].T], apart[*rows[other].T], rtol=ULPS)
+        assert components(len(x), *np.asarray(found.rows).T)[0] == 1
 
 
 @pytest.mark.parametrize("kind", ["uniform", "line", "halos", "blobs"])

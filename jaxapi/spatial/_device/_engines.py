@@ -20,7 +20,7 @@ tree and queries in the dtype of the distances:
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``nodes_of(tree, box)``, which `prepared` calls,
 ``check()``, which raises where it cannot run,
-``component_roots(tree, radius, box, *, p)``, ``lowest(tree, queries, order, numbers, box, *, p)`` and
+``component_rows(tree, radius, box, *, p)``, ``lowest(tree, queries, order, numbers, box, *, p)`` and
 ``spanning_edges(tree, cores, shortens, box, *, p)``, of which clusters are made,
 an `enough` of ``count``, where it may stop,
 ``nearest_of_all(tree, bound, eps, box, *, lines, k, p, rooted)``, for the tree's points by their rows, and
