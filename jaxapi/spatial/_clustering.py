@@ -80,7 +80,7 @@ class Clustering(TreeState):
             return Components(*self._searcher().components(radius, settings))
         shapes = [self._shape(settings.index_dtype, shape) for shape in ((), None)]
         function = partial(_calls.components, p=settings.p)
-        options = {"kernels": _device.components, "needs": "component_roots"}
+        options = {"kernels": _device.components, "needs": "component_rows"}
         return Components(*self._computed(function, shapes, settings, radius, **options))
 
     def dbscan(
@@ -153,7 +153,7 @@ class Clustering(TreeState):
         shapes = [self._shape(np.dtype(bool)), self._shape(settings.index_dtype)]
         function = partial(_calls.dbscan, min_samples=min_samples, p=settings.p)
         kernels = partial(_device.dbscan, min_samples=min_samples)
-        options = {"kernels": kernels, "needs": "component_roots"}
+        options = {"kernels": kernels, "needs": "component_rows"}
         return DensityClusters(*self._computed(function, shapes, settings, radius, weights, **options))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:

@@ -38,6 +38,7 @@ KERNELS = [
     (Kernel.of("boxes", m=16, dtype=F64), "75"),
     (Kernel.of("boxes", m=3, dtype=F32), "90"),
     (Kernel.of("extent", m=16, dtype=F64), "75"),
+    (Kernel.of("firsts", m=3, dtype=F32), "90"),
     (Kernel.of("gather", m=3, dtype=F32), "75"),
     (Kernel.of("gather", m=8, dtype=F64), "80"),
     (Kernel.of("gather", m=16, dtype=F32), "100"),

@@ -12,6 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+import jaxapi as xp
 from jaxapi.spatial import KDTree, _cuda
 from jaxapi.spatial._clusters import _calls
 from jaxapi.spatial._cuda import _compile
@@ -144,6 +145,29 @@ def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch, dtype):
     monkeypatch.setattr(_cuda._launch, "custom_call", cuda_host.custom_call)
     for a, b in zip(jax.tree.leaves(jax.jit(clusters)(x)), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize("box", [None, 4.0])
+def test_programs_for_the_gpu_keep_64_bits_with_x64_off(monkeypatch, dtype, box):
+    """They are lowered here, without what the kernels do."""
+
+    def nothing(kernel, blocks, threads, inputs, outputs, aliases):
+        return [jax.numpy.zeros(each.shape, each.dtype) for each in outputs]
+
+    def clusters(x):
+        tree = KDTree(x, boxsize=box)
+        edges = [tree.minimum_spanning_tree(min_samples=least).distances for least in (1, 3)]
+        return tree.connected_components(0.2), tree.dbscan(0.2), edges
+
+    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_cuda._launch, "custom_call", nothing)
+    x = xp.asarray(np.zeros((50, 2), dtype))
+    program = jax.jit(clusters).trace(x).lower(lowering_platforms=("cuda",))
+    assert [each.dtype for each in program.out_info[2]] == [np.float64] * 2
+    assert (
+        jax.jit(lambda x: KDTree(x).hdbscan(4, alpha=1.3)).trace(x).out_info.probabilities.dtype == np.float64
+    )
 
 
 @pytest.mark.gpu

@@ -19,9 +19,8 @@ __all__ = ["components", "dbscan", "reachable", "spanning_tree"]
 @partial(compiled, static_argnames=("engine", "p", "dtype"))
 def components(points, tree: Tree, box, r, *, engine, p: float, dtype):
     """Return how many components the points (lines, m) have, and their labels."""
-    count, numbers = _numbered(tree, engine.component_roots(tree, r, box, p=p))
-    labels = _by_row(tree, numbers, len(points), -1).astype(dtype)
-    return varying_like((count.astype(dtype), labels), (tree, r))
+    count, labels = _numbered(tree, engine, r, box, p, len(points))
+    return varying_like((count.astype(dtype), labels.astype(dtype)), (tree, r))
 
 
 @partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
@@ -31,7 +30,8 @@ def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p
     own = own_queries(tree, eps, p=p)
     order = jnp.arange(len(there), dtype=jnp.int32)
     if weights is None:
-        enough = engine.count(tree, own, order, box, p=p, relation="any") >= min_samples
+        counts = engine.count(tree, own, order, box, p=p, relation="any", enough=min_samples)
+        enough = counts >= min_samples
     else:
         with x64_for(np.dtype(np.float64)):
             weights = jnp.where(there, weights.astype(np.float64)[jnp.minimum(tree.rows, lines - 1)], 0.0)
@@ -40,12 +40,13 @@ def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p
     # The cores have a tree of their own, in the same units: nodes of this one hold other points, too.
     is_core = _by_row(tree, core, lines, False)
     inner = engine.build(jnp.where(is_core[:, None], points, jnp.nan), tree.n, tree.scale)
-    _, numbers = _numbered(inner, engine.component_roots(inner, eps, box, p=p))
+    _, labels = _numbered(inner, engine, eps, box, p, lines)
     none = np.iinfo(np.int32).max
+    numbers = jnp.where(jnp.isfinite(inner.points[0]), labels[jnp.minimum(inner.rows, lines - 1)], none)
     outer = own._replace(bound=jnp.where(core, -1, own.bound), own=~(own.own // tree.leaf_size))
-    reached = engine.lowest(inner, outer, order, jnp.where(numbers < 0, none, numbers), box, p=p)
+    reached = engine.lowest(inner, outer, order, numbers, box, p=p)
     border = _by_row(tree, jnp.where(reached < none, reached, -1), lines, -1)
-    labels = jnp.where(is_core, _by_row(inner, numbers, lines, -1), border).astype(dtype)
+    labels = jnp.where(is_core, labels, border).astype(dtype)
     return varying_like((is_core, labels), (tree, eps))
 
 
@@ -104,13 +105,11 @@ def _edges(lines: int, tree: Tree, box, cores, shortens, engine, p: float):
     return rows[: lines - 1], distances[: lines - 1]
 
 
-def _numbered(tree: Tree, roots: Array):
-    """Return how many components there are, and the number of each slot's (N,), by their lowest rows."""
-    slots, there = len(roots), jnp.isfinite(tree.points[0])
-    lowest = jnp.full(slots, slots, jnp.int32).at[roots].min(jnp.where(there, tree.rows, slots))[roots]
-    first = jnp.zeros(slots, jnp.int32).at[lowest].set(1, mode="drop")  # by row
-    sums = jnp.cumsum(first, dtype=jnp.int32)
-    return sums[-1], jnp.where(there, sums[jnp.minimum(lowest, slots - 1)] - 1, -1)
+def _numbered(tree: Tree, engine, radius, box, p: float, lines: int):
+    """Return how many components there are, and the number of each row's (lines,), by their lowest rows."""
+    lowest = _by_row(tree, engine.component_rows(tree, radius, box, p=p), lines, -1)
+    sums = engine.running_sums((lowest == jnp.arange(lines, dtype=jnp.int32)).astype(jnp.int32))
+    return sums[-1], jnp.where(lowest < 0, -1, sums[lowest])
 
 
 def _by_row(tree: Tree, values: Array, lines: int, fill) -> Array:

@@ -1,9 +1,11 @@
 """Single linkage and HDBSCAN's clusters from a minimum spanning tree, by scikit-learn's rules."""
 
 import heapq
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from ._host import joined
 
 __all__ = ["Selection", "flat_clusters", "grown", "merges"]
 
@@ -20,24 +22,50 @@ class Selection(NamedTuple):
 def merges(rows, distances, order):
     """Return which two nodes each edge of a tree joins (n - 1, 2), the distances, and the sizes, in an order.
 
-    Nodes below n are points, n + i is what the edge i has joined.
+    Nodes below n are points, n + i is what the edge i has joined. Each round joins components by their first
+    edges. Edges in a component that come before its first one make a line of nodes, which ends at that edge:
+    the others of a line have on one side the node before, on the other what ends there.
     """
-    n = len(rows) + 1
-    above = list(range(2 * n - 1))
-    size, nodes = [1] * (2 * n - 1), []
-    for node, (a, b) in enumerate(rows[order].tolist(), start=n):
-        while above[a] != a:
-            above[a] = a = above[above[a]]
-        while above[b] != b:
-            above[b] = b = above[above[b]]
-        above[a] = above[b] = node
-        size[node] = size[a] + size[b]
-        nodes.append((a, b))
-    return (
-        np.asarray(nodes, np.intp).reshape(-1, 2),
-        distances[order],
-        np.asarray(size[n : n + len(nodes)], np.intp),
-    )
+    ends, n = rows[order], len(rows) + 1
+    count = len(ends)
+    nodes = np.full((count, 2), -1)
+    below = np.full(count, 2 * count)  # 2 e + side: under which side of an edge e each one's line ends
+    left, (one, two) = np.arange(count), ends.T
+    open_, inside = left[:0], left[:0]  # edges joined whose line is not known, and their components
+    components, rounds = n, []
+    while len(left):
+        first = np.full((2, components), count)
+        for each, at in zip(first, (one, two), strict=True):
+            each[at[::-1]] = left[::-1]  # the last one assigned, the first edge, stays
+        side = (first[1] < first[0]).astype(np.intp)
+        first = first.min(axis=0)
+        if components == n:
+            some = np.flatnonzero(first < count)
+            nodes[first[some], side[some]] = some
+        known = open_ < first[inside]
+        below[open_[known]] = (2 * first + side)[inside[known]]
+        rounds.append(open_[known])
+        here = (first[one] == left) | (first[two] == left)
+        components, names = joined(components, one[here], two[here])
+        open_ = np.concatenate([open_[~known], left[here]])
+        inside = names[np.concatenate([inside[~known], one[here]])]
+        left, one, two = left[~here], names[one[~here]], names[two[~here]]
+    sizes = (nodes >= 0).sum(axis=1)
+    for lines in (*rounds, open_):  # what ends at an edge is in an earlier one
+        lines = lines[np.lexsort((lines, below[lines]))]
+        starts = np.flatnonzero(np.diff(below[lines], prepend=-1))
+        total = np.cumsum(sizes[lines])
+        before = np.repeat(total[starts] - sizes[lines[starts]], np.diff(starts, append=len(lines)))
+        sizes[lines] = total - before
+        tops = lines[np.flatnonzero(np.diff(below[lines], append=-1))]
+        tops = tops[below[tops] < 2 * count]
+        nodes.flat[below[tops]] = n + tops
+        np.add.at(sizes, below[tops] // 2, sizes[tops])
+        more = np.ones(len(lines), bool)
+        more[starts] = False
+        at = np.flatnonzero(more)
+        nodes[lines[at], (nodes[lines[at], 0] >= 0).astype(np.intp)] = n + lines[at - 1]
+    return nodes, distances[order], sizes
 
 
 def grown(n: int, rows, distances):
@@ -75,33 +103,37 @@ def flat_clusters(selection: Selection, nodes, distances, sizes):
     size = np.concatenate([np.ones(n, np.intp), sizes])
     with np.errstate(divide="ignore"):
         level = 1 / distances  # HDBSCAN's lambda
-    # The condensed tree: where both parts of a node are large, they are clusters; else the large one goes on.
-    tree: Any = [-1], [0.0], [n], [0.0]  # parents, where they begin, sizes, and where they end
-    parent, _, _, death = tree
-    queue = [2 * n - 2]
-    children, large, of = nodes.tolist(), (size >= least).tolist(), [0] * (2 * n - 1)
-    for node in queue:
-        own, here = of[node], level[node - n]
-        death[own] = here  # the queue goes down
-        parts = [part for part in children[node - n] if large[part]]
-        for part in parts:
-            if len(parts) == 2:
-                of[part] = len(parent)
-                for kept, value in zip(tree, (own, here, int(size[part]), here), strict=True):
-                    kept.append(value)
-            else:
-                of[part] = own
-        queue += parts
-    # A point leaves the cluster of the lowest large node that it is in.
     up = np.arange(2 * n - 1)
     up[nodes] = np.arange(n, 2 * n - 1)[:, None]
-    stays = np.asarray(large)
+    stays = size >= least
     stays[-1] = True
-    up[stays] = np.flatnonzero(stays)
+    # The condensed tree: where both parts of a node are large, they are clusters; else the large one goes on.
+    large, number = np.flatnonzero(stays), np.cumsum(stays) - 1
+    parts, parents = stays[nodes].sum(axis=1), up[large] - n
+    begins = parts[parents] == 2
+    begins[-1] = False
+    depth = np.arange(len(large)) < len(large) - 1
+    shift = np.where(depth & (nodes[parents, 1] == large), size[nodes[parents, 0]], 0)
+    above, depth = number[parents + n], depth.astype(np.intp)
+    parent, top = above, np.where(begins, np.arange(len(large)), above)
+    while (above < len(large) - 1).any():
+        depth, shift = depth + depth[above], shift + shift[above]  # points on the left
+        above, top = above[above], top[top]
+    starts = np.flatnonzero(begins)
+    starts = starts[np.lexsort((shift[starts], depth[starts]))]  # level by level, as scikit-learn's
+    of = np.zeros(len(large), np.intp)
+    of[starts] = np.arange(1, len(starts) + 1)
+    of = of[top]
+    death, ends = np.zeros(len(starts) + 1), np.flatnonzero(parts[large - n] != 1)
+    death[of[ends]] = level[large[ends] - n]
+    birth = np.append(0.0, level[parents[starts]])
+    tree = np.append(-1, of[parent[starts]]), birth, np.append(n, size[large[starts]]), death
+    # A point leaves the cluster of the lowest large node that it is in.
+    up[stays] = large
     while not stays[up[:n]].all():
         up = up[up]
     left = up[:n]
-    return _labelled(selection, np.asarray(of)[left], level[left - n], *map(np.array, tree))
+    return _labelled(selection, of[number[left]], level[left - n], *tree)
 
 
 def _labelled(selection: Selection, of, out, parent, birth, members, death):

@@ -1,7 +1,7 @@
 """The engine for NVIDIA GPUs: CUDA C++ compiled by NVRTC when first needed, launched by XLA."""
 
 from ._build import build
-from ._components import component_roots, lowest
+from ._components import component_rows, lowest
 from ._launch import check
 from ._lines import lines
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
@@ -19,7 +19,7 @@ __all__ = [
     "bin_counts",
     "build",
     "check",
-    "component_roots",
+    "component_rows",
     "count",
     "fill",
     "fill_edges",

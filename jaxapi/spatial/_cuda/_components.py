@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..._core._typing import Array
 from .._structure._queries import Queries, own_queries
@@ -12,11 +11,11 @@ from ._launch import Kernel, launch
 from ._order import THREADS, lengths, nodes_of
 from ._radius import RELATIONS, _kernel, _run, _sizes
 
-__all__ = ["component_roots", "lowest"]
+__all__ = ["component_rows", "lowest"]
 
 
-def component_roots(tree: Tree, radius: Array, box: Array | None, *, p: float) -> Array:
-    """Return the lowest slot of the component of each slot (N,); of an empty one itself."""
+def component_rows(tree: Tree, radius: Array, box: Array | None, *, p: float) -> Array:
+    """Return the lowest row of the component of each slot (N,)."""
     queries = own_queries(tree, radius, p=p)
     m, slots = tree.points.shape
     valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
@@ -28,7 +27,10 @@ def component_roots(tree: Tree, radius: Array, box: Array | None, *, p: float) -
     (parents,) = launch(kernel, -(-slots // THREADS), THREADS, inputs, [shape])
     kernel = _kernel(tree, "join", p, box, relation=RELATIONS["later"])
     (parents,) = _run(kernel, tree, queries, box, (valid, _sizes(tree, queries)), in_place=[parents])
-    return lax.while_loop(lambda a: (a[a] != a).any(), lambda a: a[a], parents)
+    kernel = Kernel.of("firsts", m=m, dtype=tree.points.dtype)
+    state = tree.rows, sizes, parents, tree.rows
+    roots, _, rows = launch(kernel, -(-slots // THREADS), THREADS, state, [shape] * 3, in_place=2)
+    return rows[roots]
 
 
 def lowest(

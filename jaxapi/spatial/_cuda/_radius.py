@@ -21,6 +21,7 @@ __all__ = ["bin_counts", "count", "fill", "fill_edges", "fill_lines", "fill_pair
 WARPS, SORTING_WARPS = 2, 4  # a block
 AT_ONCE = 256  # neighbours that a warp sorts in registers
 BINS = 4  # kernels are compiled for multiples of so many radii
+MOST = np.iinfo(np.int32).max  # that is counted
 RELATIONS = {"any": 0, "other": 1, "later": 2}
 WRITES = {"neighbours": 0, "edges": 1, "pairs": 2}
 WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
@@ -40,11 +41,21 @@ def ordered_queries(tree: Tree, queries: Array, radius: Array, box: Array | None
     return Queries(*lined(tree, line, queries, bound)), line.order
 
 
-def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
-    """Count the neighbours of each query, in the place of ``order``: (Q,) int32."""
+def count(
+    tree: Tree,
+    queries: Queries,
+    order: Array,
+    box: Array | None,
+    *,
+    p: float,
+    relation: str,
+    enough: int = MOST,
+) -> Array:
+    """Count the neighbours of each query, up to `enough` or more, in the place of ``order``: (Q,) int32."""
     kernel = _kernel(tree, "count", p, box, relation=RELATIONS[relation])
     counts = jnp.zeros(queries.bound.shape, jnp.int32)
-    return _run(kernel, tree, queries, box, (order, _sizes(tree, queries)), in_place=[counts])[0]
+    sizes = np.append(_sizes(tree, queries), np.int32(min(enough, MOST)))
+    return _run(kernel, tree, queries, box, (order, sizes), in_place=[counts])[0]
 
 
 def fill(

@@ -75,15 +75,16 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, box: Array | None,
     *_, edges, found = lax.while_loop(more, one, start)
     distances = in_units(tree, found[:, None], box, p=p)[:, 0]
     high, low = edges.T
-    order = _order(high, low, lax.bitcast_convert_type(distances, f"int{8 * dtype.itemsize}"))
+    order = _order(low, high, distances)
     return jnp.stack([low, high], axis=1)[order], distances[order]
 
 
-def _order(*keys):
-    """Return the order by the last of some integers (N,), of equal ones by the one before."""
-    slots = len(keys[0])
-    order = jnp.arange(max(slots, RADIX_FROM), dtype=jnp.int32)
-    for key in keys:
-        key = jnp.pad(key, (0, len(order) - slots), constant_values=np.iinfo(key.dtype).max)
-        _, order = lax.sort((key[order], order), num_keys=1)  # stable: pads stay last
+def _order(low, high, distances):
+    """Return the order by (distance, low, high), where there are any."""
+    slots, room = len(low), max(len(low), RADIX_FROM)
+    order = jnp.arange(room, dtype=jnp.int32)
+    for key, last in ((high, np.iinfo(np.int32).max), (low, np.iinfo(np.int32).max), (distances, np.inf)):
+        key = jnp.pad(key, (0, room - slots), constant_values=last)
+        bits = lax.bitcast_convert_type(key, f"int{8 * key.dtype.itemsize}")  # ordered like the numbers
+        _, order = lax.sort((bits[order], order), num_keys=1)  # stable: pads stay last
     return order[:slots]

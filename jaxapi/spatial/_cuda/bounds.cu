@@ -10,12 +10,15 @@ bounds(const real* points, const real* scale, const real* lengths, const real* c
   const int slot = int((long long)blockIdx.x * 128 + threadIdx.x);
   if (slot >= *valid) return;
   const int own = labels[slot];
-  if (near[slot] >= 0 && labels[near[slot]] != own) lower_to(uppers + own, apart[slot]);
+  const auto lower = [&](int label, real distance) {
+    if (distance < latest(uppers + label)) lower_to(uppers + label, distance);
+  };
+  if (near[slot] >= 0 && labels[near[slot]] != own) lower(own, apart[slot]);
   if (slot + 1 >= *valid || labels[slot + 1] == own) return;
   const Tree tree{points, nullptr, nullptr, sizes[0], sizes[1], Period(lengths, *scale)};
   real x[M];
   FOR(a, M) x[a] = points[a * tree.slots() + slot];
   const real distance = Cores{cores, shortens}.mutual(CORES ? cores[slot] : 0, slot + 1, tree.distance(x, slot + 1));
-  lower_to(uppers + own, distance);
-  lower_to(uppers + labels[slot + 1], distance);
+  lower(own, distance);
+  lower(labels[slot + 1], distance);
 }

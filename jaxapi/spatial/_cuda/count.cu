@@ -38,7 +38,8 @@ struct Counting : Within {
   }
 };
 
-// `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number.
+// `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number. Packets of which all have
+// `sizes[3]` neighbours go no further.
 KERNEL(WARPS * LANES, 1)
 count(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
       const real* queries, const real* bounds, const int* own, const int* order, const int* sizes, const int*,
@@ -48,6 +49,7 @@ count(const real* points, const int* rows, const real* boxes, const real* scale,
   __shared__ Box boxes_around[WARPS][2];
   if (packet.none() || !any_lane(packet.bound >= 0)) return;
   const Tree& tree = packet.tree;
+  const int enough = sizes[3];
   int found = 0;
   Counting search(packet, boxes_around[packet.warp]);
   Walk<IN_ORDER> walk(tree.levels, packet.lane, stacks[packet.warp], search);
@@ -58,6 +60,9 @@ count(const real* points, const int* rows, const real* boxes, const real* scale,
       tree.distances(packet.x, first + i, i + 4 < tree.leaf, distance);
       FOR(j, EIGHT) found += search.hit(distance[j], first + i + j);
     }
+    if (enough == NOTHING) continue;
+    if (found + warp_sum(search.whole) >= enough) search.bound = -1;
+    if (!any_lane(search.bound >= 0)) break;
   }
   found += warp_sum(search.whole);
   if (packet.bound >= 0) counts[order[packet.place]] = found;

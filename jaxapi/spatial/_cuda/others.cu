@@ -27,9 +27,9 @@ struct Others {
   // Look no farther than what is known of the component; others search for it, too.
   DEVICE void update() {
     if (active) {
-      if (near >= 0) lower_to(uppers + own, limit);
-      const real known = *static_cast<const volatile real*>(uppers + own);
-      if (known < limit) limit = known, row = NOTHING, near = -1;
+      const real upper = latest(uppers + own);
+      if (upper < limit) limit = upper, row = NOTHING, near = -1;
+      else if (near >= 0 && limit < upper) lower_to(uppers + own, limit);
     }
     reach_bits = warp_max(bits_above(reached()));
   }
@@ -81,7 +81,7 @@ others(const real* points, const int* rows, const real* boxes, const real* scale
   const Tree tree{points, rows, boxes, sizes[0], sizes[1], Period(lengths, *scale)};
   const Cores cores{core_distances, shortens};
   const int slot = int(min(number, tree.slots() - 1)), own = labels[slot];
-  const real floor = apart[slot], limit = fmin(uppers[own], below(INFINITE));
+  const real floor = apart[slot], limit = fmin(latest(uppers + own), below(INFINITE));
   const bool active = number < *valid && !(near[slot] >= 0 && labels[near[slot]] != own) && floor <= limit;
   if (!any_lane(active)) return;
   real x[M];

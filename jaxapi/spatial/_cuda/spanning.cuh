@@ -12,6 +12,9 @@ using Edge = unsigned long long;  // two rows, the lower one in the upper half
 
 DEVICE Edge edge_of(int one, int two) { return Edge(min(one, two)) << 32 | unsigned(max(one, two)); }
 
+// What others of the component have found meanwhile.
+DEVICE real latest(const real* at) { return *static_cast<const volatile real*>(at); }
+
 struct Cores {
   const real* cores;     // (slots,): no distance of a slot is less
   const real* shortens;  // a factor of other power distances

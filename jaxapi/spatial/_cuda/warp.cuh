@@ -44,6 +44,7 @@ DEVICE void raise_to(double* at, double value) {
   else atomicMin(reinterpret_cast<unsigned long long*>(at), (unsigned long long)__double_as_longlong(value));
 }
 
+DEVICE void lower_to(int* at, int value) { atomicMin(at, value); }
 DEVICE void lower_to(unsigned long long* at, unsigned long long value) {
   if (value < *at) atomicMin(at, value);
 }

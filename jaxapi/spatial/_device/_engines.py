@@ -10,14 +10,14 @@ tree and queries in the dtype of the distances:
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,
 - ``nearest_of_slots(tree, prepared, begin, bound, eps, box, *, size, k, p, rooted)``,
 - ``in_units(tree, powers, box, *, p)``,
-- ``count(tree, queries, order, box, *, p, relation)``,
+- ``count(tree, queries, order, box, *, p, relation, enough)``,
 - ``running_sums(counts)``,
 - ``fill(tree, queries, order, offsets, box, *, size, p, relation)``,
 - ``fill_edges(tree, queries, offsets, box, *, size, p, relation)``,
 - ``fill_pairs(tree, queries, offsets, box, *, size, p)``,
 - ``fill_lines(tree, queries, order, box, *, limit, p)``,
 - ``bin_counts(tree, queries, radii, weights, box, *, p)``,
-- ``component_roots(tree, radius, box, *, p)``,
+- ``component_rows(tree, radius, box, *, p)``,
 - ``lowest(tree, queries, order, numbers, box, *, p)``.
 
 `_lax` documents them, and runs everywhere. `_cuda` also has ``nodes_of(tree, box)``, which `prepared` calls,

@@ -12,13 +12,13 @@ from .._structure._varying import varying_like
 from ._radius import PACKET, packets_of
 from ._walk import WIDTH, Space, in_packets, walk
 
-__all__ = ["component_roots", "flattened", "lowest"]
+__all__ = ["component_rows", "flattened", "lowest"]
 
 NONE = np.iinfo(np.int32).max
 
 
-def component_roots(tree: Tree, radius: Array, box: Array | None, *, p: float) -> Array:
-    """Return the lowest slot of the component of each slot (N,); of an empty one itself.
+def component_rows(tree: Tree, radius: Array, box: Array | None, *, p: float) -> Array:
+    """Return the lowest row of the component of each slot (N,).
 
     Of two neighbouring components at least one has joined a lower one after two rounds: so there are as many
     as the logarithm of their number.
@@ -33,7 +33,8 @@ def component_roots(tree: Tree, radius: Array, box: Array | None, *, p: float) -
         return joined, (joined != roots).any()
 
     start = varying_like((slots, jnp.bool_(True)), tree)
-    return lax.while_loop(lambda state: state[1], join, start)[0]
+    roots, _ = lax.while_loop(lambda state: state[1], join, start)
+    return jnp.full_like(tree.rows, NONE).at[roots].min(tree.rows)[roots]
 
 
 def flattened(parents: Array) -> Array:

@@ -29,10 +29,20 @@ __all__ = [
 ]
 
 PACKET = 16  # queries that walk together
+MOST = np.iinfo(np.int32).max  # that is counted
 
 
-def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: float, relation: str) -> Array:
-    """Count the neighbours of each query: (Q,) int32.
+def count(
+    tree: Tree,
+    queries: Queries,
+    order: Array,
+    box: Array | None,
+    *,
+    p: float,
+    relation: str,
+    enough: int = MOST,
+) -> Array:
+    """Count the neighbours of each query, up to `enough` or more: (Q,) int32.
 
     Number ``i`` of the queries is query ``order[i]``, in whose place its count is. An empty slot of the tree
     has no neighbours, and the place n.
@@ -43,6 +53,7 @@ def count(tree: Tree, queries: Queries, order: Array, box: Array | None, *, p: f
     def one(packet):
         def choose(start, there, counts):
             wanted = _may_reach(space, packet, start, packet.bound * slack, relation)
+            wanted = wanted & (counts < enough).any()
             if relation != "any":
                 return wanted, counts
             # Nodes that lie within the radius of all queries are counted without a visit.

@@ -92,8 +92,7 @@ def _joined(forest: Forest, rows, radius, box, axes: Axes, *, n: int, p: float):
     """
     tree, queries = forest.tree, own_queries(forest.tree, radius, p=p)
     engine = _lax if tree.is_flat else None  # whose nodes are not those that the kernels join at once
-    roots = _engines.run(engine, "component_roots", tree, radius, box, p=p)
-    first = jnp.full(len(rows), n, jnp.int32).at[roots].min(rows)[roots]
+    first = _engines.run(engine, "component_rows", tree._replace(rows=rows), radius, box, p=p)
     elsewhere = _elsewhere(forest, queries, radius, box, axes, p)
 
     def lowest(tree, queries, order, numbers):
