@@ -2,9 +2,9 @@
 
 from . import distance as distance
 from ._clustering import single_linkage
+from ._device._padding import pad_rows
 from ._kdtree import KDTree
 from ._sphere import chord_length, great_circle_distance, unit_vectors
-from ._structure._lengths import pad_rows
 
 __all__ = [
     "KDTree",

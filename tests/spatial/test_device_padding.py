@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from compilations import no_compilation
 
-from jaxapi.spatial import KDTree, _cuda
+from jaxapi.spatial import KDTree, _cuda, pad_rows
 from jaxapi.spatial._cuda import _room
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "float64", "int64"]
@@ -290,6 +290,25 @@ def test_results_that_nobody_uses_harm_nothing():
         with_room(slow(matrix, x), 1 << 21)
         other = [fives() for _ in range(3)]
         assert all(bool((each == 5).all()) for each in other)
+
+
+@needs_a_gpu
+@pytest.mark.usefixtures("only_copies")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_for_users_on_a_gpu(dtype):
+    """`pad_rows` of any length compiles nothing; what it gives is the user's to donate."""
+    host = np.random.default_rng(2).random((1000, 3)).astype(dtype)
+    with jax.enable_x64(dtype == "float64"):
+        double = jax.jit(lambda x: 2 * x, donate_argnums=0)
+        double(pad_rows(jax.device_put(host))[0])
+        with no_compilation():
+            for n in (1, 300, 999):
+                x = jax.device_put(host[:n])
+                padded, count = pad_rows(x)
+                assert int(count) == n
+                wanted = np.pad(2 * host[:n], ((0, 1024 - n), (0, 0)))
+                np.testing.assert_array_equal(double(padded), wanted)
+                np.testing.assert_array_equal(x, host[:n])
 
 
 @needs_a_gpu

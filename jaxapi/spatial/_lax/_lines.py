@@ -22,7 +22,8 @@ def with_room(x, rows: int, place):
     By the host, half a millisecond for each megabyte; large arrays on a device by a program for each length.
     JAX compiles anew for an array that is not committed to its device; so every input is.
     """
-    if len(x) != rows and isinstance(x, jax.Array) and x.nbytes > LARGE and x.device.platform != "cpu":
+    far = isinstance(x, jax.Array) and next(iter(x.devices())).platform != "cpu"
+    if len(x) != rows and far and x.nbytes > LARGE:
         x = _extended(x, rows=rows)
     elif len(x) != rows:
         room = np.zeros((rows, *x.shape[1:]), x.dtype)

@@ -6,19 +6,14 @@ same memory is an array without computation. The memory behind the lines left ou
 """
 
 import ctypes
-from collections.abc import Iterable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for
-from ..._core._programs import eagerly, eagerly_unless_traced, is_traced
-from ..._core._typing import Array, ArrayLike
-from ..._interop import as_array
-from ._build import padded_size
+from ..._core._programs import eagerly_unless_traced
 
-__all__ = ["first_lines", "flat", "in_shape", "pad_rows", "tensor_of"]
+__all__ = ["first_lines", "flat", "in_shape", "tensor_of"]
 
 _PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
 
@@ -94,62 +89,3 @@ def first_lines(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
                     array = jax.dlpack.from_dlpack(_Shorter(array, count))
         found.append(array)
     return tuple(found)
-
-
-def pad_rows(x: ArrayLike, sizes: Iterable[int] | None = None) -> tuple[Array, Array]:
-    """Fill an array up with rows of 0, to one of few lengths, and tell how many of its rows count.
-
-    For `jax.jit`, which compiles for each shape: a program of ``(padded, count)`` serves all lengths that are
-    padded to the same. `KDTree(padded, n=count)` is then a tree of the rows that count.
-
-    Parameters
-    ----------
-    x : array_like, shape (n, ...)
-        Rows of any dtype, which is kept.
-    sizes : iterable of int, optional
-        The lengths to choose from. By default powers of two from 1024 to 131,072, above four for each
-        doubling.
-
-    Returns
-    -------
-    padded : Array, shape (size, ...)
-        The rows, and 0 from n on; on the device of `x`.
-    count : Array, shape (), int32
-        The number of rows, n.
-
-    Raises
-    ------
-    ValueError
-        If `x` has no axis, or more rows than the largest of the `sizes`.
-
-    Notes
-    -----
-    Arrays on the CPU are padded without a program; on other devices one is compiled for each n. Under `jit`
-    n is a part of the shape, and known. Derivatives flow to `x`.
-
-    Examples
-    --------
-    >>> import jax
-    >>> import jaxapi as xp
-    >>> @jax.jit
-    ... def nearest_other(points, n):
-    ...     return xp.spatial.KDTree(points, n=n).kneighbors(1)[0][:, 0]
-    >>> points, n = xp.spatial.pad_rows([[0.0], [1.0], [3.0]], sizes=[4, 8])
-    >>> points.shape, int(n), nearest_other(points, n).tolist()
-    ((4, 1), 3, [1.0, 1.0, 2.0, inf])
-    """
-    x = as_array(x)
-    if x.ndim == 0:
-        raise ValueError("x must have rows, got an array without axes")
-    rows = x.shape[0]
-    size = padded_size(rows) if sizes is None else min((s for s in sizes if s >= rows), default=None)
-    if size is None:
-        raise ValueError(f"x has {rows} rows, more than the largest of the sizes: add a larger one")
-    if is_traced(x) or len(x.sharding.device_set) > 1 or next(iter(x.devices())).platform != "cpu":
-        padded = jnp.pad(x, ((0, size - rows), *((0, 0),) * (x.ndim - 1)))
-    else:
-        room = np.zeros((size, *x.shape[1:]), x.dtype)
-        room[:rows] = np.asarray(x)
-        with eagerly(), x64_for(x.dtype):
-            padded = jax.device_put(room, x.sharding)
-    return padded, jax.device_put(np.int32(rows))
