@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._programs import compiled
 from ._arrays import NOT_FINITE
 from ._engines import engine_of
 
@@ -40,6 +41,6 @@ def check_finite(answer) -> None:
         raise ValueError(NOT_FINITE)
 
 
-@jax.jit
+@compiled
 def _all_finite(x):
     return jnp.isfinite(x).all()
