@@ -62,9 +62,8 @@ def test_kernels_give_the_labels_of_scipys_way(kind, p, box, dtype):
 
 CASES = [
     (3, 2.0, None, "float32"),
-    (2, 1.0, 5.0, "float32"),
-    (1, np.inf, None, "float64"),
-    (2, 3.0, 5.0, "float64"),
+    (2, 1.0, 5.0, "float64"),
+    (1, np.inf, None, "float32"),
 ]
 
 
@@ -74,7 +73,7 @@ CASES = [
 def test_kernels_give_the_spanning_tree_of_all_distances(kind, m, p, box, dtype):
     """The first by (distance, rows), and of them HDBSCAN's labels."""
     rng = np.random.default_rng(len(kind) + m)
-    for n, least in ((70, 1), (70, 6), (300, 1), (300, 4), (1, 1), (2, 2), (9, 9)):
+    for n, least in ((1, 1), (2, 1), (70, 1), (5, 4), (150, 4)):
         x = np.outer(rng.random(n), np.ones(m)) if kind == "line" else CLOUDS[kind](rng, n)[:, :m]
         x = np.abs(x.astype(dtype)) % 4
         expected = first_tree(x.astype(float), least, p, box)
@@ -126,7 +125,7 @@ def test_rows_that_are_not_there_have_no_edges(monkeypatch):
 @pytest.mark.usefixtures("x64")
 def test_many_copies_are_joined_to_the_lowest(monkeypatch):
     radius_engines.use("cuda", monkeypatch)
-    for n, least in ((3000, 1), (300, 5)):
+    for n, least in ((3000, 1), (300, 4)):
         edges = KDTree(np.ones((n, 3), np.float32)).minimum_spanning_tree(min_samples=least)
         np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
 

@@ -74,25 +74,30 @@ def grown(n: int, rows, distances):
     Where points are equally far the first one joins by its first neighbour in the tree. So scikit-learn grows
     its tree, on which labels depend: distances that are a point's core distance are all equal.
     """
-    ends, distances = np.concatenate([rows, rows[:, ::-1]]), np.concatenate([distances, distances])
-    order = np.argsort(ends[:, 0], kind="stable")
-    starts = np.searchsorted(ends[order, 0], np.arange(n + 1)).tolist()
-    others, lengths = ends[order, 1].tolist(), distances[order].tolist()
-    least, source, inside = [np.inf] * n, [0] * n, [False] * n
-    heap: list[tuple[float, int]] = []
-    node, edges, found = 0, [], []
-    for _ in range(n - 1):
-        inside[node] = True
-        for i in range(starts[node], starts[node + 1]):
-            other, length = others[i], lengths[i]
-            if length < least[other] and not inside[other]:
-                least[other], source[other] = length, node
-                heapq.heappush(heap, (length, other))
-        while inside[node]:
-            length, node = heapq.heappop(heap)
-        edges.append((source[node], node))
-        found.append(length)
-    return np.asarray(edges, np.intp).reshape(-1, 2), np.asarray(found)
+    low, high = rows.min(axis=1), rows.max(axis=1)
+    _, once = np.unique(low * n + high, return_index=True)
+    one, other = np.concatenate([low[once], high[once]]), np.concatenate([high[once], low[once]])
+    levels, rank = np.unique(distances[once], return_inverse=True)
+    keys = np.concatenate([rank, rank]) * n + other  # ordered by the distance, then by the row
+    order = np.argsort(one, kind="stable")
+    starts, sorted_keys = np.searchsorted(one[order], np.arange(n + 1)).tolist(), keys[order].tolist()
+    left, found, key = bytearray(b"\1") * n, [], 0
+    heap: list[int] = []
+    for _ in range(n):
+        while not left[key % n]:
+            key = heapq.heappop(heap)
+        found.append(key)
+        node = key % n
+        left[node] = 0
+        for each in sorted_keys[starts[node] : starts[node + 1]]:
+            if left[each % n]:
+                heapq.heappush(heap, each)
+    level, nodes = np.divmod(found, n)
+    place = np.argsort(nodes)
+    near = (place[one] < place[other]) & (keys == np.asarray(found)[place[other]])
+    source = np.full(n, n)
+    np.minimum.at(source, place[other[near]], place[one[near]])
+    return np.stack([nodes[source[1:]], nodes[1:]], axis=1), levels[level[1:]]
 
 
 def flat_clusters(selection: Selection, nodes, distances, sizes):
