@@ -58,8 +58,8 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
 
     With `inclusive` a point as far as the bound counts.
     """
-    n, (q, _) = cloud.tree.n, x.shape
-    most = float(np.nanmax(bound, initial=0) if np.ndim(bound) else max(bound, 0.0)) * cloud.scale
+    n, (q, _), many = cloud.tree.n, x.shape, getattr(bound, "ndim", 0)
+    most = float(np.nanmax(bound, initial=0) if many else max(bound, 0.0)) * cloud.scale
     if inclusive:  # a little more, whose square is a number
         most = max(most * (1 + 1e-6), 1e-100)
     search = partial(cloud.tree.query, eps=eps, p=settings.p, distance_upper_bound=most)
@@ -68,7 +68,7 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
         points = cloud.queries(x[which])
         near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
         near = near if cloud.scale == 1 else near / cloud.scale
-        if np.ndim(bound):
+        if many:
             limit = bound[which, None]
             beyond = ~(near <= limit) if inclusive else ~(near < limit)
             near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
