@@ -297,15 +297,14 @@ def edges(cloud: Cloud, radius, settings: SearchSettings, relation: str):
     """Return receivers, senders and distances of all edges, by receiver; `relation` as in `Queries`."""
     tree = cloud.tree
     if relation == "later":
-        found = pairs(cloud, radius, settings._replace(eps=0.0), "ndarray")
-        receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
-        distances = _distances(cloud, tree.data, receivers, senders, settings.p) / cloud.scale
+        one, two = pairs(cloud, radius, settings._replace(eps=0.0), "ndarray").T
+        found = {"i": one, "j": two, "v": _distances(cloud, tree.data, one, two, settings.p) / cloud.scale}
     else:
         found = distance_entries(cloud, cloud, radius, settings)
-        by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
-        receivers, senders = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr)), by_receiver.indices
-        kept = slice(None) if relation == "any" else receivers != senders
-        receivers, senders, distances = receivers[kept], senders[kept], by_receiver.data[kept]
+    by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
+    receivers, senders = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr)), by_receiver.indices
+    kept = receivers != senders if relation == "other" else slice(None)
+    receivers, senders, distances = receivers[kept], senders[kept], by_receiver.data[kept]
     dtype = settings.index_dtype
     return cloud.rows(receivers, dtype), cloud.rows(senders, dtype), distances.astype(settings.dtype)
 
