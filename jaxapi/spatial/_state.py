@@ -76,12 +76,13 @@ class TreeState:
         self._m = points.shape[1]
         if self._m == 0:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+        rows = points.shape[0]
         points, self._layout = place_points(points, sharding, axis_name, n)
-        self._count = None
         if self._layout is None:
             points = _arguments.on_one_device(points)
-            self._count = _arguments.row_count(n, points.shape[0])
-        self._rows = points.shape[0] if self._layout is None else self._layout.n
+        self._rows = rows if self._layout is None else self._layout.n
+        on_mesh = self._layout is not None and not is_traced(n)  # whose layout tells
+        self._count = None if on_mesh else _arguments.row_count(n, self._rows if axis_name else rows)
         self._asked = engine if engine is None else _arguments.one_of(engine, ("scipy", "lax"), "engine")
         self._boxsize = _arguments.box_lengths(boxsize, self._m)
         self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
@@ -95,7 +96,7 @@ class TreeState:
         traced = any_traced(points, self._n)
         finite: Any = True
         if self._layout is not None:
-            self._tree, finite = Mesh.prepare(points, self._layout)
+            self._tree, finite = Mesh.prepare(points, self._layout, self._count)
         elif self._kind() is Device:
             self._tree, finite = structure(points, self._n, self._engine())
         elif not traced:
@@ -222,7 +223,7 @@ class TreeState:
             return self._ready
         kind = kind or self._kind(*values, distances=distances)
         if self._layout is not None:
-            return Mesh(self._data, self._tree, layout_now(self._layout, self._data))
+            return Mesh(self._data, self._tree, layout_now(self._layout, self._data), self._count)
         found: Any
         if kind is Host:
             found = Host(self._data, self._n, None if self._traced() else self._scipy, self._options)
@@ -317,7 +318,7 @@ class TreeState:
         """
         is_array = isinstance(self._boxsize, jax.Array)
         array, numbers = (self._boxsize, None) if is_array else (None, self._boxsize)
-        rows = self._rows if self._count is None else None
+        rows = None if self._layout is None and self._count is not None else self._rows
         aux = (rows, self._m, numbers, self._options, self._asked, self._layout)
         on_host = _engines.only_the_cpu() if self._asked is None else self._asked == "scipy"
         tree = None if on_host and self._layout is None else self._structure()
@@ -403,4 +404,4 @@ def _extremes(points, n: int):
 @partial(compiled, static_argnames="engine")
 def _compiled_extremes(points, n, *, engine):
     points = _engines.run(engine, "lines", points, n, dtype=points.dtype)
-    return jnp.nanmin(points, axis=0), jnp.nanmax(points, axis=0)
+    return tuple(jnp.where(n > 0, each(points, axis=0), 0) for each in (jnp.nanmin, jnp.nanmax))

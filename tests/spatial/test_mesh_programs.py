@@ -1,5 +1,7 @@
 """A KDTree over several devices inside of jit, grad and shard_map; on any mesh; how points are dealt out."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -62,6 +64,29 @@ class TestTransformations:
         right = jax.grad(expected, argnums=(0, 1, 2))(points, queries, np.float32(1))
         for found, each in zip(slopes, right, strict=True):
             np.testing.assert_allclose(found, each, rtol=1e-4, atol=1e-5)
+
+    def test_a_traced_number_of_rows_that_count(self):
+        """As on one device, of a tree that comes out of jit, too."""
+        points, queries = clouds(2 * EACH)["uniform"]
+        points[2 * EACH - 3] = np.nan  # whatever is behind
+        weights, radii = np.linspace(1, 2, 2 * EACH, dtype=np.float32), np.float32([0.1, 0.4])
+        sharding = NamedSharding(mesh_of(2), SPREAD)
+
+        def search(points, n, sharding=None):
+            tree = KDTree(points, n=n, sharding=sharding)
+            distances, rows = tree.query(queries, [1, 9])
+            vectors = jnp.where(rows[..., None] < n, tree.displacements(queries, rows), 0)
+            pairs = tree.count_neighbors(tree, radii, weights=weights)
+            return tree, (distances, rows, vectors, pairs, tree.mins, tree.maxes, tree.n)
+
+        run = jax.jit(partial(search, sharding=sharding))
+        for n in (0, 5, 2 * EACH - 3):
+            tree, found = run(points, n)
+            for one, other in zip(found, jax.jit(search)(points, n)[1], strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+            assert tree.n == n
+            assert n or not (tree.mins.any() or tree.maxes.any())
+            assert np.sort(tree.indices).tolist() == [*range(n), *[n] * (2 * EACH - n)]
 
     def test_auto_axes_must_be_named(self):
         points = spread(mesh_of(2), np.ones((4, 2), np.float32))

@@ -58,8 +58,8 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
 
     With `inclusive` a point as far as the bound counts.
     """
-    n, (q, _) = cloud.tree.n, x.shape
-    most = float(np.nanmax(bound, initial=0) if np.ndim(bound) else max(bound, 0.0)) * cloud.scale
+    n, (q, _), many = cloud.tree.n, x.shape, getattr(bound, "ndim", 0)
+    most = float(np.nanmax(bound, initial=0) if many else max(bound, 0.0)) * cloud.scale
     if inclusive:  # a little more, whose square is a number
         most = max(most * (1 + 1e-6), 1e-100)
     search = partial(cloud.tree.query, eps=eps, p=settings.p, distance_upper_bound=most)
@@ -68,7 +68,7 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
         points = cloud.queries(x[which])
         near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
         near = near if cloud.scale == 1 else near / cloud.scale
-        if np.ndim(bound):
+        if many:
             limit = bound[which, None]
             beyond = ~(near <= limit) if inclusive else ~(near < limit)
             near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
@@ -297,15 +297,14 @@ def edges(cloud: Cloud, radius, settings: SearchSettings, relation: str):
     """Return receivers, senders and distances of all edges, by receiver; `relation` as in `Queries`."""
     tree = cloud.tree
     if relation == "later":
-        found = pairs(cloud, radius, settings._replace(eps=0.0), "ndarray")
-        receivers, senders = found[np.argsort(found[:, 0], kind="stable")].T
-        distances = _distances(cloud, tree.data, receivers, senders, settings.p) / cloud.scale
+        one, two = pairs(cloud, radius, settings._replace(eps=0.0), "ndarray").T
+        found = {"i": one, "j": two, "v": _distances(cloud, tree.data, one, two, settings.p) / cloud.scale}
     else:
         found = distance_entries(cloud, cloud, radius, settings)
-        by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
-        receivers, senders = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr)), by_receiver.indices
-        kept = slice(None) if relation == "any" else receivers != senders
-        receivers, senders, distances = receivers[kept], senders[kept], by_receiver.data[kept]
+    by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
+    receivers, senders = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr)), by_receiver.indices
+    kept = receivers != senders if relation == "other" else slice(None)
+    receivers, senders, distances = receivers[kept], senders[kept], by_receiver.data[kept]
     dtype = settings.index_dtype
     return cloud.rows(receivers, dtype), cloud.rows(senders, dtype), distances.astype(settings.dtype)
 

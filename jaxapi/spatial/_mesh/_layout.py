@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
     mesh: Mesh | AbstractMesh | None  # None: the caller is inside of `jax.shard_map` already
     axes: Axes
-    n: int  # rows that count, the first ones
+    n: int  # rows that count, the first ones; where their number is traced all that there are
 
     @property
     def rows(self) -> PartitionSpec:
@@ -155,9 +155,7 @@ def _counting(layout: Layout, data, n: int | None) -> Layout:
         raise ValueError(
             f"{rows} points do not divide evenly among {size} devices: pad them and pass n, how many count"
         )
-    if is_traced(n):
-        raise TypeError("n shapes a tree over several devices, so it must be a Python integer, not traced")
-    n = row_count(rows if n is None else n, rows)
+    n = row_count(rows if n is None or is_traced(n) else n, rows)
     if n == 0:
         raise ValueError("a tree over several devices needs at least one point, got none")
     return layout._replace(n=n)

@@ -34,18 +34,18 @@ class Mesh:
     query that is not finite has no neighbours; concrete ones raise ValueError, in all processes alike.
     """
 
-    def __init__(self, data, forest, layout: Layout):
-        self.data, self.layout = data, layout
+    def __init__(self, data, forest, layout: Layout, count=None):
+        self.data, self.layout, self.count = data, layout, count  # None: as many as the layout says
         self.forest = without_slopes(forest)
 
     @staticmethod
-    def prepare(data, layout: Layout):
+    def prepare(data, layout: Layout, count=None):
         """Build the trees of all devices; also tell whether all points that count are finite."""
         rows_dtype = index_dtype(layout.n)
-        with _context((data,), data.dtype, rows_dtype):
+        with _context((data, count), data.dtype, rows_dtype):
             points = without_slopes(data)
-            finite = all_finite(points, layout, spread=True)
-            return _programs.build_forest(points, layout=layout, rows_dtype=rows_dtype), finite
+            finite = count is not None or all_finite(points, layout, spread=True)
+            return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype), finite
 
     def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows, both of shape batch + columns.shape."""
@@ -58,17 +58,26 @@ class Mesh:
             distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
             _check(finite)
             distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            return sent_home((distances, rows), home, batch + columns.shape)
+            return sent_home((distances, self._counted(rows)), home, batch + columns.shape)
+
+    def _counted(self, rows):
+        """Return rows with the number of those that count for none."""
+        count = self.count
+        return rows if count is None else jnp.where(rows < self.layout.n, rows, as_dtype(count, rows.dtype))
 
     def nearest_of_all(self, columns: Columns, bound, settings: SearchSettings, order: str):
         """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
+        distances, rows = self._nearest_of_all(columns, bound, settings, order)
+        return distances, self._counted(rows)
+
+    def _nearest_of_all(self, columns: Columns, bound, settings: SearchSettings, order: str = "input"):
         static: dict[str, Any] = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
         with self._context(settings, bound, settings.eps):
             box = _box(settings)
             numbers = without_slopes((*self._numbers(settings, bound, settings.eps), box))
             static["s"] = self._own_rows if order == "input" else None
             found = _programs.nearest_of_all(self.forest, *numbers, **static)
-            own = self.indices if order == "tree" and any_traced(self.data, box) else None
+            own = self._indices() if order == "tree" and any_traced(self.data, box) else None
             return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
 
     @property
@@ -78,18 +87,20 @@ class Mesh:
 
     def others(self, columns: Columns, bound, settings: SearchSettings):
         """Return distances and rows of every point's neighbours, without itself and one column less."""
-        found = self.nearest_of_all(columns, bound, settings, "input")
+        distances, rows = self._others(columns, bound, settings)
+        return distances, self._counted(rows)
+
+    def _others(self, columns: Columns, bound, settings: SearchSettings):
+        found = self._nearest_of_all(columns, bound, settings)
         with self._context(settings, *found):
             return _edges.without_own(*found, layout=self.layout)
 
     def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
         """Return senders, receivers and distances of every point's neighbours, and how many there are."""
-        if loop:
-            distances, rows = self.nearest_of_all(columns, math.inf, settings, "input")
-        else:
-            distances, rows = self.others(columns, math.inf, settings)
-        with self._context(settings, distances, rows):
-            return _edges.edges(distances, rows, layout=self.layout)
+        found = (self._nearest_of_all if loop else self._others)(columns, math.inf, settings)
+        with self._context(settings, *found):
+            *ends, distances, count = _edges.edges(*found, layout=self.layout)
+            return *map(self._counted, ends), distances, count
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
@@ -97,6 +108,8 @@ class Mesh:
         with self._context(settings, x, rows):
             x, rows, spread, home = self._placed(settings, x.reshape(q, -1), rows.reshape(q, -1))
             x = as_dtype(x, settings.dtype)
+            if self.count is not None:
+                rows = jnp.where(rows < as_dtype(self.count, rows.dtype), rows, self.layout.n)
             static = {"layout": self.layout, "spread": spread}
             found = vectors_to(self.data, x, rows, _box(settings), **static)
             return sent_home((found,), home, shape)[0]
@@ -112,7 +125,7 @@ class Mesh:
             rows, distances, counts = _programs.nearest_within(self.forest, *inputs, spread=spread, **static)
             _check(finite)
             distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            rows, distances = sent_home((rows, distances), home, (*batch, limit))
+            rows, distances = sent_home((self._counted(rows), distances), home, (*batch, limit))
             return FixedNeighbors(rows, distances, *sent_home((counts,), home, batch))
 
     def counts(self, x, r, batch, settings: SearchSettings):
@@ -139,7 +152,8 @@ class Mesh:
                 _, rows, distances = self._in_equal_parts(rows, distances, keep, totals, total)
                 dtype = np.result_type(settings.index_dtype, index_dtype(total))
                 with x64_for(dtype):
-                    return Neighbors(_edges.offsets(counts, layout=self.layout, dtype=dtype), rows, distances)
+                    ends = _edges.offsets(counts, layout=self.layout, dtype=dtype)
+                    return Neighbors(ends, self._counted(rows), distances)
             counts, rows, distances = map(np.asarray, (counts, rows, distances))
             keep = rows < self.layout.n
             ends = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
@@ -157,7 +171,7 @@ class Mesh:
     def counted_edges(self, r, settings: SearchSettings, relation: str, size: int | None = None):
         """Return receivers, senders and distances of all edges, or `size` of them, and how many there are."""
         reject_traced(
-            any_traced(self.data, r, settings.lengths),
+            self._traced(r, settings.lengths),
             "a search for pairs on a mesh",
             "use query_radius with max_neighbors",
         )
@@ -167,9 +181,11 @@ class Mesh:
             keep, totals = _edges.related(rows, layout=self.layout, relation=relation)
             totals = np.asarray(totals)
             total = int(totals.sum(dtype=np.int64))
-            found = self._in_equal_parts(rows, distances, keep, totals, total if size is None else size)
+            size = total if size is None else size
+            *ends, distances = self._in_equal_parts(rows, distances, keep, totals, size)
             count = settings.index_dtype.type(min(total, np.iinfo(settings.index_dtype).max))
-            return *found, jax.device_put(count, self.layout.everywhere)
+            count = jax.device_put(count, self.layout.everywhere)
+            return *map(self._counted, ends), distances, count
 
     def _all_within(self, x, r, settings: SearchSettings, spread: bool):
         """Return counts, rows and distances of all neighbours by query."""
@@ -193,20 +209,20 @@ class Mesh:
 
     def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights."""
-        values = self.data, other.data, radii, own, others, settings.lengths
+        numbers = self.count, getattr(other, "count", None)
+        values = self.data, *numbers, other.data, radii, own, others, settings.lengths
         traced = any_traced(*values)
         sums = sums_dtype(own, others, traced)
         if not radii.size:
             return np.zeros(0, sums)
         with _context(values, settings.dtype, sums):
             if isinstance(other, Mesh):
-                points = len(other.data)
-                x, x_weights, spread = other.data, _of_rows(others, points, other.layout.n, sums), True
+                x, x_weights, spread = other.data, other._weights(others, sums), True
             else:
                 x, spread = other.data, False
                 x_weights = _of_rows(others, len(x), len(x), sums)
             x, x_weights, spread, _ = self._placed(settings, x, x_weights)
-            weights = _of_rows(own, len(self.data), self.layout.n, sums)
+            weights = self._weights(own, sums)
             static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
             inputs = x, x_weights, weights, radii, _box(settings)
             counts = _programs.two_point(self.forest, *inputs, **static)
@@ -222,14 +238,15 @@ class Mesh:
     def dbscan(self, eps, weights, settings: SearchSettings, min_samples: int):
         """Return which points are cores, and the labels; without `weights` each point counts 1."""
         if weights is not None and self.layout.mesh is not None:
-            weights = _of_rows(weights, len(self.data), self.layout.n, weights.dtype)
+            weights = self._weights(weights, weights.dtype)
         return self._clusters(_programs.dbscan, (weights,), eps, settings, min_samples=min_samples)
 
     def _clusters(self, program, values, r, settings: SearchSettings, **static):
         if self.layout.n >= LARGEST:
             raise ValueError(f"clusters are found among at most {LARGEST - 1} points, got {self.layout.n}")
         static |= {"layout": self.layout, "settings": _static(settings)}
-        with _context((self.data, settings.lengths, r, *values), settings.dtype, np.dtype(np.float64)):
+        traced = self.data, self.count, settings.lengths, r, *values
+        with _context(traced, settings.dtype, np.dtype(np.float64)):
             inputs = without_slopes((*values, as_dtype(r, settings.dtype), _box(settings)))
             return program(self.forest, *inputs, s=self._own_rows, **static)
 
@@ -252,11 +269,24 @@ class Mesh:
     @property
     def indices(self):
         """The rows of the data in the order of the trees; n where a tree has no point for a row."""
+        return self._counted(self._indices())
+
+    def _indices(self):
         return _programs.rows_of_trees(self.forest, layout=self.layout)
+
+    def _weights(self, weights, dtype):
+        """Return a weight for each row of the data, 0 for those that do not count."""
+        weights = _of_rows(weights, len(self.data), self.layout.n, dtype)
+        if self.count is None:
+            return weights
+        return jnp.where(jnp.arange(len(weights)) < self.count, weights, jnp.zeros((), dtype))
+
+    def _traced(self, *values) -> bool:
+        return any_traced(self.data, self.count, *values)
 
     def _finite(self, x, spread: bool):
         """Return what tells whether queries are finite; true where there is a transformation."""
-        return any_traced(self.data, x) or all_finite(x, self.layout._replace(n=len(x)), spread)
+        return self._traced(x) or all_finite(x, self.layout._replace(n=len(x)), spread)
 
     def _with_slopes(self, distances, x, own, rows, box, settings: SearchSettings, spread: bool):
         """Return the distances with their derivatives, where there may be a transformation."""
@@ -267,14 +297,16 @@ class Mesh:
 
     def _placed(self, settings: SearchSettings, x, other=None):
         """Return queries as the mesh takes them, whether they are spread, and where results go."""
-        return placed(self.layout, any_traced(self.data, settings.lengths, x, other), x, other)
+        return placed(self.layout, self._traced(settings.lengths, x, other), x, other)
 
     def _context(self, settings: SearchSettings, *values):
-        return _context((self.data, settings.lengths, *values), settings.dtype, settings.index_dtype)
+        return _context(
+            (self.data, self.count, settings.lengths, *values), settings.dtype, settings.index_dtype
+        )
 
     def _numbers(self, settings: SearchSettings, *values):
         """Return numbers as programs take them, concrete ones kept on every device."""
-        if self.layout.mesh is None or any_traced(self.data, *values):
+        if self.layout.mesh is None or self._traced(*values):
             return tuple(as_dtype(each, settings.dtype) for each in values)
         return tuple(constant_on(each, settings.dtype, self.layout.everywhere) for each in values)
 

@@ -53,14 +53,17 @@ def all_finite(points, *, layout: Layout, spread: bool):
 
 
 @partial(jax.jit, static_argnames=("layout", "rows_dtype"))
-def build_forest(points, *, layout: Layout, rows_dtype):
-    """Return the forest over the points (rows, m)."""
+def build_forest(points, count=None, *, layout: Layout, rows_dtype):
+    """Return the forest over the points (rows, m), of which the first `count` count; None: by layout."""
 
-    def local(points):
+    def local(points, count):
+        if count is not None:  # what is not finite is nobody's neighbour
+            there = layout.own_rows(len(points), rows_dtype) < count
+            points = jnp.where(there[:, None], points, jnp.nan)
         forest = build(points, layout.n, layout.axes, rows_dtype)
         return jax.tree.map(lambda a: a[None], forest)
 
-    return layout.run(local, (layout.rows,), layout.rows, points)
+    return layout.run(local, (layout.rows, SAME), layout.rows, points, count)
 
 
 @partial(jax.jit, static_argnames="layout")
