@@ -72,7 +72,8 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
-    computed = narrowed(np.result_type(x, q), x, q) if x.dtype.kind in "iub" else promoted_dtype(x, q)
+    integers = x.dtype.kind in "iub"
+    computed = narrowed(np.result_type(x.dtype, q.dtype), x, q) if integers else promoted_dtype(x, q)
     with x64_on():  # for the positions, whatever the dtype of the elements
         size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
         missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
@@ -572,8 +573,26 @@ def append(arr: Array, values: Array, axis=None):
 
 
 def delete(arr: Array, obj, axis=None):
-    obj = np.zeros(0, int) if np.size(obj) == 0 and not hasattr(obj, "dtype") else obj
+    if isinstance(obj, (list, tuple)):
+        obj = np.asarray(obj, None if len(obj) else int)
     return jnp.delete(arr, obj, axis)
+
+
+def unique(
+    ar: Array,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    equal_nan=True,
+    sorted=True,
+):
+    equal_nan = equal_nan and axis is None  # NumPy compares rows by their elements
+    values, places, *more = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    if jnp.iscomplexobj(ar):  # of which jax.numpy's lose a part, if the other is NaN
+        values = jnp.take(ar.reshape(-1) if axis is None else ar, places, axis or 0)
+    made = (values, *([places] if return_index else []), *more)
+    return made if len(made) > 1 else values
 
 
 def vander(x: Array, N=None, increasing=False):

@@ -91,6 +91,36 @@ y = np.r_[x[0, 0], 0, 1:5]
 y = np.mgrid[0:2, 0:1:3j]
 y = np.divmod(x, 3)
 y = np.nan_to_num(x / 0 * 0, copy=False)
+np.einsum('ijk->kij', x)[0] = 9
+y = np.einsum(x, [0, 1, 2], x, [0, 3, 2], [1, 3])
+y = np.einsum('ij,ij->', x[0], x[1])
+y = np.ndarray((2, 0)).shape
+y = np.frombuffer(bytes(x[1]), np.float32); y = np.frombuffer(x.data, np.float32)
+y = x[[[]]].shape
+y = np.delete(x, [0, 0], 1); y = np.delete(y, [], 0)
+y = np.round(x / 7, 2) == x // 0.07 * 0 + np.round(x / 7, 2)
+y = np.round(x * 1000, -4)
+y = np.interp(np.linspace(-1, 9, 21), x[0, 0], x[1, 0], left=5, period=None)
+y = np.interp(np.linspace(-1, 9, 21), [0.5, 1, 3], [2, 5, 3], period=4)
+y = np.interp([0.5, 1, 1.5], [0, 1, 2], [np.inf, 3, -np.inf])
+y = np.median(x * (1 + 1j) - 3, axis=(0, 2)); y = y.real + y.imag
+y = np.nanmedian(np.where(x > 20, np.nan, x), [1, 2])
+y = np.average(x.astype(np.int8), 1, weights=[1, 2, 0])
+y = np.histogram(x, 7, (3, 9.5), density=True)[0]
+y = np.histogram(x, 'sturges')[1]
+y = np.histogramdd(x[0], (2, 3, 2, 1), density=True)[0]
+y = np.digitize(x, [np.nan] * 3)
+y = np.argmax(np.exp(1j * x), 1); y = np.argmin(np.exp(1j * x))
+y = np.max(np.exp(1j * x), (0, 2)); y = y.real * 2 + y.imag
+y = np.maximum(x[0] * 1j, np.nan + 1j).real
+y = np.unique(np.array([complex(7, np.nan), 2, 2, complex(np.nan, 3)]), equal_nan=False).imag
+y = np.unique(np.array([[np.nan, 1], [np.nan, 1]]), axis=0).shape
+y = np.argsort(np.asarray(3.0))
+y = np.pad(x[0], 2, lambda row, n, axis, k: row.__setitem__(slice(0, n[0]), 5 + axis))
+y = np.append(x, [[1]])
+y = np.vander(x[0, 0], 3, increasing=True)
+np.copyto(x, 5, where=1.5)
+y = x.conj(); y[0] = 9
 """
 
 
@@ -110,6 +140,38 @@ def test_dtype_of_lists(dtype):
         assert ours.array([1, 2], dtype=dtype).dtype == ours.asarray([1.0], dtype).dtype == np.dtype(dtype)
     else:
         assert ours.array([1, 2]).dtype.kind == "i"
+
+
+DTYPES = """
+einsum('ij->ij', np.ones((2, 2), np.int8), dtype=np.int16)
+einsum('ij->i', np.ones((2, 2), np.int8), dtype=np.int16)
+median(np.ones(3, np.float16))
+median(np.ones(3, np.int8))
+quantile(np.ones(3, np.int8), np.float32(0.5) * np.ones(1, np.float32), method='hazen')
+average(np.ones(3, np.int8))
+average(np.ones(3, np.float32))
+append(np.ones(1, np.int8), 10)
+vander(np.ones(2, np.float32))
+sort_complex(np.ones(2, np.float32))
+imag(np.ones(2, bool))
+floor_divide(np.ones(2, np.uint8), -2, dtype=np.float64)
+copysign(np.ones(2, np.int8), np.ones(2, np.uint8))
+add(np.ones(2, np.int8), np.ones(2, np.uint8))
+interp(np.ones(2, np.float32), np.arange(3, dtype=np.float32), np.arange(3, dtype=np.float32))
+mgrid[0:2, 0:3]
+ogrid[0:1:3j][0]
+histogram(np.ones(2, np.float32), 3, (0, 2))[1]
+conjugate(np.ones(2, bool))
+"""
+
+
+@pytest.mark.parametrize("call", DTYPES.strip().splitlines())
+def test_dtypes(call):
+    expected = eval(f"np.{call}", {"np": np})
+    with jax.enable_x64(True):
+        got = eval(f"np.{call}", {"np": ours})
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
 
 
 LAYOUTS = [
@@ -170,5 +232,15 @@ def test_errors():
         ours.add(x, 1.5, out=ours.zeros((2, 3), int))
     with pytest.raises(IndexError):
         x.take([7])
+    with pytest.raises(ValueError, match="NaN"):
+        ours.array([np.nan], dtype=int)
+    with pytest.raises(ValueError, match="must have the dtype"):
+        ours.dot(x, x.T, out=ours.zeros((2, 2), np.float16))
+    with pytest.raises(TypeError, match="at most length 2"):
+        ours.arange(3, dtype=bool)
+    with pytest.raises(TypeError, match=r"Use \(\)"):
+        ours.zeros(None)
+    with pytest.raises(AttributeError, match="leave the line out"):
+        ours.get_default_memory_pool()
     with pytest.raises(AttributeError, match="2-D arrays"):
         ours.matrix([1])
