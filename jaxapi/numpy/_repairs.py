@@ -595,7 +595,12 @@ def unique(
     return made if len(made) > 1 else values
 
 
+def meshgrid(*xi: Array, sparse=False, indexing="xy", copy=True):
+    return jnp.meshgrid(*xi, sparse=sparse, indexing=indexing)
+
+
 def vander(x: Array, N=None, increasing=False):
+    x = jnp.asarray(x)
     return jnp.vander(x.astype(narrowed(np.promote_types(x.dtype, int), x)), N, increasing)
 
 

@@ -180,8 +180,7 @@ SAMPLERS = {
     "pareto": _sampler("a>0", lambda key, shape, dtype, a: jnp.expm1(jr.exponential(key, shape, dtype) / a)),
     "power": _sampler("a>0", lambda key, shape, dtype, a: jnp.exp(-jr.exponential(key, shape, dtype) / a)),
     "rayleigh": _sampler(
-        "scale=1>=0",
-        lambda key, shape, dtype, scale: scale * jnp.sqrt(2 * jr.exponential(key, shape, dtype)),
+        "scale=1>=0", lambda key, shape, dtype, scale: scale * jnp.sqrt(2 * jr.exponential(key, shape, dtype))
     ),
     "standard_cauchy": _sampler("", jr.cauchy),
     "standard_exponential": _sampler("", jr.exponential),
@@ -200,9 +199,7 @@ SAMPLERS = {
     ),
     "weibull": _sampler("a>=0", lambda key, shape, dtype, a: jr.exponential(key, shape, dtype) ** (1 / a)),
     "binomial": _sampler(
-        "n>=0 pin[0,1]",
-        lambda key, shape, dtype, n, p: jr.binomial(key, n, p, shape, dtype),
-        True,
+        "n>=0 pin[0,1]", lambda key, shape, dtype, n, p: jr.binomial(key, n, p, shape, dtype), True
     ),
     "geometric": _sampler(
         "pin(0,1]",
