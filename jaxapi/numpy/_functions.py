@@ -115,6 +115,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
 
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
+    product = getattr(jaxapi, name, None) or getattr(jnp, name)
 
     def function(
         x1,
@@ -143,11 +144,7 @@ def _of_products(name, *core):
             raise ValueError(f"{name}: an operand does not have enough dimensions")
         try:
             with x64_for(*(x.dtype for x in values)):
-                result = (
-                    getattr(jaxapi, name, None)(*values)
-                    if hasattr(jaxapi, name)
-                    else getattr(jnp, name)(*values)
-                )
+                result = product(*values)
         except TypeError as error:
             raise ValueError(str(error)) from None
         result = ours(result)
@@ -174,21 +171,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     value = given._value
     if value.dtype.kind not in "fc":
         return given if not copy else ours(value, given)
-    limits = np.finfo(value.dtype)
-    nan, posinf, neginf = map(
-        value_of, (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
-    )
-
-    def replaced(part):
-        part = jnp.where(jnp.isnan(part), jnp.asarray(nan, part.dtype), part)
-        part = jnp.where(part == jnp.inf, jnp.asarray(posinf, part.dtype), part)
-        return jnp.where(part == -jnp.inf, jnp.asarray(neginf, part.dtype), part)
-
-    new = (
-        replaced(value)
-        if value.dtype.kind == "f"
-        else jax.lax.complex(replaced(value.real), replaced(value.imag))
-    )
+    new = jnp.nan_to_num(value, nan=value_of(nan), posinf=value_of(posinf), neginf=value_of(neginf))
     if new.shape != value.shape:
         raise ValueError(f"replacements of shape {new.shape} do not fit an array of shape {value.shape}")
     return ours(new, given) if copy else into(given, ours(new))

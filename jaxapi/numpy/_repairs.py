@@ -31,6 +31,11 @@ def _float(*arrays) -> np.dtype:
     return narrowed(dtype, *arrays)
 
 
+def _refuse(is_bad, error, text):
+    if is_bad:
+        raise error(text)
+
+
 # Quantiles
 
 _BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and Fan's alpha and beta
@@ -106,13 +111,11 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
 def _quantiles(scale, skip_nan):
     def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
         a = jnp.asarray(a)
-        if jnp.iscomplexobj(a):
-            raise TypeError("a must be an array of real numbers")
+        _refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
         if isinstance(q, (int, float)) and a.dtype.kind == "f":
             q = jnp.asarray(q, a.dtype)
         q = jnp.asarray(q, q.dtype if getattr(q, "dtype", np.dtype(int)).kind == "f" else _float())
-        if q.ndim > 1:
-            raise ValueError("q must be a scalar or 1d")
+        _refuse(q.ndim > 1, ValueError, "q must be a scalar or 1d")
         return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
 
     return function
@@ -178,8 +181,7 @@ def cov(
     aweights: Array = None,
     dtype=None,
 ):
-    if ddof is not None and ddof != int(ddof):
-        raise ValueError("ddof must be integer")
+    _refuse(ddof is not None and ddof != int(ddof), ValueError, "ddof must be integer")
     if fweights is not None:
         if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
             raise TypeError("fweights must be integer")
@@ -195,51 +197,41 @@ def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
         return jnp.corrcoef(x, y, rowvar)
 
 
-def _sliding(name):
-    def function(a: Array, v: Array, mode):
-        if not a.size or not v.size:
-            raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
-        if name == "correlate" and not (a.ndim and v.ndim):
-            raise ValueError("object of too small depth for desired array")
-        dtype = promoted_dtype(a, v)
-        with x64_for(dtype, _float(a, v)):
-            computed = _float(a, v) if dtype.kind in "iub" else dtype
-            a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
-            result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
-            if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
-                with x64_for(np.dtype("int64")):
-                    result = jnp.rint(result).astype(np.int64)
-            return result.astype(dtype)
-
-    function.__name__ = name
-    return function
+def _sliding(name, a, v, mode):
+    if not a.size or not v.size:
+        raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
+    dtype = promoted_dtype(a, v)
+    computed = _float(a, v) if dtype.kind in "iub" else dtype
+    with x64_for(dtype, computed):
+        a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
+        result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
+        if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
+            with x64_on():
+                result = jnp.rint(result).astype(np.int64)
+        return result.astype(dtype)
 
 
-def _default(function, mode):
-    def with_mode(a: Array, v: Array, mode=mode):
-        return function(a, v, mode)
-
-    return with_mode
+def convolve(a: Array, v: Array, mode="full"):
+    return _sliding("convolve", a, v, mode)
 
 
-convolve = _default(_sliding("convolve"), "full")
-correlate = _default(_sliding("correlate"), "valid")
+def correlate(a: Array, v: Array, mode="valid"):
+    _refuse(not (a.ndim and v.ndim), ValueError, "object of too small depth for desired array")
+    return _sliding("correlate", a, v, mode)
 
 
 # Counts
 
 
+def _of_one_axis(x):
+    _refuse(not x.ndim, ValueError, "object of too small depth for desired array")
+    _refuse(x.ndim > 1, ValueError, "object too deep for desired array")
+
+
 def bincount(x: Array, weights: Array = None, minlength=0):
-    if x.ndim != 1:
-        raise ValueError(
-            "object of too small depth for desired array"
-            if not x.ndim
-            else "object too deep for desired array"
-        )
-    if minlength is None:
-        raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    if minlength < 0:
-        raise ValueError("'minlength' must not be negative")
+    _of_one_axis(x)
+    _refuse(minlength is None, TypeError, "'NoneType' object cannot be interpreted as an integer")
+    _refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     if x.dtype.kind not in "iub":
         raise TypeError(f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'")
     if weights is not None and weights.shape != x.shape:
@@ -290,8 +282,7 @@ def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array =
 
 
 def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None):
-    if jnp.iscomplexobj(a):
-        raise TypeError("histogram takes real numbers")
+    _refuse(jnp.iscomplexobj(a), TypeError, "histogram takes real numbers")
     if weights is not None and weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
     a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
@@ -323,8 +314,7 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
 def histogram2d(
     x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
 ):
-    if len(x) != len(y):
-        raise ValueError("x and y must have the same length.")
+    _refuse(len(x) != len(y), ValueError, "x and y must have the same length.")
     if not isinstance(bins, int) and len(bins) != 2:
         bins = [jnp.asarray(bins)] * 2
     counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
@@ -332,14 +322,8 @@ def histogram2d(
 
 
 def digitize(x: Array, bins: Array, right=False):
-    if jnp.iscomplexobj(x):
-        raise TypeError("x may not be complex")
-    if bins.ndim != 1:
-        raise ValueError(
-            "object of too small depth for desired array"
-            if not bins.ndim
-            else "object too deep for desired array"
-        )
+    _refuse(jnp.iscomplexobj(x), TypeError, "x may not be complex")
+    _of_one_axis(bins)
     side = "left" if right else "right"
     up = jnp.searchsorted(bins, x, side=side)
     down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
@@ -401,10 +385,8 @@ def sort_complex(a: Array):
 
 def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
     if sorter is not None:
-        if sorter.dtype.kind not in "iu":
-            raise TypeError("sorter must only contain integers")
-        if sorter.shape != a.shape:
-            raise ValueError("sorter.size must equal a.size")
+        _refuse(sorter.dtype.kind not in "iu", TypeError, "sorter must only contain integers")
+        _refuse(sorter.shape != a.shape, ValueError, "sorter.size must equal a.size")
     if side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
@@ -458,12 +440,14 @@ argmax, argmin = _extreme("argmax", True), _extreme("argmin", False)
 # Positions and matrices
 
 
-def tril(m: Array, k=0):
-    return jnp.tril(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+def _triangle(function):
+    def of_matrix(m: Array, k=0):
+        return function(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+
+    return of_matrix
 
 
-def triu(m: Array, k=0):
-    return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+tril, triu = _triangle(jnp.tril), _triangle(jnp.triu)
 
 
 def diag_indices(n, ndim=2):
@@ -472,15 +456,13 @@ def diag_indices(n, ndim=2):
 
 def ix_(*args: Array):
     made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
-    if any(x.ndim != 1 for x in made):
-        raise ValueError("Cross index must be 1 dimensional")
+    _refuse(any(x.ndim != 1 for x in made), ValueError, "Cross index must be 1 dimensional")
     return jnp.ix_(*made)
 
 
 def unravel_index(indices: Array, shape, order="C"):
     _check_cf(order)
-    if jnp.asarray(indices).dtype.kind not in "iu":
-        raise TypeError("only int indices permitted")
+    _refuse(jnp.asarray(indices).dtype.kind not in "iu", TypeError, "only int indices permitted")
     shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     indices = jnp.asarray(indices)
     if (
@@ -501,8 +483,7 @@ def indices(dimensions, dtype=None, sparse=False):
 
 def _indices_from(function):
     def of_matrix(arr: Array, k=0):
-        if arr.ndim != 2:
-            raise ValueError("input array must be 2-d")
+        _refuse(arr.ndim != 2, ValueError, "input array must be 2-d")
         return function(arr.shape[-2], k=k, m=arr.shape[-1])
 
     return of_matrix
@@ -512,15 +493,13 @@ tril_indices_from, triu_indices_from = map(_indices_from, (jnp.tril_indices, jnp
 
 
 def _check_cf(order):
-    if order not in ("C", "F", None):
-        raise ValueError("only 'C' or 'F' order is permitted")
+    _refuse(order not in ("C", "F", None), ValueError, "only 'C' or 'F' order is permitted")
 
 
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     _check_cf(order)
     places = [jnp.asarray(x) for x in multi_index]
-    if any(x.dtype.kind not in "iu" for x in places):
-        raise TypeError("only int indices permitted")
+    _refuse(any(x.dtype.kind not in "iu" for x in places), TypeError, "only int indices permitted")
     if len(places) != len(dims):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
     return jnp.ravel_multi_index(places, dims, mode, order or "C")
@@ -532,8 +511,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 def _joined(name, axis=None):
     def join(arrays, axis, dtype, casting):
         listed = list(arrays) if isinstance(arrays, (list, tuple)) else list(jnp.asarray(arrays))
-        if not listed:
-            raise ValueError("need at least one array to concatenate")
+        _refuse(not listed, ValueError, "need at least one array to concatenate")
         kinds = [x.dtype for x in listed if isinstance(x, jax.Array)]
         dtype = promoted_dtype(*listed) if dtype is None else np.dtype(dtype)
         for kind in kinds:
@@ -563,8 +541,7 @@ hstack, vstack, dstack, column_stack = map(_joined, ("hstack", "vstack", "dstack
 
 def tile(A: Array, reps):
     reps = np.asarray(reps).tolist()
-    if np.min(reps, initial=0) < 0:
-        raise ValueError("negative dimensions are not allowed")
+    _refuse(np.min(reps, initial=0) < 0, ValueError, "negative dimensions are not allowed")
     return jnp.tile(A, reps)
 
 
@@ -622,10 +599,8 @@ def repeat(a: Array, repeats, axis=None):
     counts = np.asarray(repeats)
     if not np.can_cast(counts.dtype, np.int64) and counts.size:
         raise TypeError(f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'")
-    if counts.ndim > 1:
-        raise ValueError("object too deep for desired array")
-    if counts.size and counts.min() < 0:
-        raise ValueError("repeats may not contain negative values.")
+    _refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
+    _refuse(counts.size and counts.min() < 0, ValueError, "repeats may not contain negative values.")
     return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
 
 
@@ -665,14 +640,10 @@ around = round
 
 
 def _window(name):
-    def function(M, *beta):
-        if M < 1:
-            return jnp.zeros(0, _float())
-        return getattr(jnp, name)(int(np.ceil(M)), *beta).astype(_float())
+    def function(M, **beta):
+        return (jnp.zeros(0) if M < 1 else getattr(jnp, name)(int(np.ceil(M)), **beta)).astype(_float())
 
-    if name == "kaiser":
-        return lambda M, beta: function(M, beta)
-    return lambda M: function(M)
+    return function
 
 
 bartlett, blackman, hamming, hanning, kaiser = map(
@@ -683,13 +654,11 @@ bartlett, blackman, hamming, hanning, kaiser = map(
 def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
     f = jnp.asarray(f)
     axes = tuple(range_of(f)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, f.ndim)
-    if len(varargs) not in (0, 1, len(axes)):
-        raise TypeError("invalid number of arguments")
+    _refuse(len(varargs) not in (0, 1, len(axes)), TypeError, "invalid number of arguments")
     spaces = [1.0] * len(axes) if not varargs else varargs * len(axes) if len(varargs) == 1 else varargs
     if len(varargs) == 1 and np.ndim(varargs[0]) and len(axes) > 1:
         raise TypeError("distances along several axes are given one by one")
-    if edge_order not in (1, 2):
-        raise ValueError("'edge_order' greater than 2 not supported")
+    _refuse(edge_order not in (1, 2), ValueError, "'edge_order' greater than 2 not supported")
     f = f.astype(_float(f)) if f.dtype.kind in "iub" else f
     made = [_slope(f, x, each, edge_order) for x, each in zip(spaces, axes, strict=True)]
     return made[0] if len(made) == 1 else tuple(made)
@@ -707,8 +676,7 @@ def _slope(f, x, axis, edge_order):
         raise ValueError(
             f"Shape of array too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
         )
-    if np.ndim(x) > 1:
-        raise ValueError("distances must be either scalars or 1d")
+    _refuse(np.ndim(x) > 1, ValueError, "distances must be either scalars or 1d")
     if np.ndim(x) and len(x) != n:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
     steps = jnp.diff(jnp.asarray(x).astype(f.real.dtype)) if np.ndim(x) else jnp.full(n - 1, x, f.real.dtype)
@@ -727,15 +695,12 @@ def _slope(f, x, axis, edge_order):
 
 
 def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
-    if xp.ndim != 1 or xp.shape != fp.shape:
-        raise ValueError("fp and xp are not of the same length.")
-    if not xp.size:
-        raise ValueError("array of sample points is empty")
+    _refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
+    _refuse(not xp.size, ValueError, "array of sample points is empty")
     fp = fp.astype(_float(fp))
     x, xp = (jnp.asarray(a).astype(jnp.finfo(_float(x, xp, fp)).dtype) for a in (x, xp))
     if period is not None:
-        if period == 0:
-            raise ValueError("period must be a non-zero value")
+        _refuse(period == 0, ValueError, "period must be a non-zero value")
         period, left, right = abs(period), None, None
         x, xp = x % period, xp % period
         order = jnp.argsort(xp)
@@ -794,8 +759,7 @@ def take_along_axis(arr: Array, indices: Array, axis=-1):
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
     if indices.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    if indices.dtype.kind not in "iu":
-        raise IndexError("`indices` must be an integer array")
+    _refuse(indices.dtype.kind not in "iu", IndexError, "`indices` must be an integer array")
     return jnp.take_along_axis(arr, _in_bounds(indices, arr.shape[axis]), axis)
 
 
