@@ -119,10 +119,7 @@ class ufunc:
         if not any(isinstance(x, jax.Array) for x in operands):
             operands = [jaxapi.asarray(x) for x in operands]
         dtype = None if dtype is None else resolve_dtype(dtype)
-        if self.nin == 2 and dtype is None and not all(isinstance(x, jax.Array) for x in operands):
-            array = next(x for x in operands if isinstance(x, jax.Array))
-            operands = [x if x is array else number_like(x, array, self._function) for x in operands]
-        given = [getattr(x, "dtype", None) or type(x) for x in operands]
+        given = [_dtype_of(x) for x in operands]
         if dtype is None and self.__name__ not in _MIXED and _is_mixed(operands):
             given = [promoted_dtype(*operands)] * self.nin
         loop = _loop(self._numpys, tuple(given), dtype, casting)
@@ -130,12 +127,8 @@ class ufunc:
             return self._function(*operands)
         loop = [narrowed(d, *operands) if dtype is None else d for d in loop]
         with x64_for(*loop):
-            operands = [
-                x if not isinstance(x, jax.Array) or x.dtype == d else as_type(x, d)._value
-                for x, d in zip(operands, loop, strict=False)
-            ]
-            if dtype is not None or not any(isinstance(x, jax.Array) for x in operands):
-                operands = [jnp.asarray(x, d) for x, d in zip(operands, loop, strict=False)]
+            array = next(x for x in operands if isinstance(x, jax.Array))
+            operands = [self._operand(x, d, array) for x, d in zip(operands, loop, strict=False)]
             if self.__name__ in _COARSE and loop[0] == np.float16:
                 operands = [x.astype(np.float32) for x in operands]
             try:
@@ -147,9 +140,14 @@ class ufunc:
                 return result if result.dtype == ends[0] else result.astype(ends[0])
             return tuple(r.astype(d) for r, d in zip(result, ends, strict=True))
 
-    def _whole(self, dtype):
-        """Return the function as a ufunc of JAX, in a dtype."""
-        return jnp.frompyfunc(self._function, self.nin, self.nout, identity=self.identity)
+    def _operand(self, x, dtype, array):
+        if isinstance(x, jax.Array):
+            return x if x.dtype == dtype else as_type(x, dtype)._value
+        return (
+            number_like(x, array, self._function)
+            if array.dtype == dtype
+            else jnp.asarray(np.asarray(x, dtype))
+        )
 
     def _check_binary(self, method: str):
         if self.nin != 2 or self.nout != 1:
@@ -288,9 +286,11 @@ class ufunc:
 
 def _is_mixed(operands) -> bool:
     """Whether there are integers and others, which promote as the operators promote them."""
-    return len({x.dtype.kind in "iub" for x in operands if isinstance(x, jax.Array)}) > 1 or any(
-        not isinstance(x, jax.Array) for x in operands
-    )
+    return len({x.dtype.kind in "iub" for x in operands if isinstance(x, jax.Array)}) > 1
+
+
+def _dtype_of(x):
+    return np.dtype(bool) if type(x) is bool else getattr(x, "dtype", None) or type(x)
 
 
 def _key(indices):
@@ -335,11 +335,22 @@ def _extreme(name: str):
     return of_two
 
 
+def _floor_divide(x, y):
+    made = jaxapi.floor_divide(x, y)
+    return made if made.dtype.kind == "f" else jnp.where(jnp.asarray(y) == 0, 0, made)  # as NumPy's integers
+
+
 def _function_of(name: str):
-    if name in ("maximum", "minimum"):
-        return _extreme(name)
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
-    unlike = {"rint": jnp.rint, "fabs": jnp.abs, "float_power": jnp.float_power, "round": None}
+    unlike = {
+        "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
+        "fabs": jnp.abs,
+        "float_power": jnp.float_power,
+        "floor_divide": _floor_divide,
+        "maximum": _extreme("maximum"),
+        "minimum": _extreme("minimum"),
+        "rint": jnp.rint,
+    }
     return unlike.get(name) or found or getattr(jnp, name)
 
 

@@ -118,6 +118,8 @@ y = np.unique(np.array([[np.nan, 1], [np.nan, 1]]), axis=0).shape
 y = np.argsort(np.asarray(3.0))
 y = np.pad(x[0], 2, lambda row, n, axis, k: row.__setitem__(slice(0, n[0]), 5 + axis))
 y = np.append(x, [[1]])
+y = np.divmod(np.array([3, -3, 7], np.int32), [0, 0, 2])
+y = np.true_divide(np.array([3, 7], np.uint8), -2)
 y = np.vander(x[0, 0], 3, increasing=True)
 np.copyto(x, 5, where=1.5)
 y = x.conj(); y[0] = 9
