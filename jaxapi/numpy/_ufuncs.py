@@ -256,7 +256,8 @@ class ufunc:
         how = _AT.get(self.__name__)
         if how and a.dtype != np.bool:
             new = value_of(b)
-            if isinstance(new, jax.Array) and not np.can_cast(new.dtype, a.dtype, "same_kind"):
+            kinds = a.dtype.kind + getattr(new, "dtype", a.dtype).kind
+            if kinds.strip("iu") and not np.can_cast(getattr(new, "dtype", bool), a.dtype, "same_kind"):
                 raise TypeError(f"{self.__name__}.at cannot cast from {new.dtype} to {a.dtype}")
 
             def write(value, key, new, made):
