@@ -550,8 +550,12 @@ def append(arr: Array, values: Array, axis=None):
 
 
 def delete(arr: Array, obj, axis=None):
-    if isinstance(obj, (list, tuple)):
-        obj = np.asarray(obj, None if len(obj) else int)
+    if not isinstance(obj, slice):
+        obj = obj if hasattr(obj, "dtype") else np.asarray(obj, None if np.size(obj) else int)
+        _refuse(obj.dtype.kind not in "iub", IndexError, f"positions are integers or bools, got {obj.dtype}")
+        length = arr.size if axis is None else arr.shape[axis]
+        bad = obj.dtype == bool and obj.shape != (length,)
+        _refuse(bad, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
     return jnp.delete(arr, obj, axis)
 
 

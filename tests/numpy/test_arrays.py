@@ -240,6 +240,10 @@ def test_errors():
         ours.dot(x, x.T, out=ours.zeros((2, 2), np.float16))
     with pytest.raises(TypeError, match="at most length 2"):
         ours.arange(3, dtype=bool)
+    with pytest.raises(IndexError, match="integers or bools"):
+        ours.delete(x, [0.5])
+    with pytest.raises(ValueError, match="obj of bools"):
+        ours.delete(x, True)
     with pytest.raises(TypeError, match=r"Use \(\)"):
         ours.zeros(None)
     with pytest.raises(AttributeError, match="leave the line out"):
