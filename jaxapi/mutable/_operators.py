@@ -51,8 +51,8 @@ def number_like(x, array, function):
 
     Compared, such an int is more, or less, than every element, as in NumPy.
     """
-    if function in _COMPARISONS.values() and type(x) is int and array.dtype.kind in "iu":
-        limits = np.iinfo(array.dtype)
+    if function in _COMPARISONS.values() and type(x) is int and array.dtype.kind in "iub":
+        limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.iinfo(np.int8)
         if not limits.min <= x <= limits.max:
             return math.copysign(math.inf, x)
     if _may_raise(function, array, x):

@@ -13,7 +13,7 @@ import jaxapi
 from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._missing import _RENAMED
-from ..mutable._array import Array
+from ..mutable._array import Array, unwrap
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._operators import number_like
 from ._wrap import as_ours, as_type, into, narrowed, ours, value_of
@@ -263,10 +263,9 @@ class ufunc:
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)
 
-            a._rewrite(write, _key(indices), new)
+            a._rewrite(write, unwrap(indices), new)
             return
-        places = jnp.arange(a.size).reshape(a.shape)[_key(indices)]
-        flat, places = a._value.ravel(), places
+        flat, places = a._value.ravel(), ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
         if self.nin == 1:
             new, _ = jax.lax.scan(
                 lambda x, i: (x.at[i].set(self._apply([x[i]]).astype(x.dtype)), None), flat, places.ravel()
@@ -292,10 +291,6 @@ def _is_mixed(operands) -> bool:
 
 def _dtype_of(x):
     return np.dtype(bool) if type(x) is bool else getattr(x, "dtype", None) or type(x)
-
-
-def _key(indices):
-    return tuple(map(value_of, indices)) if isinstance(indices, tuple) else value_of(indices)
 
 
 def _placed(result, out, where, casting, args):

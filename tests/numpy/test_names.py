@@ -83,3 +83,4 @@ def test_python_numbers_are_weak():
     assert (x < 300).all()
     assert ours.less(x, 300).all()
     assert not (x == -1000).any()
+    assert (ours.ones(2, bool) < 2**63).all()
