@@ -140,7 +140,8 @@ def _total_of(measure, a, b, o):
 
 def _accumulated(measure, chunk, a, b, arrays):
     metric, o = measure.metric, measure.options(arrays)
-    a, b = metric.prepare(a, o), metric.prepare(b, o)
+    # XLA's CPU would else prepare a row again for each of its pairs, where it takes these one by one.
+    a, b = lax.optimization_barrier((metric.prepare(a, o), metric.prepare(b, o)))
     if metric.largest is not None:
         (o["largest"],) = _totals(metric.largest, jnp.maximum, chunk, a, b, o)
     combine = jnp.maximum if metric.combine == "max" else jnp.add
