@@ -22,6 +22,12 @@ function of ``jax.numpy`` that already does what the standard says; :doc:`../con
 the others differs from ``jax.numpy``'s.
 
 """
+RESULTS = [
+    value
+    for module in (_results, _clusters)
+    for value in map(vars(module).get, module.__all__)
+    if inspect.isclass(value)
+]
 # Pages of what the standard does not have: title, introduction, names.
 OURS = {
     "logspace": (
@@ -38,7 +44,7 @@ OURS = {
         "spatial: the KD-tree",
         "Neighbour searches and clusters. The guides are :doc:`../kdtree` and :doc:`../clustering`.",
         [f"jaxapi.spatial.{name}" for name in xp.spatial.__all__]
-        + [f"{module.__name__}.{name}" for module in (_results, _clusters) for name in module.__all__],
+        + [f"{result.__module__}.{result.__name__}" for result in RESULTS],
     ),
     "distance": (
         "spatial.distance",
@@ -115,7 +121,6 @@ def entry(full, value):
     return f".. py:function:: {full}{parameters}\n\n   {text}\n"
 
 
-RESULTS = [getattr(_results, name) for name in _results.__all__]
 HIDDEN = "tree_flatten, tree_unflatten"
 
 
