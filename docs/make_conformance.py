@@ -13,7 +13,7 @@ import jaxapi as xp
 DOCS = pathlib.Path(__file__).parent
 PAGE = DOCS / "conformance.md"
 LISTS = DOCS.parent / "tests" / "conformance"
-OURS = {"fuse", "logspace", "spatial", "__version__"}
+OURS = {"fuse", "logspace", "numpy", "spatial", "__version__"}
 CHAPTERS = [
     ("Constants", xp, ["_constants"]),
     ("Creation functions", xp, ["_creation"]),

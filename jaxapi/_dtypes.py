@@ -202,7 +202,7 @@ def finfo(type: DTypeLike | Array, /) -> FloatInfo:
     )
 
 
-def isdtype(dtype: DTypeLike | Array, kind: DTypeLike | str | tuple, /) -> builtins.bool:
+def isdtype(dtype: DTypeLike | Array, kind: DTypeLike | str | tuple) -> builtins.bool:
     """Whether a dtype is of a kind.
 
     Unlike `jax.numpy.isdtype`, None is refused, as a dtype and as a kind ([1]_).

@@ -138,3 +138,7 @@ class TestInfo:
         assert info.default_device() in info.devices()
         assert info.default_dtypes()["integral"] == default_int()
         assert info.capabilities()["boolean indexing"] is False
+
+
+def test_isdtype_by_name():
+    assert xp.isdtype(dtype=xp.int8, kind="integral")
