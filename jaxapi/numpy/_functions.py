@@ -13,7 +13,8 @@ from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap, wrap
-from . import _creation, _repairs, _views
+from . import _creation, _views
+from ._repairs import REPAIRS
 from ._ufuncs import UFUNCS
 from ._wrap import (
     IGNORED,
@@ -49,8 +50,8 @@ var vdot vstack
 
 def best(name: str):
     """Return jaxapi's function if it takes all that NumPy's does, else jax.numpy's."""
-    if hasattr(_repairs, name):
-        return getattr(_repairs, name)
+    if name in REPAIRS:
+        return REPAIRS[name]
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
     if found is not None and name not in ("fix", "inner", "vdot", "outer", "round"):
         taken = inspect.signature(found).parameters

@@ -143,7 +143,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             given["dtype"] = resolve_dtype(given["dtype"])
         values = {}
         for n, x in given.items():
-            if (n in own and (n not in IGNORED or function.__module__ == _REPAIRS)) or takes_all:
+            if (n in own and (n not in IGNORED or function.__module__.startswith(_REPAIRS))) or takes_all:
                 listed = n in sequences and isinstance(x, (list, tuple))
                 x = list(map(value_of, x)) if listed else x
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._repairs import _float
+from ._repairs._common import float_dtype
 from ._wrap import with_numpys_signature as _signed
 
 _NAMES = """
@@ -47,7 +47,7 @@ def _checked(name):
 def _as_float(x):
     if isinstance(x, jax.Array) and x.dtype == np.float16:
         raise TypeError("array type float16 is unsupported in linalg")
-    return x.astype(_float(x)) if isinstance(x, jax.Array) and x.dtype.kind in "iub" else x
+    return x.astype(float_dtype(x)) if isinstance(x, jax.Array) and x.dtype.kind in "iub" else x
 
 
 def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):

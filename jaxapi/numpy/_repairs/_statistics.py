@@ -1,0 +1,321 @@
+"""Quantiles, means, covariances, sums of products and counts."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+from typing import Any as Array
+from typing import Any as ArrayLike  # the wrapper goes by these names
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
+from ..._core._programs import is_traced
+from .._wrap import narrowed
+from ._common import as_tuple, axes_of, float_dtype, refuse
+
+_NAMES = """
+average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges
+histogramdd mean median nanmean nanmedian nanpercentile nanquantile nanstd nanvar percentile
+quantile std var
+"""
+__all__ = _NAMES.split()
+
+
+# Quantiles
+
+_BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and Fan's alpha and beta
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "linear": (1, 1),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_METHODS: dict[str, Any] = {
+    **{
+        name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()
+    },
+    "linear": lambda n, q: (n - 1) * q,
+    "lower": lambda n, q: jnp.floor((n - 1) * q),
+    "higher": lambda n, q: jnp.ceil((n - 1) * q),
+    "midpoint": lambda n, q: 0.5 * (jnp.floor((n - 1) * q) + jnp.ceil((n - 1) * q)),
+    "nearest": lambda n, q: jnp.rint((n - 1) * q),
+    "inverted_cdf": lambda n, q: jnp.ceil(n * q) - 1,
+    "averaged_inverted_cdf": lambda n, q: jnp.where(n * q % 1 == 0, n * q - 0.5, jnp.floor(n * q)),
+    "closest_observation": lambda n, q: (
+        jnp.ceil(n * q - 1.5) + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1)
+    ),
+}
+_OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
+
+
+def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
+    if method not in _METHODS:
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
+    if not is_traced(q) and not bool(jnp.all((q >= 0) & (q <= 1))):
+        raise ValueError("Quantiles must be in the range [0, 1]")
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+        function = jnp.nanquantile if skip_nan else jnp.quantile
+        return function(x, q, axis, method=method, keepdims=keepdims, weights=weights)
+    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
+    integers = x.dtype.kind in "iub"
+    computed = narrowed(np.result_type(x.dtype, q.dtype), x, q) if integers else promoted_dtype(x, q)
+    with x64_on():  # for the positions, whatever the dtype of the elements
+        size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
+        missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
+        flat = jnp.sort(flat, axis=-1)
+        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], size)
+        at = _METHODS[method](n, q.reshape(q.shape + (1,) * n.ndim).astype(np.float64))
+        at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
+        low = jnp.floor(at)
+        below, above = (
+            (
+                jnp.take_along_axis(flat[(None,) * q.ndim], i.astype(np.int32)[..., None], -1)[..., 0]
+                for i in (low, jnp.ceil(at))
+            )
+            if size
+            else (jnp.full(at.shape, jnp.nan, computed),) * 2
+        )
+        if method in _OF_ELEMENTS:
+            result = below
+        else:
+            below, above, part = below.astype(computed), above.astype(computed), at - low
+            part = part.astype(jnp.finfo(computed).dtype)
+            step = above - below
+            result = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
+            result = jnp.where(below == above, below, result)
+        if can_miss:
+            result = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, result)
+    return jnp.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
+
+
+def _quantiles(scale, skip_nan):
+    def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
+        a = jnp.asarray(a)
+        refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
+        if isinstance(q, (int, float)) and a.dtype.kind == "f":
+            q = jnp.asarray(q, a.dtype)
+        q = jnp.asarray(q, q.dtype if getattr(q, "dtype", np.dtype(int)).kind == "f" else float_dtype())
+        refuse(q.ndim > 1, ValueError, "q must be a scalar or 1d")
+        return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
+
+    return function
+
+
+def _medians(skip_nan):
+    def function(a: Array, axis=None, keepdims=False):
+        a = jnp.asarray(a)
+        q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else float_dtype())
+        return _quantile(a, q, as_tuple(axis), "linear", keepdims, None, skip_nan)
+
+    return function
+
+
+percentile, nanpercentile = _quantiles(100, False), _quantiles(100, True)
+quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
+median, nanmedian = _medians(False), _medians(True)
+
+
+def _of_floats(name):
+    """Return jax.numpy's function, which takes integers for NumPy's float64, and axes in a list."""
+    function = getattr(jnp, name)
+
+    @functools.wraps(function)
+    def computed(a, *args, **kwargs):
+        a = jnp.asarray(a)
+        if "axis" in kwargs:
+            kwargs["axis"] = as_tuple(kwargs["axis"])
+        return function(a.astype(float_dtype(a)) if a.dtype.kind in "iub" else a, *args, **kwargs)
+
+    return computed
+
+
+average, mean, nanmean, nanstd, nanvar, std, var = map(
+    _of_floats, ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var")
+)
+
+
+# Sums of products
+
+
+def _floats_of(given, dtype):
+    """Return arrays in a dtype, by default NumPy's, which computes covariances in float64."""
+    if any(x is not None and x.ndim > 2 for x in given):
+        raise ValueError("arrays have more than 2 dimensions")
+    dtype = float_dtype(*[x for x in given if x is not None]) if dtype is None else np.dtype(dtype)
+    if dtype.kind not in "fc":
+        raise TypeError(f"covariances cannot be computed in {dtype}")
+    return [None if x is None else x.astype(dtype) for x in given]
+
+
+def cov(
+    m: Array,
+    y: Array = None,
+    rowvar=True,
+    bias=False,
+    ddof=None,
+    fweights: Array = None,
+    aweights: Array = None,
+    dtype=None,
+):
+    refuse(ddof is not None and ddof != int(ddof), ValueError, "ddof must be integer")
+    if fweights is not None:
+        if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
+            raise TypeError("fweights must be integer")
+        fweights = fweights.astype(int)
+    with x64_on():
+        m, y = _floats_of([m, y], dtype)
+        return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
+
+
+def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
+    with x64_on():
+        x, y = _floats_of([x, y], dtype)
+        return jnp.corrcoef(x, y, rowvar)
+
+
+def _sliding(name, a, v, mode):
+    if not a.size or not v.size:
+        raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
+    dtype = promoted_dtype(a, v)
+    computed = float_dtype(a, v) if dtype.kind in "iub" else dtype
+    with x64_for(dtype, computed):
+        a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
+        result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
+        if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
+            with x64_on():
+                result = jnp.rint(result).astype(np.int64)
+        return result.astype(dtype)
+
+
+def convolve(a: Array, v: Array, mode="full"):
+    return _sliding("convolve", a, v, mode)
+
+
+def correlate(a: Array, v: Array, mode="valid"):
+    refuse(not (a.ndim and v.ndim), ValueError, "object of too small depth for desired array")
+    return _sliding("correlate", a, v, mode)
+
+
+# Counts
+
+
+def _of_one_axis(x):
+    refuse(not x.ndim, ValueError, "object of too small depth for desired array")
+    refuse(x.ndim > 1, ValueError, "object too deep for desired array")
+
+
+def bincount(x: Array, weights: Array = None, minlength=0):
+    _of_one_axis(x)
+    refuse(minlength is None, TypeError, "'NoneType' object cannot be interpreted as an integer")
+    refuse(minlength < 0, ValueError, "'minlength' must not be negative")
+    if x.dtype.kind not in "iub":
+        raise TypeError(f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'")
+    if weights is not None and weights.shape != x.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    if weights is not None and jnp.iscomplexobj(weights):
+        raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
+    if not is_traced(x) and x.size and int(x.min()) < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    dtype = default_dtype(int) if weights is None else float_dtype()
+    weights = weights if weights is None else weights.astype(dtype)
+    if not x.size:
+        return jnp.zeros(minlength, default_dtype(int))
+    return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
+
+
+def _edges(a, bins, range, weights=None):
+    """Return the edges of bins, which NumPy makes of the smallest and the largest element."""
+    if is_traced(a) or is_traced(bins):
+        return jnp.histogram_bin_edges(a, bins, range, weights)
+    if not isinstance(bins, str):
+        a, weights = jnp.stack([a.min(), a.max()]) if a.size else a, None
+    a, bins = np.asarray(a), np.asarray(bins) if isinstance(bins, jax.Array) else bins
+    edges = np.histogram_bin_edges(a, bins, range, None if weights is None else np.asarray(weights))
+    return jnp.asarray(edges, narrowed(edges.dtype, a))
+
+
+def _counted(columns, edges, weights, dtype, density):
+    """Return the sum of weights in each bin, whose last edge is inside of it."""
+    places, inside = [], True
+    for x, each in zip(columns, edges, strict=True):
+        to = jnp.where(x == each[-1], len(each) - 1, jnp.searchsorted(each, x, side="right"))
+        inside = inside & (to > 0) & (to < len(each))
+        places.append(to - 1)
+    shape = [len(each) - 1 for each in edges]
+    places = [jnp.where(inside, to, n) for to, n in zip(places, shape, strict=True)]
+    weights = 1 if weights is None else weights.astype(dtype)
+    counts = jnp.zeros(shape, dtype).at[tuple(places)].add(weights, mode="drop")
+    if not density:
+        return counts
+    made = counts.astype(float_dtype(counts))
+    for i, each in enumerate(edges):
+        made = made / jnp.diff(each).reshape([-1 if i == j else 1 for j in axes_of(counts)])
+    return made / counts.sum()
+
+
+def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
+    return _edges(a.reshape(-1), bins, range, weights)
+
+
+def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None):
+    refuse(jnp.iscomplexobj(a), TypeError, "histogram takes real numbers")
+    if weights is not None and weights.shape != a.shape:
+        raise ValueError("weights should have the same shape as a.")
+    a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
+    edges = _edges(a, bins, range, weights)
+    dtype = default_dtype(int) if weights is None else weights.dtype
+    return _counted([a], [edges], weights, dtype, density), edges
+
+
+def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
+    sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
+    sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
+    count, ndim = sample.shape
+    bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
+    if len(bins) != ndim:  # type: ignore[arg-type]
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if range is not None and len(range) != ndim:
+        raise ValueError("range argument must have one entry per dimension")
+    if weights is not None and weights.shape != (count,):
+        raise ValueError("weights should have the same shape as the sample.")
+    columns = list(sample.T)
+    given = zip(columns, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
+    edges = [  # between given limits they are NumPy's float64
+        _edges(x if within is None else x.astype(float_dtype(x)), some, within) for x, some, within in given
+    ]
+    dtype = float_dtype() if weights is None else float_dtype(weights)
+    return _counted(columns, edges, weights, dtype, density), edges
+
+
+def histogram2d(
+    x: Array, y: Array, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None
+):
+    refuse(len(x) != len(y), ValueError, "x and y must have the same length.")
+    if not isinstance(bins, int) and len(bins) != 2:
+        bins = [jnp.asarray(bins)] * 2
+    counts, (first, second) = histogramdd(jnp.stack([x, y], -1), bins, range, density, weights)
+    return counts, first, second
+
+
+def digitize(x: Array, bins: Array, right=False):
+    refuse(jnp.iscomplexobj(x), TypeError, "x may not be complex")
+    _of_one_axis(bins)
+    side = "left" if right else "right"
+    up = jnp.searchsorted(bins, x, side=side)
+    down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
+    if is_traced(bins):
+        return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
+    order = np.asarray(bins)
+    distinct = order[:-1][order[:-1] != order[1:]], order[1:][order[:-1] != order[1:]]
+    rises = not len(distinct[0]) or distinct[0][0] < distinct[1][0]
+    if ((order[1:] < order[:-1]) if rises else (order[1:] > order[:-1])).any():
+        raise ValueError("bins must be monotonically increasing or decreasing")
+    return up if rises else down
