@@ -119,10 +119,9 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
-    if isinstance(x, jax.Array) and x.dtype in _USUAL and not isinstance(data, jax.core.Tracer):
-        there = isinstance(x, jax.core.Tracer) or x.sharding == data.sharding
-        if there:
-            return x
+    usual = isinstance(x, jax.Array) and x.dtype in _USUAL and not is_traced(data)
+    if usual and (is_traced(x) or x.sharding == data.sharding):
+        return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
     x = real_array(x)

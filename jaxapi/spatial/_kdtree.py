@@ -177,8 +177,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         if has_open_shape(shape):
             return in_blocks(lambda x: self._portable().query(x, k, eps, p, bound), x)
         dtype, batch = result_dtype(self._data, x), shape[:-1]
-        p = p if type(p) is float and p >= 1 else _arguments.norm_order(p)
-        settings = self._settings(p, dtype, eps=eps, workers=workers)
+        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         if len(shape) != 2:
             x = flat(x, (math.prod(batch), self._m))
         searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))

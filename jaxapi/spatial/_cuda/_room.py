@@ -52,7 +52,7 @@ def _padded(x: jax.Array, rows: int, copies: "StreamCopies") -> jax.Array:
     return result
 
 
-@functools.lru_cache(maxsize=256)
+@functools.cache  # programs, one for each padded shape: JAX keeps those of a function that is kept
 def _zeros(shape: tuple[int, ...], dtype, sharding):
     return compiled(lambda: jnp.zeros(shape, dtype), out_shardings=sharding)
 

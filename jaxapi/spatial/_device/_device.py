@@ -50,15 +50,8 @@ class Device(Searcher):
             return [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
         with self._context(settings):
             lines, finite = ((), True) if x is None else self._lines(x, settings, static.get("k"))
-            place, dtype = self.data.sharding, settings.dtype
-            inputs = [
-                constant_on(each, dtype, place)
-                if type(each) is float
-                else self._number(each, settings, lines)
-                for each in numbers
-            ]
-            box = settings.lengths if settings.lengths is None else self._box(settings)
-            found = function(self.tree, *lines, *inputs, box, **static)
+            inputs = [self._number(each, settings, lines) for each in numbers]
+            found = function(self.tree, *lines, *inputs, self._box(settings), **static)
             check_finite(finite)
             return _cut(found, results)
 
