@@ -7,6 +7,9 @@ import pytest
 import scipy.spatial.distance
 
 from jaxapi.spatial import _cuda, distance
+from jaxapi.spatial.distance import _matrices
+from jaxapi.spatial.distance._arguments import measure_of
+from jaxapi.spatial.distance._metrics import KERNEL_TERMS, METRICS, find_metric
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -41,6 +44,24 @@ def test_nan_and_nothing(term):
     found = np.asarray(_cuda.pairwise(jnp.asarray(a), jnp.asarray(b), None, term=term))
     np.testing.assert_array_equal(np.isnan(found).all(axis=1), [False, term != "unequal", False])
     assert _cuda.pairwise(jnp.asarray(a[:0]), jnp.asarray(b), None, term=term).shape == (0, 4)
+
+
+@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if row.terms in KERNEL_TERMS])
+def test_metrics_by_the_kernel_are_scipys(name, monkeypatch):
+    monkeypatch.setattr(_matrices, "gpu_engine", lambda: _cuda)
+    rng = np.random.default_rng(2)
+    a, b, w = rng.random((6, 19)), rng.random((8, 19)), rng.random(19)
+    metric = find_metric(name)
+    for options in ({}, {"w": w}) if "w" in metric.options else ({},):
+        with jax.enable_x64(True):
+            measure, arrays = measure_of(metric, options, 19, 14, a.dtype)
+            arrays = arrays or _matrices.default_arrays(measure, (a, b))
+            found = _matrices._by_kernel(measure, jnp.asarray(a), jnp.asarray(b), arrays)
+        if name == "hellinger":  # which SciPy does not have
+            expected = scipy.spatial.distance.cdist(np.sqrt(a), np.sqrt(b)) / np.sqrt(2)
+        else:
+            expected = scipy.spatial.distance.cdist(a, b, name, **options)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")

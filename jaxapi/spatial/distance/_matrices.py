@@ -117,7 +117,7 @@ def _has_kernel(measure, a, b) -> bool:
 
 def _by_kernel(measure, a, b, arrays):
     metric, o = measure.metric, measure.options(arrays)
-    term, factor = KERNEL_TERMS[metric.terms]
+    term, factor, weighted = KERNEL_TERMS[metric.terms]
 
     @jax.custom_batching.custom_vmap
     def total(a, b, w):
@@ -129,7 +129,7 @@ def _by_kernel(measure, a, b, arrays):
         by_xla = jax.vmap(lambda a, b, w: _total_of(measure, a, b, o | {"w": w}), axes, axis_size=size)
         return by_xla(*rows), True
 
-    found = total(metric.prepare(a, o), metric.prepare(b, o), o.get("w"))
+    found = total(metric.prepare(a, o), metric.prepare(b, o), o.get("w") if weighted else None)
     return varying_like(metric.finish(found, o | {"size": a.shape[-1]}), (a, b, arrays))
 
 

@@ -262,10 +262,11 @@ _TABLE = (
 )
 # fmt: on
 METRICS = {row.name: row for row in _TABLE}
-# What the CUDA kernel `pairwise` adds up for them, and what that is to be multiplied by.
+# What the CUDA kernel `pairwise` adds up for them, what that is to be multiplied by, and whether it takes the
+# weights: prepared rows have them already where the terms do not.
 KERNEL_TERMS = {
-    _squared: ("square", 1), _half_square: ("square", 0.5), _absolute: ("size", 1),
-    _largest: ("greatest", 1), _unequal: ("unequal", 1),
+    _squared: ("square", 1, True), _half_square: ("square", 0.5, False), _absolute: ("size", 1, True),
+    _largest: ("greatest", 1, True), _unequal: ("unequal", 1, True),
 }  # fmt: skip
 _BY_ALIAS = {alias: row for row in _TABLE for alias in (row.name, *row.aliases)}
 _BY_FUNCTION: dict[Any, Metric] = {}
