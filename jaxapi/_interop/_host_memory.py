@@ -15,7 +15,7 @@ __all__ = ["copy_host", "share_host"]
 # XLA on the CPU works on host memory as it lies if it starts at a multiple of this.
 _ALIGNMENT = 64
 # From this many bytes on, waiting for the transfer to an accelerator costs less than a copy here.
-_LARGE = 1 << 22
+_LARGE = 1 << 20
 
 
 def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> Array:
