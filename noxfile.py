@@ -234,5 +234,4 @@ def bench(session):
     scripts = sorted(pathlib.Path("benchmarks").glob("bench_*.py"))
     names = session.posargs or [script.stem.removeprefix("bench_") for script in scripts]
     for name in names:
-        keep = ("--keep", "docs") if name == "kdtree" else ()
-        session.run("python", f"benchmarks/bench_{name}.py", *keep)
+        session.run("python", f"benchmarks/bench_{name}.py")

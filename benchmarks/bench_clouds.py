@@ -1,6 +1,6 @@
 """KDTree.query of clouds that are not uniform, against one that is.
 
-    python benchmarks/bench_clouds.py [--points 1000000] [--out FILE.json]
+    python benchmarks/bench_clouds.py [--points 1000000] [--json FILE]
 
 Each figure is the time in ms of one of eight calls that are waited for together, for as many queries as
 points, 3-D, float32, the data on the device; in brackets how many times that of uniform points and queries it
@@ -8,12 +8,11 @@ is. Without a GPU the size shrinks a thousandfold.
 """
 
 import argparse
-import json
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import median_us
+from timing import keep, median_us
 
 from jaxapi.spatial import KDTree
 
@@ -98,7 +97,7 @@ def main():
     gpu = jax.default_backend() == "gpu"
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=1_000_000 if gpu else 1_000)
-    parser.add_argument("--out", help="write the figures to this JSON file, too")
+    parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
     device = jax.devices()[0].device_kind
     print(f"{device}, jax {jax.__version__}, {options.points} points and queries")
@@ -113,9 +112,9 @@ def main():
         kept[name] = times
         cells = (f"{time:.2f} ({time / one:.2f})" for time, one in zip(times, kept["uniform"], strict=True))
         print(f"{name:40}", *(f"{cell:>15}" for cell in cells), flush=True)
-    if options.out:
-        with open(options.out, "w") as file:
-            json.dump(kept, file, indent=1)
+    columns = [f"k={k}" for k in KS]
+    rows = [{"clouds": name} | dict(zip(columns, times, strict=True)) for name, times in kept.items()]
+    keep(options.json, rows)
 
 
 if __name__ == "__main__":

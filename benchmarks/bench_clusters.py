@@ -1,6 +1,7 @@
 """Clusterings against jztree, scikit-learn and by hand: components, DBSCAN, spanning trees, HDBSCAN.
 
     python benchmarks/bench_clusters.py [--points 100000] [--hdbscan 20000] [--link 0.2] [--calls 5]
+                                        [--json FILE]
 
 Times are milliseconds of whole public calls on float32 in three dimensions, the build included, new data each
 call, results waited for: the median of some calls. ``link`` is the radius in mean separations. ``halos`` are
@@ -19,6 +20,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import keep
 
 from jaxapi.spatial import KDTree
 
@@ -82,7 +84,7 @@ def median_ms(call, clouds):
             times.append(1e3 * (time.perf_counter() - start))
     except Exception as error:
         return f"{type(error).__name__}"
-    return f"{statistics.median(times[1:]):.1f}"
+    return round(statistics.median(times[1:]), 2)
 
 
 def rows(n, link, calls, only_hdbscan):
@@ -125,14 +127,18 @@ def main():
     parser.add_argument("--hdbscan", type=int, nargs="*", default=[20_000])
     parser.add_argument("--link", type=float, nargs="*", default=[0.2, 1.0])
     parser.add_argument("--calls", type=int, default=5)
+    parser.add_argument("--json")
     arguments = parser.parse_args()
     print(f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores\n\n| points | link | cloud | what | ms |")
     print("| --- | --- | --- | --- | --- |")
+    kept = []
     for sizes, only_hdbscan in ((arguments.points, False), (arguments.hdbscan, True)):
         for n in sizes:
             for link in arguments.link[: 1 if only_hdbscan else None]:
                 for make, what, ms in rows(n, link, arguments.calls, only_hdbscan):
                     print(f"| {n:,} | {link} | {make.__name__} | {what} | {ms} |", flush=True)
+                    kept.append({"points": n, "link": link, "cloud": make.__name__, "work": what, "ms": ms})
+    keep(arguments.json, kept)
 
 
 if __name__ == "__main__":

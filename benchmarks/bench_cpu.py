@@ -1,15 +1,16 @@
 """KDTree on the CPU beside SciPy on all cores: eager, and inside of `jit`, the build included.
 
-Run: ``python benchmarks/bench_cpu.py [points ...]``. Calls take turns; the least of several rounds counts, in
-milliseconds of wall time. The first call of `jit` compiles.
+Run: ``python benchmarks/bench_cpu.py [points ...] [--json FILE]``. Calls take turns;
+the least of several rounds counts, in milliseconds of wall time. The first call of `jit` compiles.
 """
 
-import sys
+import argparse
 import time
 
 import jax
 import numpy as np
 import scipy.spatial
+from timing import keep
 
 import jaxapi as xp
 
@@ -54,9 +55,9 @@ SEARCHES = {
 }
 
 
-def main(sizes):
+def main(sizes, path):
     """Print the table."""
-    rng = np.random.default_rng(0)
+    rng, rows = np.random.default_rng(0), []
     names = "SciPy", "eager", "ratio", "jit", "ratio", "first"
     print(f"{'points':>8} {'search':14}", *(f"{name:>{6 if name == 'ratio' else 9}}" for name in names))
     for n in sizes:
@@ -82,7 +83,14 @@ def main(sizes):
             if inside:
                 line += f" {inside[0]:9.2f} {inside[0] / scipys:6.2f} {first:9.0f}"
             print(line, flush=True)
+            figures = {"scipy": scipys, "eager": eager, "jit": inside[0] if inside else None, "first": first}
+            figures = {key: value and round(value, 2) for key, value in figures.items()}
+            rows.append({"points": n, "work": name, **figures})
+    keep(path, rows)
 
 
 if __name__ == "__main__":
-    main([int(each) for each in sys.argv[1:]] or [1_000, 10_000, 100_000])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--json")
+    main(*vars(parser.parse_args()).values())

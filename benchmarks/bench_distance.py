@@ -1,6 +1,7 @@
 """Distances of all pairs against SciPy, cupyx and jnp by hand, beside what writing them takes.
 
     python benchmarks/bench_distance.py [--rows 10000] [--columns 64] [--only euclidean nearest ...]
+                                        [--json FILE]
 
 Times are milliseconds of whole public calls on float32, results waited for. ``writing`` is what it takes to
 write the matrix; ``arithmetic`` (on a GPU) what the metric's operations take at --tflops in plain float32.
@@ -18,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.spatial.distance
-from timing import clock
+from timing import clock, keep
 
 from jaxapi.spatial import distance
 
@@ -72,9 +73,13 @@ BY_HAND = {
 
 def milliseconds(call, wait=jax.block_until_ready):
     try:
-        return f"{clock(call, wait, rounds=7)[1]:10.3f}"
+        return clock(call, wait, rounds=7)[1]
     except Exception as error:
-        return f"{type(error).__name__[:10]:>10}"
+        return type(error).__name__[:10]
+
+
+def cell(value):
+    return f"{value:10.3f}" if isinstance(value, float) else f"{value or '-':>10}"
 
 
 def temporary(function, *args):
@@ -111,7 +116,7 @@ def accuracy():
             print(line, flush=True)
 
 
-def metrics(n, m, tflops, only):
+def metrics(n, m, tflops, only, kept):
     rng = np.random.default_rng(0)
     A, B = (rng.random((n, m), np.float32) + 0.1 for _ in range(2))
     a, b = jnp.asarray(A), jnp.asarray(B)
@@ -129,28 +134,30 @@ def metrics(n, m, tflops, only):
         options = OPTIONS.get(name, {})
         ours = functools.partial(distance.cdist, metric=name, **options)
         jitted = jax.jit(ours)
-        line = f"  {name:14}{milliseconds(lambda f=ours: f(a, b))}{milliseconds(lambda f=jitted: f(a, b))}"
-        if hasattr(scipy.spatial.distance, name) and n <= 20_000:
+        row = {"rows": n, "columns": m, "metric": name, "writing": writing}
+        row |= {"jaxapi": milliseconds(lambda f=ours: f(a, b)), "jit": milliseconds(lambda f=jitted: f(a, b))}
+        row |= dict.fromkeys(("scipy", "cupy", "hand", "product"))
+        if hasattr(scipy.spatial.distance, name) and n * n * m <= 10**9:
             call = functools.partial(scipy.spatial.distance.cdist, A, B, name, **options)
-            line += milliseconds(call, lambda _: None)
-        else:
-            line += f"{'-':>10}"
+            row["scipy"] = milliseconds(call, lambda _: None)
         if cupy:
             x, y = cupy.asarray(A), cupy.asarray(B)
             call = functools.partial(cupys.cdist, x, y, name, **options)
-            line += milliseconds(call, lambda _: cupy.cuda.Device().synchronize())
-        else:
-            line += f"{'-':>10}"
+            row["cupy"] = milliseconds(call, lambda _: cupy.cuda.Device().synchronize())
         hand = BY_HAND.get(name)
         broadcast = jax.jit(lambda a, b, f=hand: f(a[:, None], b[None])) if hand else None
-        line += milliseconds(lambda f=broadcast: f(a, b)) if hand else f"{'-':>10}"
-        line += milliseconds(lambda: by_product(a, b)) if name == "euclidean" else f"{'-':>10}"
+        if hand:
+            row["hand"] = milliseconds(lambda f=broadcast: f(a, b))
+        if name == "euclidean":
+            row["product"] = milliseconds(lambda: by_product(a, b))
+        kept.append(row)
+        line = f"  {name:14}" + "".join(cell(each) for each in list(row.values())[4:])
         line += f"{n * n * m * operations / tflops * 2e-9:11.3f}" if ON_GPU else f"{'-':>11}"
         line += temporary(ours, a, b) + (temporary(broadcast, a, b) if hand else f"{'-':>10}")
         print(line, flush=True)
 
 
-def reductions(n, m, only):
+def reductions(n, m, only, kept):
     """Nearest rows, kernel sums and derivatives; by hand the matrix is held."""
     rng = np.random.default_rng(0)
     a, b = (jnp.asarray(rng.random((n, m), np.float32)) for _ in range(2))
@@ -185,9 +192,11 @@ def reductions(n, m, only):
         if only and name.split()[0] not in only:
             continue
         line = f"  {name:14}"
+        kept.append(row := {"rows": n, "columns": m, "metric": name})
         for label, function in zip(("ours", "by hand"), functions, strict=True):
             compiled = jax.jit(function)
-            line += f" {label} {milliseconds(lambda f=compiled: f(a, b))} {temporary(function, a, b)} MB |"
+            row[{"ours": "jit", "by hand": "hand"}[label]] = ms = milliseconds(lambda f=compiled: f(a, b))
+            line += f" {label} {cell(ms)} {temporary(function, a, b)} MB |"
         print(line, flush=True)
 
 
@@ -199,13 +208,16 @@ def main():
         "--tflops", type=float, default=60.0, help="plain float32, multiply-adds counted twice"
     )
     parser.add_argument("--only", nargs="*", help="metrics and reductions by name")
+    parser.add_argument("--json")
     arguments = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.devices()[0]}, CuPy {getattr(cupy, '__version__', '-')}")
     if not arguments.only:
         accuracy()
+    kept = []
     for m in arguments.columns:
-        metrics(arguments.rows, m, arguments.tflops, arguments.only)
-        reductions(arguments.rows, m, arguments.only)
+        metrics(arguments.rows, m, arguments.tflops, arguments.only, kept)
+        reductions(arguments.rows, m, arguments.only, kept)
+    keep(arguments.json, kept)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`fuse` against `jax.jit`, cupy.fuse and unfused CuPy: bandwidth, host time a call, many lengths, `explain`.
 
-    python benchmarks/bench_fuse.py [--elements 268435456]
+    python benchmarks/bench_fuse.py [--elements 268435456] [--only bandwidth ...] [--json FILE]
 
 Runs what the machine can: with CuPy and a GPU the tables have CuPy's columns. A figure is the median of
 several rounds of many calls to one synchronisation. "New data" are other arrays at each call; new sizes are
@@ -19,7 +19,7 @@ os.environ.setdefault("CUPY_CACHE_DIR", tempfile.mkdtemp())  # compile CuPy's ke
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import median_us, new_data_us
+from timing import keep, median_us, new_data_us
 
 import jaxapi as xp
 
@@ -63,7 +63,7 @@ def cupy_seconds(function, args):
         return None
 
 
-def bandwidth(elements):
+def bandwidth(elements, kept):
     rows = elements // 1024
     key = jax.random.key(0)
     flat = [jax.random.normal(k, (elements,), dtype="float32") for k in jax.random.split(key)]
@@ -97,6 +97,8 @@ def bandwidth(elements):
             cells += [cupy_seconds(kernel, theirs), cupy_seconds(make(cp), theirs)]
             del theirs
             cp.get_default_memory_pool().free_all_blocks()
+        names, times = ("fuse", "new", "jit", "cupy.fuse", "cupy"), [s and round(1e3 * s, 4) for s in cells]
+        kept.append({"work": name} | dict(zip(names, times, strict=False)))
         shown = [
             f"{size / s / 1e12:6.3f} ({size / s / copy_speed:.2f})" if s else f"{'-':>13s}" for s in cells
         ]
@@ -195,13 +197,22 @@ def many_lengths():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--elements", type=int, default=2**28 if ON_GPU else 2**22)
-    elements = parser.parse_args().elements
+    parser.add_argument("--only", nargs="*", default=["host", "bandwidth", "explain", "lengths"])
+    parser.add_argument("--json", help="write the bandwidths' times in ms to this file, too")
+    options, kept = parser.parse_args(), []
     print(f"jax {jax.__version__}, {jax.devices()}, CuPy {cp.__version__ if cp else 'absent'}")
-    for part in (host_time, lambda: bandwidth(elements), lambda: explain(elements), many_lengths):
+    parts = {
+        "host": host_time,
+        "bandwidth": lambda: bandwidth(options.elements, kept),
+        "explain": lambda: explain(options.elements),
+        "lengths": many_lengths,
+    }
+    for name in options.only:
         try:
-            part()
+            parts[name]()
         except Exception as error:
             print(f"failed: {type(error).__name__}: {error}")
+    keep(options.json, kept)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """KDTree: build and nearest neighbours, against CuPy, jztree, jaxkd and SciPy where they are installed.
 
-    python benchmarks/bench_kdtree.py [--quick] [--no-memory] [--keep docs]
+    python benchmarks/bench_kdtree.py [--only EXPRESSION] [--no-memory] [--json FILE]
 
-`--keep` writes the rows and a plot into a folder, as kdtree-gpu.json and .png, or kdtree-cpu. `--no-memory`
-leaves out what each row holds at most, which takes a process for each.
+`--only` takes the rows whose names an expression matches. `--no-memory` leaves out what each row holds at
+most, which takes a process for each.
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
 included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
@@ -16,10 +16,9 @@ Without a GPU the sizes shrink a hundredfold.
 import argparse
 import concurrent.futures
 import functools
-import json
 import os
-import pathlib
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -32,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from scipy.spatial import cKDTree
-from timing import clock, median_us
+from timing import clock, keep, median_us
 
 from jaxapi import asarray
 from jaxapi.spatial import KDTree
@@ -233,21 +232,20 @@ class Cloud:
 
 
 class Row(NamedTuple):
-    """One line of the table: what it measures, and its place on a curve, (name, x)."""
+    """One line of the table, and what it measures."""
 
     work: str
     cloud: Cloud
     varied: Cloud  # that new data take the place of
     call: Callable  # with data in their place
     peers: Callable = dict
-    curve: tuple = ()
 
 
 def build_row(name, cloud, peers=dict):
     return Row(f"{name} build", cloud, cloud, cloud.build, peers)
 
 
-def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
+def query_row(work, cloud, queries, k=8, p=2.0, peers=()):
     """Return the row of `queries` (a cloud) in `cloud`; with build where they are the same."""
 
     def call(x):
@@ -260,10 +258,10 @@ def query_row(work, cloud, queries, k=8, p=2.0, peers=(), curve=()):
             cells |= cloud.peers.jztree(k, None if queries is cloud else queries.points)
         return cells
 
-    return Row(f"{work}, k={k}" + (f", p={p}" if p != 2 else ""), cloud, queries, call, others, curve)
+    return Row(f"{work}, k={k}" + (f", p={p}" if p != 2 else ""), cloud, queries, call, others)
 
 
-def table(quick):
+def table():
     """Yield the rows, on clouds in 3-D of float32 where they do not say another thing."""
     n = MILLION
     label = f"{n // 1000}k"
@@ -271,20 +269,20 @@ def table(quick):
     yield build_row(label, points, lambda: points.peers.build())
     for k in (1, 8, 16, 32):
         peers = () if k == 16 else ("cupy", "jaxkd", "scipy", "jztree")
-        yield query_row(f"{label}, {label} others", points, others, k, peers=peers, curve=("k", k))
+        yield query_row(f"{label}, {label} others", points, others, k, peers=peers)
     yield query_row(f"{label} build + every point", points, points, peers=["jztree"])
     for p in (1.0, np.inf, 3.0):
         yield query_row(f"{label}, {label} others", points, others, p=p)
     yield query_row(f"{label} in a periodic box", Cloud(uniform, n, boxsize=1.0), others)
     for k in (100, 1024):
-        yield query_row(f"{label}, {label} others", points, others, k, curve=("k", k))
+        yield query_row(f"{label}, {label} others", points, others, k)
     clustered, same, far = Cloud(clusters, n, 2, 3), Cloud(clusters, n, 4, 3), Cloud(clusters, n, 5, 6)
     copies, same_copies = Cloud(repeats, n, 2), Cloud(repeats, n, 4)
+    both = "cupy", "jztree"
     for k in (1, 8):
-        peers = () if quick else ("cupy", "jztree")
-        yield query_row(f"{label} in 64 clusters, others of the same", clustered, same, k, peers=peers)
+        yield query_row(f"{label} in 64 clusters, others of the same", clustered, same, k, peers=both)
         yield query_row(f"{label} in 64 clusters, others of 64 more", clustered, far, k)  # CuPy takes 6 s
-        yield query_row(f"{label} in {n // 100} places, others there", copies, same_copies, k, peers=peers)
+        yield query_row(f"{label} in {n // 100} places, others there", copies, same_copies, k, peers=both)
     few, few_others = Cloud(uniform, n // 100, 3, 12), Cloud(uniform, n // 100, 3, 13)
     yield query_row(f"{n // 100}, {n // 100} others", few, few_others, peers=("cupy",))
     wide, wide_others = Cloud(uniform_float64, n), Cloud(uniform_float64, n, 1)
@@ -296,18 +294,17 @@ def table(quick):
     some = n // 10
     for m in (2, 8, 16, 64):
         work = f"{label} m={m}, {some // 1000}k others"
-        peers = ("cupy", "top_k") if m <= 8 else ("top_k",)  # CuPy takes a minute with m=16
+        peers = {2: ("cupy",), 8: ("cupy", "top_k")}.get(m, ("top_k",))  # CuPy takes a minute with m=16
         yield query_row(work, Cloud(uniform, n, m, 8), Cloud(uniform, some, m, 9), peers=peers)
     for size in (n // 100, n // 10, n, 10 * n):
         cloud = Cloud(uniform, size, 3, 11)
         peers = ("cupy", "scipy") if size <= 2e6 else ("cupy",)
-        yield query_row(f"{size} points, {label} others", cloud, others, peers=peers, curve=("n", size))
-    if not quick:
-        large = Cloud(uniform, 10 * n, 3, 10)
-        ten = f"{n // 100_000}M" if GPU else "100k"
-        yield build_row(ten, large, lambda: large.peers.build())
-        for k in (8, 32):
-            yield query_row(f"{ten} build + every point", large, large, k, peers=["jztree"])
+        yield query_row(f"{size} points, {label} others", cloud, others, peers=peers)
+    large = Cloud(uniform, 10 * n, 3, 10)
+    ten = f"{n // 100_000}M" if GPU else "100k"
+    yield build_row(ten, large, lambda: large.peers.build())
+    for k in (8, 32):
+        yield query_row(f"{ten} build + every point", large, large, k, peers=["jztree"])
 
 
 def measure(row):
@@ -352,40 +349,16 @@ def add_memory(rows):
 
 def print_memory(work):
     """Run one row once and print the most device memory it held, in MB."""
-    row = next(row for row in table(False) if row.work == work)
+    row = next(row for row in table() if row.work == work)
     jax.block_until_ready(row.call(row.varied.points))
     print(round(jax.devices()[0].memory_stats()["peak_bytes_in_use"] / 1e6))
-
-
-def plot(curves, path, machine):
-    """Draw the times over k and over n."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    for ax, (over, curve) in zip(axes, curves.items(), strict=True):
-        for name in ("jaxapi", "cupy", "jztree", "jaxkd", "scipy"):
-            xs = [x for x, cells in curve.items() if isinstance(cells.get(name), float)]
-            if xs:
-                ax.loglog(xs, [curve[x][name] for x in xs], marker="o", label=name)
-        ax.set_xlabel({"k": "neighbours k", "n": "points n (k = 8)"}[over])
-        ax.set_ylabel(f"ms for {MILLION:,} queries")
-        ax.legend()
-        ax.grid(alpha=0.3)
-    figure.suptitle(f"k nearest neighbours, 3-D, float32: {machine}")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
 
 
 def main():
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="no clouds of ten million, fewer peers")
-    parser.add_argument(
-        "--keep", type=pathlib.Path, help="write the rows as JSON, and a plot, into this folder"
-    )
+    parser.add_argument("--only", default="", help="rows whose names this regular expression matches")
+    parser.add_argument("--json", help="write the rows to this file, too")
     parser.add_argument("--no-memory", action="store_true", help="leave out the device memory of each row")
     parser.add_argument("--memory-of", help="print the most device memory, in MB, of the row of this name")
     options = parser.parse_args()
@@ -395,21 +368,15 @@ def main():
     versions = f"jax {jax.__version__}, Python {platform.python_version()}"
     print(f"{machine}, {versions}; ms, but 'first' (with compilation) in s")
     print(LINE.format(*FIELDS))
-    rows, curves = [], {"k": {}, "n": {}}
+    rows = []
     try:
-        for row in table(options.quick):
-            rows.append(measure(row))
-            if row.curve:
-                name, x = row.curve
-                curves[name][x] = rows[-1]
+        for row in table():
+            if re.search(options.only, row.work):
+                rows.append(measure(row))
         if GPU and not options.no_memory:
             add_memory(rows)
     finally:
-        if options.keep:
-            kept = options.keep / ("kdtree-gpu" if GPU else "kdtree-cpu")
-            facts = {"machine": machine, "versions": versions, "rows": rows}
-            kept.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
-            plot(curves, kept.with_suffix(".png"), f"{machine}, {versions}")
+        keep(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`jaxapi.mutable` beside NumPy, CuPy, PyTorch: indexing, the wrapper's host time, scikit-learn's estimators.
 
     python benchmarks/bench_mutable.py [--megabytes 100] [--rows 1000000] [--only indexing wrapper estimators]
+                                       [--json FILE]
 
 Runs what the machine can: with CuPy and a GPU the tables have their columns; scikit-learn must be there for
 the estimators.
@@ -16,6 +17,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import jax
 import numpy as np
+from timing import keep
 
 import jaxapi
 import jaxapi.mutable as xp
@@ -83,7 +85,7 @@ def indexing_calls(library, n):
     }
 
 
-def indexing(megabytes):
+def indexing(megabytes, kept):
     for size in (10_000, megabytes * 250_000):
         libraries = {"jaxapi.mutable": xp, "CuPy": cp} if cp else {"jaxapi.mutable": xp, "NumPy": np}
         print(f"\n{size} float32: microseconds of the host, and until done\n")
@@ -91,14 +93,16 @@ def indexing(megabytes):
         calls = {name: indexing_calls(library, size) for name, library in libraries.items()}
         for what in calls["jaxapi.mutable"][1]:
             cells = []
+            kept.append(row := {"part": "indexing", "elements": size, "work": what})
             for name, library in libraries.items():
                 x, named = calls[name]
                 host, done = microseconds(library, named[what], x)
                 cells.append(f"{host:,.0f}, {done:,.0f}")
+                row[name] = round(done, 1)
             print(f"| `{what}` | " + " | ".join(cells) + " |", flush=True)
 
 
-def wrapper():
+def wrapper(kept):
     print("\nHost microseconds of a call with arrays of 1000 float32\n")
     print("| | jaxapi.mutable | jaxapi | ratio |\n| --- | --- | --- | --- |")
 
@@ -126,9 +130,11 @@ def wrapper():
                 found.setdefault(name, []).append(microseconds(xp, named[what], None, 100, 3)[0])
         mine, theirs = statistics.median(found["ours"]), statistics.median(found["plain"])
         print(f"| `{what}` | {mine:.1f} | {theirs:.1f} | {mine / theirs:.2f} |", flush=True)
+        figures = {"jaxapi.mutable": round(mine, 1), "jaxapi": round(theirs, 1)}
+        kept.append({"part": "wrapper", "work": what, **figures})
 
 
-def estimators(rows, peers, chosen):
+def estimators(rows, peers, chosen, kept):
     import sklearn
     from sklearn.decomposition import PCA
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -175,6 +181,7 @@ def estimators(rows, peers, chosen):
         if chosen and what not in chosen:
             continue
         cells = []
+        kept.append(row := {"part": "estimators", "rows": rows, "work": what})
         for name, (_, wait) in libraries.items():
             found = []
             for i in range(1 if name == "NumPy" else 30):
@@ -191,7 +198,9 @@ def estimators(rows, peers, chosen):
                 found.append(time.perf_counter() - start)
             if isinstance(found, str):
                 cells.append(found)
-            elif name == "NumPy":
+                continue
+            row[name] = round(statistics.median(found[1:] or found) * 1e3, 2)
+            if name == "NumPy":
                 cells.append(f"{found[0] * 1e3:,.1f}")
             else:
                 cells.append(f"{statistics.median(found[1:]) * 1e3:,.1f} ({found[0]:.1f})")
@@ -205,14 +214,17 @@ def main():
     parser.add_argument("--only", nargs="*", default=["indexing", "wrapper", "estimators"])
     parser.add_argument("--peers", nargs="*", default=["NumPy", "CuPy", "PyTorch"], help="for the estimators")
     parser.add_argument("--estimators", nargs="*", help="their names, if not all")
+    parser.add_argument("--json")
     options = parser.parse_args()
     print(f"jax {jax.__version__}, {jax.devices()[0].device_kind}")
+    kept = []
     if "indexing" in options.only:
-        indexing(options.megabytes)
+        indexing(options.megabytes, kept)
     if "wrapper" in options.only:
-        wrapper()
+        wrapper(kept)
     if "estimators" in options.only:
-        estimators(options.rows, options.peers, options.estimators)
+        estimators(options.rows, options.peers, options.estimators, kept)
+    keep(options.json, kept)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ faster than the elements: a tenth of them takes less than a fiftieth of the time
 
 import argparse
 import functools
-import json
 import operator
 import time
 import tracemalloc
@@ -18,6 +17,7 @@ import tracemalloc
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import keep
 
 import jaxapi as xp
 
@@ -213,20 +213,20 @@ def main():
     options = parser.parse_args()
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {options.elements} elements")
     print(f"{'ms: NumPy':>36}{'jnp':>10}{'jaxapi':>10}{'/ jnp':>8}{'MB: NumPy':>12}{'jnp':>9}{'jaxapi':>9}")
-    table = {}
+    table = []
     smaller = {row[0]: row for row in rows(options.elements // 10)}
     for row in rows(options.elements):
         if options.only and row[1] not in options.only:
             continue
-        found = table[row[0]] = measure(row)
+        found = measure(row)
         ms, mb = zip(*found.values(), strict=True)
         few = measure(smaller[row[0]]) if ms[2] > 5 and row[1] != "matmul" else None
         text = f"{row[0]:26}" + "".join(f"{t:10.3f}" for t in ms) + f"{ms[2] / ms[1]:8.2f}   "
         text += "".join(f"{'':>9}" if m is None else f"{m:9.1f}" for m in mb)
         print(text + marks(found, few, options.worst), flush=True)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(table, file, indent=1)
+        figures = {label: None if time != time else round(time, 4) for label, (time, _) in found.items()}
+        table.append({"elements": options.elements, "work": row[0], **figures})
+    keep(options.json, table)
 
 
 if __name__ == "__main__":

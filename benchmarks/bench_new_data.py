@@ -13,13 +13,13 @@ median of calls of a length each, `warm` that of calls of a tree that is built.
 """
 
 import argparse
-import json
 import math
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from timing import keep
 
 from jaxapi.spatial import KDTree
 
@@ -109,17 +109,19 @@ def main():
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
     parser.add_argument("--methods", nargs="*", help="their names, all by default")
-    parser.add_argument("--out", help="write the figures to this JSON file, too")
+    parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     print(f"JAX {jax.__version__}, {jax.devices()[0].device_kind}")
-    figures = {}
+    rows = []
     if options.points:
         print(f"{options.points} points and queries")
         print(f"{'ms':34} {'same data':>10} {'host work':>10} {'new data':>10}")
     for name, call in works(options.points).items() if options.points else ():
-        figures[name] = seen_and_new(call, rng, options.points)
-        print("{:34} {:10.2f} {:10.2f} {:10.2f}".format(name, *figures[name]), flush=True)
+        times = seen_and_new(call, rng, options.points)
+        print("{:34} {:10.2f} {:10.2f} {:10.2f}".format(name, *times), flush=True)
+        names = "same", "amid", "new"
+        rows.append({"work": name, "points": options.points, **dict(zip(names, times, strict=True))})
     print(f"{'ms, build included':44} calls 1 to {CALLS}")
     for n in options.lengths:
         for number, (name, call) in enumerate(methods(n).items()):
@@ -127,15 +129,15 @@ def main():
                 continue
             for extra in (0, 7):
                 length = n + 13 * number + extra
-                times = figures[f"{name}, {length} points"] = of_new_length(call, rng, length)
+                times = of_new_length(call, rng, length)
                 text = " ".join(f"{each:8.2f}" for each in times)
                 print(f"{name:25} {length:>9} points {text}", flush=True)
+                rows.append({"work": name, "points": length, "calls": times})
             others = [of_length(call, rng, n + 13 * number + extra) for extra in range(8, 8 + CALLS)]
-            found = figures[f"{name}, {n} points, others"] = float(np.median(others)), warm(call, rng, n)
+            found = float(np.median(others)), warm(call, rng, n)
             print(f"{name:25} other lengths {found[0]:.2f}, at most {max(others):.2f}; warm {found[1]:.2f}")
-    if options.out:
-        with open(options.out, "w") as file:
-            json.dump(figures, file, indent=1)
+            rows.append({"work": name, "points": n, "others": found[0], "warm": found[1]})
+    keep(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Radius searches and pair counts, against SciPy and CuPy where they can run.
 
-    python benchmarks/bench_radius.py [--points 1000000] [--out FILE.json]
+    python benchmarks/bench_radius.py [--points 1000000] [--json FILE]
 
 Each figure is the median of whole public calls, results on the device; 'new data' with another radius, and so
 other numbers of results, at every call. SciPy uses all cores where it can.
@@ -8,19 +8,18 @@ other numbers of results, at every call. SciPy uses all cores where it can.
 
 import argparse
 import itertools
-import json
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import cKDTree
-from timing import clock
+from timing import clock, keep
 
 from jaxapi.spatial import KDTree
 
 LINE = "{:12} {:36} {:>10} {:>10} {:>10} {:>11} {:>9}"
-FIELDS = "cloud", "work", "jaxapi_ms", "new_data_ms", "scipy_ms", "results"
+FIELDS = "cloud", "work", "jaxapi", "new", "scipy", "results"
 
 
 def once(call):
@@ -88,14 +87,14 @@ def rows(tree, oracle, queries, radii, device_queries, uniform):
 
 
 def cupy_radius(points, queries, r):
-    """Return CuPy's time for a thousand queries; it needs queries x points x 8 bytes."""
+    """Return CuPy's time for a hundred queries; it needs queries x points x 8 bytes."""
     try:
         import cupy
         from cupyx.scipy.spatial import KDTree as CupyTree
     except ImportError:
         return None
     try:
-        tree, some = CupyTree(cupy.asarray(points)), cupy.asarray(queries[:1000])
+        tree, some = CupyTree(cupy.asarray(points)), cupy.asarray(queries[:100])
         tree.query_ball_point(some[:10], r)
         return once(lambda: (tree.query_ball_point(some, r), cupy.cuda.Device().synchronize()))
     except Exception as error:
@@ -108,7 +107,8 @@ def main():
     parser.add_argument(
         "--points", type=int, default=1_000_000 if jax.default_backend() == "gpu" else 100_000
     )
-    parser.add_argument("--out")
+    parser.add_argument("--json")
+    parser.add_argument("--clouds", nargs="*", default=["uniform", "64 clusters"])
     parser.add_argument("--without-peers", action="store_true")
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -116,6 +116,8 @@ def main():
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {arguments.points} points and queries")
     print(LINE.format("cloud", "work", "jaxapi ms", "new data", "SciPy ms", "results", "ns each"), flush=True)
     for cloud, (points, queries) in clouds(arguments.points, rng).items():
+        if cloud not in arguments.clouds:
+            continue
         tree, oracle = KDTree(jnp.asarray(points)), cKDTree(points)
         radii = {wanted: radius_for(oracle, queries, wanted) for wanted in (4, 50)}
         work = rows(tree, oracle, queries, radii, jnp.asarray(queries), cloud == "uniform")
@@ -138,11 +140,10 @@ def main():
             table.append(dict(zip(FIELDS, (cloud, name, milliseconds, fresh, theirs, size), strict=True)))
         if not arguments.without_peers:
             milliseconds = cupy_radius(points, queries, radii[50])
-            print(f"{cloud:12} CuPy, 1,000 of the queries, 50 neighbours: {milliseconds} ms", flush=True)
-    if arguments.out:
-        with open(arguments.out, "w") as file:
-            machine = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
-            json.dump({**machine, "points": arguments.points, "table": table}, file, indent=1)
+            print(f"{cloud:12} CuPy, 100 of the queries, 50 neighbours: {milliseconds} ms", flush=True)
+            work = "CSR, 50 neighbours, 100 queries"
+            table.append({"cloud": cloud, "work": work, "cupy": milliseconds})
+    keep(arguments.json, table)
 
 
 def results_of(result) -> int:

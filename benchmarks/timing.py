@@ -1,11 +1,40 @@
-"""How the benchmarks take times: whole calls, results waited for, the median of several rounds."""
+"""How the benchmarks take times, whole calls, results waited for, medians of rounds, and keep them."""
 
+import contextlib
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
 import statistics
 import time
 
 import jax
 
-__all__ = ["clock", "median_us", "new_data_us"]
+__all__ = ["clock", "keep", "median_us", "new_data_us"]
+
+SHOWN = "jax numpy scipy scikit-learn cupy-cuda12x cupy-cuda13x jztree jaxkd torch"
+
+
+def keep(path, rows):
+    """Write rows of figures (dicts) as JSON with the machine, the versions and the date; without a path, not.
+
+    docs/make_performance.py makes the page's tables and charts of these files.
+    """
+    if path is None:
+        return
+    device, cores = jax.devices()[0], os.cpu_count()
+    chip = device.device_kind if device.platform == "gpu" else platform.machine()
+    versions = {"Python": platform.python_version()}
+    for name in SHOWN.split():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    today = datetime.date.today().isoformat()
+    facts = {"machine": f"{chip}, {cores} cores", "date": today, "versions": versions}
+    lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    text = json.dumps(facts, indent=1)[:-2] + f',\n "rows": [\n{lines}\n ]\n}}\n'
+    pathlib.Path(path).write_text(text)
 
 
 def median_us(call, *, rounds=7, calls=None, wait=jax.block_until_ready):
