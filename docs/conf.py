@@ -10,6 +10,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import make_api  # noqa: E402
 import make_gallery  # noqa: E402
+import make_performance  # noqa: E402
 import make_pictures  # noqa: E402
 
 import jaxapi  # noqa: E402
@@ -65,4 +66,5 @@ def setup(app):
     """Write the pages and pictures that are made: the reference, the gallery, the figures."""
     make_api.main(HERE / "api")
     make_pictures.main(HERE / "pictures")
+    make_performance.charts(HERE / "pictures")
     make_gallery.main(HERE / "gallery")
