@@ -1,7 +1,7 @@
 """Devices: the ``device=`` argument, a `jax.Device` or a sharding, and numbers of a GPU read in Python.
 
-JAX copies numbers when Python wants them, 220 us after the program that computed them. A program that leaves
-them in memory of the host takes 40.
+JAX copies numbers when Python wants them. A program that leaves them in memory of the host is
+done sooner than that copy.
 """
 
 import functools

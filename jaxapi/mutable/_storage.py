@@ -86,7 +86,7 @@ class Storage:
                 found[axis] = found[axis][i]
         return view.owner, found
 
-    # Single elements of small arrays on the CPU. A program takes 10 us for each, which doubles the time of
+    # Single elements of small arrays on the CPU. A program for each would double the time of
     # scikit-learn's GaussianMixture on 10,000 rows; NumPy reads and writes them in the host's memory.
 
     def _held_by_host(self) -> "np.ndarray | None":

@@ -19,10 +19,9 @@ def select_engine(
 ) -> Any:
     """Return the `Searcher` of the points `data`, a class; `traced`: something the search depends on is.
 
-    `engine` is the user's choice. For uniform points in 17 dimensions and more SciPy takes 20 times as long
-    as every distance by matrix products, for points near a surface of three dimensions a sixth of the time;
-    in 12 dimensions it takes 2 times as long and an 18th. So the product, where there are so many `distances`
-    that SciPy may take longer than compiling.
+    `engine` is the user's choice. In many dimensions SciPy takes far longer for uniform points than
+    every distance by matrix products, and less for points near a surface of few dimensions. So the product,
+    from `FLAT_FROM` dimensions on and where there are so many `distances` that compiling it pays.
     """
     if layout is not None:
         return Mesh

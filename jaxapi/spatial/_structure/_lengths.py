@@ -1,7 +1,7 @@
 """The first lines of an array, without a program for every number of lines.
 
-`jax.lax.slice` is compiled anew for each length, which costs 10 to 20 ms and some memory for each number of
-queries or neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
+`jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
+neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
 same memory is an array without computation. The memory behind the lines left out stays held.
 """
 
