@@ -155,6 +155,8 @@ def front():
         "8 nearest neighbours of each query": pick("kdtree-gpu", work="1000k, 1000k others, k=8"),
         "all neighbours within a radius, 50 on average": pick("radius-gpu", work="CSR, 50 neighbours"),
     }
+    if "note" in read("kdtree-gpu"):  # figures with a reservation do not stand there
+        return ""
     rows = [[what, *(time(row.get(x)) for x in ("jaxapi", "cupy", "scipy"))] for what, row in works.items()]
     rows[2][2] = "does not fit"
     return table(["", "jaxapi", "CuPy", "SciPy, all cores"], rows)
@@ -165,18 +167,14 @@ def sources():
     runs = {}
     for path in sorted((DOCS / "_data").glob("*.json")):
         facts = json.loads(path.read_text(encoding="utf-8"))
-        run = runs.setdefault((facts["machine"], facts["date"]), ([], {}))
+        run = runs.setdefault((facts["machine"], facts["date"]), ([], {}, set()))
         run[0].append(f"`{path.stem}`")
         run[1].update(facts["versions"])
-    rows = [
-        [
-            machine,
-            date,
-            ", ".join(names),
-            ", ".join(f"{name} {version}" for name, version in versions.items()),
-        ]
-        for (machine, date), (names, versions) in runs.items()
-    ]
+        run[2].update([facts["note"]] if "note" in facts else [])
+    rows = []
+    for (machine, date), (names, versions, notes) in runs.items():
+        used = ", ".join(f"{name} {version}" for name, version in versions.items())
+        rows.append([machine, date, ", ".join(names), "; ".join([used, *notes])])
     return table(["machine", "date", "figures", "versions"], rows)
 
 
@@ -212,6 +210,7 @@ def charts(folder):
     from matplotlib import pyplot
 
     names = "jaxapi", "cupy", "jztree", "jaxkd", "scipy"
+    colours = dict(zip((*names, "eager", "jit"), ("C0", "C1", "C2", "C3", "C4", "C0", "C5"), strict=True))
     labels = {"cupy": "CuPy", "scipy": "SciPy", "eager": "jaxapi", "jit": "jaxapi, inside of jit"}
     over_k = {k: pick("kdtree-gpu", work=f"1000k, 1000k others, k={k}") for k in (1, 8, 16, 32, 100, 1024)}
     over_n = {10**e: pick("kdtree-gpu", work=f"{10**e} points, 1000k others, k=8") for e in (4, 5, 6, 7)}
@@ -226,7 +225,13 @@ def charts(folder):
         for each in series:
             xs = [x for x, row in curve.items() if isinstance(row.get(each), float)]
             if xs:
-                axis.loglog(xs, [curve[x][each] for x in xs], marker="o", label=labels.get(each, each))
+                axis.loglog(
+                    xs,
+                    [curve[x][each] for x in xs],
+                    marker="o",
+                    color=colours[each],
+                    label=labels.get(each, each),
+                )
         axis.set(xlabel=label, ylabel="milliseconds")
         axis.grid(alpha=0.3)
         if curve:
