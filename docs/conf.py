@@ -12,6 +12,7 @@ import make_api  # noqa: E402
 import make_gallery  # noqa: E402
 import make_performance  # noqa: E402
 import make_pictures  # noqa: E402
+from docutils import nodes  # noqa: E402
 
 import jaxapi  # noqa: E402
 
@@ -62,8 +63,17 @@ html_theme_options = {
 }
 
 
+def add_american_words(app, doctree):
+    """Let the search find a page by the American spelling of its words, too."""
+    spelled = {"neighbour": "neighbor neighbors", "colour": "color colors", "haloes": "halos"}
+    text = doctree.astext()
+    words = " ".join(american for british, american in spelled.items() if british in text)
+    doctree.append(nodes.meta("", name="keywords", content=words))
+
+
 def setup(app):
     """Write the pages and pictures that are made: the reference, the gallery, the figures."""
+    app.connect("doctree-read", add_american_words)
     make_api.main(HERE / "api")
     make_pictures.main(HERE / "pictures")
     make_performance.charts(HERE / "pictures")
