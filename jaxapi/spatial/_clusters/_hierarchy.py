@@ -141,8 +141,10 @@ def from_lowest(n: int, one, two):
     first = lax.cummax(jnp.where(jnp.concatenate([always, change]), step, 0))
     onward = jnp.where(jnp.concatenate([change, always]), order[first], jnp.roll(order, -1))
     onward = jnp.zeros_like(step).at[order].set(onward)[step ^ 1].astype(jnp.int64)
-    ends = onward == order[0]
-    left = jnp.where(ends, step, (1 << 32) + onward)  # the steps to one that is ahead, and which
+    ends = onward == order[0].astype(jnp.int64)
+    left = jnp.where(
+        ends, step.astype(jnp.int64), (1 << 32) + onward
+    )  # the steps to one that is ahead, and which
 
     def twice(_, left):
         ahead = left & 0xFFFFFFFF
@@ -292,7 +294,7 @@ def _stability(arrays, clusters: _Clusters, there, of, out):
     coarse, fine = (
         arrays.put(xp.zeros_like(span), at, each, "add") for each in (whole, xp.floor((part - whole) * bits))
     )
-    stay = xp.where(clusters.split, clusters.size[clusters.parts].sum(axis=1), 0)
+    stay = xp.where(clusters.split, clusters.size[clusters.parts].sum(axis=1), 0).astype(np.float64)
     found = span * (stay + (coarse + fine / bits) / bits)
     return xp.where(xp.isinf(birth), 0.0, xp.where(xp.isinf(death), xp.inf, found))
 

@@ -15,7 +15,8 @@ def lexsorted(*keys):
     order = jnp.arange(max(count, RADIX_FROM), dtype=jnp.int32)
     for key in keys:
         key = key.astype(np.int32) if key.dtype == bool else key
+        last = np.inf if jnp.issubdtype(key.dtype, jnp.floating) else np.iinfo(key.dtype).max
+        key = jnp.pad(key, (0, len(order) - count), constant_values=last)
         bits = lax.bitcast_convert_type(key, f"int{8 * key.dtype.itemsize}")  # ordered like the numbers
-        bits = jnp.pad(bits, (0, len(order) - count), constant_values=np.iinfo(bits.dtype).max)
         _, order = lax.sort((bits[order], order), num_keys=1)  # stable: pads stay last
     return order[:count]
