@@ -293,9 +293,8 @@ class Clustering(TreeState):
             _calls.hdbscan, min_samples=neighbours, alpha=alpha, p=settings.p, selection=selection
         )
         shapes = [self._shape(settings.index_dtype), self._shape(settings.dtype)]
-        kernels = partial(_device.reachable, min_samples=neighbours, alpha=alpha)
-        then = partial(_calls.hdbscan_of_edges, selection=selection)
-        return StableClusters(*self._computed(function, shapes, settings, kernels=kernels, then=then))
+        kernels = partial(_device.hdbscan, min_samples=neighbours, alpha=alpha, selection=selection)
+        return StableClusters(*self._computed(function, shapes, settings, kernels=kernels))
 
     def _clustered(self, method: str, p) -> SearchSettings:
         """Check what all clusterings take, and return the settings."""
@@ -312,13 +311,10 @@ class Clustering(TreeState):
         with x64_for(dtype):
             return jax.ShapeDtypeStruct((len(self._data),) if shape is None else shape, dtype)
 
-    def _computed(
-        self, function, shapes, settings: SearchSettings, *values, kernels, needs="spanning_edges", then=None
-    ):
+    def _computed(self, function, shapes, settings: SearchSettings, *values, kernels, needs="spanning_edges"):
         """Return what a function makes of the points, the box, and other arrays.
 
-        By an engine that has what is `needs`: what `kernels` make of them, and then a function on the host
-        `then`, if there is one.
+        What `kernels` make of them by an engine that has what is `needs`.
         """
         lengths = settings.lengths
         box = lengths if lengths is None or is_traced(lengths) else np.asarray(lengths, np.float64)
@@ -338,18 +334,14 @@ class Clustering(TreeState):
         def by_kernels(data, tree, _, box, *values):
             box = None if box is None else as_dtype(box, settings.dtype)
             options = {"engine": engine, "p": settings.p, "dtype": settings.index_dtype}
-            return kernels(data, tree, box, *values, **options)
-
-        def finished(found):
-            return tuple(found) if then is None else _calls.computed(then, shapes, *found)
+            return tuple(kernels(data, tree, box, *values, **options))
 
         if traced:
             inputs = without_slopes((self._data, self._structure(), count, box, *values))
-            by_engine = lambda *inputs: finished(by_kernels(*inputs))  # noqa: E731
             if self._asked:
-                return by_engine(*inputs)
+                return by_kernels(*inputs)
             platforms = (
-                {"cuda": by_engine, "default": on_host} if gpu else {"cpu": on_host, "default": by_engine}
+                {"cuda": by_kernels, "default": on_host} if gpu else {"cpu": on_host, "default": by_kernels}
             )
             return lax.platform_dependent(*inputs, **platforms)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
@@ -358,8 +350,7 @@ class Clustering(TreeState):
             data = engine.with_room(self._data, room, self._data.sharding)
             found = by_kernels(data, self._structure(), count, box, *padded)
             more = room - len(self._data)
-            found = finished([first_lines(len(x) - more, x)[0] if x.ndim else x for x in found])
-            return found if then is None else placed_like(self._data, *found)
+            return tuple(first_lines(len(x) - more, x)[0] if x.ndim else x for x in found)
 
 
 def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
@@ -409,24 +400,43 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
             "rows and distances must be of shape (n - 1, 2) and (n - 1,), "
             f"got {edges.shape} and {lengths.shape}"
         )
-    index = index_dtype(2 * lines)
-    if not any_traced(edges, lengths):
-        _check_tree(np.asarray(edges), np.asarray(lengths))
+    index, traced = index_dtype(2 * lines), any_traced(edges, lengths)
+    shapes = [((lines,), index), ((lines, 2), index), ((lines,), index), ((), np.dtype(bool))]
+
+    def on_host(*inputs):
+        return _calls.computed(_calls.linkage, [jax.ShapeDtypeStruct(*each) for each in shapes], *inputs)
+
+    def by_program(*inputs):
+        return tuple(_device.merged(*inputs, np.int32(lines + 1), index))
+
     with eagerly_unless_traced(edges, lengths), x64_on():
-        shapes = [jax.ShapeDtypeStruct((lines, *more), index) for more in ((), (2,), ())]
-        order, nodes, sizes = _calls.computed(_calls.linkage, shapes, edges, lengths)
-        columns = jnp.asarray(lengths, np.float64)[order]
-        nodes, sizes = jnp.asarray(nodes, np.float64), jnp.asarray(sizes, np.float64)
-        return jnp.concatenate([nodes, columns[:, None], sizes[:, None]], axis=1)
+        place = None if traced else _device_of(edges, lengths)
+        if place is not None and lines:
+            engine, room = _engines.engine_of(place), padded_size(lines)
+            inputs = (jax.device_put(each, place.sharding) for each in (edges, lengths))
+            inputs = (engine.with_room(each, room, place.sharding) for each in inputs)
+            found, tree = _device.linkage(*inputs, np.int32(lines + 1))
+            found = first_lines(lines, found)[0]
+        else:
+            inputs = without_slopes((edges, lengths))
+            if traced and lines and not _engines.only_the_cpu():
+                *merges, tree = lax.platform_dependent(*inputs, cpu=on_host, default=by_program)
+            else:
+                *merges, tree = on_host(*inputs)
+            found = _device.linkage_matrix(lengths, *merges)
+        if not traced and not tree:
+            if jnp.isnan(lengths).any():
+                raise ValueError("distances must not be nan")
+            raise ValueError(f"rows must be the edges of a tree of {lines + 1} points")
+        return found
 
 
-def _check_tree(rows, distances) -> None:
-    n = len(rows) + 1
-    if np.isnan(distances).any():
-        raise ValueError("distances must not be nan")
-    there = rows[(rows != -1).all(axis=1)]
-    if ((there < 0) | (there >= n)).any() or _calls.components_of(n, there) != n - len(there):
-        raise ValueError(f"rows must be the edges of a tree of {n} points")
+def _device_of(*arrays):
+    """Return the first array that lies on one device other than the CPU."""
+    for each in arrays:
+        if isinstance(each, jax.Array) and [d.platform != "cpu" for d in each.devices()] == [True]:
+            return each
+    return None
 
 
 def _at_least(number, least: int, name: str) -> int:

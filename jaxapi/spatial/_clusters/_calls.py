@@ -11,15 +11,14 @@ from ..._core._programs import is_traced
 from .._host._callbacks import called_back, in_turn
 from .._structure._metric import into_box
 from . import _hierarchy, _host
+from ._arrays import OnHost
 from ._spanning import Edges, spanning_tree
 
 __all__ = [
     "components",
-    "components_of",
     "computed",
     "dbscan",
     "hdbscan",
-    "hdbscan_of_edges",
     "linkage",
     "tree_edges",
 ]
@@ -105,39 +104,17 @@ def hdbscan(
     return _stable(len(points), there, rows, np.concatenate([edges.distances, edges.tied]), selection)
 
 
-def hdbscan_of_edges(rows, distances, cores, near, *, selection: _hierarchy.Selection):
-    """Return labels and probabilities (n,) from what `_device.reachable` finds."""
-    there = np.flatnonzero(np.isfinite(cores))
-    number = _spread(len(cores), there, np.arange(len(there)), -1)
-    edges = max(len(there) - 1, 0)
-    tied = np.nonzero(near >= 0)
-    ends = tied[0], near[tied]
-    rows = number[np.concatenate([rows[:edges], np.stack(ends, axis=1)])]
-    distances = np.concatenate([distances[:edges], np.maximum(*(cores[each] for each in ends))])
-    return _stable(len(cores), there, rows, distances.astype(np.float64), selection)
-
-
 def _stable(lines: int, there, rows, distances, selection: _hierarchy.Selection):
     """Return labels and probabilities (lines,) of points there, whose spanning trees a graph has."""
     if not len(rows):
         return np.full(lines, -1), np.zeros(lines)
     rows, distances = _hierarchy.grown(len(there), rows, distances)
     order = np.argsort(distances)  # unstable, as scikit-learn's
-    found = _hierarchy.flat_clusters(selection, *_hierarchy.merges(rows, distances, order))
+    merges = _hierarchy.dendrogram(OnHost, len(there), *rows[order].T)
+    found = _hierarchy.flat_clusters(OnHost, selection, merges, distances[order])
     return tuple(_spread(lines, there, each, fill) for each, fill in zip(found, (-1, 0), strict=True))
 
 
 def linkage(rows, distances):
-    """Return the order of the edges, the nodes that each joins (n - 1, 2), and the sizes (n - 1,)."""
-    there = (rows >= 0).all(axis=1)
-    order = np.lexsort((distances, ~there))
-    kept = order[: there.sum()]
-    nodes, _, sizes = _hierarchy.merges(rows, distances, kept)
-    nodes = np.sort(nodes, axis=1)
-    missing = len(rows) - len(kept)
-    return order, np.pad(nodes, ((0, missing), (0, 0)), constant_values=-1), np.pad(sizes, (0, missing))
-
-
-def components_of(n: int, edges) -> int:
-    """Return how many components a graph of n points has."""
-    return _host.joined(n, *edges.T)[0]
+    """Return the order of the edges, the nodes that each joins, the sizes, and whether it is a tree."""
+    return _hierarchy.linkage(OnHost, rows, distances, len(rows) + 1)

@@ -12,8 +12,10 @@ from .._structure._metric import power
 from .._structure._queries import own_queries
 from .._structure._tree import Tree
 from .._structure._varying import varying_like
+from . import _hierarchy
+from ._arrays import OnDevice
 
-__all__ = ["components", "dbscan", "reachable", "spanning_tree"]
+__all__ = ["components", "dbscan", "hdbscan", "linkage", "linkage_matrix", "merged", "spanning_tree"]
 
 
 @partial(compiled, static_argnames=("engine", "p", "dtype"))
@@ -53,7 +55,7 @@ def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p
 @partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
 def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float, dtype):
     """Return the edges' rows, distances, and the rows whose distances these are, by (distance, rows)."""
-    cores, near, _ = _cores(len(points), tree, box, engine, min_samples, p)
+    cores, near = _cores(len(points), tree, box, engine, min_samples, p)
     rows, distances = _edges(len(points), tree, box, cores, 1.0, engine, p)
     pairs = rows
     if cores is not None:
@@ -66,34 +68,48 @@ def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float
     return varying_like((rows.astype(dtype), distances, pairs.astype(dtype)), tree)
 
 
-@partial(compiled, static_argnames=("engine", "min_samples", "alpha", "p", "dtype"))
-def reachable(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, p: float, dtype):
-    """Return the edges' rows and distances, and each point's core distance, inf for none, and neighbours.
-
-    The neighbours (lines, k) are those whose distance is a core distance, -1 for others.
-    """
+@partial(compiled, static_argnames=("engine", "min_samples", "alpha", "selection", "p", "dtype"))
+def hdbscan(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, selection, p: float, dtype):
+    """Return labels and probabilities (lines,)."""
     lines, shortens = len(points), power(jnp.asarray(1 / alpha, tree.points.dtype), p)
-    cores, near, found = _cores(lines, tree, box, engine, min_samples, p, always=True)
+    cores, _ = _cores(lines, tree, box, engine, min_samples, p, always=alpha != 1)
     rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
-    least = jnp.maximum(cores[:, None], cores[jnp.minimum(near, lines - 1)])
-    tied = (
-        jnp.isfinite(least)
-        & (found * shortens <= least)
-        & (near != jnp.arange(lines, dtype=near.dtype)[:, None])
-    )
-    cores = engine.in_units(tree, cores[:, None], box, p=p)[:, 0]
-    return varying_like((rows, distances, cores, jnp.where(tied, near, -1)), tree)
+    with x64_for(np.dtype(np.float64)):
+        rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
+        merges = _hierarchy.dendrogram(OnDevice, lines, *_hierarchy.from_lowest(lines, *rows.T))
+        labels, shares = _hierarchy.flat_clusters(OnDevice, selection, merges, distances)
+        return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
+
+
+@compiled
+def linkage(rows, distances, n):
+    """Return SciPy's linkage matrix, and whether it is one; room for more edges than those of n points."""
+    *merges, tree = merged(rows, distances, n, np.int32)
+    return linkage_matrix(distances, *merges), tree
+
+
+def merged(rows, distances, n, index):
+    """Return what `_hierarchy.linkage` does, where there may be room for more than n points."""
+    more = jnp.arange(len(rows)) >= n - 1
+    found = _hierarchy.linkage(OnDevice, jnp.where(more[:, None], -1, rows), jnp.where(more, 0, distances), n)
+    return *(x.astype(index) for x in found[:-1]), found[-1]
+
+
+def linkage_matrix(distances, order, nodes, sizes):
+    """Return SciPy's linkage matrix (n - 1, 4)."""
+    columns = (jnp.asarray(each, np.float64) for each in (nodes, distances, sizes))
+    nodes, distances, sizes = columns
+    return jnp.concatenate([nodes, distances[order][:, None], sizes[:, None]], axis=1)
 
 
 def _cores(lines: int, tree: Tree, box, engine, min_samples: int, p: float, always: bool = False):
-    """Return core distances (lines,), neighbours and their distances (lines, k); scaled powers."""
+    """Return core distances (lines,), scaled powers, and neighbours (lines, k)."""
     if min_samples == 1 and not always:
-        return None, None, None
+        return None, None
     options = {"lines": lines, "k": min_samples, "p": p, "rooted": False}
     found, near = engine.nearest_of_all(tree, np.inf, 0, box, **options)
-    there = _by_row(tree, jnp.ones(len(tree.rows), bool), lines, False)[:, None]  # others are not written
-    found, near = jnp.where(there, found, np.inf), jnp.where(there, near, lines)
-    return found[:, -1], near, found
+    there = _by_row(tree, jnp.ones(len(tree.rows), bool), lines, False)  # others are not written
+    return jnp.where(there, found[:, -1], np.inf), jnp.where(there[:, None], near, lines)
 
 
 def _edges(lines: int, tree: Tree, box, cores, shortens, engine, p: float):

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-__all__ = ["Cloud", "components", "dbscan", "joined"]
+__all__ = ["Cloud", "Places", "components", "dbscan", "joined"]
 
 MANY = 32  # pairs a point: of more, no list is made
 MOST = 1 << 26  # pairs in all: a gigabyte
@@ -40,15 +40,46 @@ def joined(n: int, one, two):
     return connected_components(graph.tocsr(), directed=False)
 
 
+class Places(NamedTuple):
+    """Points by where they are: SciPy's trees do not part copies, and would compare each with each."""
+
+    order: np.ndarray  # (n,) rows, those of a place after each other, the lowest first
+    starts: np.ndarray  # (places,)
+    sizes: np.ndarray  # (places,)
+
+    @classmethod
+    def of(cls, points) -> "Places":
+        """Return the places of points (n, m)."""
+        order = np.lexsort(points.T)
+        first = np.ones(len(points), bool)
+        first[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)
+        starts = np.flatnonzero(first)
+        return cls(order, starts, np.diff(starts, append=len(points)))
+
+    def rows(self, most: int):
+        """Return the first rows of each place, so many at most."""
+        number = np.arange(len(self.order)) - np.repeat(self.starts, self.sizes)
+        return np.sort(self.order[number < most])
+
+    def spread(self, rows, values):
+        """Return the values of some rows, the first of each place among them, for all rows."""
+        found = np.empty(len(self.order), values.dtype)
+        found[rows] = values
+        found[self.order] = np.repeat(found[self.order[self.starts]], self.sizes)
+        return found
+
+
 def components(cloud: Cloud, r: float):
     """Return how many components of points within `r` there are, and labels by lowest row."""
     tree = cloud.tree()
     if not r >= 0 or _few(tree, cloud, r):
         pairs = tree.query_pairs(r if r >= 0 else np.nan, p=cloud.p, output_type="ndarray")
         return joined(tree.n, *pairs.T)
-    if r == 0:
-        _, first, group = np.unique(cloud.points, axis=0, return_index=True, return_inverse=True)
-        return joined(tree.n, np.arange(tree.n), first[group])
+    places = Places.of(cloud.points)
+    rows = places.rows(1)
+    if len(rows) < tree.n or r == 0:
+        count, labels = components(cloud.of(rows), r) if r else (len(rows), np.arange(len(rows)))
+        return count, places.spread(rows, labels)
     # The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
     # components are compared, until none has a neighbour in another one.
     rows = tree.indices  # neighbours find the same nodes in the caches
@@ -122,6 +153,14 @@ def dbscan(cloud: Cloud, eps: float, min_samples: int, weights=None):
             (a[kept], b[kept]) for a, b in ((one, two), (two, one)) for kept in [~core[a] & core[b]]
         ]
     else:
+        places, most = Places.of(cloud.points), 1 if weights is not None else min_samples
+        if (places.sizes > most).any():
+            rows = places.rows(most)
+            if weights is not None:
+                sums = np.add.reduceat(weights[places.order], places.starts)
+                weights = places.spread(places.order[places.starts], sums)[rows]
+            found = dbscan(cloud.of(rows), eps, min_samples, weights)
+            return tuple(places.spread(rows, each) for each in found)
         core = _cores(cloud, tree, eps, min_samples, weights)
         inner, outer = np.flatnonzero(core), np.flatnonzero(~core)
         label = np.zeros(n, np.intp)

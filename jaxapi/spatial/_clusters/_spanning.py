@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._host import ROUNDING, Cloud, joined
+from ._host import ROUNDING, Cloud, Places, joined
 
 __all__ = ["Edges", "spanning_tree"]
 
@@ -53,13 +53,10 @@ def _without_copies(points, min_samples: int):
 
     Fewer copies than `min_samples` stay: their distances are not 0.
     """
-    order = np.lexsort(points.T)
-    first = np.ones(len(points), bool)
-    first[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)
-    starts = np.flatnonzero(first)
-    sizes = np.diff(starts, append=len(points))
+    order, starts, sizes = Places.of(points)
     one = np.repeat(order[starts], sizes)  # the lowest row, as the order is stable
-    stays = np.repeat(sizes < min_samples, sizes) | first
+    stays = np.repeat(sizes < min_samples, sizes)
+    stays[starts] = True
     many = np.ones(len(points), np.intp)
     many[order[starts]] = np.where(sizes < min_samples, 1, sizes)
     kept = np.sort(order[stays])

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._typing import Array
+from .._structure._sorting import RADIX_FROM
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 
@@ -17,7 +18,6 @@ __all__ = ["THREADS", "Nodes", "Ordered", "extent", "lined", "nodes_of", "ordere
 THREADS = 128  # a block, where each thread works alone
 KEY_BITS = 31  # for the leaf and the place in it; one more tells queries that are far
 LEVELS_ABOVE = 6  # the leaf is the node that these are far from
-RADIX_FROM = 1 << 15  # keys: for fewer XLA compiles kernels of its own, longer than all else here
 EXTENT_BLOCKS = 1024  # more would wait for each other at the end
 
 

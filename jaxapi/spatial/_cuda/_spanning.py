@@ -11,10 +11,11 @@ import numpy as np
 from jax import lax
 
 from ..._core._typing import Array
+from .._structure._sorting import lexsorted
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 from ._nearest import in_units
-from ._order import RADIX_FROM, THREADS, lengths, nodes_of
+from ._order import THREADS, lengths, nodes_of
 from ._radius import WARPS
 
 __all__ = ["spanning_edges"]
@@ -75,16 +76,5 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, box: Array | None,
     *_, edges, found = lax.while_loop(more, one, start)
     distances = in_units(tree, found[:, None], box, p=p)[:, 0]
     high, low = edges.T
-    order = _order(low, high, distances)
+    order = lexsorted(high, low, distances)
     return jnp.stack([low, high], axis=1)[order], distances[order]
-
-
-def _order(low, high, distances):
-    """Return the order by (distance, low, high), where there are any."""
-    slots, room = len(low), max(len(low), RADIX_FROM)
-    order = jnp.arange(room, dtype=jnp.int32)
-    for key, last in ((high, np.iinfo(np.int32).max), (low, np.iinfo(np.int32).max), (distances, np.inf)):
-        key = jnp.pad(key, (0, room - slots), constant_values=last)
-        bits = lax.bitcast_convert_type(key, f"int{8 * key.dtype.itemsize}")  # ordered like the numbers
-        _, order = lax.sort((bits[order], order), num_keys=1)  # stable: pads stay last
-    return order[:slots]
