@@ -108,10 +108,11 @@ def compiled(function, **options):
     @functools.wraps(function, updated=())
     def run(*args, **kwargs):
         nonlocal alone
-        if jitted() is inside or in_a_trace():
+        program = alone or jitted()
+        if program is inside or in_a_trace():
             return inside(*args, **kwargs)
         try:
-            return alone(*args, **kwargs)  # type: ignore[misc]
+            return program(*args, **kwargs)
         except jax.errors.JaxRuntimeError as error:
             if "compile option" not in str(error):
                 raise

@@ -119,8 +119,8 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
-    usual = isinstance(x, jax.Array) and x.dtype in _USUAL and not is_traced(data)
-    if usual and (is_traced(x) or x.sharding == data.sharding):
+    usual = isinstance(x, jax.Array) and x.dtype in _USUAL
+    if usual and (any_traced(x, data) or x.sharding == data.sharding):
         return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)

@@ -1,6 +1,5 @@
 """The searches of our own structure: concrete arrays are padded and cut, traced ones taken as they are."""
 
-import contextlib
 import itertools
 import math
 from functools import partial
@@ -33,7 +32,8 @@ class Device(Searcher):
     """The searches by an engine of `_engines`, None for that of the platform that a program is compiled for.
 
     Programs of concrete arrays are compiled for queries of a few numbers, `padded_size`, and know how many
-    count; `in_place` they run inside of a transformation, as parts of its program.
+    count; `in_place` they run inside of a transformation, as parts of its program. Lines that fill an array
+    up are nan: no results, which `jax.debug_nans` is for.
     """
 
     def __init__(self, data, n, tree, engine, in_place: bool):
@@ -48,7 +48,7 @@ class Device(Searcher):
             lines = () if x is None else (as_dtype(x, settings.dtype), self._count(x))
             found = function(self.tree, *without_slopes((*lines, *numbers)), **static)
             return [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
-        with self._context(settings):
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
             lines, finite = ((), True) if x is None else self._lines(x, settings, static.get("k"))
             inputs = [self._number(each, settings, lines) for each in numbers]
             found = function(self.tree, *lines, *inputs, self._box(settings), **static)
@@ -77,7 +77,7 @@ class Device(Searcher):
 
     def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form."""
-        with self._context(settings):
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
             q, (lines, finite) = len(x), self._lines(x, settings)
             radii, search = self._number(r, settings, lines), self._search(settings)
             x, count = lines
@@ -107,14 +107,14 @@ class Device(Searcher):
 
     def edges(self, r, settings: SearchSettings, relation: str):
         """Return receivers, senders and distances of all edges."""
-        with self._context(settings):
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, settings), self._box(settings)
             *found, total = _searches.edges(*inputs, search=self._search(settings), relation=relation)
             return first_lines(total, *found)
 
     def pairs(self, r, settings: SearchSettings, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
-        with self._context(settings):
+        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, settings), self._box(settings)
             pairs, total = _searches.pairs(*inputs, search=self._search(settings))
             (pairs,) = first_lines(total, pairs)
@@ -158,7 +158,8 @@ class Device(Searcher):
                 return (None, count), True
         if not self.has(x):
             x = np.asarray(x, settings.dtype)
-        return (self._with_room(x, padded_size(len(x))), count), own or all_finite(x)
+        lines = self.engine.with_room(x, padded_size(len(x)), self.data.sharding)
+        return (lines, count), own or all_finite(x, self.engine)
 
     def _with_room(self, x, rows: int):
         """Return an array that is filled up to so many rows, where the points are."""
@@ -166,7 +167,7 @@ class Device(Searcher):
 
     def _number(self, number, settings: SearchSettings, lines=()):
         """Return a number, or the radii of lines of queries, on the device."""
-        if not np.ndim(number):
+        if not getattr(number, "ndim", 0):
             return constant_on(float(number), settings.dtype, self.data.sharding)
         if len(number) and number.strides == (0,):
             return self._constant(number[0])
@@ -183,12 +184,6 @@ class Device(Searcher):
 
     def _search(self, settings: SearchSettings) -> _searches.Search:
         return _searches.Search(settings.p, self.engine, settings.dtype, settings.index_dtype)
-
-    @contextlib.contextmanager
-    def _context(self, settings: SearchSettings):
-        # Rows that fill an array up are nan: no results, which jax_debug_nans is for.
-        with eagerly(), x64_for(settings.dtype, settings.index_dtype), jax.debug_nans(False):
-            yield
 
 
 def _cut(found, results):

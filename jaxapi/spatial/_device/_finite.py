@@ -6,26 +6,22 @@ import numpy as np
 
 from ..._core._programs import compiled
 from ._arrays import NOT_FINITE
-from ._engines import engine_of
 
-__all__ = ["all_finite", "check_finite", "finite_on_side_stream", "on_its_way"]
+__all__ = ["all_finite", "check_finite", "on_its_way"]
 
 
-def all_finite(x):
-    """Return whether all of an array, on the host or a device, are finite: what `bool` waits for."""
+def all_finite(x, engine):
+    """Return whether all of an array, on the host or a device, are finite: what `bool` waits for.
+
+    An engine that can does not wait for the device's queue.
+    """
     if isinstance(x, jax.Array):
         if not jnp.issubdtype(x.dtype, jnp.floating):
             return True
         if {device.platform for device in x.devices()} != {"cpu"}:
-            answer = finite_on_side_stream(x)
+            answer = engine.all_finite(x) if hasattr(engine, "all_finite") else None
             return _all_finite(x) if answer is None else answer
     return bool(np.isfinite(np.asarray(x)).all())
-
-
-def finite_on_side_stream(x: jax.Array):
-    """Return the answer without waiting for the device's queue, of an engine that can; else None."""
-    engine = engine_of(x)
-    return engine.all_finite(x) if hasattr(engine, "all_finite") else None
 
 
 def on_its_way(answer):

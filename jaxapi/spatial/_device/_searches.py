@@ -23,9 +23,9 @@ from ..._core._typing import Array
 from .._structure._batching import one_search_of_all
 from .._structure._build import padded_size
 from .._structure._lengths import first_lines
-from .._structure._metric import into_box
+from .._structure._metric import in_units, into_box, power_distance
 from .._structure._queries import own_queries, radius_bound
-from .._structure._scaling import brought_near, times_power_of_two
+from .._structure._scaling import a_point, brought_near, times_power_of_two
 from .._structure._tree import Tree
 from .._structure._varying import varying_alike
 from . import _engines
@@ -118,7 +118,7 @@ def nearest(tree: Tree, x, bound, eps, box, *, k: int, search: Search, rooted: b
     if box is not None:
         x = into_box(x, box)
     if rooted:
-        x, bound, halvings = brought_near(x, bound, tree.scale, search.p)
+        x, bound, halvings = brought_near(tree, x, bound, search.p)
     size = max(LARGEST_PIECE // max(k, m), 1)
     found = []
     for start in range(0, max(q, 1), size):
@@ -166,16 +166,23 @@ def counts_within(tree: Tree, x: Array, count, radius: Array, box: Array | None,
 
     def number(shared, x, radius):
         tree, box = shared
-        _, _, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
-        return counts.astype(search.index_dtype)
+        return _counted(tree.astype(search.dtype), x, radius, box, search)[2].astype(search.index_dtype)
 
     return (one_search_of_all(number)((tree, box), x, radius),)
 
 
+def _ordered(tree, x, radius, box, search):
+    """Return the queries made ready, their order, and how often those far from all points were halved."""
+    x = x if box is None else into_box(x, box)
+    x, radius, halvings = brought_near(tree, x, radius, search.p)
+    return *search.run("ordered_queries", tree, x, radius, box, p=search.p), halvings
+
+
 def _counted(tree, x, radius, box, search):
-    """Return the queries made ready, their order, and how many neighbours each of `x` has."""
-    queries, order = search.run("ordered_queries", tree, x, radius, box, p=search.p)
-    return queries, order, search.run("count", tree, queries, order, box, p=search.p, relation="any")
+    """Return the queries made ready, their order, how many neighbours each of `x` has, and its halvings."""
+    queries, order, halvings = _ordered(tree, x, radius, box, search)
+    counts = search.run("count", tree, queries, order, box, p=search.p, relation="any")
+    return queries, order, counts, halvings
 
 
 @partial(compiled, static_argnames=("search", "limit"))
@@ -201,9 +208,10 @@ def _nearest_within(shared, x, radius, *, search, limit):
 
 def _nearest_within_piece(tree, x, radius, box, search, limit):
     tree = tree.astype(search.dtype)
-    queries, order = search.run("ordered_queries", tree, x, radius, box, p=search.p)
+    queries, order, halvings = _ordered(tree, x, radius, box, search)
     rows, distances, counts = search.run("fill_lines", tree, queries, order, box, limit=limit, p=search.p)
     rows, more = rows.astype(search.index_dtype), counts > limit
+    distances = times_power_of_two(distances, halvings[:, None])
 
     def with_the_nearest(_, found):
         """Search for the nearest of those queries that have more neighbours than there is room for."""
@@ -224,31 +232,36 @@ def csr(tree: Tree, x: Array, q: Array, radius: Array, box, *, search: Search, s
 
     Raises ValueError where they are not `finite`, which is asked while they are searched.
     """
-    queries, order, counts, indptr, total = _offsets(tree, x, q, radius, box, search=search)
+    queries, order, counts, halvings, indptr, totals = _offsets(tree, x, q, radius, box, search=search)
     check_finite(finite)
-    indptr, total = _ends(counts, indptr, total)
+    indptr, total, far = _ends(counts, indptr, totals)
+    halvings = halvings if far else None
     with x64_for(indptr.dtype, search.dtype, search.index_dtype):
-        size = padded_size(total)
-        found = _filled(tree, queries, order, indptr, box, search=search, size=size, sort=sort)
+        static = {"search": search, "size": padded_size(total), "sort": sort}
+        found = _filled(tree, queries, order, indptr, halvings, box, **static)
     return indptr, *first_lines(total, *found)
 
 
 @partial(compiled, static_argnames="search")
 def _offsets(tree, x, q, radius, box, *, search):
     x, radius = search.lines(x, q), jnp.broadcast_to(radius, x.shape[:1])
-    queries, order, counts = _counted(tree.astype(search.dtype), x, radius, box, search)
+    queries, order, counts, halvings = _counted(tree.astype(search.dtype), x, radius, box, search)
     indptr = search.run("running_sums", counts)
-    return queries, order, counts, indptr.astype(search.index_dtype), indptr[-1]
+    totals = jnp.stack([indptr[-1], jnp.max(halvings, initial=0)])
+    return queries, order, counts, halvings, indptr.astype(search.index_dtype), totals
 
 
-def _ends(counts, ends, total):
-    """Return where the results of queries begin and end, and how many there are; in 64 bits from 2**31 on."""
-    total = int(np.asarray(in_host_memory(total)))
-    if total < LARGEST:
-        return ends, total
-    with x64_on():
-        ends = _wide_sums(counts)
-        return ends, int(ends[-1])
+def _ends(counts, ends, totals):
+    """Return where the results of queries begin and end, and how many there are; in 64 bits from 2**31 on.
+
+    `totals` are that number, up to 2**31 - 1, and what else is to be known of them, which is returned, too.
+    """
+    total, *others = np.asarray(in_host_memory(totals)).tolist()
+    if total >= LARGEST:
+        with x64_on():
+            ends = _wide_sums(counts)
+            total = int(ends[-1])
+    return ends, total, *others
 
 
 @compiled
@@ -257,10 +270,13 @@ def _wide_sums(counts):
 
 
 @partial(compiled, static_argnames=("search", "size", "sort"))
-def _filled(tree, queries, order, indptr, box, *, search, size, sort):
+def _filled(tree, queries, order, indptr, halvings, box, *, search, size, sort):
     tree = tree.astype(search.dtype)
     options = {"p": search.p, "relation": "any", "size": size}
     rows, distances = search.run("fill", tree, queries, order, jnp.minimum(indptr, size), box, **options)
+    if halvings is not None:
+        halvings = jnp.repeat(halvings, jnp.diff(indptr), total_repeat_length=size)
+        distances = times_power_of_two(distances, halvings)
     if sort:
         numbers = lax.iota(jnp.int32, order.shape[0])
         query = jnp.repeat(numbers, jnp.diff(indptr), total_repeat_length=size)
@@ -329,7 +345,7 @@ def _own_filled(tree, queries, ends, box, search, relation, size):
 @partial(compiled, static_argnames=("search", "relation"))
 def _own_counted(tree, radius, box, *, search, relation):
     queries, counts, ends = _own_ends(tree.astype(search.dtype), radius, box, search, relation)
-    return queries, counts, ends, ends[-1]
+    return queries, counts, ends, ends[-1:]
 
 
 @partial(compiled, static_argnames=("search", "relation", "size"))
@@ -365,16 +381,25 @@ def two_point(tree: Tree, x: Array, count, own, others, radii: Array, box, *, se
 
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = tree.astype(search.dtype)
+    x = x if box is None else into_box(x, box)
     none = jnp.full(x.shape[0], -1, search.dtype)
+    x, _, halvings = brought_near(tree, x, none, search.p)
+    far, one = halvings > 0, a_point(tree)
+    # To one that is far all points are as near: within a radius are all of them or none.
+    apart = power_distance(lambda axis: (x[:, axis] - one[axis]) * tree.scale, x.shape[1], search.p)
+    apart = times_power_of_two(in_units(apart, tree.scale, search.p), halvings)
+    x = jnp.where(far[:, None], jnp.full_like(x, jnp.nan), x)
     queries, order = search.run("ordered_queries", tree, x, none, box, p=search.p)
     there = jnp.isfinite(tree.points[0])
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
-    slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0).astype(narrow)
-    own_weights = x_weights[order]
-    sums = []
+    slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0)
+    all_of_them = jnp.sum(slot_weights, dtype=weights.dtype) * x_weights
+    slot_weights, own_weights, sums = slot_weights.astype(narrow), x_weights[order], []
     at_once = max(1, min(BINS, LARGEST // (x.shape[0] + 64)))  # sums that 32-bit numbers can count
     for start in range(0, radii.shape[0], at_once):
         bounds = radius_bound(tree, radii[start : start + at_once], search.p)
         shares = search.run("bin_counts", tree, queries, bounds, slot_weights, box, p=search.p)  # (R, q)
-        sums.append(jnp.sum(shares.astype(weights.dtype) * own_weights[None], axis=1, dtype=weights.dtype))
+        within = far & (apart <= radii[start : start + at_once, None])
+        shares = shares.astype(weights.dtype) * own_weights + jnp.where(within, all_of_them, 0)
+        sums.append(jnp.sum(shares, axis=1, dtype=weights.dtype))
     return jnp.concatenate(sums)

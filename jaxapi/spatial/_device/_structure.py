@@ -33,7 +33,7 @@ def structure(data, n, engine) -> tuple[Tree, Array | bool]:
         size = max(padded_size(len(data)), _fewest(data))
         points = engine.with_room(data, size, data.sharding)
         tree = built(points, constant_on(n, INT32, data.sharding), engine=engine)
-        return tree, on_its_way(all_finite(first_lines(n, data)[0]))
+        return tree, on_its_way(all_finite(first_lines(n, data)[0], engine))
 
 
 def _fewest(data) -> int:

@@ -20,7 +20,7 @@ class Options(NamedTuple):
 
     leafsize: int = 10
     compact_nodes: bool = True
-    balanced_tree: bool = True
+    balanced_tree: bool = False
 
 
 class Cloud:
@@ -33,9 +33,11 @@ class Cloud:
     def __init__(self, data: np.ndarray, n: int, lengths, options: Options, scale: float | None = None):
         self.data, self.n, self.lengths, self.options = data, n, lengths, options
         points = data[:n]
-        finite = np.isfinite(points).all(axis=1)
-        self._rows = None if finite.all() else np.append(np.flatnonzero(finite), n)
-        points = points.astype(np.float64) if self._rows is None else points[finite].astype(np.float64)
+        self._rows = None
+        if not np.isfinite(points).all():
+            self._rows = np.append(np.flatnonzero(np.isfinite(points).all(axis=1)), n)
+            points = points[self._rows[:-1]]
+        points = points.astype(np.float64)
         if lengths is not None:  # inside of a transformation nobody has looked
             points = into_box(points, np.asarray(lengths, np.float64))
         self.scale = (1.0 if data.dtype == np.float32 else _scale(points)) if scale is None else scale

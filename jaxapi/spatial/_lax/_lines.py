@@ -29,8 +29,10 @@ def with_room(x, rows: int, place):
         room = np.zeros((rows, *x.shape[1:]), x.dtype)
         room[: len(x)] = x
         x = room
+    if isinstance(x, jax.Array) and x.committed:
+        return x
     with x64_for(x.dtype):
-        return x if isinstance(x, jax.Array) and x.committed else jax.device_put(x, place)
+        return jax.device_put(x, place)
 
 
 @partial(compiled, static_argnames="rows")

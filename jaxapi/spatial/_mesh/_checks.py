@@ -6,7 +6,7 @@ import jax
 
 from ..._core._dtypes import x64_for
 from ..._core._programs import eagerly, is_traced
-from .._device._finite import finite_on_side_stream
+from .._device._engines import engine_of
 from . import _programs
 from ._layout import Layout
 
@@ -23,9 +23,10 @@ def all_finite(x, layout: Layout, spread: bool):
     """
     if is_traced(x):
         return True
-    if x.is_fully_addressable:
+    at_side = getattr(engine_of(x), "all_finite", None)
+    if x.is_fully_addressable and at_side:
         parts = [part.data for part in x.addressable_shards][: None if spread else 1]
-        answers = [finite_on_side_stream(part) for part in parts]
+        answers = list(map(at_side, parts))
         if None not in answers:
             return _AtSide(answers, x, layout, spread)
     answer = _compiled(x, layout, spread)

@@ -29,7 +29,7 @@ def nearest(forest: Forest, x, bound, eps, lengths, axes: Axes, *, n, k, p, own=
     """
     if lengths is not None:
         x = into_box(x, lengths)
-    x, bound, halvings = brought_near(x, jnp.asarray(bound, x.dtype), forest.tree.scale, p)
+    x, bound, halvings = brought_near(forest.tree, x, jnp.asarray(bound, x.dtype), p)
     limit = scaled_power(jnp.maximum(bound, 0), forest.tree.scale, p)
     static = {"n": n, "k": k, "p": p, "own": own, "once": once}
     powers, rows, left = nearest_below(forest, x, limit, eps, lengths, axes, **static)

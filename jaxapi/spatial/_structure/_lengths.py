@@ -10,8 +10,9 @@ import ctypes
 import jax
 import numpy as np
 
+from ..._core._devices import is_cpu
 from ..._core._dtypes import x64_for
-from ..._core._programs import eagerly_unless_traced
+from ..._core._programs import eagerly_unless_traced, is_traced
 
 __all__ = ["first_lines", "flat", "in_shape", "tensor_of"]
 
@@ -64,11 +65,11 @@ def in_shape(x, shape: tuple[int, ...]):
 
 
 def flat(x, shape: tuple[int, ...]):
-    """Return queries or radii in the shape of one line of them."""
+    """Return queries or radii in the shape of one line of them, of the CPU as NumPy's."""
     if x.shape == shape:
         return x
-    if isinstance(x, np.ndarray):
-        return x.reshape(shape)
+    if isinstance(x, np.ndarray) or (not is_traced(x) and is_cpu(x.sharding)):
+        return np.asarray(x).reshape(shape)
     with eagerly_unless_traced(x):
         return x.reshape(shape)
 

@@ -5,20 +5,29 @@ from jax import lax
 
 from ..._core._typing import Array
 from ._metric import LARGEST_SUMMED_P
+from ._tree import Tree
 
-__all__ = ["brought_near", "exponent_of", "power_of_two", "times_power_of_two"]
+__all__ = ["a_point", "brought_near", "exponent_of", "power_of_two", "times_power_of_two"]
 
 
-def brought_near(x: Array, bound: Array, scale: Array, p: float):
-    """Return queries (q, m) and their bounds (q,), halved so often that scaled powers do not overflow.
+def brought_near(tree: Tree, x: Array, bound: Array, p: float):
+    """Return queries (q, m) and their bounds (q,), on the way to the tree halved so often that powers fit.
 
-    Also return how often, (q,). To so far a query all points are as near, to the last digit.
+    Also return how often, (q,). To so far a query all points are as near as one, to the last digit.
     """
     info, order = jnp.finfo(x.dtype), p if p <= LARGEST_SUMMED_P else 1
     most = int((info.maxexp - 2 - x.shape[1].bit_length()) / order) - 1
     largest = jnp.max(jnp.where(jnp.isfinite(x), jnp.abs(x), 0), axis=1)
-    halvings = jnp.maximum(exponent_of(largest) + exponent_of(scale) - 1 - most, 0)
-    return times_power_of_two(x, -halvings[:, None]), times_power_of_two(bound, -halvings), halvings
+    halvings = jnp.maximum(exponent_of(largest) + exponent_of(tree.scale) - 1 - most, 0)
+    one, lines = a_point(tree), halvings[:, None]
+    near = times_power_of_two(x, -lines) + (one - times_power_of_two(one, -lines))
+    return jnp.where(lines > 0, near, x), times_power_of_two(bound, -halvings), halvings
+
+
+def a_point(tree: Tree) -> Array:
+    """Return one of the tree's points (m,) in the user's units; 0 where the first slot has none."""
+    one = tree.points[:, 0]
+    return jnp.where(jnp.isfinite(one), one, 0) / tree.scale
 
 
 def times_power_of_two(x: Array, exponent: Array) -> Array:
