@@ -35,11 +35,10 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         floats are kept as float32, integers and booleans as float64 (exact up to 2**53).
     leafsize : int, default 10
         Points in a leaf of SciPy's structure; a hint, the other engines pick their own.
-    compact_nodes : bool, default True
-    balanced_tree : bool, default False
-        Passed to SciPy where it is the engine; no effect elsewhere, and never on results. SciPy splits nodes
-        at medians by default; in the middle, as here, it builds in two thirds of the time and searches as
-        fast, but takes up to twice as long where densities differ by many orders of magnitude.
+    compact_nodes, balanced_tree : bool
+        Passed to SciPy where it is the engine; no effect elsewhere, and never on results. Without a balanced
+        tree SciPy builds in two thirds of the time, and in many times as long where the distances of points
+        span dozens of orders of magnitude.
     copy_data : bool, default False
         Copy a jax array, too, which you mean to donate or delete: otherwise it is kept as it is, as it does
         not change. Anything else is always copied.

@@ -54,7 +54,7 @@ class TreeState:
         leafsize: int = 10,
         compact_nodes: bool = True,
         copy_data: bool = False,
-        balanced_tree: bool = False,
+        balanced_tree: bool = True,
         boxsize: ArrayLike | None = None,
         *,
         n: int | Array | None = None,

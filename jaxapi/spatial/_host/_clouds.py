@@ -20,7 +20,7 @@ class Options(NamedTuple):
 
     leafsize: int = 10
     compact_nodes: bool = True
-    balanced_tree: bool = False
+    balanced_tree: bool = True
 
 
 class Cloud:
