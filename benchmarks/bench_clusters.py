@@ -103,7 +103,8 @@ def rows(n, link, calls, only_hdbscan):
             yield make, "components", median_ms(lambda x: KDTree(x).connected_components(r), clouds)
             yield make, "components by hand", median_ms(lambda x: by_hand(x, r), clouds)
             if jztree is not None:
-                yield make, "components, jztree", median_ms(lambda x: friends(x, r), clouds)
+                # compiled as a whole: alone it is traced anew at each call
+                yield make, "components, jztree", median_ms(jax.jit(lambda x: friends(x, r)), clouds)
             yield make, "dbscan", median_ms(lambda x: KDTree(x).dbscan(r, 5), clouds)
             if DBSCAN is not None and not ON_GPU:
                 peer = DBSCAN(eps=r, min_samples=5, n_jobs=-1)
