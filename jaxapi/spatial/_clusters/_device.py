@@ -76,7 +76,8 @@ def hdbscan(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, 
     rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
     with x64_for(np.dtype(np.float64)):
         rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
-        merges = _hierarchy.dendrogram(OnDevice, lines, *_hierarchy.from_lowest(lines, *rows.T))
+        *ends, distances = _hierarchy.from_lowest(lines, *rows.T, distances)
+        merges = _hierarchy.dendrogram(OnDevice, lines, *ends)
         labels, shares = _hierarchy.flat_clusters(OnDevice, selection, merges, distances)
         return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
 

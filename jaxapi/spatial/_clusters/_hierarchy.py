@@ -126,10 +126,11 @@ def flattened(arrays, parents):
     return arrays.repeat(lambda a: (a[a] != a).any(), lambda a: a[a], parents)
 
 
-def from_lowest(n: int, one, two):
-    """Return the ends of a tree's edges, that nearer to the lowest row first, as scikit-learn's tree grows.
+def from_lowest(n: int, one, two, distances):
+    """Return a tree's edges, the end nearer to the lowest row first, and their distances, ascending.
 
-    A walk around the tree from there on comes first along each edge in this direction. Edges of rows -1 stay.
+    They come in the order of a walk around the tree from there on, if equally long: what a component of equal
+    edges joins, it so joins one by one, as where scikit-learn's tree grows. Edges of rows -1 stay last.
     """
     count = 2 * len(one)
     step = jnp.arange(count, dtype=jnp.int32)  # 2 e and 2 e + 1: along an edge in both directions
@@ -150,9 +151,11 @@ def from_lowest(n: int, one, two):
         ahead = left & 0xFFFFFFFF
         return left - ahead + left[ahead]
 
-    left = lax.fori_loop(0, count.bit_length(), twice, left) >> 32
-    forth = left[::2] > left[1::2]
-    return jnp.where(forth, one, two), jnp.where(forth, two, one)
+    left = (lax.fori_loop(0, count.bit_length(), twice, left) >> 32).astype(jnp.int32)
+    forth, back = left[::2], left[1::2]
+    low, high = jnp.where(forth > back, one, two), jnp.where(forth > back, two, one)
+    order = lexsorted(count - jnp.maximum(forth, back), distances)
+    return low[order], high[order], distances[order]
 
 
 def grown(n: int, rows, distances):
