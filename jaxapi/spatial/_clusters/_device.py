@@ -91,7 +91,8 @@ def linkage(rows, distances, n):
 
 def merged(rows, distances, n, index):
     """Return what `_hierarchy.linkage` does, where there may be room for more than n points."""
-    more = jnp.arange(len(rows)) >= n - 1
+    more = jnp.arange(len(rows), dtype=np.int32) >= n - 1
+    rows = jnp.clip(rows.astype(np.int64), -2, len(rows) + 1).astype(np.int32)
     found = _hierarchy.linkage(OnDevice, jnp.where(more[:, None], -1, rows), jnp.where(more, 0, distances), n)
     return *(x.astype(index) for x in found[:-1]), found[-1]
 

@@ -116,9 +116,10 @@ def linkage(arrays, rows, distances, n):
     nodes = xp.where(nodes <= len(rows), nodes, n + merges.edge[xp.maximum(nodes - len(rows) - 1, 0)])
     columns = nodes.min(axis=1), nodes.max(axis=1), size
     *nodes, size = (arrays.put(xp.zeros_like(size), merges.edge, each) for each in columns)
-    nodes, edges = xp.stack(nodes, axis=1), there.sum()
-    connected = (merges.joined == edges) & ((merges.leaf < len(rows)).sum() == edges + (edges > 0))
-    return order, xp.where(there[:, None], nodes, -1), size, connected & ~wrong
+    nodes, edges = xp.stack(nodes, axis=1), there.sum(dtype=arrays.index)
+    points = (merges.leaf < len(rows)).sum(dtype=arrays.index)
+    tree = (merges.joined == edges) & (points == xp.where(edges > 0, edges + 1, 0)) & ~wrong
+    return order, xp.where(there[:, None], nodes, -1), size, tree
 
 
 def flattened(arrays, parents):
