@@ -341,7 +341,7 @@ class Clustering(TreeState):
             inputs = without_slopes((self._data, self._structure(), count, box, *values))
             if self._asked:
                 return by_kernels(*inputs)
-            platforms = (
+            platforms: dict[str, Any] = (
                 {"cuda": by_kernels, "default": on_host} if gpu else {"cpu": on_host, "default": by_kernels}
             )
             return lax.platform_dependent(*inputs, **platforms)

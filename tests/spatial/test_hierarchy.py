@@ -181,6 +181,7 @@ def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
         shape = x if batched is clusters else x[None]
         lowered = jax.jit(batched).trace(shape, 40).lower(lowering_platforms=("cuda",))
         assert "callback" not in lowered.as_text()
+    jax.jit(lambda x: KDTree(x).hdbscan(4, min_samples=1)).trace(x[:1]).lower(lowering_platforms=("cuda",))
     exported = jax.export.export(jax.jit(lambda x: KDTree(x).hdbscan(4)), platforms=["cuda"])(x)
     assert exported.platforms == ("cuda",)
 
