@@ -213,8 +213,8 @@ def flat_clusters(arrays, selection: Selection, tree: Dendrogram, distances):
     shift = xp.where((parts[up, 1] == place) & ~root, left[up], 0)  # points on the left
     # Sums along the way up, and the first cluster there, line by line: few lines follow each other.
     ahead = xp.append(tree.up[tree.end], count)
-    sums = [arrays.sums(each) for each in (xp.ones_like(place), shift)]
-    depth, shift = (xp.append(each[tree.end + 1] - each[:-1], 0).astype(arrays.index) for each in sums)
+    sums = arrays.sums(shift)
+    depth, shift = (xp.append(each, 0) for each in (tree.end + 1 - place, sums[tree.end + 1] - sums[:-1]))
     top = arrays.following(begins)
     top = xp.append(xp.where(top <= tree.end, top, count), count)
     for _ in range(count.bit_length().bit_length()):
