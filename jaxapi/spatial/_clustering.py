@@ -231,8 +231,9 @@ class Clustering(TreeState):
     ) -> StableClusters:
         """Find clusters of all densities: HDBSCAN.
 
-        As `sklearn.cluster.HDBSCAN`, with its labels and probabilities. (Where distances are equal by chance,
-        as on a lattice, neither says which clusters it takes.)
+        As `sklearn.cluster.HDBSCAN`, with its labels and probabilities; on GPUs, of edges that are equally
+        long, as core distances are, another may come first, and then labels differ from scikit-learn's about
+        as often as its own do when the rows are shuffled.
 
         Parameters
         ----------
@@ -266,9 +267,9 @@ class Clustering(TreeState):
 
         Notes
         -----
-        Works under jit, vmap and scan: on NVIDIA GPUs kernels find the spanning tree, elsewhere, and in 17
-        dimensions and more, the host's SciPy; the clusters are chosen on the host. There are no derivatives.
-        Rows from the tree's `n` on are noise, and traced points that are not finite.
+        Works under jit, vmap and scan: on NVIDIA GPUs all of it, elsewhere, and in 17 dimensions and more, by
+        the host's SciPy and NumPy. There are no derivatives. Rows from the tree's `n` on are noise, and
+        traced points that are not finite.
 
         Examples
         --------
@@ -340,7 +341,7 @@ class Clustering(TreeState):
             inputs = without_slopes((self._data, self._structure(), count, box, *values))
             if self._asked:
                 return by_kernels(*inputs)
-            platforms = (
+            platforms: dict[str, Any] = (
                 {"cuda": by_kernels, "default": on_host} if gpu else {"cpu": on_host, "default": by_kernels}
             )
             return lax.platform_dependent(*inputs, **platforms)
@@ -381,8 +382,9 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
 
     Notes
     -----
-    Works under jit, vmap and scan, on every device by the host. The third column has the derivatives of the
-    distances. Edges with rows -1 come last, with nodes -1 and size 0; other rows are not checked when traced.
+    Works under jit, vmap and scan, on CPUs by NumPy, elsewhere by a program of XLA. The third column has the
+    derivatives of the distances. Edges with rows -1 come last, with nodes -1 and size 0; other rows are not
+    checked when traced.
 
     Examples
     --------

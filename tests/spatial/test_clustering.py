@@ -151,7 +151,7 @@ def test_hdbscan_is_that_of_scikit_learn(method):
         except TypeError:  # scikit-learn's epsilon takes arrays of one element as numbers, NumPy no longer
             continue
         compared += 1
-        found = KDTree(x).hdbscan(cluster_selection_method=method, **options)
+        found = KDTree(x, engine="scipy").hdbscan(cluster_selection_method=method, **options)
         np.testing.assert_array_equal(found.labels, expected.labels_, str(options))
         np.testing.assert_allclose(found.probabilities, expected.probabilities_, rtol=1e-12)
     assert compared >= CLOUDS // 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import radius_engines
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 import jaxapi as xp
@@ -96,11 +96,21 @@ def test_kernels_give_the_spanning_tree_of_all_distances(kind, m, p, box, dtype)
 
 
 def cut(n, rows, distances):
-    """Return the labels and probabilities that NumPy makes of a spanning tree."""
-    near = breadth_first_order(coo_array((distances + 1, tuple(rows.T)), shape=(n, n)), 0, directed=False)[1]
-    ends = np.where((near[rows[:, 1]] == rows[:, 0])[:, None], rows, rows[:, ::-1])
+    """Return the labels and probabilities that NumPy makes of a spanning tree, walked from row 0 on."""
+    at, place, todo = [[] for _ in range(n)], np.zeros(n, int), [(0, -1)]
+    for edge, ends in enumerate(rows):
+        for each in ends:
+            at[each].append(edge)
+    for number in range(n):
+        row, came = todo.pop()
+        place[row] = number
+        onward = sorted(at[row], key=lambda edge, came=came: (edge <= came, edge))  # by this edge last
+        todo += [(rows[edge].sum() - row, edge) for edge in onward[::-1] if edge != came]
+    order = np.lexsort((place[rows].max(axis=1), distances))
+    ends = np.take_along_axis(rows, np.argsort(place[rows], axis=1), axis=1)[order]
     merges = _hierarchy.dendrogram(OnHost, n, *ends.T)
-    return _hierarchy.flat_clusters(OnHost, _hierarchy.Selection(4, "eom", 0.0, False), merges, distances)
+    selection = _hierarchy.Selection(4, "eom", 0.0, False)
+    return _hierarchy.flat_clusters(OnHost, selection, merges, distances[order])
 
 
 def first_tree(x, least, p, box):

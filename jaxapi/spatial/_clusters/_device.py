@@ -72,11 +72,14 @@ def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float
 def hdbscan(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, selection, p: float, dtype):
     """Return labels and probabilities (lines,)."""
     lines, shortens = len(points), power(jnp.asarray(1 / alpha, tree.points.dtype), p)
+    if lines == 1:
+        return varying_like((jnp.full(1, -1, dtype), jnp.zeros(1, tree.points.dtype)), tree)
     cores, _ = _cores(lines, tree, box, engine, min_samples, p, always=alpha != 1)
     rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
     with x64_for(np.dtype(np.float64)):
         rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
-        merges = _hierarchy.dendrogram(OnDevice, lines, *_hierarchy.from_lowest(lines, *rows.T))
+        one, two, distances = _hierarchy.from_lowest(lines, rows[:, 0], rows[:, 1], distances)
+        merges = _hierarchy.dendrogram(OnDevice, lines, one, two)
         labels, shares = _hierarchy.flat_clusters(OnDevice, selection, merges, distances)
         return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
 
@@ -90,7 +93,8 @@ def linkage(rows, distances, n):
 
 def merged(rows, distances, n, index):
     """Return what `_hierarchy.linkage` does, where there may be room for more than n points."""
-    more = jnp.arange(len(rows)) >= n - 1
+    more = jnp.arange(len(rows), dtype=np.int32) >= n - 1
+    rows = jnp.clip(rows.astype(np.int64), -2, len(rows) + 1).astype(np.int32)
     found = _hierarchy.linkage(OnDevice, jnp.where(more[:, None], -1, rows), jnp.where(more, 0, distances), n)
     return *(x.astype(index) for x in found[:-1]), found[-1]
 

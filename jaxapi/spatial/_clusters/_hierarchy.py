@@ -116,9 +116,10 @@ def linkage(arrays, rows, distances, n):
     nodes = xp.where(nodes <= len(rows), nodes, n + merges.edge[xp.maximum(nodes - len(rows) - 1, 0)])
     columns = nodes.min(axis=1), nodes.max(axis=1), size
     *nodes, size = (arrays.put(xp.zeros_like(size), merges.edge, each) for each in columns)
-    nodes, edges = xp.stack(nodes, axis=1), there.sum()
-    connected = (merges.joined == edges) & ((merges.leaf < len(rows)).sum() == edges + (edges > 0))
-    return order, xp.where(there[:, None], nodes, -1), size, connected & ~wrong
+    nodes, edges = xp.stack(nodes, axis=1), there.sum(dtype=arrays.index)
+    points = (merges.leaf < len(rows)).sum(dtype=arrays.index)
+    tree = (merges.joined == edges) & (points == xp.where(edges > 0, edges + 1, 0)) & ~wrong
+    return order, xp.where(there[:, None], nodes, -1), size, tree
 
 
 def flattened(arrays, parents):
@@ -126,10 +127,11 @@ def flattened(arrays, parents):
     return arrays.repeat(lambda a: (a[a] != a).any(), lambda a: a[a], parents)
 
 
-def from_lowest(n: int, one, two):
-    """Return the ends of a tree's edges, that nearer to the lowest row first, as scikit-learn's tree grows.
+def from_lowest(n: int, one, two, distances):
+    """Return a tree's edges, the end nearer to the lowest row first, and their distances, ascending.
 
-    A walk around the tree from there on comes first along each edge in this direction. Edges of rows -1 stay.
+    They come in the order of a walk around the tree from there on, if equally long: what a component of equal
+    edges joins, it so joins one by one, as where scikit-learn's tree grows. Edges of rows -1 stay last.
     """
     count = 2 * len(one)
     step = jnp.arange(count, dtype=jnp.int32)  # 2 e and 2 e + 1: along an edge in both directions
@@ -150,9 +152,11 @@ def from_lowest(n: int, one, two):
         ahead = left & 0xFFFFFFFF
         return left - ahead + left[ahead]
 
-    left = lax.fori_loop(0, count.bit_length(), twice, left) >> 32
-    forth = left[::2] > left[1::2]
-    return jnp.where(forth, one, two), jnp.where(forth, two, one)
+    left = (lax.fori_loop(0, count.bit_length(), twice, left) >> 32).astype(jnp.int32)
+    forth, back = left[::2], left[1::2]
+    low, high = jnp.where(forth > back, one, two), jnp.where(forth > back, two, one)
+    order = lexsorted(count - jnp.maximum(forth, back), distances)
+    return low[order], high[order], distances[order]
 
 
 def grown(n: int, rows, distances):
@@ -209,8 +213,8 @@ def flat_clusters(arrays, selection: Selection, tree: Dendrogram, distances):
     shift = xp.where((parts[up, 1] == place) & ~root, left[up], 0)  # points on the left
     # Sums along the way up, and the first cluster there, line by line: few lines follow each other.
     ahead = xp.append(tree.up[tree.end], count)
-    sums = [arrays.sums(each) for each in (xp.ones_like(place), shift)]
-    depth, shift = (xp.append(each[tree.end + 1] - each[:-1], 0).astype(arrays.index) for each in sums)
+    sums = arrays.sums(shift)
+    depth, shift = (xp.append(each, 0) for each in (tree.end + 1 - place, sums[tree.end + 1] - sums[:-1]))
     top = arrays.following(begins)
     top = xp.append(xp.where(top <= tree.end, top, count), count)
     for _ in range(count.bit_length().bit_length()):

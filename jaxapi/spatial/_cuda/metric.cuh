@@ -75,9 +75,14 @@ struct Period {
     return fmin(size, fabs(length[axis] - size));
   }
   DEVICE real farthest(int axis, real distance) const { return fmin(distance, length[axis] / 2); }
+  // The sides of boxes, with what the way around may be off: it is as inexact as the whole length.
+  DEVICE real sides(int axis, real half) const {
+    return half > 0 && length[axis] < INFINITE ? half + 4 * EPSILON * length[axis] : half;
+  }
 #else
   DEVICE Period(const real*, real) {}
   DEVICE real distance(int, real difference) const { return difference; }
+  DEVICE real sides(int, real half) const { return half; }
   DEVICE real farthest(int, real distance) const { return distance; }
 #endif
 };

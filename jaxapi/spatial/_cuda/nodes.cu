@@ -17,12 +17,9 @@ nodes(const real* lower, const real* upper, const real* scale, const real* lengt
     const bool empty = !(least <= greatest);
     const bool bounded = greatest - least < INFINITE;  // the boxes of a flat tree are not
     const real middle = empty || !bounded ? real(0) : least / 2 + greatest / 2;
-    real half = bounded ? fmax(greatest - middle, middle - least) * (1 + 8 * EPSILON) : INFINITE;
-#if PERIODIC  // the way around is as inexact as the whole length
-    if (period.length[a] < INFINITE) half += 4 * EPSILON * period.length[a];
-#endif
+    const real half = bounded ? fmax(greatest - middle, middle - least) * (1 + 8 * EPSILON) : INFINITE;
     boxes[node * BOX_WORDS + a] = middle;
-    boxes[node * BOX_WORDS + M + a] = empty ? -INFINITE : half;
+    boxes[node * BOX_WORDS + M + a] = empty ? -INFINITE : period.sides(a, half);
   }
   for (int i = 2 * M; i < BOX_WORDS; i++) boxes[node * BOX_WORDS + i] = 0;  // loaded with the rest
   if (node >= leaves) return;

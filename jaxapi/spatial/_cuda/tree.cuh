@@ -93,7 +93,7 @@ struct Tree {
     real total = 0;
     FOR(a, M) {
       const real apart = fabs(period.distance(a, one.middle[a] - two.middle[a]));
-      const real side = fmax(apart - (one.half[a] + two.half[a]), real(0));
+      const real side = fmax(apart - period.sides(a, one.half[a] + two.half[a]), real(0));
       total = a ? add_axis(total, side) : power(side);
     }
     return total;
@@ -103,7 +103,7 @@ struct Tree {
     real total = 0;
     FOR(a, M) {
       const real apart = fabs(period.distance(a, one.middle[a] - two.middle[a]));
-      const real side = period.farthest(a, apart + (one.half[a] + two.half[a]));
+      const real side = period.farthest(a, apart + period.sides(a, one.half[a] + two.half[a]));
       total = a ? add_axis(total, side) : power(side);
     }
     return total;
