@@ -5,15 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import promoted_dtype
-from .._wrap import narrowed
+from .._wrap import narrowed, result_dtype
 
 __all__ = ["as_tuple", "axes_of", "float_dtype", "on_flat", "refuse"]
 
 
 def float_dtype(*arrays) -> np.dtype:
     """Return what NumPy's float64 is next to these arrays, by JAX's mode."""
-    dtype = promoted_dtype(
+    dtype = result_dtype(
         *arrays, np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64")
     )
     return narrowed(dtype, *arrays)

@@ -12,9 +12,10 @@ import numpy as np
 
 import jaxapi
 
-from ..._core._dtypes import promoted_dtype, x64_for
+from ..._core._dtypes import x64_for
 from ...mutable._array import wrap
-from .._wrap import narrowed
+from .._array import ndarray
+from .._wrap import narrowed, result_dtype
 from ._common import axes_of, refuse
 
 _NAMES = """
@@ -29,7 +30,7 @@ def _joined(name, axis=None):
         listed = list(arrays) if isinstance(arrays, (list, tuple)) else list(jnp.asarray(arrays))
         refuse(not listed, ValueError, "need at least one array to concatenate")
         kinds = [x.dtype for x in listed if isinstance(x, jax.Array)]
-        dtype = promoted_dtype(*listed) if dtype is None else np.dtype(dtype)
+        dtype = result_dtype(*listed) if dtype is None else np.dtype(dtype)
         for kind in kinds:
             if not np.can_cast(kind, dtype, casting):
                 raise TypeError(
@@ -106,7 +107,7 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}")
     if not callable(mode):
         return jnp.pad(array, pad_width, mode, **kwargs)
-    padded = wrap(jnp.pad(array, pad_width))
+    padded = wrap(jnp.pad(array, pad_width), ndarray)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
     for axis in axes_of(array):  # the function writes to each row
         rows = padded._transposed((*[i for i in axes_of(array) if i != axis], axis))

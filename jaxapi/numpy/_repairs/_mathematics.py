@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxapi
 
-from ..._core._dtypes import promoted_dtype
+from .._wrap import result_dtype
 from ._common import axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
@@ -154,6 +154,6 @@ def inner(a: Array, b: Array):
 
 def kron(a: Array, b: Array):
     a, b = jnp.asarray(a), jnp.asarray(b)
-    if promoted_dtype(a, b) == np.bool:
+    if result_dtype(a, b) == np.bool:
         return jnp.kron(a.astype(np.uint8), b.astype(np.uint8)).astype(bool)
     return jnp.kron(a, b)

@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
+from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
-from .._wrap import narrowed
+from .._wrap import narrowed, result_dtype
 from ._common import as_tuple, axes_of, float_dtype, refuse
 
 _NAMES = """
 average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges
-histogramdd mean median nanmean nanmedian nanpercentile nanquantile nanstd nanvar percentile
+histogramdd mean median nanmean nanmedian nanpercentile nanquantile nanstd nanvar percentile polymul
 quantile std var
 """
 __all__ = _NAMES.split()
@@ -66,7 +66,7 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
     kept = [i for i in range(x.ndim) if i not in axes]
     flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
     integers = x.dtype.kind in "iub"
-    computed = narrowed(np.result_type(x.dtype, q.dtype), x, q) if integers else promoted_dtype(x, q)
+    computed = narrowed(np.result_type(x.dtype, q.dtype), x, q) if integers else result_dtype(x, q)
     with x64_on():  # for the positions, whatever the dtype of the elements
         size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
         missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
@@ -184,7 +184,7 @@ def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
 def _sliding(name, a, v, mode):
     if not a.size or not v.size:
         raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
-    dtype = promoted_dtype(a, v)
+    dtype = result_dtype(a, v)
     computed = float_dtype(a, v) if dtype.kind in "iub" else dtype
     with x64_for(dtype, computed):
         a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
@@ -197,6 +197,10 @@ def _sliding(name, a, v, mode):
 
 def convolve(a: Array, v: Array, mode="full"):
     return _sliding("convolve", a, v, mode)
+
+
+def polymul(a1: Array, a2: Array):
+    return _sliding("convolve", a1, a2, "full")
 
 
 def correlate(a: Array, v: Array, mode="valid"):
