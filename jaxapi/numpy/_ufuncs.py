@@ -100,6 +100,7 @@ class ufunc:
     ):
         if len(args) > self.nin and out is None:
             args, out = args[: self.nin], args[self.nin :]
+            out += (None,) * (self.nout - len(out))
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
         operands = [value_of(x) for x in args]

@@ -18,7 +18,7 @@ __all__ = ["as_ours", "cast", "into", "ours", "result_dtype", "signed_as", "toge
 __all__ += ["with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
-IGNORED = frozenset({"casting", "kind", "like", "order", "overwrite_input", "stable", "subok"})
+IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
 # Those of C, which NumPy before 2.4 does not tell.
 _SIGNATURES = {
     "arange": "start, stop=None, step=1, dtype=None, *, device=None, like=None",
@@ -171,7 +171,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             given, rest = dict(zip(names, args, strict=False)) | kwargs, []
             if len(given) < len(args) + len(kwargs) or not (given.keys() <= allowed or takes_all):
                 signature.bind(*args, **kwargs)  # which raises
-        given = {n: x for n, x in given.items() if x is not np._NoValue}
+        given = {"arrays" if n == "tup" else n: x for n, x in given.items() if x is not np._NoValue}
         out = given.pop("out", None)
         if given.get("dtype") is not None:
             given["dtype"] = resolve_dtype(given["dtype"])
@@ -183,8 +183,6 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
             elif n not in IGNORED and x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
-        if "tup" in values:
-            values["arrays"] = values.pop("tup")
         rest = [values.pop(n) for n in only_by_place if n in values] + rest
         if promotes:
             apart = {n: values[n] for n in _APART.get(name, ()) if n in values}
