@@ -91,7 +91,7 @@ class Array(Storage, Conversion, Methods, Declared):
         """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
         from ..numpy._creation import of_shape
 
-        return wrap(of_shape(shape, dtype, buffer, offset, strides, order), cls)
+        return wrap(of_shape(shape, dtype, buffer, offset, strides, order)._value, cls)
 
     # Attributes
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._programs import any_traced
 from ._repairs._common import float_dtype, refuse
 from ._wrap import with_numpys_signature as _signed
 
@@ -36,7 +37,10 @@ def _checked(name):
         refuse(name == "cond" and not first.size, LinAlgError, "cond is not defined on empty arrays")
         if name in _OF_FLOATS and not (name == "matrix_power" and kwargs["n"] >= 0):
             args, kwargs = _as_floats((args, kwargs))
-        return function(*args, **kwargs, **options)
+        try:
+            return function(*args, **kwargs, **options)
+        except (TypeError, ValueError) as error:  # of shapes
+            raise (LinAlgError(str(error)) if name in _OF_FLOATS else error) from None
 
     return call
 
@@ -64,7 +68,23 @@ def _matrix_rank(A: jax.Array, tol: jax.Array = None, hermitian=False, rtol: jax
     return (s > tol).sum(-1)
 
 
-_UNLIKE = {"matrix_rank": _matrix_rank}
+def _lstsq(a: jax.Array, b: jax.Array, rcond=None):
+    refuse(a.ndim != 2, LinAlgError, f"{a.ndim}-dimensional array given. Array must be two-dimensional")
+    resid = not any_traced(a, b)  # which NumPy leaves out of low rank
+    x, residuals, rank, s = jnp.linalg.lstsq(a, b, rcond, numpy_resid=resid)
+    real = jnp.finfo(x.dtype).dtype
+    return x, residuals.real.astype(real), rank.astype(np.int32), s.real.astype(real)
+
+
+def _tensorsolve(a: jax.Array, b: jax.Array, axes=None):
+    axes = [] if axes is None else list(axes)
+    a = jnp.moveaxis(a, axes, range(-len(axes), 0))
+    shape = a.shape[b.ndim :]
+    refuse(a.size != b.size**2, LinAlgError, f"a of {a.size} elements cannot be solved for b of {b.size}")
+    return jnp.linalg.solve(a.reshape(b.size, b.size), b.reshape(-1)).reshape(shape)
+
+
+_UNLIKE = {"lstsq": _lstsq, "matrix_rank": _matrix_rank, "tensorsolve": _tensorsolve}
 for _name in _OF_FLOATS + _OF_ANY.split():
     globals()[_name] = _signed(_name, getattr(np.linalg, _name), _checked(_name), __name__)
 

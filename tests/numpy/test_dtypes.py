@@ -70,5 +70,6 @@ def test_promotion_is_numpys_of_its_own_arrays_alone():
             assert (a * b).dtype == (a[1:] * b[1:]).dtype == (a.sum(keepdims=True) * b).dtype == "float32"
             assert type(a.ravel()) is type(a.copy()) is type(a.sum()) is jaxapi.mutable.Array
             assert type(a * y) is type(y * a) is type(ours.asarray(a)) is ours.ndarray
+            assert type(ours.ndarray((2, 3))[0]) is ours.ndarray
             ours.asarray(a)[0] = 7
             assert a[0] == 7
