@@ -139,7 +139,7 @@ def stubs() -> dict[str, str]:
 
 def numpy_part(module, numpys, jax_numpy) -> str:
     """Return the stub of a module of `jaxapi.numpy`: NumPy's signatures; arrays where jax.numpy says so."""
-    start = NOTE + "import builtins\nfrom typing import Any\n\nfrom jaxapi.mutable._array import Array\n"
+    start = NOTE + "import builtins\nfrom typing import Any\n\nfrom ._array import ndarray as Array\n"
     text = classes = ""
     for name in module.__all__:
         value = getattr(module, name)
@@ -147,10 +147,10 @@ def numpy_part(module, numpys, jax_numpy) -> str:
             start += f"from . import {name} as {name}\n"
         elif value is getattr(numpys, name, None):
             start += f"from {numpys.__name__} import {name} as {name}\n"
-        elif inspect.isclass(value) and value.__module__ == module.__name__:
-            classes += class_of(value)
         elif value is jaxapi.numpy.ndarray:
             start += "\nndarray = Array\n"
+        elif inspect.isclass(value) and value.__module__ == module.__name__:
+            classes += class_of(value)
         elif inspect.isclass(value) or name == "fuse":
             start += f"from {value.__module__} import {name} as {name}\n"
         elif callable(value) and not isinstance(value, jaxapi.numpy.ufunc):

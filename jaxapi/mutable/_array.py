@@ -5,7 +5,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from ._selection import Selection, put, put_element, take, take_element
 from ._storage import Storage, duplicate
 from ._views import View
 
-__all__ = ["Array", "copied", "reshaped", "shared", "unwrap", "view_of", "wrap"]
+__all__ = ["Array", "copied", "register", "reshaped", "shared", "unwrap", "view_of", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
@@ -91,7 +91,7 @@ class Array(Storage, Conversion, Methods, Declared):
         """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
         from ..numpy._creation import of_shape
 
-        return of_shape(shape, dtype, buffer, offset, strides, order)
+        return wrap(of_shape(shape, dtype, buffer, offset, strides, order)._value, cls)
 
     # Attributes
 
@@ -127,39 +127,39 @@ class Array(Storage, Conversion, Methods, Declared):
         return None if is_traced(value) else value.device
 
     @property
-    def T(self) -> "Array":
+    def T(self) -> Self:
         """The view with the axes in reverse order."""
         return self._transposed(tuple(range(self.ndim))[::-1])
 
     @property
-    def mT(self) -> "Array":
+    def mT(self) -> Self:
         """The view with the last two axes exchanged."""
         if self.ndim < 2:
             raise ValueError(f"mT takes at least two axes, got an array of {self.ndim}: use T or reshape")
         *rest, last, least = range(self.ndim)
         return self._transposed((*rest, least, last))
 
-    def _transposed(self, axes: tuple[int, ...]) -> "Array":
+    def _transposed(self, axes: tuple[int, ...]) -> Any:
         if is_symbolic(self.shape):
-            return wrap(jnp.transpose(self._value, axes))
+            return wrap(jnp.transpose(self._value, axes), type(self))
         return self._part(Selection.transposed(self.shape, axes))
 
     def _is_contiguous(self) -> bool:
         """Whether NumPy's array would be."""
         return not self._view or _layout(self).flags.c_contiguous
 
-    def _part(self, selection: Selection) -> "Array":
+    def _part(self, selection: Selection) -> Any:
         if 0 in selection.shape:  # perhaps along a new axis, of which the owner knows nothing
-            return wrap(take(self._value, selection))
+            return wrap(take(self._value, selection), type(self))
         return view_of(*self._place(selection))
 
     # To other types
 
-    def to_device(self, device: Any, /, *, stream: None = None) -> "Array":
+    def to_device(self, device: Any, /, *, stream: None = None) -> Any:
         """Copy to another device; the array itself if it lies there."""
         if device == self.device and stream is None:
             return self
-        return shared(self._handed_out().to_device(device, stream=stream))
+        return shared(self._handed_out().to_device(device, stream=stream), type(self))
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> types.ModuleType:
         """Return `jaxapi.mutable`."""
@@ -178,33 +178,33 @@ class Array(Storage, Conversion, Methods, Declared):
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
-    def __iter__(self) -> "Iterator[Array]":
+    def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> bool:
         equal = self == value
-        return bool(equal._value.any()) if type(equal) is Array else equal  # None equals no element
+        return bool(equal._value.any()) if isinstance(equal, Array) else equal  # None equals no element
 
     def __reduce__(self):
-        return _unpickled, (np.asarray(self._value),)
+        return _unpickled, (np.asarray(self._value), type(self))
 
-    def __copy__(self) -> "Array":
+    def __copy__(self) -> Self:
         return copied(self)
 
-    def __deepcopy__(self, memo: dict) -> "Array":
+    def __deepcopy__(self, memo: dict) -> Self:
         return copied(self)
 
     # Indexing
 
-    def __getitem__(self, key: Any, /) -> "Array":
+    def __getitem__(self, key: Any, /) -> Self:
         keys, place = _parsed(key, self.shape)
         if place is not None:  # a copy, as NumPy's scalars are
             owner, place = self._place_of_element(place)
             if (host := owner._seen_by_host()) is not None:
-                return _held_by_host(np.array(host[tuple(place)]))
+                return _held_by_host(np.array(host[tuple(place)]), type(self))
             return _wrap_apart(take_element(owner._value, place), owner)
         selection = selection_of(self.shape, keys)
-        return wrap(read(self._value, keys)) if selection is None else self._part(selection)
+        return wrap(read(self._value, keys), type(self)) if selection is None else self._part(selection)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
         keys, place = _parsed(key, self.shape)
@@ -218,16 +218,16 @@ class Array(Storage, Conversion, Methods, Declared):
             self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._place(selection)
-        if type(value) is not Array or not value._view or not value._view.is_part(owner, selection):
+        if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
             owner._rewrite(put, selection, unwrap(value))
 
 
 _new = object.__new__
 
 
-def wrap(value: Any) -> Array:
+def wrap(value: Any, kind: type[Array] = Array) -> Any:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
-    array = _new(Array)
+    array = _new(kind)
     array._value = value
     array._host = None
     array._shared = False
@@ -236,15 +236,15 @@ def wrap(value: Any) -> Array:
     return array
 
 
-def view_of(owner: Array, part: Selection | None, shape: tuple[int, ...] | None = None) -> Array:
+def view_of(owner: Array, part: Selection | None, shape: tuple | None = None, kind=None) -> Any:
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
-    array = _new(Array)
+    array = _new(kind or type(owner))
     array._view, array._host, array._shared = View(owner, part, shape), None, False
     return array
 
 
-def _held_by_host(host: np.ndarray) -> Array:
-    array = _new(Array)
+def _held_by_host(host: np.ndarray, kind: type[Array]) -> Any:
+    array = _new(kind)
     array._view, array._host, array._shared = None, host, False
     array._lock = threading.RLock()
     return array
@@ -268,28 +268,28 @@ def _layout(array: Array) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), array.shape, strides)
 
 
-def shared(value: Any) -> Array:
+def shared(value: Any, kind: type[Array] = Array) -> Any:
     """Make an array of a value whose memory others may have."""
-    array = wrap(value)
+    array = wrap(value, kind)
     array._shared = True
     return array
 
 
-def copied(source: Array) -> Array:
+def copied(source: Array) -> Any:
     """Return a copy."""
     return _wrap_apart(source._value, source._owner)
 
 
-def _wrap_apart(value: jax.Array, owner: Array) -> Array:
+def _wrap_apart(value: jax.Array, owner: Array) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
-    return wrap(duplicate(value) if value is owner._value else value)
+    return wrap(duplicate(value) if value is owner._value else value, type(owner))
 
 
 def unwrap(x):
     """Return the value of an array; lists and tuples are looked through."""
-    kind = type(x)
-    if kind is Array:
+    if isinstance(x, Array):
         return x._value
+    kind = type(x)
     if kind is list:
         return [unwrap(part) for part in x]
     if kind is tuple:
@@ -297,8 +297,8 @@ def unwrap(x):
     return x
 
 
-def _unpickled(host):
-    return wrap(as_array(host))
+def _unpickled(host, kind=Array):
+    return wrap(as_array(host), kind)
 
 
 def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
@@ -312,9 +312,9 @@ def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
 
 
 def _plain_key(key):
-    kind = type(key)
-    if kind is Array:
+    if isinstance(key, Array):
         return key._value
+    kind = type(key)
     if kind is tuple:
         return tuple(map(_plain_key, key))
     return unwrap(key) if kind is list else key
@@ -329,16 +329,21 @@ def _child(array):
     return view.owner if is_nested else array._handed_out()  # jax.device_put shares memory unseen
 
 
-def _unflatten(_, children):
-    (child,) = children
-    # `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Such an array stays
-    # a pytree in a pytree, as JAX expects when it takes it apart again: a view of all of it.
-    return view_of(child, None) if type(child) is Array else shared(child)
+def register(kind: type[Array]) -> None:
+    """Make a class of arrays a pytree."""
+
+    def unflatten(_, children):
+        (child,) = children
+        # `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Such an array
+        # stays a pytree in a pytree, as JAX expects when it takes it apart again: a view of all of it.
+        return view_of(child, None) if isinstance(child, Array) else shared(child, kind)
+
+    jax.tree_util.register_pytree_with_keys(
+        kind,
+        lambda array: (((jax.tree_util.GetAttrKey("value"), _child(array)),), None),
+        unflatten,
+        lambda array: ((_child(array),), None),
+    )
 
 
-jax.tree_util.register_pytree_with_keys(
-    Array,
-    lambda array: (((jax.tree_util.GetAttrKey("value"), _child(array)),), None),
-    _unflatten,
-    lambda array: ((_child(array),), None),
-)
+register(Array)

@@ -18,6 +18,7 @@ class Conversion:
     __slots__ = ()
 
     _value: jax.Array
+    _name = "jaxapi.mutable.Array"
     if TYPE_CHECKING:
 
         def _handed_out(self) -> jax.Array: ...
@@ -77,8 +78,9 @@ class Conversion:
     def __repr__(self) -> str:
         text = repr(self._value)
         if is_traced(self._value):
-            return f"jaxapi.mutable.Array({text})"
-        return "jaxapi.mutable." + text.replace("\n", "\n" + " " * len("jaxapi.mutable."))
+            return f"{self._name}({text})"
+        start = self._name.removesuffix("Array")
+        return start + text.replace("\n", "\n" + " " * len(start))
 
     def __str__(self) -> str:
         return str(self._value)

@@ -12,7 +12,7 @@ from .._fuse._static import Static
 from ._array import Array, unwrap, view_of, wrap
 from ._storage import duplicate
 
-__all__ = ["Fusion", "fuse"]
+__all__ = ["Fusion", "fuse", "fused"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,17 +34,19 @@ class Fusion(_Fusion[P, R]):
         The name of the compiled module.
     """
 
+    _kind = Array  # what arrays are inside, and what is returned
+
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
         given, named, arrays = _outside(self.func, args, kwargs, self._donated)
         call: Any = super().__call__  # which returns what _call_func does
-        before = [(x, x._shared) for group in arrays.values() for x in group if type(x) is Array]
+        before = [(x, x._shared) for group in arrays.values() for x in group if isinstance(x, Array)]
         result, written = call(*given, **named)
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
             _hand_over(written, arrays, self.name)
-        return jax.tree.map(wrap, result)
+        return jax.tree.map(lambda value: wrap(value, self._kind), result)
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""
@@ -61,7 +63,7 @@ class Fusion(_Fusion[P, R]):
         return super().lower(*args, **kwargs)
 
     def _call_func(self, *args, **kwargs):
-        args, kwargs, arrays = _inside(self.func, args, kwargs)
+        args, kwargs, arrays = _inside(self.func, args, kwargs, self._kind)
         before = [(f"{place} {i}", x, x._value) for place, xs in arrays.items() for i, x in enumerate(xs)]
         result = jax.tree.map(unwrap, self._call_translating(args, kwargs), is_leaf=_is_array)
         written = {place: x._value for place, x, old in before if x._value is not old}
@@ -81,8 +83,8 @@ def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[st
     arrays = _arrays_in(func, arguments)
     places: dict[int, list[str]] = {}
     for place, x in arguments.items():
-        view = x._view if type(x) is Array else None
-        if type(x) is Array and (not view or (view.part is not None and view.owner is x._owner)):
+        view = x._view if isinstance(x, Array) else None
+        if isinstance(x, Array) and (not view or (view.part is not None and view.owner is x._owner)):
             places.setdefault(id(x._owner), []).append(place)
     views = []
     for first, *others in places.values():
@@ -99,7 +101,7 @@ def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[st
     for place, x in arguments.items():
         if place in donated:
             arguments[place] = duplicate(x._value) if place in parted else _spent(x)
-        elif type(x) is Array:
+        elif isinstance(x, Array):
             arguments[place] = x._value
     scalars = tuple(place for place, x in arguments.items() if isinstance(x, np.generic))
     args, kwargs = _in_order(arguments, len(args))
@@ -108,12 +110,12 @@ def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[st
     return args, kwargs, arrays
 
 
-def _inside(func, args, kwargs) -> tuple[tuple, dict, dict[str, list]]:
+def _inside(func, args, kwargs, kind) -> tuple[tuple, dict, dict[str, list]]:
     """Return what the function sees of its arguments, and the arrays in them: `_outside`'s other end."""
     views, scalars = kwargs.pop(_KINDS, ((), ()))
     # arrays can be assigned to, numbers stay numbers
     arguments = {
-        place: wrap(x) if isinstance(x, jax.Array) and not x.weak_type and place not in scalars else x
+        place: wrap(x, kind) if isinstance(x, jax.Array) and not x.weak_type and place not in scalars else x
         for place, x in _by_place(args, kwargs).items()
     }
     owners = {first: arguments[first] for _, first, _ in views}
@@ -137,7 +139,7 @@ def _arrays_in(func, arguments) -> dict[str, list]:
     """Return the arrays among the arguments, in their containers and in a method's object, by place."""
     found = {}
     for place, x in arguments.items():
-        if type(x) is Array or isinstance(x, np.ndarray):
+        if isinstance(x, (Array, np.ndarray)):
             found[place] = [x]
         elif isinstance(x, (tuple, list, dict)):
             found[place] = _arrays(x)
@@ -148,9 +150,9 @@ def _arrays_in(func, arguments) -> dict[str, list]:
 
 def _spent(tree):
     """Return an argument, or a container of them, for who may delete what nobody else holds."""
-    if type(tree) is Array:
+    if isinstance(tree, Array):
         return tree._spent()
-    return jax.tree.map(lambda x: wrap(x._spent()) if _is_array(x) else x, tree, is_leaf=_is_array)
+    return jax.tree.map(lambda x: wrap(x._spent(), type(x)) if _is_array(x) else x, tree, is_leaf=_is_array)
 
 
 def _fields(x) -> dict:
@@ -164,12 +166,12 @@ def _arrays(tree) -> list:
 
 
 def _is_array(x) -> bool:
-    return type(x) is Array
+    return isinstance(x, Array)
 
 
 def _hand_over(written, arrays, name) -> None:
     """Change the caller's arguments."""
-    owners = [id(x._owner if type(x) is Array else x) for group in arrays.values() for x in group]
+    owners = [id(x._owner if isinstance(x, Array) else x) for group in arrays.values() for x in group]
     for place, value in written.items():
         argument, i = place.rsplit(" ", 1)
         group = arrays.get(argument)
@@ -179,7 +181,7 @@ def _hand_over(written, arrays, name) -> None:
                 "jaxapi.mutable.Array"
             )
         target = group[int(i)]
-        if type(target) is not Array:
+        if not isinstance(target, Array):
             np.copyto(target, value)
             continue
         if owners.count(id(target._owner)) > 1:
@@ -243,10 +245,15 @@ def fuse(func: Any = None, /, kernel_name: str | None = None, **options: Any) ->
     >>> print(y)
     [3. 3. 3.]
     """
+    return fused(Fusion, func, kernel_name, options)
+
+
+def fused(kind, func, kernel_name, options):
+    """Return a fusion of a class, or what makes one of a function."""
     if isinstance(func, str):
         func, kernel_name = None, func
     if func is None:
-        return lambda f: Fusion(f, kernel_name, **options)
+        return lambda f: kind(f, kernel_name, **options)
     if not callable(func):
         raise TypeError(f"fuse takes a function, got {type(func).__name__}")
-    return Fusion(func, kernel_name, **options)
+    return kind(func, kernel_name, **options)

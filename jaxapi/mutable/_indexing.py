@@ -41,6 +41,7 @@ def read(value: jax.Array, keys: tuple) -> jax.Array:
     """Return ``value[keys]`` for a key with arrays."""
     if is_symbolic(value.shape):
         return value[keys]
+    value, keys = _with_axes_of_bools(value, keys)
     arrays = [k for k in keys if is_array(k)]
     axis = _only_mask(keys, arrays)
     if axis is not None:
@@ -59,6 +60,9 @@ def write(value: jax.Array, keys: tuple, new, made: list | None) -> jax.Array:
 
 
 def _write(value, keys, new, made):
+    expanded, keys_of_axes = _with_axes_of_bools(value, keys)
+    if expanded is not value:
+        return _write(expanded, keys_of_axes, new, None).reshape(value.shape)
     arrays = [k for k in keys if is_array(k)]
     value, new = read_before(value, new)
     axis = _only_mask(keys, arrays)
@@ -304,6 +308,16 @@ def _written_mask(value, mask, new, axis, each):
 _write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))
 
 
+def _with_axes_of_bools(value, keys):
+    """Replace bools among other parts of a key by positions along new axes of length 1, as NumPy has it."""
+    bools = [is_mask(k) and not k.ndim for k in keys]
+    if len(keys) == 1 or not any(bools):
+        return value, keys
+    axes = [axis for axis, is_bool in zip(_axes(keys, value.shape), bools, strict=True) if is_bool]
+    keys = tuple(np.zeros(int(k), np.int32) if is_bool else k for k, is_bool in zip(keys, bools, strict=True))
+    return jnp.expand_dims(value, [axis + i for i, axis in enumerate(axes)]), keys
+
+
 def _without_masks(keys, shape):
     """Replace masks among other indices by the places where they are true, as NumPy has it."""
     parts = []
@@ -318,7 +332,7 @@ def _without_masks(keys, shape):
                 "transformation such as jax.jit cannot know: use where(), or a mask of the whole array"
             )
         host = np.asarray(k)
-        parts += host.nonzero() if host.ndim else (np.zeros(int(host), np.int32),)
+        parts += host.nonzero()
     return tuple(parts)
 
 

@@ -23,7 +23,7 @@ class Methods:
         """Let NumPy's own functions be those of `jaxapi.numpy`."""
         from ..numpy._protocols import array_function
 
-        return array_function(self, func, types, args, kwargs)
+        return _as_kind_of(self, array_function(self, func, types, args, kwargs))
 
     def __bytes__(self) -> bytes:
         """Return the elements in memory, as NumPy's array does."""
@@ -33,14 +33,26 @@ class Methods:
         """Let NumPy's own ufuncs be those of `jaxapi.numpy`."""
         from ..numpy._protocols import array_ufunc
 
-        return array_ufunc(self, ufunc, method, *inputs, **kwargs)
+        return _as_kind_of(self, array_ufunc(self, ufunc, method, *inputs, **kwargs))
+
+
+def _as_kind_of(array, result):
+    """Return results of `jaxapi.numpy` as arrays of the namespace that an array is of."""
+    from ..numpy._array import ndarray
+    from ._array import wrap
+
+    if type(array) is ndarray:
+        return result
+    if type(result) is ndarray:
+        return wrap(result._value, type(array))
+    return type(result)(_as_kind_of(array, x) for x in result) if type(result) in (tuple, list) else result
 
 
 def _method(name: str):
     def method(self, *args, **kwargs):
         from ..numpy import _methods
 
-        return getattr(_methods, name)(self, *args, **kwargs)
+        return _as_kind_of(self, getattr(_methods, name)(self, *args, **kwargs))
 
     method.__name__, method.__qualname__ = name, f"Array.{name}"
     method.__doc__ = f"As NumPy's method: `jaxapi.numpy.{name}` of the array."
@@ -51,7 +63,7 @@ def _attribute(name: str):
     def get(self):
         from ..numpy import _methods
 
-        return getattr(_methods, name)(self)
+        return _as_kind_of(self, getattr(_methods, name)(self))
 
     def set_(self, value):
         from ..numpy import _methods

@@ -16,7 +16,7 @@ from ._array import Array, wrap
 from ._selection import compiled_pair
 from ._sharing import asarray
 
-__all__ = ["number_like"]
+__all__ = ["OPERATORS", "add_operators", "number_like"]
 
 _NUMBERS = (int, float, complex)
 _LISTS = (list, tuple)
@@ -32,8 +32,8 @@ _OPERANDS = (*_NUMBERS, *_LISTS, np.ndarray, np.generic, jax.Array)
 
 
 def _operand(x, array, function):
-    """Return the other operand of ``array``, or NotImplemented."""
-    if type(x) is Array:
+    """Return the other operand of ``array``, or NotImplemented; numbers as they are for no function."""
+    if isinstance(x, Array):
         return x._value
     if not isinstance(x, _OPERANDS):
         return NotImplemented
@@ -41,7 +41,7 @@ def _operand(x, array, function):
         return as_array(x)
     if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
         return x.astype(x.dtype.str)
-    if isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
+    if function and isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
         return number_like(x, array, function)
     return x
 
@@ -72,40 +72,40 @@ def _may_raise(function, array, x) -> bool:
 
 
 def _unary(function):
-    return lambda self: wrap(function(self._value))
+    return lambda self: wrap(function(self._value), type(self))
 
 
-def _binary(function):
+def _binary(function, numbers_of):
     def operator(self, other):
         value = self._value
-        other = _operand(other, value, function)
-        return NotImplemented if other is NotImplemented else wrap(function(value, other))
+        other = _operand(other, value, numbers_of)
+        return NotImplemented if other is NotImplemented else wrap(function(value, other), type(self))
 
     return operator
 
 
-def _reflected(function):
+def _reflected(function, numbers_of):
     def operator(self, other):
         value = self._value
-        other = _operand(other, value, function)
-        return NotImplemented if other is NotImplemented else wrap(function(other, value))
+        other = _operand(other, value, numbers_of)
+        return NotImplemented if other is NotImplemented else wrap(function(other, value), type(self))
 
     return operator
 
 
-def _in_place(function):
+def _in_place(function, numbers_of, can_cast):
     def changed(value, other):
-        return _as_before(function(value, other), value)
+        return _as_before(function(value, other), value, can_cast)
 
     reusing = compiled_pair(changed)
 
     def program(value, other, made):
-        if made is None or _may_raise(function, value, other):
+        if made is None or _may_raise(numbers_of, value, other):
             return changed(value, other)  # by the program that x + y has, too
         return reusing(made, value, other)
 
     def operator(self, other):
-        other = _operand(other, self, function)
+        other = _operand(other, self, numbers_of)
         if other is NotImplemented:
             return NotImplemented
         self._rewrite(program, other)
@@ -114,7 +114,7 @@ def _in_place(function):
     return operator
 
 
-def _as_before(result, value):
+def _as_before(result, value, can_cast):
     """Return a result in the dtype of the array that it replaces; refuse another shape or kind."""
     if result.shape != value.shape:
         raise ValueError(
@@ -123,7 +123,7 @@ def _as_before(result, value):
         )
     if result.dtype == value.dtype:
         return result
-    if _kind(result.dtype) > _kind(value.dtype):
+    if not can_cast(result.dtype, value.dtype):
         raise TypeError(
             f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or use "
             "astype() first"
@@ -137,28 +137,41 @@ def _kind(dtype) -> int:
     return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
 
 
-for _name, _function in {
-    "add": jaxapi.add,
-    "and": jaxapi.bitwise_and,
-    "floordiv": jaxapi.floor_divide,
-    "lshift": jaxapi.bitwise_left_shift,
-    "matmul": jaxapi.matmul,
-    "mod": jaxapi.remainder,
-    "mul": jaxapi.multiply,
-    "or": jaxapi.bitwise_or,
-    "pow": jaxapi.pow,
-    "rshift": jaxapi.bitwise_right_shift,
-    "sub": jaxapi.subtract,
-    "truediv": jaxapi.divide,
-    "xor": jaxapi.bitwise_xor,
-}.items():
-    setattr(Array, f"__{_name}__", _binary(_function))
-    setattr(Array, f"__r{_name}__", _reflected(_function))
-    setattr(Array, f"__i{_name}__", _in_place(_function))
-for _name, _function in _COMPARISONS.items():
-    setattr(Array, f"__{_name}__", _binary(_function))
+def _is_of_kind(source, target) -> bool:
+    return _kind(source) <= _kind(target)
 
 
+OPERATORS = {
+    "add": "add",
+    "and": "bitwise_and",
+    "floordiv": "floor_divide",
+    "lshift": "bitwise_left_shift",
+    "matmul": "matmul",
+    "mod": "remainder",
+    "mul": "multiply",
+    "or": "bitwise_or",
+    "pow": "pow",
+    "rshift": "bitwise_right_shift",
+    "sub": "subtract",
+    "truediv": "divide",
+    "xor": "bitwise_xor",
+}
+
+
+def add_operators(kind, functions, can_cast) -> None:
+    """Give a class its operators: of functions of values, by name, which may convert Python's numbers."""
+    for operator, name in OPERATORS.items():
+        numbers_of, function = getattr(jaxapi, name), functions(name)
+        of_two = function, numbers_of if function is numbers_of else None
+        setattr(kind, f"__{operator}__", _binary(*of_two))
+        setattr(kind, f"__r{operator}__", _reflected(*of_two))
+        setattr(kind, f"__i{operator}__", _in_place(function, numbers_of, can_cast))
+    for operator, compared in _COMPARISONS.items():
+        setattr(kind, f"__{operator}__", _binary(functions(compared.__name__), compared))
+    kind.__hash__ = None
+
+
+add_operators(Array, functools.partial(getattr, jaxapi), _is_of_kind)
 for _name, _unary_function in {
     "abs": jaxapi.abs,
     "invert": jaxapi.bitwise_invert,
@@ -171,4 +184,3 @@ for _name, _pair in {
     "rdivmod": lambda self, other: (other // self, other % self),
 }.items():
     setattr(Array, f"__{_name}__", _pair)
-Array.__hash__ = None  # type: ignore[assignment]

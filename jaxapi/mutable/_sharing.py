@@ -8,7 +8,7 @@ import numpy as np
 
 import jaxapi
 
-from ._array import Array, copied, reshaped, shared, wrap
+from ._array import Array, copied, reshaped, shared, unwrap, view_of, wrap
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
@@ -31,7 +31,13 @@ def _like(function):
 
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    if type(obj) is Array:
+    return as_kind(Array, obj, dtype, device, copy)
+
+
+def as_kind(kind, obj, dtype=None, device=None, copy=None):
+    """Return an array of a class: what is one, perhaps of a subclass, as it is."""
+    if isinstance(obj, Array):
+        obj = obj if isinstance(obj, kind) else view_of(obj, None, kind=kind)
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
@@ -39,12 +45,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
-    return wrap(value) if copy or (copy is None and isinstance(obj, _COPIED)) else shared(value)
+    return (wrap if copy or (copy is None and isinstance(obj, _COPIED)) else shared)(value, kind)
 
 
 @_like(jaxapi.astype)
 def astype(x, dtype, /, *, copy=True, device=None):
-    if type(x) is not Array:
+    if not isinstance(x, Array):
         return shared(jaxapi.astype(x, dtype, copy=copy, device=device))
     move_to = _elsewhere(x, device)
     if _has(x, dtype) and move_to is None:
@@ -54,14 +60,14 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 @_like(jaxapi.from_dlpack)
 def from_dlpack(x, /, *, device=None, copy=None):
-    if type(x) is Array:
+    if isinstance(x, Array):
         return asarray(x, device=device, copy=copy)
     return shared(jaxapi.from_dlpack(x, device=device, copy=copy))
 
 
 @_like(jaxapi.reshape)
 def reshape(x, /, shape, *args, copy=None, **options):
-    given = type(x) is Array and not (copy or args or options or is_symbolic(x.shape))
+    given = isinstance(x, Array) and not (copy or args or options or is_symbolic(x.shape))
     known = _known_shape(shape, x.size) if given else None
     if known is not None:
         view = reshaped(x, known)
@@ -69,7 +75,8 @@ def reshape(x, /, shape, *args, copy=None, **options):
             return view
         if copy is False:
             raise ValueError(f"shape {x.shape} of this view becomes {known} by a copy alone: leave out copy")
-    return wrap(jaxapi.reshape(x._value if type(x) is Array else x, shape, *args, **options))
+    kind = type(x) if isinstance(x, Array) else Array
+    return wrap(jaxapi.reshape(unwrap(x), shape, *args, **options), kind)
 
 
 def _known_shape(shape, size: int) -> tuple[int, ...] | None:
@@ -106,4 +113,4 @@ def _again(array, value, copy):
     """Return the array itself if nothing had to change, else another one."""
     if value is array._value:
         return copied(array) if copy else array
-    return shared(value) if value.dtype == array.dtype else wrap(value)
+    return (shared if value.dtype == array.dtype else wrap)(value, type(array))

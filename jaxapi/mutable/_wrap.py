@@ -38,7 +38,7 @@ def wrap_function(function, name: str, module: str):
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
             kwargs = {key: unwrap(x) for key, x in kwargs.items()}
-        values = [x._value if type(x) is Array else unwrap(x) for x in args]
+        values = [unwrap(x) for x in args]
         result = function(*values, **kwargs)
         if out is not None:
             return _into(out, result, elementwise)
@@ -46,7 +46,7 @@ def wrap_function(function, name: str, module: str):
             return wrap_result(result)
         for x, value in zip(args, values):  # noqa: B905 (of one length, and strict takes longer)
             if value is result:
-                return copied(x) if type(x) is Array else shared(result)
+                return copied(x) if isinstance(x, Array) else shared(result)
         return wrap(result)
 
     wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
@@ -70,18 +70,18 @@ def without_examples(function) -> str:
     return re.split(r"\n+ *Examples:? *\n", inspect.getdoc(function) or "")[0]
 
 
-def wrap_result(result):
+def wrap_result(result, kind=Array):
     """Wrap arrays, also in tuples, named tuples, lists and dicts; leave everything else."""
+    if type(result) in _JAX_ARRAYS:
+        return wrap(result, kind)
     if isinstance(result, jax.Array):
         _JAX_ARRAYS.add(type(result))
-        return wrap(result)
-    if isinstance(result, tuple):
-        parts = map(wrap_result, result)
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    if isinstance(result, list):
-        return list(map(wrap_result, result))
+        return wrap(result, kind)
+    if isinstance(result, (tuple, list)):
+        parts = [wrap_result(part, kind) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     if isinstance(result, dict):
-        return {key: wrap_result(part) for key, part in result.items()}
+        return {key: wrap_result(part, kind) for key, part in result.items()}
     return result
 
 
@@ -90,7 +90,7 @@ def _into(out, result, elementwise=False):
 
     The result of an element-wise function is broadcast to it, any other has its shape.
     """
-    if type(out) is not Array:
+    if not isinstance(out, Array):
         raise TypeError(f"out must be a jaxapi.mutable.Array, got {type(out).__name__}")
     sizes = zip(reversed(result.shape), reversed(out.shape), strict=False)
     broadcasts = result.ndim <= out.ndim and all(n in (1, m) for n, m in sizes)

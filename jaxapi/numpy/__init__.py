@@ -1,14 +1,13 @@
 """jaxapi.numpy: NumPy's interface on JAX, with arrays that can be assigned to.
 
-A NumPy or CuPy program runs on it by its import line, ``import jaxapi.numpy as np``. Arrays are
-`jaxapi.mutable.Array`. Dtypes follow JAX's mode: with ``JAX_ENABLE_X64=1`` they are NumPy's.
+A NumPy or CuPy program runs on it by its import line, ``import jaxapi.numpy as np``. Arrays are of
+`ndarray`, a `jaxapi.mutable.Array`. Dtypes follow JAX's mode: with ``JAX_ENABLE_X64=1`` they are NumPy's.
 """
 
 import numpy as _numpy
 
-from ..mutable import fuse
-from ..mutable._array import Array as ndarray
 from . import _creation, _functions, _inplace, _names, _ufuncs, _views, fft, linalg, random
+from ._array import fuse, ndarray
 from ._names import UNAVAILABLE as _UNAVAILABLE
 from ._ufuncs import ufunc
 

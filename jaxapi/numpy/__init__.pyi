@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from jaxapi.mutable._array import Array
+from ._array import ndarray as Array
 from numpy import False_ as False_
 from numpy import ScalarType as ScalarType
 from numpy import True_ as True_
@@ -40,7 +40,7 @@ from numpy import float64 as float64
 from numpy import floating as floating
 from numpy import format_float_positional as format_float_positional
 from numpy import format_float_scientific as format_float_scientific
-from jaxapi.mutable._fuse import fuse as fuse
+from jaxapi.numpy._array import fuse as fuse
 from numpy import generic as generic
 from numpy import get_printoptions as get_printoptions
 from numpy import getbufsize as getbufsize

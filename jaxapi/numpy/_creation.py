@@ -1,5 +1,7 @@
 """Functions that make arrays, whose ``order=``, ``subok=`` and ``like=`` change nothing."""
 
+import functools
+
 import jax
 import numpy as np
 
@@ -9,13 +11,16 @@ from .. import mutable
 from .._core._dtypes import resolve_dtype
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable._array import Array, unwrap
-from ._wrap import as_ours, as_type, ours
+from ..mutable._sharing import as_kind
+from ._array import ndarray
+from ._wrap import as_ours, as_type, ours, result_dtype
 
 __all__ = ["arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray"]
 __all__ += ["asfortranarray", "asnumpy", "copy", "empty", "empty_like", "frombuffer", "fromfile", "fromiter"]
 __all__ += ["fromstring", "full", "full_like", "genfromtxt", "get_array_module", "load", "loadtxt", "ones"]
 __all__ += ["ones_like", "require", "zeros", "zeros_like"]
 
+asarray_of_any = functools.partial(as_kind, ndarray)
 _ORDERS = ("C", "F", "A", "K", None)
 
 
@@ -28,7 +33,7 @@ def of_shape(shape, dtype=float, buffer=None, offset=0, strides=None, order=None
         return zeros(shape, dtype)
     if not isinstance(buffer, (bytes, bytearray, memoryview, np.ndarray)):
         raise TypeError(f"buffer= takes bytes of host memory, got {type(buffer).__name__}: use asarray(x)")
-    return mutable.asarray(np.ndarray(shape, resolve_dtype(dtype), buffer, offset, strides, order), copy=True)
+    return asarray_of_any(np.ndarray(shape, resolve_dtype(dtype), buffer, offset, strides, order), copy=True)
 
 
 def check_order(order) -> None:
@@ -50,18 +55,21 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
     """Return an array; one that is given with the right dtype as it is."""
     check_order(order)
     a = _looked_through(a)
+    if dtype is None and isinstance(a, (list, tuple)):
+        arrays = [x for x in jax.tree.leaves(unwrap(a)) if isinstance(x, jax.Array)]
+        dtype = result_dtype(*arrays) if len({x.dtype for x in arrays}) > 1 else None
     if dtype is None or (hasattr(a, "dtype") and a.dtype == resolve_dtype(dtype)):  # None is NumPy's float64
-        return mutable.asarray(a, device=device, copy=copy)
+        return asarray_of_any(a, device=device, copy=copy)
     dtype = resolve_dtype(dtype)
     if copy is False:
         raise ValueError(f"a cast to {dtype} needs a copy: leave out copy=False")
     if isinstance(a, (np.ndarray, np.generic)) and a.dtype.isbuiltin and dtype.isbuiltin:
-        return mutable.asarray(a.astype(dtype), device=device)  # by NumPy, whose casts wrap
+        return asarray_of_any(a.astype(dtype), device=device)  # by NumPy, whose casts wrap
     if isinstance(a, (Array, jax.Array, np.ndarray, np.generic)):
-        return as_type(mutable.asarray(a, device=device), dtype)
+        return as_type(asarray_of_any(a, device=device), dtype)
     if not isinstance(a, (list, tuple)) or leaf_types(a) <= PYTHON_NUMBERS:
-        return mutable.asarray(np.asarray(a, dtype) if dtype.isbuiltin else a, dtype=dtype, device=device)
-    return as_type(mutable.asarray(a, device=device), dtype)
+        return asarray_of_any(np.asarray(a, dtype) if dtype.isbuiltin else a, dtype=dtype, device=device)
+    return as_type(asarray_of_any(a, device=device), dtype)
 
 
 def _looked_through(a):
@@ -195,7 +203,7 @@ def _on_host(name):
     read = getattr(np, name)
 
     def make(*args, **kwargs):
-        return mutable.asarray(read(*args, **kwargs))
+        return asarray_of_any(read(*args, **kwargs))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"Return what `numpy.{name}` reads on the host, as an array."
@@ -211,4 +219,4 @@ genfromtxt, loadtxt = map(_on_host, ("genfromtxt", "loadtxt"))
 def load(file, *args, **kwargs):
     """Return what `numpy.load` reads: an array, or those of an ``.npz`` file in a dict."""
     read = np.load(file, *args, **kwargs)
-    return mutable.asarray(read) if isinstance(read, np.ndarray) else {k: asarray(x) for k, x in read.items()}
+    return asarray_of_any(read) if isinstance(read, np.ndarray) else {k: asarray(x) for k, x in read.items()}

@@ -9,11 +9,12 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap, wrap
 from . import _creation, _views
+from ._array import ndarray
 from ._repairs import REPAIRS
 from ._ufuncs import UFUNCS
 from ._wrap import (
@@ -23,7 +24,9 @@ from ._wrap import (
     into,
     narrowed,
     ours,
+    result_dtype,
     signature_of,
+    together,
     value_of,
     with_numpys_signature,
 )
@@ -97,7 +100,7 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
             dtype = given[0].dtype
             if out is None and read.isalpha() and len(read) == len(to) == given[0].ndim:
                 return given[0]._transposed(tuple(map(read.index, to)))
-    wanted = promoted_dtype(*[x._value for x in given]) if dtype is None else resolve_dtype(dtype)
+    wanted = result_dtype(*[x._value for x in given]) if dtype is None else resolve_dtype(dtype)
     if dtype is not None and not all(np.can_cast(x.dtype, wanted, casting) for x in given):
         raise TypeError(f"cannot cast the operands to {wanted}: rule {casting!r}")
     with x64_for(wanted):
@@ -140,7 +143,7 @@ def _of_products(name, *core):
             given = [
                 _views.moveaxis(x, each, range(-len(each), 0)) for x, each in zip(given, axes, strict=False)
             ]
-        values = [x._value if dtype is None else as_type(x, dtype)._value for x in given]
+        values = together([x._value if dtype is None else as_type(x, dtype)._value for x in given])
         if any(x.ndim < len(n) - (name == "matmul") for x, n in zip(values, core, strict=False)):
             raise ValueError(f"{name}: an operand does not have enough dimensions")
         try:
@@ -206,18 +209,20 @@ def where(condition, x=None, y=None, /):
     condition = value_of(condition)
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = condition != 0
-    return ours(jaxapi.where(condition, value_of(x), value_of(y)))
+    return ours(jaxapi.where(condition, *together((value_of(x), value_of(y)))))
 
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """Return a function of each slice along an axis, which is traced once for all of them."""
-    return ours(
-        jnp.apply_along_axis(lambda x: _plain(func1d(wrap(x), *args, **kwargs)), axis, as_ours(arr)._value)
-    )
+
+    def function(x):
+        return _plain(func1d(wrap(x, ndarray), *args, **kwargs))
+
+    return ours(jnp.apply_along_axis(function, axis, as_ours(arr)._value))
 
 
 def _plain(result):
-    return jax.tree.map(unwrap, result, is_leaf=lambda x: type(x) is Array)
+    return jax.tree.map(unwrap, result, is_leaf=lambda x: isinstance(x, Array))
 
 
 def apply_over_axes(func, a, axes):
@@ -323,9 +328,11 @@ def ndenumerate(arr):
 
 def vectorize(pyfunc, otypes=None, doc=None, excluded=None, cache=False, signature=None):
     """Return a function of arrays made of one of numbers, which is traced: no ``if`` on a value in it."""
-    traced = jnp.vectorize(
-        lambda *args: _plain(pyfunc(*map(wrap, args))), excluded=excluded or (), signature=signature
-    )
+
+    def function(*args):
+        return _plain(pyfunc(*[wrap(x, ndarray) for x in args]))
+
+    traced = jnp.vectorize(function, excluded=excluded or (), signature=signature)
 
     def of_arrays(*args):
         made = ours(traced(*map(value_of, args)), *args)
@@ -336,7 +343,7 @@ def vectorize(pyfunc, otypes=None, doc=None, excluded=None, cache=False, signatu
 
 def iterable(y):
     """Return whether it can be iterated over."""
-    return np.iterable(y) and not (type(y) is Array and not y.ndim)
+    return np.iterable(y) and not (isinstance(y, Array) and not y.ndim)
 
 
 class Grid:

@@ -10,7 +10,7 @@ __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask
 
 
 def _target(a, name: str) -> Array:
-    if type(a) is not Array:
+    if not isinstance(a, Array):
         raise TypeError(f"{name} writes to an array of jaxapi.numpy, got {type(a).__name__}")
     return a
 

@@ -11,7 +11,7 @@ from . import _creation, _inplace, _views
 from ._creation import check_order
 from ._functions import FUNCTIONS
 from ._ufuncs import UFUNCS
-from ._wrap import as_type, into, ours
+from ._wrap import as_ours, as_type, into, ours
 
 # Functions whose first argument is the array.
 _SAME = """
@@ -97,15 +97,15 @@ def resize(a, *new_shape, refcheck=True):
 
 
 def scatter_add(a, slices, value):
-    UFUNCS["add"].at(a, slices, value)
+    UFUNCS["add"].at(a, slices, as_type(as_ours(value), a.dtype))
 
 
 def scatter_max(a, slices, value):
-    UFUNCS["maximum"].at(a, slices, value)
+    UFUNCS["maximum"].at(a, slices, as_type(as_ours(value), a.dtype))
 
 
 def scatter_min(a, slices, value):
-    UFUNCS["minimum"].at(a, slices, value)
+    UFUNCS["minimum"].at(a, slices, as_type(as_ours(value), a.dtype))
 
 
 def set(a, arr, stream=None):

@@ -45,9 +45,9 @@ def array_ufunc(a, ufunc, method, *inputs, **kwargs):
     """Call our ufunc for NumPy's; one that is not NumPy's, or writes to NumPy's arrays, runs on the host."""
     found = _ours().get(ufunc)
     out = kwargs.get("out") or ()
-    writes = method == "at" and type(inputs[0]) is not Array
+    writes = method == "at" and not isinstance(inputs[0], Array)
     if found is None or writes or any(isinstance(x, np.ndarray) for x in out):
-        if any(type(x) is Array for x in out):
+        if any(isinstance(x, Array) for x in out):
             made = getattr(ufunc, method)(*_on_host(inputs), **{**kwargs, "out": None})
             for to, part in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
                 to[...] = part
@@ -59,7 +59,7 @@ def array_ufunc(a, ufunc, method, *inputs, **kwargs):
 
 
 def _on_host(x):
-    if type(x) is Array:
+    if isinstance(x, Array):
         return np.asarray(x)
     if type(x) in (list, tuple):
         return type(x)(map(_on_host, x))

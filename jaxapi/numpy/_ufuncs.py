@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import operator
 from typing import Any
 
 import jax
@@ -10,13 +11,14 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import promoted_dtype, resolve_dtype, x64_for
+from .._core._dtypes import NARROWED, WIDE, promoted_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap
 from ..mutable._indexing import accumulate as write_each
-from ..mutable._operators import number_like
-from ._wrap import as_ours, as_type, into, narrowed, ours, value_of
+from ..mutable._operators import add_operators, number_like
+from ._array import ndarray
+from ._wrap import as_ours, as_type, cast, into, ours, together, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
 
@@ -42,9 +44,9 @@ _COARSE = (
 class ufunc:
     """A function of each element, as `numpy.ufunc`: ``out=``, ``where=``, ``dtype=``, and its methods.
 
-    Called with arrays, it computes in the dtype that NumPy has for theirs, once they are promoted as
-    the operators of `jaxapi.mutable.Array` promote: int32 with float32 is float32. Elements where
-    ``where=`` is False are those of ``out``, or 0.
+    Called with arrays, it computes in the dtype that NumPy has for theirs. With x64 off integers and floats
+    promote as JAX's: int32 with float32 is float32. Elements where ``where=`` is False are those of
+    ``out``, or 0.
 
     Parameters of a call
     --------------------
@@ -98,6 +100,7 @@ class ufunc:
     ):
         if len(args) > self.nin and out is None:
             args, out = args[: self.nin], args[self.nin :]
+            out += (None,) * (self.nout - len(out))
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
         operands = [value_of(x) for x in args]
@@ -106,7 +109,7 @@ class ufunc:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
         if dtype is None and signature is not None:
             dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
-        result = self._apply(operands, dtype, casting)
+        result = self._apply(operands, resolve_dtype(dtype), casting)
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
@@ -114,40 +117,42 @@ class ufunc:
         made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]
 
-    def _apply(self, operands, dtype=None, casting="same_kind"):
-        """Compute in NumPy's dtypes."""
-        if not any(isinstance(x, jax.Array) for x in operands):
-            operands = [jaxapi.asarray(x) for x in operands]
-        dtype = None if dtype is None else resolve_dtype(dtype)
-        given = [_dtype_of(x) for x in operands]
-        if dtype is None and self.__name__ not in _MIXED and _is_mixed(operands):
-            given = [promoted_dtype(*operands)] * self.nin
-        loop = _loop(self._numpys, tuple(given), dtype, casting)
-        if loop is None:
-            return self._function(*operands)
-        loop = [narrowed(d, *operands) if dtype is None else d for d in loop]
-        with x64_for(*loop):
-            array = next(x for x in operands if isinstance(x, jax.Array))
-            operands = [self._operand(x, d, array) for x, d in zip(operands, loop, strict=False)]
-            if self.__name__ in _COARSE and loop[0] == np.float16:
-                operands = [x.astype(np.float32) for x in operands]
-            try:
-                result = self._function(*operands)
-            except (TypeError, ValueError) as error:
-                raise numpy_error(error) or error from None
-            ends = loop[self.nin :]
-            if self.nout == 1:
-                return result if result.dtype == ends[0] else result.astype(ends[0])
-            return tuple(r.astype(d) for r, d in zip(result, ends, strict=True))
+    def of_values(self, *operands):
+        """Compute of values of JAX and numbers, in NumPy's dtypes."""
+        return self._apply(operands)
 
-    def _operand(self, x, dtype, array):
-        if isinstance(x, jax.Array):
-            return x if x.dtype == dtype else as_type(x, dtype)._value
-        return (
-            number_like(x, array, self._function)
-            if array.dtype == dtype
-            else jnp.asarray(np.asarray(x, dtype))
-        )
+    def _apply(self, operands, dtype=None, casting="same_kind"):
+        kinds = tuple([_kind_of(x) for x in operands])
+        if _PYTHON.issuperset(kinds):
+            operands = [jaxapi.asarray(x) for x in operands]
+            kinds = tuple([x.dtype for x in operands])
+        loop, is_direct = _plan(self.__name__, kinds, dtype, casting, x64_mode())
+        try:
+            if is_direct:
+                result = self._function(*operands)
+            else:
+                with x64_for(*loop):
+                    result = self._function(*self._cast(operands, loop))
+        except (TypeError, ValueError) as error:
+            raise numpy_error(error) or error from None
+        if loop is None or (self.nout == 1 and result.dtype == loop[-1]):
+            return result
+        with x64_for(*loop):
+            if self.nout == 1:
+                return result.astype(loop[-1])
+            return tuple(r.astype(d) for r, d in zip(result, loop[self.nin :], strict=True))
+
+    def _cast(self, operands, loop):
+        array = next(x for x in operands if hasattr(x, "dtype"))
+        if self.__name__ in _COARSE and loop[0] == np.float16:
+            loop = (np.dtype(np.float32),) * len(loop)
+        for x, dtype in zip(operands, loop, strict=False):
+            if hasattr(x, "dtype"):
+                yield cast(x, dtype)
+            elif array.dtype == dtype:
+                yield number_like(x, array, self._function)
+            else:
+                yield jnp.asarray(np.asarray(x, dtype))
 
     def _check_binary(self, method: str):
         if self.nin != 2 or self.nout != 1:
@@ -249,7 +254,7 @@ class ufunc:
 
     def at(self, a, indices, b=None, /):
         """Write ``f(a[indices], b)`` to ``a[indices]``, once for each index that comes again."""
-        if type(a) is not Array:
+        if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at writes to an array of jaxapi.numpy, got {type(a).__name__}")
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
@@ -284,13 +289,40 @@ class ufunc:
         return self._numpys.resolve_dtypes(dtypes, **options)
 
 
-def _is_mixed(operands) -> bool:
-    """Whether there are integers and others, which promote as the operators promote them."""
-    return len({x.dtype.kind in "iub" for x in operands if isinstance(x, jax.Array)}) > 1
+_PYTHON = frozenset([int, float, complex])
+_WEAK = {"i": int, "u": int, "f": float, "c": complex}
 
 
-def _dtype_of(x):
-    return np.dtype(bool) if type(x) is bool else getattr(x, "dtype", None) or type(x)
+def _kind_of(x):
+    """Return the dtype of an operand; of a number, which is weak, its Python class."""
+    kind = type(x)
+    if kind in _PYTHON:
+        return kind
+    if kind is bool or not hasattr(x, "dtype"):
+        return np.dtype(bool) if kind is bool else next(c for c in (int, float, complex) if isinstance(x, c))
+    return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
+
+
+@functools.cache
+def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
+    """Return the dtypes that NumPy computes in, and whether operands have them: without Python, 5 us more.
+
+    None stands for dtypes that NumPy does not have.
+    """
+    numpys, given = getattr(np, name), [kind for kind in kinds if isinstance(kind, np.dtype)]
+    if any(d.isbuiltin != 1 for d in given):
+        return None, True
+    options: dict[str, Any] = {}
+    if dtype is not None:
+        options["signature"] = (None,) * numpys.nin + (dtype,) * numpys.nout
+    elif not wide and name not in _MIXED and len({d.kind in "iub" for d in given}) > 1:
+        numbers = [kind() for kind in kinds if not isinstance(kind, np.dtype)]
+        kinds = (promoted_dtype(*given, *numbers),) * len(kinds)  # as JAX's, of 32 bits
+    loop = numpys.resolve_dtypes(kinds + (None,) * numpys.nout, casting=casting, **options)
+    if dtype is None and not wide and WIDE.isdisjoint(given):
+        loop = tuple(NARROWED.get(d, d) for d in loop)
+    is_direct = (wide or WIDE.isdisjoint(loop)) and all(map(operator.eq, kinds, loop))
+    return loop, is_direct and not (name in _COARSE and loop[0] == np.float16)
 
 
 def _placed(result, out, where, casting, args):
@@ -355,3 +387,11 @@ UFUNCS = {
     for name, value in vars(np).items()
     if isinstance(value, np.ufunc) and name not in (*_GENERALIZED, "isnat")
 }
+
+
+def _operator_of(name: str):
+    """Return what an operator does with values: matmul is no ufunc here."""
+    return UFUNCS[name].of_values if name in UFUNCS else lambda a, b: jaxapi.matmul(*together((a, b)))
+
+
+add_operators(ndarray, _operator_of, functools.partial(np.can_cast, casting="same_kind"))

@@ -7,16 +7,18 @@ import re
 import jax
 import numpy as np
 
-from .._core._dtypes import WIDE, default_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import WIDE, default_dtype, promoted_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._interop import as_array
 from ..mutable._array import Array, copied, shared, unwrap
 from ..mutable._wrap import wrap_result
+from ._array import ndarray
 
-__all__ = ["as_ours", "into", "ours", "signed_as", "value_of", "with_numpys_signature"]
+__all__ = ["as_ours", "cast", "into", "ours", "result_dtype", "signed_as", "together", "value_of"]
+__all__ += ["with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
-IGNORED = frozenset({"casting", "kind", "like", "order", "overwrite_input", "stable", "subok"})
+IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
 # Those of C, which NumPy before 2.4 does not tell.
 _SIGNATURES = {
     "arange": "start, stop=None, step=1, dtype=None, *, device=None, like=None",
@@ -47,6 +49,15 @@ triu_indices_from unravel_index
 """
 
 
+# Functions of several arrays that have one dtype, if there are integers and others among them.
+_TOGETHER = """
+allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
+isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
+tensordot trapezoid union1d vdot vecdot
+"""
+_APART = {"choose": ["a"], "select": ["condlist"]}
+
+
 def signature_of(name: str, numpys) -> inspect.Signature:
     """Return NumPy's signature."""
     text = _SIGNATURES.get(name)
@@ -60,7 +71,7 @@ _REPAIRS = f"{__package__}._repairs"
 
 def value_of(x):
     """Return what a function of JAX takes for an array: a `jax.Array`, or what is none as it is."""
-    if type(x) is Array:
+    if isinstance(x, Array):
         return x._value
     if isinstance(x, (list, tuple, np.ndarray, np.generic)):
         return as_array(unwrap(x))
@@ -72,17 +83,17 @@ _PLAIN = (int, float, complex, str, slice, jax.Array)
 
 def as_ours(x) -> Array:
     """Return anything array-like as an array of ours; one of ours as it is."""
-    return x if type(x) is Array else ours(value_of(x) if isinstance(x, jax.Array) else as_array(unwrap(x)))
+    return x if isinstance(x, Array) else ours(x if isinstance(x, jax.Array) else as_array(unwrap(x)), x)
 
 
 def ours(result, *given):
     """Return results as our arrays; one that is an argument as a copy of it."""
     for x in given:
-        if type(x) is Array and x._value is result:
+        if isinstance(x, Array) and x._value is result:
             return copied(x)
         if x is result and isinstance(x, jax.Array):
-            return shared(x)
-    return wrap_result(result)
+            return shared(x, ndarray)
+    return wrap_result(result, ndarray)
 
 
 def into(out, result, casting="same_kind"):
@@ -91,7 +102,7 @@ def into(out, result, casting="same_kind"):
         (out,) = out
     if out is None:
         return result
-    if type(out) is not Array:
+    if not isinstance(out, Array):
         raise TypeError(f"out must be an array of jaxapi.numpy, got {type(out).__name__}")
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
         raise ValueError(
@@ -105,12 +116,35 @@ def into(out, result, casting="same_kind"):
 
 
 def as_type(x, dtype):
+    """Return an array in a dtype, as `cast`; a new one."""
+    return ours(cast(unwrap(x), np.dtype(dtype)), x)
+
+
+def cast(value, dtype):
     """Cast as NumPy does, of complex numbers the real part."""
-    value = unwrap(x)
-    with x64_for(value.dtype, np.dtype(dtype)):
-        if value.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+    value = value_of(value)
+    if value.dtype == dtype and not value.weak_type:
+        return value
+    with x64_for(value.dtype, dtype):
+        if value.dtype.kind == "c" and dtype.kind not in "cb":
             value = value.real
-        return ours(value.astype(dtype), x)
+        return value.astype(dtype)
+
+
+def result_dtype(*values) -> np.dtype:
+    """Return what arrays, dtypes and Python numbers promote to: NumPy's dtype with x64 on, else JAX's."""
+    if not x64_mode() or any(getattr(getattr(x, "dtype", x), "isbuiltin", 1) != 1 for x in values):
+        return promoted_dtype(*values)
+    return np.result_type(*[getattr(x, "dtype", x) for x in values])
+
+
+def together(tree):
+    """Return arrays in one dtype, that of `result_dtype`, if there are integers and others among them."""
+    arrays = [x for x in jax.tree.leaves(tree) if isinstance(x, (jax.Array, np.ndarray))]
+    if len({x.dtype.kind in "iub" for x in arrays}) < 2:
+        return tree
+    dtype = result_dtype(*arrays)
+    return jax.tree.map(lambda x: cast(x, dtype) if hasattr(x, "dtype") else x, tree)
 
 
 def with_numpys_signature(name: str, numpys, function, module: str):
@@ -124,7 +158,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     sequences = {
         p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))
     }
-    counts = name in _POSITIONS.split()
+    counts, promotes = name in _POSITIONS.split(), name in _TOGETHER.split()
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
 
     @signed_as(name, signature, numpys, module)
@@ -137,7 +171,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             given, rest = dict(zip(names, args, strict=False)) | kwargs, []
             if len(given) < len(args) + len(kwargs) or not (given.keys() <= allowed or takes_all):
                 signature.bind(*args, **kwargs)  # which raises
-        given = {n: x for n, x in given.items() if x is not np._NoValue}
+        given = {"arrays" if n == "tup" else n: x for n, x in given.items() if x is not np._NoValue}
         out = given.pop("out", None)
         if given.get("dtype") is not None:
             given["dtype"] = resolve_dtype(given["dtype"])
@@ -149,9 +183,11 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
             elif n not in IGNORED and x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
-        if "tup" in values:
-            values["arrays"] = values.pop("tup")
         rest = [values.pop(n) for n in only_by_place if n in values] + rest
+        if promotes:
+            apart = {n: values[n] for n in _APART.get(name, ()) if n in values}
+            rest, values = together((rest, values | dict.fromkeys(apart)))
+            values |= apart
         dtypes = [np.dtype(x.dtype) for x in (*rest, *values.values()) if isinstance(x, jax.Array)]
         try:
             with x64_for(*dtypes, *([values["dtype"]] if values.get("dtype") else [])):
@@ -162,7 +198,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             raise
         result = ours(result, *args, *kwargs.values())
         if counts and "dtype" not in values:
-            result = jax.tree.map(_as_int, result, is_leaf=lambda x: type(x) is Array)
+            result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
         if name == "dot" and out is not None and out.dtype != result.dtype:
             raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
         return result if out is None else into(out, result)
@@ -173,7 +209,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
 
 def _as_int(x):
     """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
-    return as_type(x, default_dtype(int)) if type(x) is Array and x.dtype.kind in "iu" else x
+    return as_type(x, default_dtype(int)) if isinstance(x, Array) and x.dtype.kind in "iu" else x
 
 
 def _is_array(annotation) -> bool:

@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from jaxapi.mutable._array import Array
+from ._array import ndarray as Array
 
 def fft(a: Any, n: Any = ..., axis: Any = ..., norm: Any = ..., out: Array | None = ...) -> Array: ...
 def fft2(a: Any, s: Any = ..., axes: Any = ..., norm: Any = ..., out: Array | None = ...) -> Array: ...

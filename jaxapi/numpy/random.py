@@ -173,7 +173,7 @@ class Generator:
 
     def shuffle(self, x, axis=0):
         """Put an array in random order along an axis, in place."""
-        if type(x) is not Array:
+        if not isinstance(x, Array):
             raise TypeError(f"shuffle writes to an array of jaxapi.numpy, got {type(x).__name__}")
         x[...] = self.permutation(x, axis)
 

@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from jaxapi.mutable._array import Array
+from ._array import ndarray as Array
 from numpy.random import SeedSequence as SeedSequence
 
 class BitGenerator:

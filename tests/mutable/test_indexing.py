@@ -32,6 +32,7 @@ MASKS = [
     (MASK, 1), (MASK, [0, 0, 1, 1, 0, 1]), (None, MASK, slice(1)), (0, HOST[1] % 3 == 0),
     (..., HOST[1] % 3 == 0), (MASK, np.asarray([False, True])), (MASK, 0), (ROWS, slice(0, 2)),
     np.asarray(True), False, np.zeros((4, 0), bool),
+    (True, ROWS), (slice(None), 1, False), (..., True), (True, [[1]], slice(0, 1)),
 ]  # fmt: skip
 KEYS = BASIC + ARRAYS + MASKS
 identify = str

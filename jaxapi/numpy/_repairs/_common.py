@@ -5,18 +5,20 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import promoted_dtype
-from .._wrap import narrowed
+from .._wrap import narrowed, result_dtype
 
-__all__ = ["as_tuple", "axes_of", "float_dtype", "on_flat", "refuse"]
+__all__ = ["as_floats", "axes_of", "float_dtype", "on_flat", "refuse"]
 
 
 def float_dtype(*arrays) -> np.dtype:
     """Return what NumPy's float64 is next to these arrays, by JAX's mode."""
-    dtype = promoted_dtype(
-        *arrays, np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64")
-    )
-    return narrowed(dtype, *arrays)
+    wide = np.dtype("complex128" if any(jnp.iscomplexobj(x) for x in arrays) else "float64")
+    return narrowed(result_dtype(*arrays, wide), *arrays)
+
+
+def as_floats(x):
+    x = jnp.asarray(x)
+    return x.astype(float_dtype(x)) if x.dtype.kind in "iub" else x
 
 
 def refuse(is_bad, error, text):
@@ -24,13 +26,9 @@ def refuse(is_bad, error, text):
         raise error(text)
 
 
-def as_tuple(axis):
-    return tuple(axis) if isinstance(axis, list) else axis
-
-
 def on_flat(x, axis):
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-def axes_of(f):
-    return np.arange(f.ndim).tolist()
+def axes_of(x, axis=None):
+    return np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)

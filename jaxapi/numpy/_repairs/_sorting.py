@@ -10,7 +10,7 @@ import numpy as np
 import jaxapi
 
 from .._wrap import narrowed
-from ._common import as_tuple, axes_of, on_flat, refuse
+from ._common import on_flat, refuse
 
 _NAMES = """
 amax amin argmax argmin argpartition argsort max min nonzero partition searchsorted sort_complex
@@ -19,37 +19,25 @@ __all__ = _NAMES.split()
 
 
 def argsort(a: Array, axis=-1, descending=False):
-    a, axis = on_flat(jnp.atleast_1d(a) if axis is None else a, axis)
-    if not a.ndim:
-        np.lib.array_utils.normalize_axis_index(axis, 1)
-        return jnp.zeros(1, int)
+    a, axis = on_flat(jnp.atleast_1d(a), axis)
     return jnp.argsort(a, axis, descending=descending)
 
 
-def _needs_an_axis(a, axis):
-    if not a.ndim and axis is not None:
-        raise np.exceptions.AxisError(axis, 0)
+def _partitioned(function):
+    def of_axis(a: Array, kth, axis=-1):
+        refuse(
+            not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes"
+        )
+        a, axis = on_flat(a, axis)
+        size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
+        for k in np.ravel(kth).tolist():
+            refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
+        return function(a, axis)
+
+    return of_axis
 
 
-def _kths(kth, size):
-    kths = [int(k) for k in np.ravel(kth)]
-    for k in kths:
-        if not -size <= k < size:
-            raise ValueError(f"kth(={k}) out of bounds ({size})")
-
-
-def partition(a: Array, kth, axis=-1):
-    _needs_an_axis(a, axis)
-    a, axis = on_flat(a, axis)
-    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
-    return jnp.sort(a, axis)
-
-
-def argpartition(a: Array, kth, axis=-1):
-    a, axis = on_flat(a, axis)
-    a = jnp.atleast_1d(a)
-    _kths(kth, a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)])
-    return jnp.argsort(a, axis)
+partition, argpartition = map(_partitioned, (jnp.sort, jnp.argsort))
 
 
 def sort_complex(a: Array):
@@ -61,51 +49,35 @@ def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
     if sorter is not None:
         refuse(sorter.dtype.kind not in "iu", TypeError, "sorter must only contain integers")
         refuse(sorter.shape != a.shape, ValueError, "sorter.size must equal a.size")
-    if side not in ("left", "right"):
-        raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
+    text = f"search side must be 'left' or 'right' (got {side!r})"
+    refuse(side not in ("left", "right"), ValueError, text)
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 
 
 def nonzero(a: Array):
     a = jnp.asarray(a)
-    if not a.ndim:
-        raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
-        )
+    refuse(not a.ndim, ValueError, "nonzero takes an array with axes: use atleast_1d(x).nonzero()")
     return jaxapi.nonzero(a)
 
 
-def _extreme(name, largest):
+def _extreme(name):
     """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
-    function, best, worst = (
-        getattr(jaxapi, name),
-        jnp.max if largest else jnp.min,
-        -np.inf if largest else np.inf,
-    )
-
-    def place(x, axis, keepdims):
-        missing = jnp.isnan(x)
-        tied = jnp.where(x.real == best(x.real, axis, keepdims=True), x.imag, worst)
-        at = (jnp.argmax if largest else jnp.argmin)(tied, axis, keepdims=keepdims)
-        first = jnp.argmax(missing, axis, keepdims=keepdims)
-        return jnp.where(missing.any(axis, keepdims=keepdims), first, at)
+    best = getattr(jnp, name[-3:])
 
     def of_axis(a: Array, axis=None, keepdims=False, **options):
-        a, axis = jnp.asarray(a), as_tuple(axis)
-        if not jnp.iscomplexobj(a) or options:
-            return function(a, axis=axis, keepdims=keepdims, **options)
-        axes = np.lib.array_utils.normalize_axis_tuple(axes_of(a) if axis is None else axis, a.ndim)
-        kept = [i for i in axes_of(a) if i not in axes]
-        flat = jnp.transpose(a, (*kept, *axes)).reshape([a.shape[i] for i in kept] + [-1])
-        if not flat.shape[-1]:
-            raise ValueError(f"zero-size array to {name}, which has no identity")
-        found = place(flat, -1, True)
-        found = (found if name.startswith("arg") else jnp.take_along_axis(flat, found, -1))[..., 0]
-        return jnp.expand_dims(found, axes) if keepdims else found
+        a, axis = jnp.asarray(a), tuple(axis) if isinstance(axis, list) else axis
+        if not jnp.iscomplexobj(a):
+            return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
+        refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")
+        missing = jnp.isnan(a)
+        is_missing = missing.any(axis, keepdims=keepdims)
+        if not name.startswith("arg"):
+            return jnp.where(is_missing, jnp.nan, best(a, axis, keepdims=keepdims, **options))
+        found = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
+        return jnp.where(is_missing, jnp.argmax(missing, axis, keepdims=keepdims), found)
 
     return of_axis
 
 
-max = amax = _extreme("max", True)
-min = amin = _extreme("min", False)
-argmax, argmin = _extreme("argmax", True), _extreme("argmin", False)
+max, min, argmax, argmin = map(_extreme, ("max", "min", "argmax", "argmin"))
+amax, amin = max, min

@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import default_dtype, promoted_dtype, x64_for, x64_on
+from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
-from .._wrap import narrowed
-from ._common import as_tuple, axes_of, float_dtype, refuse
+from .._wrap import narrowed, result_dtype
+from ._common import as_floats, axes_of, float_dtype, refuse
 
 _NAMES = """
 average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges
-histogramdd mean median nanmean nanmedian nanpercentile nanquantile nanstd nanvar percentile
+histogramdd mean median nanmean nanmedian nanpercentile nanquantile nanstd nanvar percentile polymul
 quantile std var
 """
 __all__ = _NAMES.split()
@@ -26,18 +26,7 @@ __all__ = _NAMES.split()
 
 # Quantiles
 
-_BY_PLACE = {  # where a quantile lies among n sorted elements, by Hyndman and Fan's alpha and beta
-    "interpolated_inverted_cdf": (0, 1),
-    "hazen": (0.5, 0.5),
-    "weibull": (0, 0),
-    "linear": (1, 1),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
-}
-_METHODS: dict[str, Any] = {
-    **{
-        name: (lambda n, q, a=a, b=b: n * q + (a + q * (1 - a - b)) - 1) for name, (a, b) in _BY_PLACE.items()
-    },
+_METHODS: dict[str, Any] = {  # where a quantile lies among n sorted elements
     "linear": lambda n, q: (n - 1) * q,
     "lower": lambda n, q: jnp.floor((n - 1) * q),
     "higher": lambda n, q: jnp.ceil((n - 1) * q),
@@ -48,52 +37,49 @@ _METHODS: dict[str, Any] = {
     "closest_observation": lambda n, q: (
         jnp.ceil(n * q - 1.5) + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1)
     ),
+    "interpolated_inverted_cdf": lambda n, q: n * q - 1,
+    "hazen": lambda n, q: n * q - 0.5,
+    "weibull": lambda n, q: (n + 1) * q - 1,
+    "median_unbiased": lambda n, q: (n + 1 / 3) * q - 2 / 3,
+    "normal_unbiased": lambda n, q: (n + 1 / 4) * q - 5 / 8,
 }
 _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
 
 def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
-    if method not in _METHODS:
-        raise ValueError(f"{method!r} is not a valid method. Use one of: {list(_METHODS)}")
-    if not is_traced(q) and not bool(jnp.all((q >= 0) & (q <= 1))):
-        raise ValueError("Quantiles must be in the range [0, 1]")
+    text = f"{method!r} is not a valid method. Use one of: {list(_METHODS)}"
+    refuse(method not in _METHODS, ValueError, text)
+    is_inside = is_traced(q) or bool(jnp.all((q >= 0) & (q <= 1)))
+    refuse(not is_inside, ValueError, "Quantiles must be in the range [0, 1]")
     if weights is not None:
-        if method != "inverted_cdf":
-            raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+        text = f"Only method 'inverted_cdf' supports weights. Got: {method}."
+        refuse(method != "inverted_cdf", ValueError, text)
         function = jnp.nanquantile if skip_nan else jnp.quantile
         return function(x, q, axis, method=method, keepdims=keepdims, weights=weights)
-    axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-    kept = [i for i in range(x.ndim) if i not in axes]
-    flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
-    integers = x.dtype.kind in "iub"
-    computed = narrowed(np.result_type(x.dtype, q.dtype), x, q) if integers else promoted_dtype(x, q)
+    axes = axes_of(x, axis)
+    flat = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*np.delete(x.shape, axes).astype(int), -1)
+    computed = (
+        narrowed(np.result_type(x.dtype, q.dtype), x, q) if x.dtype.kind in "iub" else result_dtype(x, q)
+    )
     with x64_on():  # for the positions, whatever the dtype of the elements
-        size, can_miss = flat.shape[-1], x.dtype.kind in "fc"
-        missing = jnp.isnan(flat) if can_miss else jnp.zeros(flat.shape, bool)
+        missing = jnp.isnan(flat) if x.dtype.kind in "fc" else jnp.zeros(flat.shape, bool)
         flat = jnp.sort(flat, axis=-1)
-        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], size)
+        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], flat.shape[-1])
         at = _METHODS[method](n, q.reshape(q.shape + (1,) * n.ndim).astype(np.float64))
         at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
-        low = jnp.floor(at)
-        below, above = (
-            (
-                jnp.take_along_axis(flat[(None,) * q.ndim], i.astype(np.int32)[..., None], -1)[..., 0]
-                for i in (low, jnp.ceil(at))
-            )
-            if size
-            else (jnp.full(at.shape, jnp.nan, computed),) * 2
-        )
-        if method in _OF_ELEMENTS:
-            result = below
-        else:
-            below, above, part = below.astype(computed), above.astype(computed), at - low
-            part = part.astype(jnp.finfo(computed).dtype)
-            step = above - below
-            result = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
-            result = jnp.where(below == above, below, result)
-        if can_miss:
-            result = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, result)
-    return jnp.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
+        if not flat.shape[-1]:
+            flat = jnp.full((*flat.shape[:-1], 1), jnp.nan, computed)
+        low, stacked = jnp.floor(at), flat[(None,) * q.ndim]
+        places = [i.astype(np.int32)[..., None] for i in (low, jnp.ceil(at))]
+        below, above = (jnp.take_along_axis(stacked, i, -1)[..., 0] for i in places)
+        if method not in _OF_ELEMENTS:
+            below, above = below.astype(computed), above.astype(computed)
+            part, step = (at - low).astype(jnp.finfo(computed).dtype), above - below
+            between = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
+            below = jnp.where(below == above, below, between)
+        if x.dtype.kind in "fc":
+            below = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, below)
+    return jnp.expand_dims(below, tuple(i + q.ndim for i in axes)) if keepdims else below
 
 
 def _quantiles(scale, skip_nan):
@@ -113,7 +99,7 @@ def _medians(skip_nan):
     def function(a: Array, axis=None, keepdims=False):
         a = jnp.asarray(a)
         q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else float_dtype())
-        return _quantile(a, q, as_tuple(axis), "linear", keepdims, None, skip_nan)
+        return _quantile(a, q, axis, "linear", keepdims, None, skip_nan)
 
     return function
 
@@ -124,35 +110,35 @@ median, nanmedian = _medians(False), _medians(True)
 
 
 def _of_floats(name):
-    """Return jax.numpy's function, which takes integers for NumPy's float64, and axes in a list."""
+    """Return jax.numpy's function, which takes integers for NumPy's float64."""
     function = getattr(jnp, name)
 
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
-        a = jnp.asarray(a)
-        if "axis" in kwargs:
-            kwargs["axis"] = as_tuple(kwargs["axis"])
-        return function(a.astype(float_dtype(a)) if a.dtype.kind in "iub" else a, *args, **kwargs)
+        return function(as_floats(a), *args, **kwargs)
 
     return computed
 
 
-average, mean, nanmean, nanstd, nanvar, std, var = map(
-    _of_floats, ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var")
-)
+for _name in ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var"):
+    globals()[_name] = _of_floats(_name)
 
 
 # Sums of products
 
 
-def _floats_of(given, dtype):
-    """Return arrays in a dtype, by default NumPy's, which computes covariances in float64."""
-    if any(x is not None and x.ndim > 2 for x in given):
-        raise ValueError("arrays have more than 2 dimensions")
-    dtype = float_dtype(*[x for x in given if x is not None]) if dtype is None else np.dtype(dtype)
-    if dtype.kind not in "fc":
-        raise TypeError(f"covariances cannot be computed in {dtype}")
-    return [None if x is None else x.astype(dtype) for x in given]
+def _correlated(name):
+    function = getattr(jnp, name)
+
+    def of_rows(arrays, dtype, *args):
+        given = [x for x in arrays if x is not None]
+        refuse(any(x.ndim > 2 for x in given), ValueError, "arrays have more than 2 dimensions")
+        dtype = float_dtype(*given) if dtype is None else np.dtype(dtype)
+        refuse(dtype.kind not in "fc", TypeError, f"covariances cannot be computed in {dtype}")
+        with x64_on():
+            return function(*[None if x is None else x.astype(dtype) for x in arrays], *args)
+
+    return of_rows
 
 
 def cov(
@@ -167,24 +153,20 @@ def cov(
 ):
     refuse(ddof is not None and ddof != int(ddof), ValueError, "ddof must be integer")
     if fweights is not None:
-        if not is_traced(fweights) and bool((fweights != jnp.round(fweights)).any()):
-            raise TypeError("fweights must be integer")
+        are_whole = is_traced(fweights) or bool((fweights == jnp.round(fweights)).all())
+        refuse(not are_whole, TypeError, "fweights must be integer")
         fweights = fweights.astype(int)
-    with x64_on():
-        m, y = _floats_of([m, y], dtype)
-        return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
+    return _correlated("cov")((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
 
 def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
-    with x64_on():
-        x, y = _floats_of([x, y], dtype)
-        return jnp.corrcoef(x, y, rowvar)
+    return _correlated("corrcoef")((x, y), dtype, rowvar)
 
 
 def _sliding(name, a, v, mode):
-    if not a.size or not v.size:
-        raise ValueError(f"{'first' if not a.size else 'second'} array argument cannot be empty")
-    dtype = promoted_dtype(a, v)
+    empty = "first" if not a.size else "second"
+    refuse(not a.size or not v.size, ValueError, f"{empty} array argument cannot be empty")
+    dtype = result_dtype(a, v)
     computed = float_dtype(a, v) if dtype.kind in "iub" else dtype
     with x64_for(dtype, computed):
         a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
@@ -197,6 +179,10 @@ def _sliding(name, a, v, mode):
 
 def convolve(a: Array, v: Array, mode="full"):
     return _sliding("convolve", a, v, mode)
+
+
+def polymul(a1: Array, a2: Array):
+    return _sliding("convolve", a1, a2, "full")
 
 
 def correlate(a: Array, v: Array, mode="valid"):
@@ -216,16 +202,16 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     _of_one_axis(x)
     refuse(minlength is None, TypeError, "'NoneType' object cannot be interpreted as an integer")
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
-    if x.dtype.kind not in "iub":
-        raise TypeError(f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'")
-    if weights is not None and weights.shape != x.shape:
-        raise ValueError("The weights and list don't have the same length.")
-    if weights is not None and jnp.iscomplexobj(weights):
-        raise TypeError("Cannot cast array data from complex to float64 according to the rule 'safe'")
-    if not is_traced(x) and x.size and int(x.min()) < 0:
-        raise ValueError("'list' argument must have no negative elements")
+    text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
+    refuse(x.dtype.kind not in "iub", TypeError, text)
+    is_negative = not is_traced(x) and x.size and int(x.min()) < 0
+    refuse(is_negative, ValueError, "'list' argument must have no negative elements")
     dtype = default_dtype(int) if weights is None else float_dtype()
-    weights = weights if weights is None else weights.astype(dtype)
+    if weights is not None:
+        unlike = weights.shape != x.shape
+        refuse(unlike, ValueError, "The weights and list don't have the same length.")
+        refuse(jnp.iscomplexobj(weights), TypeError, "Cannot cast array data from complex to float64")
+        weights = weights.astype(dtype)
     if not x.size:
         return jnp.zeros(minlength, default_dtype(int))
     return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
@@ -267,8 +253,8 @@ def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array =
 
 def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None):
     refuse(jnp.iscomplexobj(a), TypeError, "histogram takes real numbers")
-    if weights is not None and weights.shape != a.shape:
-        raise ValueError("weights should have the same shape as a.")
+    unlike = weights is not None and weights.shape != a.shape
+    refuse(unlike, ValueError, "weights should have the same shape as a.")
     a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
     edges = _edges(a, bins, range, weights)
     dtype = default_dtype(int) if weights is None else weights.dtype
@@ -280,12 +266,12 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
     bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
-    if len(bins) != ndim:  # type: ignore[arg-type]
-        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
-    if range is not None and len(range) != ndim:
-        raise ValueError("range argument must have one entry per dimension")
-    if weights is not None and weights.shape != (count,):
-        raise ValueError("weights should have the same shape as the sample.")
+    text = "The dimension of bins must be equal to the dimension of the sample x."
+    refuse(len(bins) != ndim, ValueError, text)  # type: ignore[arg-type]
+    unlike = range is not None and len(range) != ndim
+    refuse(unlike, ValueError, "range argument must have one entry per dimension")
+    unlike = weights is not None and weights.shape != (count,)
+    refuse(unlike, ValueError, "weights should have the same shape as the sample.")
     columns = list(sample.T)
     given = zip(columns, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
     edges = [  # between given limits they are NumPy's float64
@@ -313,9 +299,7 @@ def digitize(x: Array, bins: Array, right=False):
     down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
-    order = np.asarray(bins)
-    distinct = order[:-1][order[:-1] != order[1:]], order[1:][order[:-1] != order[1:]]
-    rises = not len(distinct[0]) or distinct[0][0] < distinct[1][0]
-    if ((order[1:] < order[:-1]) if rises else (order[1:] > order[:-1])).any():
-        raise ValueError("bins must be monotonically increasing or decreasing")
-    return up if rises else down
+    steps = np.sign(np.diff(np.asarray(bins)))  # NaN is as NaN
+    text = "bins must be monotonically increasing or decreasing"
+    refuse((steps > 0).any() and (steps < 0).any(), ValueError, text)
+    return up if (steps >= 0).all() else down

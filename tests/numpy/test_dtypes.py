@@ -1,0 +1,75 @@
+"""The dtypes and values of operators and functions of arrays of two dtypes, beside NumPy's."""
+
+import itertools
+import operator
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi.mutable
+import jaxapi.numpy as ours
+
+OPERATORS = """
+add sub mul truediv floordiv mod pow and_ lt iadd isub itruediv ifloordiv imod iand matmul
+"""
+FUNCTIONS = """
+np.add.outer(x, y) | np.add(x, y, out=np.zeros(3, x.dtype)) | np.arctan2(x, y) | np.append(x, y)
+np.array([x, y]) | np.concatenate([x, y]) | np.convolve(x, y) | np.correlate(x, y) | np.cross(x, y)
+np.choose([0, 1, 1], [x, y]) | np.divmod(x, y) | np.dot(x, y) | np.einsum("i,i", x, y) | np.inner(x, y)
+np.isin(x, y) | np.kron(x, y) | np.linalg.multi_dot([x, x[:, None], y[None]]) | np.linalg.outer(x, y)
+np.linalg.solve(x * np.eye(3, dtype=x.dtype) + 1, y) | np.matmul(x, y) | np.outer(x, y) | np.polymul(x, y)
+np.polyval(x, y) | np.select([x > 1], [x], y) | np.stack([x, y]) | np.tensordot(x, y, 1) | np.union1d(x, y)
+np.vdot(x, y) | np.vstack([x, y]) | np.where(x > 1, x, y)
+""".replace("\n", "|").split("|")
+
+
+def result(module, function, x, y, dtypes):
+    x, y = (module.asarray(v).astype(d) for v, d in zip((x, y), dtypes, strict=True))
+    try:
+        with np.errstate(all="ignore"):
+            made = function(x, y) if callable(function) else eval(function, {"np": module, "x": x, "y": y})
+        return [np.asarray(part) for part in (made if isinstance(made, tuple) else (made,))]
+    except (TypeError, ValueError, np.linalg.LinAlgError) as error:
+        return TypeError if isinstance(error, TypeError) else ValueError
+
+
+def check(function, pairs):
+    with jax.enable_x64(True):
+        for dtypes in pairs:
+            expected, made = (result(m, function, [3, 0, 1], [2, 1, 3], dtypes) for m in (np, ours))
+            assert isinstance(made, list) == isinstance(expected, list), (dtypes, expected, made)
+            for mine, numpys in zip(made, expected, strict=True) if isinstance(made, list) else ():
+                assert mine.dtype == numpys.dtype, dtypes
+                np.testing.assert_allclose(
+                    mine, numpys, 2e-3 if "float16" in dtypes else 1e-6, err_msg=dtypes
+                )
+            assert isinstance(made, list) or made == expected
+
+
+@pytest.mark.parametrize("name", OPERATORS.split())
+def test_operators_as_numpys(name):
+    dtypes = ["bool", "int8", "int32", "uint8", "uint64", "float16", "float32", "complex64"]
+    check(getattr(operator, name), itertools.product(dtypes, repeat=2))
+
+
+@pytest.mark.parametrize("text", [text.strip() for text in FUNCTIONS if text.strip()])
+def test_functions_as_numpys(text):
+    pairs = [*itertools.product(["int8", "int32"], ["float16", "float32", "complex64"]), ("int32", "int64")]
+    check(text, [*pairs, *[pair[::-1] for pair in pairs]])
+
+
+def test_promotion_is_numpys_of_its_own_arrays_alone():
+    for x64 in (False, True):
+        with jax.enable_x64(x64):
+            wide = "float64" if x64 else "float32"
+            x, y = ours.ones(3, "int32"), ours.ones(3, "float32")
+            assert (x * y).dtype == ours.add(y, x).dtype == jax.jit(lambda x, y: x - y)(x, y).dtype == wide
+            assert ours.fuse(lambda x, y: x[1:] - y[1:])(x, y).dtype == (x.T * y.copy()).dtype == wide
+            a, b = jaxapi.mutable.asarray(x._value), jaxapi.mutable.asarray(y._value)
+            assert (a * b).dtype == (a[1:] * b[1:]).dtype == (a.sum(keepdims=True) * b).dtype == "float32"
+            assert type(a.ravel()) is type(a.copy()) is type(a.sum()) is jaxapi.mutable.Array
+            assert type(a * y) is type(y * a) is type(ours.asarray(a)) is ours.ndarray
+            assert type(ours.ndarray((2, 3))[0]) is ours.ndarray
+            ours.asarray(a)[0] = 7
+            assert a[0] == 7
