@@ -64,8 +64,8 @@ def _answer_by_class(error, functions, of_a_number, where) -> Exception | None:
         )
     if isinstance(error, IndexError) and "static start/stop/step" in str(error):
         return IndexError(
-            f"the bounds of a slice are traced {where}, and a compiled function needs to know all shapes. Make "
-            "them static arguments: name them in fuse(static_argnames=...)"
+            f"the bounds of a slice are traced {where}, and a compiled function needs to know all shapes. "
+            "Make them static arguments: name them in fuse(static_argnames=...)"
         )
     if not (of_a_number or isinstance(error, _NEEDS_A_VALUE)):
         return None
