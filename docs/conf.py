@@ -65,9 +65,9 @@ html_theme_options = {
 
 def add_american_words(app, doctree):
     """Let the search find a page by the American spelling of its words, too."""
-    spelled = {"neighbour": "neighbor neighbors", "colour": "color colors", "haloes": "halos"}
+    spelled = {"neighbour": "neighbor, neighbors", "colour": "color, colors", "haloes": "halos"}
     text = doctree.astext()
-    words = " ".join(american for british, american in spelled.items() if british in text)
+    words = ", ".join(american for british, american in spelled.items() if british in text)
     doctree.append(nodes.meta("", name="keywords", content=words))
 
 

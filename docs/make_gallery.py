@@ -19,6 +19,7 @@ TITLES = {
     "crossmatch_devices": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",
     "radius_graph": "Forces of a crystal, by a radius graph",
+    "force_matching": "A potential fitted to forces",
     "knn_regression": "Regression that learns its metric",
     "numpy_programs": "Nine NumPy programs by their import line",
     "cupy_port": "A CuPy program, line by line",

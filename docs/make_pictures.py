@@ -28,7 +28,7 @@ def main(folder):
         if path.exists() and path.stat().st_mtime > newest:
             continue
         figure = draw()
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=150 if len(figure.axes) > 1 else 95)  # one panel is 430 pixels wide
         pyplot.close(figure)
 
 

@@ -66,6 +66,11 @@ def test_icp():
     assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
 
 
+def test_force_matching():
+    fitted = load("force_matching").main()
+    np.testing.assert_allclose(fitted, [0.0104, 3.40], rtol=0.02)  # what was put into the data
+
+
 def test_crossmatch():
     completeness, purity = load("crossmatch").main(stars=5000)
     assert completeness > 0.999  # an error of 1 second of arc is 4.7 standard deviations

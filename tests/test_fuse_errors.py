@@ -73,6 +73,7 @@ CASES = {
         "shape of repeat's result depends",
     ),
     "mask": (lambda x: x[x > 0], IndexError, "mask.*where"),
+    "slice": (lambda x: x[: x[0, 0].astype(int)], IndexError, "bounds of a slice.*static_argnames"),
     "too many indices": (lambda x: x[0, 0, 0], IndexError, "[Tt]oo many indices"),
     "nothing returned": (lambda x: None, TypeError, "no array.*immutable.*return the new value"),
     "text returned": (lambda x: "text", TypeError, "returned str"),

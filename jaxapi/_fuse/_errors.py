@@ -62,6 +62,11 @@ def _answer_by_class(error, functions, of_a_number, where) -> Exception | None:
             f"a boolean mask cannot index an array {where}: the shape of the result would depend on values. "
             "Use jaxapi.where(mask, x, value), or index outside the fused function"
         )
+    if isinstance(error, IndexError) and "static start/stop/step" in str(error):
+        return IndexError(
+            f"the bounds of a slice are traced {where}, and a compiled function needs to know all shapes. "
+            "Make them static arguments: name them in fuse(static_argnames=...)"
+        )
     if not (of_a_number or isinstance(error, _NEEDS_A_VALUE)):
         return None
     for function in functions:

@@ -10,7 +10,7 @@ __all__ = ["full_precision"]
 def full_precision(function):
     """Trace ``function`` with full float32 products, unless the user set a precision.
 
-    JAX's default on NVIDIA GPUs is TF32, whose errors are near 1e-3.
+    JAX's default on NVIDIA GPUs is TF32, which rounds factors to 11 bits.
     """
 
     @functools.wraps(function)

@@ -1,6 +1,6 @@
 """Products of arrays, shared by the main namespace and `linalg`.
 
-`jax.numpy`'s products run float32 in TF32 on NVIDIA GPUs (errors near 1e-3) and raise JAX's own exception
+`jax.numpy`'s products run float32 in TF32 on NVIDIA GPUs (factors of 11 bits) and raise JAX's own exception
 types; `jnp.vecdot` also runs as several dispatches. Each function here checks its arguments, then makes one
 call of one compiled contraction in the full precision of the dtype.
 """
