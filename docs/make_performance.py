@@ -79,7 +79,6 @@ def clusters():
     clouds = "uniform", "halos", "fractal"
     works = {
         "components": "`connected_components`",
-        "components, jztree": "jztree's friends of friends",
         "dbscan": "`dbscan`, 5 neighbours",
     }
     rows = []
@@ -87,22 +86,32 @@ def clusters():
         for work, what in works.items():
             found = [pick("clusters-gpu", work=work, cloud=cloud, link=link).get("ms") for cloud in clouds]
             rows.append([f"{what}, radius {link}", *map(time, found)])
-    for work, what in {"spanning tree": "", "spanning tree, 5": ", `min_samples=5`"}.items():
+    for work, what in {
+        "spanning tree": "`minimum_spanning_tree`",
+        "spanning tree, 5": "`minimum_spanning_tree`, `min_samples=5`",
+        "hdbscan": "`hdbscan`",
+    }.items():
         found = [pick("clusters-gpu", work=work, cloud=cloud, link=0.2).get("ms") for cloud in clouds]
-        rows.append([f"`minimum_spanning_tree`{what}", *map(time, found)])
+        rows.append([what, *map(time, found)])
     return table(["a million points, 3-D, float32", "uniform", "haloes", "fractal"], rows)
 
 
 def distances():
-    header = ["10,000 rows by 10,000, float32", "3 columns", "64", "784", "`jnp` by hand, 64", "SciPy, 3"]
+    header = [
+        "10,000 rows by 10,000, float32",
+        "3 columns",
+        "`jnp` by hand",
+        "SciPy",
+        "64 columns",
+        "`jnp` by hand",
+    ]
     metrics = "euclidean", "cityblock", "chebyshev", "cosine", "nearest k=8", "kernel_sum"
     rows = []
     for metric in metrics:
-        three, some, many = (pick("distance-gpu", metric=metric, columns=m) for m in (3, 64, 784))
-        cells = [each.get("jit") for each in (three, some, many)] + [some.get("hand"), three.get("scipy")]
-        rows.append([f"`{metric}`".replace(" ", "`, "), *map(time, cells)])
-    writing = [pick("distance-gpu", metric="euclidean", columns=m).get("writing") for m in (3, 64, 784)]
-    return table(header, [*rows, ["writing the matrix alone", *map(time, writing), "-", "-"]])
+        three, many = (pick("distance-gpu", metric=metric, columns=m) for m in (3, 64))
+        cells = three.get("jit"), three.get("hand"), three.get("scipy"), many.get("jit"), many.get("hand")
+        rows.append([f"`{metric}`".replace(" ", "`, `"), *map(time, cells)])
+    return table(header, rows)
 
 
 def arrays():
@@ -111,10 +120,11 @@ def arrays():
     for row in read("fuse-gpu")["rows"]:
         cells = row.get("fuse"), row.get("jit"), row.get("cupy.fuse"), None
         rows.append([f"`fuse`: `{row['work']}`, 2**28 elements", *map(time, cells)])
-    for work in "sort", "unique_values", "isin", "cumulative_sum", "searchsorted", "vecdot", "linspace":
+    works = "sort", "unique_values", "isin", "cumulative_sum", "searchsorted", "vecdot", "asarray", "logspace"
+    for work in works:
         row = pick("namespace-gpu", work=work)
         cells = row.get("jaxapi"), row.get("jnp"), None, row.get("numpy")
-        rows.append([f"`{work}`, 10**7 elements", *map(time, cells)])
+        rows.append([f"`{work}`, a million elements", *map(time, cells)])
     return table(header, rows)
 
 
@@ -155,8 +165,6 @@ def front():
         "8 nearest neighbours of each query": pick("kdtree-gpu", work="1000k, 1000k others, k=8"),
         "all neighbours within a radius, 50 on average": pick("radius-gpu", work="CSR, 50 neighbours"),
     }
-    if "note" in read("kdtree-gpu"):  # figures with a reservation do not stand there
-        return ""
     rows = [[what, *(time(row.get(x)) for x in ("jaxapi", "cupy", "scipy"))] for what, row in works.items()]
     rows[2][2] = "does not fit"
     return table(["", "jaxapi", "CuPy", "SciPy, all cores"], rows)
@@ -174,7 +182,7 @@ def sources():
     rows = []
     for (machine, date), (names, versions, notes) in runs.items():
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
-        rows.append([machine, date, ", ".join(names), "; ".join([used, *notes])])
+        rows.append([machine, date, ", ".join(names), "; ".join([used, *sorted(notes)])])
     return table(["machine", "date", "figures", "versions"], rows)
 
 
