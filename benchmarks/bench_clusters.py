@@ -133,13 +133,15 @@ def main():
     print(f"{jax.devices()[0].device_kind}, {os.cpu_count()} cores\n\n| points | link | cloud | what | ms |")
     print("| --- | --- | --- | --- | --- |")
     kept = []
-    for sizes, only_hdbscan in ((arguments.points, False), (arguments.hdbscan, True)):
-        for n in sizes:
-            for link in arguments.link[: 1 if only_hdbscan else None]:
-                for make, what, ms in rows(n, link, arguments.calls, only_hdbscan):
-                    print(f"| {n:,} | {link} | {make.__name__} | {what} | {ms} |", flush=True)
-                    kept.append({"points": n, "link": link, "cloud": make.__name__, "work": what, "ms": ms})
-    keep(arguments.json, kept)
+    tables = [(n, link, False) for n in arguments.points for link in arguments.link]
+    tables += [(n, arguments.link[0], True) for n in arguments.hdbscan]
+    try:
+        for n, link, only_hdbscan in tables:
+            for make, what, ms in rows(n, link, arguments.calls, only_hdbscan):
+                print(f"| {n:,} | {link} | {make.__name__} | {what} | {ms} |", flush=True)
+                kept.append({"points": n, "link": link, "cloud": make.__name__, "work": what, "ms": ms})
+    finally:  # what was measured until Ctrl-C, too
+        keep(arguments.json, kept)
 
 
 if __name__ == "__main__":

@@ -214,10 +214,12 @@ def main():
     if not arguments.only:
         accuracy()
     kept = []
-    for m in arguments.columns:
-        metrics(arguments.rows, m, arguments.tflops, arguments.only, kept)
-        reductions(arguments.rows, m, arguments.only, kept)
-    keep(arguments.json, kept)
+    try:
+        for m in arguments.columns:
+            metrics(arguments.rows, m, arguments.tflops, arguments.only, kept)
+            reductions(arguments.rows, m, arguments.only, kept)
+    finally:  # what was measured until Ctrl-C, too
+        keep(arguments.json, kept)
 
 
 if __name__ == "__main__":
