@@ -117,7 +117,7 @@ def rows(n, link, calls, only_hdbscan):
             )
         else:
             yield make, "hdbscan", median_ms(lambda x: KDTree(x).hdbscan(), clouds)
-            if DBSCAN is not None:
+            if DBSCAN is not None and n <= 100_000:  # a million points take it minutes
                 peer = HDBSCAN(n_jobs=-1, copy=True)
                 yield make, "hdbscan, scikit-learn", median_ms(peer.fit_predict, hosts[:3])
 
