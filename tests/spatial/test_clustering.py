@@ -296,6 +296,11 @@ def test_the_smallest_clouds():
     assert KDTree(np.zeros((1, 2))).hdbscan(2, min_samples=1).labels.tolist() == [-1]
     same = KDTree(np.ones((3000, 3)))
     assert int(same.connected_components(0.0).count) == 1
+    for copies in (same, KDTree(np.ones((3000, 3)), boxsize=4.0)):  # each is not compared with each
+        assert int(copies.connected_components(0.1).count) == 1
+        assert (copies.dbscan(0.1, 3, sample_weight=np.ones(3000)).labels == 0).all()
+        assert copies.dbscan(0.1, 3000).core.all()
+        assert not copies.dbscan(0.1, 3001).core.any()
     np.testing.assert_array_equal(same.minimum_spanning_tree(min_samples=4).rows[:, 0], 0)
 
 

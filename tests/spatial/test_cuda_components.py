@@ -147,8 +147,8 @@ def test_rows_that_are_not_there_have_no_edges(monkeypatch):
 @pytest.mark.usefixtures("x64")
 def test_many_copies_are_joined_to_the_lowest(monkeypatch):
     radius_engines.use("cuda", monkeypatch)
-    for n, least in ((3000, 1), (300, 4)):
-        edges = KDTree(np.ones((n, 3), np.float32)).minimum_spanning_tree(min_samples=least)
+    for n, least, box in ((3000, 1, None), (3000, 1, 4.0), (300, 4, None)):
+        edges = KDTree(np.ones((n, 3), np.float32), boxsize=box).minimum_spanning_tree(min_samples=least)
         np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
 
 
