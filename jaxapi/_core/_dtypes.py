@@ -115,7 +115,7 @@ def x64_for(*dtypes: np.dtype):
     It may be opened in the middle of a compiled function, around operations that JAX lowers by their
     operands' dtypes alone (its `argmax`, which makes constants of its own, is none of these).
     """
-    return _AS_IT_IS if WIDE.isdisjoint(dtypes) else x64_on()
+    return _AS_IT_IS if WIDE.isdisjoint(dtypes) or x64_mode() else x64_on()
 
 
 _NAMES = (

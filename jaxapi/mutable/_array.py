@@ -301,11 +301,14 @@ def _unpickled(host, kind=Array):
     return wrap(as_array(host), kind)
 
 
+_PLAIN_PARTS = frozenset([int, slice, type(None), type(...)])
+
+
 def _parsed(key, shape: tuple) -> tuple[tuple, list[int] | None]:
     """Return the parts of a key, and the position if they are ints alone."""
     keys = key if type(key) is tuple else (key,)
     place = element_of(shape, keys)
-    if place is None:
+    if place is None and not _PLAIN_PARTS.issuperset(map(type, keys)):
         keys = parts_of(_plain_key(key))
         place = element_of(shape, keys)  # of NumPy's ints
     return keys, place

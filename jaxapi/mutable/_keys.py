@@ -110,6 +110,6 @@ def check_int(k: int, axis: int, size: int) -> int:
 def indices_along(given, size: int):
     """Return indices of the host along axes of at most `size` with 32 bits, or with 64 if they take them."""
     if size < LONG:
-        return given.astype(np.int32)
+        return np.asarray(given, np.int32)
     with x64_on():  # NumPy's int64 is cut to 32 bits where x64 is off
         return jnp.asarray(given, np.int64)

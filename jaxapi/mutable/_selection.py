@@ -39,10 +39,15 @@ class Selection(NamedTuple):
         """Return what the parts of a key select of an array of this shape."""
         ranges: list[range | int] = []
         axes: list[int | None] = []
-        for k, axis in expand(keys, shape):
+        missing = len(shape) - len([k for k in keys if k is not None and k is not Ellipsis])
+        if missing or Ellipsis in keys:
+            keys = tuple([k for k, _ in expand(keys, shape)])
+        for k in keys:
             if k is None:
                 axes.append(None)
-            elif type(k) is slice:
+                continue
+            axis = len(ranges)
+            if type(k) is slice:
                 axes.append(axis)
                 ranges.append(range(*k.indices(shape[axis])))
             else:
@@ -61,6 +66,9 @@ class Selection(NamedTuple):
 
     def is_all(self, shape: tuple[int, ...]) -> bool:
         """Whether it selects all of an array of this shape, in its order."""
+        for positions, size in zip(self.ranges, shape, strict=True):
+            if type(positions) is int or len(positions) != size:
+                return False
         return self.axes == tuple(range(len(shape))) and self.ranges == tuple(map(range, shape))
 
     def within(self, outer: "Selection") -> "Selection":
@@ -174,10 +182,12 @@ def _program_of(selection: Selection, value):
     starts, spans, offsets, steps = [], [], [], []
     for positions, size in zip(selection.ranges, value.shape, strict=True):
         offset = 0
-        if isinstance(positions, int):
+        if type(positions) is int:
             low, span, step = positions, 1, 1
         elif not positions:
             low, span, step = 0, 0, 1
+        elif positions.step == 1:
+            low, span, step = positions.start, len(positions), 1
         else:
             first, last = positions[0], positions[-1]
             low, span = min(first, last), abs(last - first) + 1
@@ -189,7 +199,7 @@ def _program_of(selection: Selection, value):
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
-    inputs = indices_along(np.asarray(starts, np.int64), max(value.shape, default=0))
+    inputs = indices_along(starts, max(value.shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
     return tuple(inputs) if is_traced(value) else inputs, layout

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import operator
 from typing import Any
 
 import jax
@@ -321,8 +320,10 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     loop = numpys.resolve_dtypes(kinds + (None,) * numpys.nout, casting=casting, **options)
     if dtype is None and not wide and WIDE.isdisjoint(given):
         loop = tuple(NARROWED.get(d, d) for d in loop)
-    is_direct = (wide or WIDE.isdisjoint(loop)) and all(map(operator.eq, kinds, loop))
-    return loop, is_direct and not (name in _COARSE and loop[0] == np.float16)
+    same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
+    special = name in ("pow", "power") or loop[-1] == np.bool  # `number_like` knows what a number means there
+    has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
+    return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
 
 
 def _placed(result, out, where, casting, args):

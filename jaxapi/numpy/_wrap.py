@@ -7,8 +7,9 @@ import re
 import jax
 import numpy as np
 
-from .._core._dtypes import WIDE, default_dtype, promoted_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, default_dtype, promoted_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
+from .._core._programs import compiled
 from .._interop import as_array
 from ..mutable._array import Array, copied, shared, unwrap
 from ..mutable._wrap import wrap_result
@@ -89,7 +90,7 @@ def as_ours(x) -> Array:
 def ours(result, *given):
     """Return results as our arrays; one that is an argument as a copy of it."""
     for x in given:
-        if isinstance(x, Array) and x._value is result:
+        if isinstance(x, Array) and x._owner._value is result:
             return copied(x)
         if x is result and isinstance(x, jax.Array):
             return shared(x, ndarray)
@@ -128,7 +129,10 @@ def cast(value, dtype):
     with x64_for(value.dtype, dtype):
         if value.dtype.kind == "c" and dtype.kind not in "cb":
             value = value.real
-        return value.astype(dtype)
+        return _astype(value, dtype)
+
+
+_astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
 
 
 def result_dtype(*values) -> np.dtype:
@@ -140,8 +144,8 @@ def result_dtype(*values) -> np.dtype:
 
 def together(tree):
     """Return arrays in one dtype, that of `result_dtype`, if there are integers and others among them."""
-    arrays = [x for x in jax.tree.leaves(tree) if isinstance(x, (jax.Array, np.ndarray))]
-    if len({x.dtype.kind in "iub" for x in arrays}) < 2:
+    arrays = [x for x in jax.tree.leaves(tree) if hasattr(x, "weak_type") or type(x) is np.ndarray]
+    if len(arrays) < 2 or len({x.dtype.kind in "iub" for x in arrays}) < 2:
         return tree
     dtype = result_dtype(*arrays)
     return jax.tree.map(lambda x: cast(x, dtype) if hasattr(x, "dtype") else x, tree)
@@ -151,72 +155,78 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     """Return ``function`` as NumPy's function: its arguments by place or name, and ``out=``."""
     signature = signature_of(name, numpys)
     own = inspect.signature(function).parameters
-    takes_all = any(p.kind is p.VAR_KEYWORD for p in own.values())
-    variadic = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
+    kinds = {p.kind for p in own.values()}
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    arrays = {p.name for p in own.values() if _is_array(p.annotation)}
-    sequences = {
-        p.name for p in own.values() if re.search(r"(Sequence|list)\[ArrayLike\]", str(p.annotation))
-    }
     counts, promotes = name in _POSITIONS.split(), name in _TOGETHER.split()
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
+    other = unwrap if inspect.Parameter.VAR_KEYWORD in kinds else None
+    allowed = None if other else set(names)
+    ignored = IGNORED - (set(own) if function.__module__.startswith(_REPAIRS) else set())
+    forms = {n: _form_of(p) for n, p in own.items() if n not in ignored}
+    if "arrays" in forms:
+        forms["tup"] = forms["arrays"]
 
     @signed_as(name, signature, numpys, module)
     def wrapped(*args, **kwargs):
-        if variadic:
-            given, rest = kwargs, list(map(value_of, args))
-        else:
-            if len(args) > len(names):
-                raise TypeError(f"{name}() takes {len(names)} arguments, got {len(args)}")
-            given, rest = dict(zip(names, args, strict=False)) | kwargs, []
-            if len(given) < len(args) + len(kwargs) or not (given.keys() <= allowed or takes_all):
+        given, rest = (kwargs, [value_of(x) for x in args]) if variadic else (kwargs, [])
+        if not variadic:
+            given = dict(zip(names, args, strict=False)) | kwargs
+            unknown = allowed and not given.keys() <= allowed
+            if unknown or len(given) < len(args) + len(kwargs) or len(args) > len(names):
                 signature.bind(*args, **kwargs)  # which raises
-        given = {"arrays" if n == "tup" else n: x for n, x in given.items() if x is not np._NoValue}
-        out = given.pop("out", None)
-        if given.get("dtype") is not None:
-            given["dtype"] = resolve_dtype(given["dtype"])
-        values = {}
+        values, out = {}, given.get("out")
         for n, x in given.items():
-            if (n in own and (n not in IGNORED or function.__module__.startswith(_REPAIRS))) or takes_all:
-                listed = n in sequences and isinstance(x, (list, tuple))
-                x = list(map(value_of, x)) if listed else x
-                values[n] = value_of(x) if n in arrays and not listed else unwrap(x)
-            elif n not in IGNORED and x is not None:
+            if x is np._NoValue or n == "out" or n in ignored:
+                continue
+            form = forms.get(n, other)
+            if form:
+                values["arrays" if n == "tup" else n] = form(x)
+            elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
+        dtype = values.get("dtype")
+        if dtype is not None:
+            dtype = values["dtype"] = resolve_dtype(dtype)
         rest = [values.pop(n) for n in only_by_place if n in values] + rest
         if promotes:
             apart = {n: values[n] for n in _APART.get(name, ()) if n in values}
             rest, values = together((rest, values | dict.fromkeys(apart)))
             values |= apart
-        dtypes = [np.dtype(x.dtype) for x in (*rest, *values.values()) if isinstance(x, jax.Array)]
         try:
-            with x64_for(*dtypes, *([values["dtype"]] if values.get("dtype") else [])):
+            with x64_for(
+                *[getattr(x, "dtype", x) for x in (*rest, *values.values(), dtype) if _has_dtype(x)]
+            ):
                 result = function(*rest, **values)
         except (TypeError, ValueError) as error:
-            if (numpys_own := numpy_error(error)) is not None:
-                raise numpys_own from None
-            raise
+            raise numpy_error(error) or error from None
         result = ours(result, *args, *kwargs.values())
-        if counts and "dtype" not in values:
+        if counts and dtype is None:
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
         if name == "dot" and out is not None and out.dtype != result.dtype:
             raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
         return result if out is None else into(out, result)
 
-    allowed = set(names)
     return wrapped
+
+
+def _has_dtype(x) -> bool:
+    return isinstance(x, np.dtype) or type(getattr(x, "dtype", None)) is not type(None)
 
 
 def _as_int(x):
     """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
-    return as_type(x, default_dtype(int)) if isinstance(x, Array) and x.dtype.kind in "iu" else x
+    is_other = isinstance(x, Array) and x.dtype.kind in "iu" and x.dtype != default_dtype(int)
+    return as_type(x, default_dtype(int)) if is_other else x
 
 
-def _is_array(annotation) -> bool:
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return "Array" in text and (
-        ("Sequence[" not in text and "list[" not in text) or text.startswith("ArrayLike")
-    )
+def _form_of(parameter):
+    """Return what makes an argument of jax.numpy's of one of NumPy's."""
+    text = inspect.formatannotation(parameter.annotation).strip("'")
+    several = bool(re.search(r"(Sequence|list)\[", text))
+    one = value_of if "Array" in text and (not several or text.startswith("ArrayLike")) else unwrap
+    if not re.search(r"(Sequence|list)\[ArrayLike\]", text):
+        return one
+    return lambda x: [value_of(each) for each in x] if isinstance(x, (list, tuple)) else one(x)
 
 
 def signed_as(name, signature, numpys, module):
@@ -240,8 +250,6 @@ def _first_line(numpys) -> str:
 
 def narrowed(dtype: np.dtype, *operands) -> np.dtype:
     """Return the dtype of a result by JAX's mode: 64 bits with x64 off only of what has 64 bits."""
-    from .._core._dtypes import NARROWED
-
     if x64_mode() or any(getattr(x, "dtype", None) in WIDE for x in operands):
         return dtype
     return NARROWED.get(dtype, dtype)
