@@ -161,7 +161,7 @@ def test_rows_that_do_not_count(engine, jit):
     junk = points.copy()
     junk[n:] = [[np.nan, 0.5], *RNG.random((len(points) - n - 1, 2))]
 
-    def everything(points, n, x, tree=None):
+    def everything(points, n, x, tree=None, engine=engine):
         tree = KDTree(points, n=n, engine=engine) if tree is None else tree
         own, near = tree.query(tree.data, 2), tree.query_radius(x, 0.3, max_neighbors=5)
         graph, pairs = tree.radius_graph(0.3, max_edges=200), tree.query_pairs(0.3, max_pairs=99)
@@ -181,7 +181,7 @@ def test_rows_that_do_not_count(engine, jit):
         }
 
     with jax.enable_x64(True):
-        right = everything(points[:n], None, x)
+        right = everything(points[:n], None, x, engine="scipy")
         if jit:
             found = jax.jit(everything)(junk, n, x)
             tree = KDTree(junk, n=n, engine=engine)
