@@ -95,21 +95,26 @@ def test_kernels_give_the_spanning_tree_of_all_distances(kind, m, p, box, dtype)
             np.testing.assert_allclose(clusters.probabilities, stable.probabilities, rtol=1e-5)
 
 
-def cut(n, rows, distances):
-    """Return the labels and probabilities that NumPy makes of a spanning tree, walked from row 0 on."""
-    at, place, todo = [[] for _ in range(n)], np.zeros(n, int), [(0, -1)]
+def walked(rows, start):
+    """Return the places of the points on a walk around a tree; at each its edges follow that it came by."""
+    at, place, todo = [[] for _ in range(len(rows) + 1)], np.zeros(len(rows) + 1, int), [(start, -1)]
     for edge, ends in enumerate(rows):
         for each in ends:
             at[each].append(edge)
-    for number in range(n):
+    for number in range(len(place)):
         row, came = todo.pop()
         place[row] = number
-        onward = sorted(at[row], key=lambda edge, came=came: (edge <= came, edge))  # by this edge last
+        onward = sorted(at[row], key=lambda edge, came=came: (edge <= came, edge))
         todo += [(rows[edge].sum() - row, edge) for edge in onward[::-1] if edge != came]
-    order = np.lexsort((place[rows].max(axis=1), distances))
-    ends = np.take_along_axis(rows, np.argsort(place[rows], axis=1), axis=1)[order]
+    return place
+
+
+def cut(n, rows, distances):
+    """Return the labels and probabilities that NumPy makes of a spanning tree."""
+    order = np.lexsort((walked(rows, rows[0, 0])[rows].max(axis=1), distances))
+    ends = np.take_along_axis(rows, np.argsort(walked(rows, 0)[rows], axis=1), axis=1)[order]
     merges = _hierarchy.dendrogram(OnHost, n, *ends.T)
-    selection = _hierarchy.Selection(4, "eom", 0.0, False)
+    selection = _hierarchy.Selection(4, "eom", None, False)
     return _hierarchy.flat_clusters(OnHost, selection, merges, distances[order])
 
 
