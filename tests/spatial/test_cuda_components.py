@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 import radius_engines
+from compilations import no_compilation
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
@@ -155,6 +156,25 @@ def test_many_copies_are_joined_to_the_lowest(monkeypatch):
     for n, least, box in ((3000, 1, None), (3000, 1, 4.0), (300, 4, None)):
         edges = KDTree(np.ones((n, 3), np.float32), boxsize=box).minimum_spanning_tree(min_samples=least)
         np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
+
+
+@pytest.mark.usefixtures("x64")
+def test_one_program_serves_all_epsilons_and_alphas(monkeypatch):
+    """They are compared in float64, as scikit-learn does."""
+    x = np.concatenate([np.arange(6) * 0.01 + c for c in (0.0, 0.2, 5.0, 9.0)])[:, None].astype(np.float32)
+    radius_engines.use("cuda", monkeypatch)
+    tree = KDTree(x)
+
+    def labels(epsilon, alpha):
+        options = {"cluster_selection_method": "leaf", "cluster_selection_epsilon": epsilon, "alpha": alpha}
+        return np.asarray(tree.hdbscan(5, **options).labels)
+
+    first = labels(0.1, 1.5)
+    with no_compilation():
+        joined = labels(1.0, 1.1)
+    assert len(np.unique(first)) == 4
+    np.testing.assert_array_equal(joined[:12], joined[0])
+    assert len(np.unique(joined)) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
