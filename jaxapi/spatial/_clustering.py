@@ -289,7 +289,7 @@ class Clustering(TreeState):
         alpha = _fixed(alpha, "alpha")
         if not 0 < alpha < math.inf:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
-        selection = Selection(size, method, epsilon, bool(allow_single_cluster))
+        selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
         function = partial(
             _calls.hdbscan, min_samples=neighbours, alpha=alpha, p=settings.p, selection=selection
         )

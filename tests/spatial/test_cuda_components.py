@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 import radius_engines
+from compilations import no_compilation
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
@@ -95,21 +96,26 @@ def test_kernels_give_the_spanning_tree_of_all_distances(kind, m, p, box, dtype)
             np.testing.assert_allclose(clusters.probabilities, stable.probabilities, rtol=1e-5)
 
 
-def cut(n, rows, distances):
-    """Return the labels and probabilities that NumPy makes of a spanning tree, walked from row 0 on."""
-    at, place, todo = [[] for _ in range(n)], np.zeros(n, int), [(0, -1)]
+def walked(rows, start):
+    """Return the places of the points on a walk around a tree; at each its edges follow that it came by."""
+    at, place, todo = [[] for _ in range(len(rows) + 1)], np.zeros(len(rows) + 1, int), [(start, -1)]
     for edge, ends in enumerate(rows):
         for each in ends:
             at[each].append(edge)
-    for number in range(n):
+    for number in range(len(place)):
         row, came = todo.pop()
         place[row] = number
-        onward = sorted(at[row], key=lambda edge, came=came: (edge <= came, edge))  # by this edge last
+        onward = sorted(at[row], key=lambda edge, came=came: (edge <= came, edge))
         todo += [(rows[edge].sum() - row, edge) for edge in onward[::-1] if edge != came]
-    order = np.lexsort((place[rows].max(axis=1), distances))
-    ends = np.take_along_axis(rows, np.argsort(place[rows], axis=1), axis=1)[order]
+    return place
+
+
+def cut(n, rows, distances):
+    """Return the labels and probabilities that NumPy makes of a spanning tree."""
+    order = np.lexsort((walked(rows, rows[0, 0])[rows].max(axis=1), distances))
+    ends = np.take_along_axis(rows, np.argsort(walked(rows, 0)[rows], axis=1), axis=1)[order]
     merges = _hierarchy.dendrogram(OnHost, n, *ends.T)
-    selection = _hierarchy.Selection(4, "eom", 0.0, False)
+    selection = _hierarchy.Selection(4, "eom", None, False)
     return _hierarchy.flat_clusters(OnHost, selection, merges, distances[order])
 
 
@@ -150,6 +156,25 @@ def test_many_copies_are_joined_to_the_lowest(monkeypatch):
     for n, least, box in ((3000, 1, None), (3000, 1, 4.0), (300, 4, None)):
         edges = KDTree(np.ones((n, 3), np.float32), boxsize=box).minimum_spanning_tree(min_samples=least)
         np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
+
+
+@pytest.mark.usefixtures("x64")
+def test_one_program_serves_all_epsilons_and_alphas(monkeypatch):
+    """They are compared in float64, as scikit-learn does."""
+    x = np.concatenate([np.arange(6) * 0.01 + c for c in (0.0, 0.2, 5.0, 9.0)])[:, None].astype(np.float32)
+    radius_engines.use("cuda", monkeypatch)
+    tree = KDTree(x)
+
+    def labels(epsilon, alpha):
+        options = {"cluster_selection_method": "leaf", "cluster_selection_epsilon": epsilon, "alpha": alpha}
+        return np.asarray(tree.hdbscan(5, **options).labels)
+
+    first = labels(0.1, 1.5)
+    with no_compilation():
+        joined = labels(1.0, 1.1)
+    assert len(np.unique(first)) == 4
+    np.testing.assert_array_equal(joined[:12], joined[0])
+    assert len(np.unique(joined)) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -33,7 +33,7 @@ SELECTIONS = {
 
 
 def selection(options):
-    options = {"cluster_selection_method": "eom", "cluster_selection_epsilon": 0.0, **options}
+    options = {"cluster_selection_method": "eom", "cluster_selection_epsilon": None, **options}
     names = "min_cluster_size", "cluster_selection_method", "cluster_selection_epsilon"
     return _hierarchy.Selection(*map(options.get, names), options.get("allow_single_cluster", False))
 
@@ -83,12 +83,13 @@ def test_a_program_cuts_a_tree_as_numpy_does(options):
 @pytest.mark.parametrize("options", [SELECTIONS["eom"], SELECTIONS["leaf"]], ids=["eom", "leaf"])
 def test_labels_are_scikit_learns_where_no_distances_are_equal(options):
     rng, options = np.random.default_rng(1), {**options, "cluster_selection_epsilon": 0.0}
+    chosen = selection({**options, "cluster_selection_epsilon": None})
     for i in range(8):
         x = rng.random((N, 2)) if i % 2 else rng.normal(rng.random((5, 2))[rng.integers(0, 5, N)], 0.05)
         expected = HDBSCAN(min_samples=1, copy=True, **options).fit(x)
         edges = KDTree(x).minimum_spanning_tree()
         with jax.enable_x64(True):
-            *_, labels, shares = cut(edges.rows, edges.distances, selection(options))
+            *_, labels, shares = cut(edges.rows, edges.distances, chosen)
         np.testing.assert_array_equal(labels, expected.labels_)
         np.testing.assert_allclose(shares, expected.probabilities_, rtol=1e-12)
 

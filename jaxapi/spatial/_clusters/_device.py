@@ -5,7 +5,7 @@ from functools import partial
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._dtypes import x64_for
+from ..._core._dtypes import x64_for, x64_on
 from ..._core._programs import compiled
 from ..._core._typing import Array
 from .._structure._metric import power
@@ -68,18 +68,27 @@ def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float
     return varying_like((rows.astype(dtype), distances, pairs.astype(dtype)), tree)
 
 
-@partial(compiled, static_argnames=("engine", "min_samples", "alpha", "selection", "p", "dtype"))
 def hdbscan(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, selection, p: float, dtype):
-    """Return labels and probabilities (lines,)."""
-    lines, shortens = len(points), power(jnp.asarray(1 / alpha, tree.points.dtype), p)
+    """Return labels and probabilities (lines,), by one program for epsilons but 0, and alphas but 1."""
+    with x64_on():
+        numbers = jnp.asarray(selection.epsilon or 0.0, np.float64), jnp.asarray(1 / alpha, tree.points.dtype)
+    selection = selection._replace(epsilon=selection.epsilon and 1.0)
+    static = {"engine": engine, "selection": selection, "scaled": alpha != 1, "p": p, "dtype": dtype}
+    return _hdbscan(points, tree, box, *numbers, min_samples=min_samples, **static)
+
+
+@partial(compiled, static_argnames=("engine", "min_samples", "selection", "scaled", "p", "dtype"))
+def _hdbscan(points, tree: Tree, box, epsilon, shorter, *, engine, min_samples, selection, scaled, p, dtype):
+    lines, shortens = len(points), power(shorter, p)
     if lines == 1:
         return varying_like((jnp.full(1, -1, dtype), jnp.zeros(1, tree.points.dtype)), tree)
-    cores, _ = _cores(lines, tree, box, engine, min_samples, p, always=alpha != 1)
+    cores, _ = _cores(lines, tree, box, engine, min_samples, p, always=scaled)
     rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
     with x64_for(np.dtype(np.float64)):
         rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
         one, two, distances = _hierarchy.from_lowest(lines, rows[:, 0], rows[:, 1], distances)
         merges = _hierarchy.dendrogram(OnDevice, lines, one, two)
+        selection = selection._replace(epsilon=selection.epsilon and epsilon)
         labels, shares = _hierarchy.flat_clusters(OnDevice, selection, merges, distances)
         return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
 

@@ -22,7 +22,7 @@ class Selection(NamedTuple):
 
     min_cluster_size: int
     method: str  # 'eom' or 'leaf'
-    epsilon: float
+    epsilon: Any  # a float, may be traced; None for 0
     allow_single: bool
 
 
@@ -128,10 +128,10 @@ def flattened(arrays, parents):
 
 
 def from_lowest(n: int, one, two, distances):
-    """Return a tree's edges, the end nearer to the lowest row first, and their distances, ascending.
+    """Return a tree's edges, the end nearer to the lowest row first, and their ascending distances.
 
-    They come in the order of a walk around the tree from there on, if equally long: what a component of equal
-    edges joins, it so joins one by one, as where scikit-learn's tree grows. Edges of rows -1 stay last.
+    Equally long ones come in the order of a walk around the tree from the shortest edge on: so they join one
+    by one to what is dense, as where scikit-learn's tree grows. Edges of rows -1 stay last.
     """
     count = 2 * len(one)
     step = jnp.arange(count, dtype=jnp.int32)  # 2 e and 2 e + 1: along an edge in both directions
@@ -144,9 +144,8 @@ def from_lowest(n: int, one, two, distances):
     onward = jnp.where(jnp.concatenate([change, always]), order[first], jnp.roll(order, -1))
     onward = jnp.zeros_like(step).at[order].set(onward)[step ^ 1].astype(jnp.int64)
     ends = onward == order[0].astype(jnp.int64)
-    left = jnp.where(
-        ends, step.astype(jnp.int64), (1 << 32) + onward
-    )  # the steps to one that is ahead, and which
+    # The number of steps to one that is ahead, and which it is.
+    left = jnp.where(ends, step.astype(jnp.int64), (1 << 32) + onward)
 
     def twice(_, left):
         ahead = left & 0xFFFFFFFF
@@ -155,7 +154,8 @@ def from_lowest(n: int, one, two, distances):
     left = (lax.fori_loop(0, count.bit_length(), twice, left) >> 32).astype(jnp.int32)
     forth, back = left[::2], left[1::2]
     low, high = jnp.where(forth > back, one, two), jnp.where(forth > back, two, one)
-    order = lexsorted(count - jnp.maximum(forth, back), distances)
+    length = left[order[0]] + 1
+    order = lexsorted(jnp.minimum((left[0] - forth) % length, (left[0] - back) % length), distances)
     return low[order], high[order], distances[order]
 
 
@@ -269,13 +269,13 @@ def _labelled(arrays, selection: Selection, clusters: _Clusters, there, of, out)
         below = _best_below(arrays, clusters, stability)
         better = exists & ~(split & (below > stability)) & ((number > 0) | single)
         chosen = better & ~_inside(arrays, parent, better)
-    if selection.epsilon:
+    if selection.epsilon is not None:
         chosen = xp.where(chosen[1:].any(), _wide(arrays, selection, clusters, chosen), chosen)
     lowest = flattened(arrays, xp.where(chosen, number, parent))  # the chosen cluster that each lies in, or 0
     name, cluster = xp.where(chosen, arrays.sums(chosen)[:-1], -1), lowest[of]
     labels = xp.where(cluster > 0, name[cluster], -1)
     if single:
-        enough = 1 / selection.epsilon if selection.epsilon else clusters.death[0]
+        enough = clusters.death[0] if selection.epsilon is None else 1 / selection.epsilon
         alone = (chosen.sum() == 1) & (cluster == 0) & (out >= enough)
         labels = xp.where(alone, name[0], labels)
     most = clusters.death[cluster]
