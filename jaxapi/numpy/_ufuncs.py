@@ -12,6 +12,7 @@ import jaxapi
 
 from .._core._dtypes import NARROWED, WIDE, promoted_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
+from .._interop._convert import ARRAY_TYPES
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap
 from ..mutable._indexing import accumulate as write_each
@@ -297,6 +298,8 @@ def _kind_of(x):
     kind = type(x)
     if kind in _PYTHON:
         return kind
+    if kind in ARRAY_TYPES and not x.weak_type:
+        return x.dtype
     if kind is bool or not hasattr(x, "dtype"):
         return np.dtype(bool) if kind is bool else next(c for c in (int, float, complex) if isinstance(x, c))
     return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
@@ -321,7 +324,9 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     if dtype is None and not wide and WIDE.isdisjoint(given):
         loop = tuple(NARROWED.get(d, d) for d in loop)
     same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
-    special = name in ("pow", "power") or loop[-1] == np.bool  # `number_like` knows what a number means there
+    special = name in ("pow", "power") or (
+        loop[-1] == np.bool and given[0].kind in "iub"
+    )  # `number_like` knows what a number means there
     has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
     return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
 
