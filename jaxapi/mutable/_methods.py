@@ -1,5 +1,6 @@
 """NumPy's methods and attributes: those of `jaxapi.numpy`, which is loaded where the first is used."""
 
+import functools
 from typing import Any
 
 __all__ = ["Methods", "add_methods"]
@@ -18,6 +19,7 @@ class Methods:
     """NumPy's methods: views where NumPy's are, and ``axis=None`` stands for the flattened array."""
 
     __slots__ = ()
+    _is_numpys = False
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Let NumPy's own functions be those of `jaxapi.numpy`."""
@@ -36,23 +38,27 @@ class Methods:
         return _as_kind_of(self, array_ufunc(self, ufunc, method, *inputs, **kwargs))
 
 
+@functools.cache
+def _numpys():
+    from ..numpy import _methods
+
+    return _methods
+
+
 def _as_kind_of(array, result):
     """Return results of `jaxapi.numpy` as arrays of the namespace that an array is of."""
-    from ..numpy._array import ndarray
-    from ._array import wrap
-
-    if type(array) is ndarray:
+    if array._is_numpys:
         return result
-    if type(result) is ndarray:
-        return wrap(result._value, type(array))
+    if isinstance(result, Methods) and result._is_numpys:
+        from ._array import wrap
+
+        return wrap(result._value, type(array))  # type: ignore[attr-defined]
     return type(result)(_as_kind_of(array, x) for x in result) if type(result) in (tuple, list) else result
 
 
 def _method(name: str):
     def method(self, *args, **kwargs):
-        from ..numpy import _methods
-
-        return _as_kind_of(self, getattr(_methods, name)(self, *args, **kwargs))
+        return _as_kind_of(self, getattr(_numpys(), name)(self, *args, **kwargs))
 
     method.__name__, method.__qualname__ = name, f"Array.{name}"
     method.__doc__ = f"As NumPy's method: `jaxapi.numpy.{name}` of the array."
@@ -61,14 +67,10 @@ def _method(name: str):
 
 def _attribute(name: str):
     def get(self):
-        from ..numpy import _methods
-
-        return _as_kind_of(self, getattr(_methods, name)(self))
+        return _as_kind_of(self, getattr(_numpys(), name)(self))
 
     def set_(self, value):
-        from ..numpy import _methods
-
-        getattr(_methods, f"set_{name}")(self, value)
+        getattr(_numpys(), f"set_{name}")(self, value)
 
     get.__doc__ = f"As NumPy's attribute ``{name}``."
     return property(get, set_ if name in ("flat", "real", "imag") else None)

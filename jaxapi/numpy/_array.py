@@ -17,6 +17,7 @@ class ndarray(Array):
 
     __slots__ = ()
     _name = "jaxapi.numpy.Array"
+    _is_numpys = True
 
 
 ndarray.__module__ = "jaxapi.numpy"

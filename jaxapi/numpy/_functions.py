@@ -12,7 +12,7 @@ import jaxapi
 from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._missing import _RENAMED
-from ..mutable._array import Array, unwrap, wrap
+from ..mutable._array import Array, copied, unwrap, wrap
 from . import _creation, _views
 from ._array import ndarray
 from ._repairs import REPAIRS
@@ -69,22 +69,15 @@ def best(name: str):
 
 def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):
     """Return the elements between two bounds."""
-    if (a_min is not np._NoValue or a_max is not np._NoValue) and not (
-        min is np._NoValue and max is np._NoValue
-    ):
-        raise ValueError(
-            "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
-        )
-    low, high = (
-        None if x is np._NoValue else x
-        for x in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max)
-    )
-    a = as_ours(a)
-    if low is not None:
-        a = UFUNCS["maximum"](a, low, **options)
-    if high is not None:
-        a = UFUNCS["minimum"](a, high, **options)
-    return into(out, ours(a._value, a))
+    old, new = (a_min, a_max), (min, max)
+    if any(x is not np._NoValue for x in old) and any(x is not np._NoValue for x in new):
+        raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
+    made = as_ours(a)
+    for bound, *others, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
+        bound = others[0] if bound is np._NoValue else bound
+        if bound is not None and bound is not np._NoValue:
+            made = UFUNCS[name](made, bound, **options)
+    return into(out, copied(made) if made is a else made)
 
 
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
@@ -122,18 +115,7 @@ def _of_products(name, *core):
     product = getattr(jaxapi, name, None) or getattr(jnp, name)
 
     def function(
-        x1,
-        x2,
-        /,
-        out=None,
-        *,
-        axes=None,
-        axis=None,
-        dtype=None,
-        casting="same_kind",
-        order="K",
-        subok=True,
-        keepdims=False,
+        x1, x2, /, out=None, *, axes=None, axis=None, dtype=None, casting="same_kind", order="K", subok=True
     ):
         given = [as_ours(x1), as_ours(x2)]
         if axis is not None:
@@ -271,38 +253,9 @@ def real_if_close(a, tol=100):
     return ours(a._value.real) if bool(abs(a._value.imag).max(initial=0) < tol) else a
 
 
-def iscomplexobj(x):
-    """Return whether the dtype is complex."""
-    return as_ours(x).dtype.kind == "c"
-
-
-def isrealobj(x):
-    """Return whether the dtype is not complex."""
-    return not iscomplexobj(x)
-
-
 def fix(x, out=None):
     """Return the whole parts."""
     return UFUNCS["trunc"](x, out=out)
-
-
-def ndim(a):
-    """Return the number of axes."""
-    return int(a.ndim) if hasattr(a, "ndim") else as_ours(a).ndim
-
-
-def shape(a):
-    """Return the length of each axis."""
-    return tuple(a.shape) if hasattr(a, "shape") else as_ours(a).shape
-
-
-def size(a, axis=None):
-    """Return the number of elements, or those along an axis."""
-    lengths = shape(a)
-    axes = (
-        range(len(lengths)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(lengths))
-    )
-    return int(np.prod([lengths[i] for i in axes], dtype=int))
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -371,9 +324,8 @@ class Grid:
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
 _OWN = """
-apply_along_axis apply_over_axes astype broadcast clip einsum fix from_dlpack fromfunction iscomplexobj
-isfortran isrealobj iterable mask_indices matmul matvec nan_to_num ndenumerate ndim piecewise real_if_close
-shape size vecdot vecmat vectorize where
+apply_along_axis apply_over_axes astype broadcast clip einsum fix from_dlpack fromfunction isfortran iterable
+mask_indices matmul matvec nan_to_num ndenumerate piecewise real_if_close vecdot vecmat vectorize where
 """
 FUNCTIONS = {}
 for _name in _NAMES.split():

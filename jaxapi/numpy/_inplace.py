@@ -1,5 +1,7 @@
 """Functions that write to an array, and return None."""
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,11 +23,8 @@ def copyto(dst, src, casting="same_kind", where=True):
         return np.copyto(dst, np.asarray(unwrap(src)), casting, np.asarray(unwrap(where)))
     _target(dst, "copyto")
     if isinstance(src, (bool, int, float, complex)) and not isinstance(src, np.generic):
-        if not np.can_cast(
-            np.min_scalar_type(src),
-            dst.dtype,
-            "unsafe" if type(src) is int and dst.dtype != np.bool else casting,
-        ):
+        rule = "unsafe" if type(src) is int and dst.dtype != np.bool else casting
+        if not np.can_cast(np.min_scalar_type(src), dst.dtype, rule):
             raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
         src = np.asarray(src, dst.dtype)
     where = bool(where) if isinstance(where, (int, float, complex)) else where
@@ -38,20 +37,6 @@ def copyto(dst, src, casting="same_kind", where=True):
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
     new = as_type(as_ours(src), dst.dtype)
     dst[...] = new if mask is None else ours(jnp.where(mask._value, new._value, dst._value))
-
-
-def fill_diagonal(a, val, wrap=False):
-    """Write to the diagonal: of a matrix, or of an array of more axes of one length."""
-    if _target(a, "fill_diagonal").ndim < 2:
-        raise ValueError("array must be at least 2-d")
-    if a.ndim == 2:
-        step, end = a.shape[1] + 1, a.size if wrap else a.shape[1] * a.shape[1]
-    else:
-        if len(set(a.shape)) > 1:
-            raise ValueError("All dimensions of input must be of equal length")
-        step, end = 1 + sum(int(np.prod(a.shape[:i])) for i in range(1, a.ndim)), a.size
-    places = np.arange(0, min(end, a.size), step)
-    put(a, places, val)
 
 
 def place(arr, mask, vals):
@@ -89,19 +74,6 @@ def put(a, ind, v, mode="raise"):
     a[...] = flat.reshape(a.shape)
 
 
-def put_along_axis(arr, indices, values, axis=-1):
-    """Write values at positions along an axis."""
-    indices = jnp.asarray(value_of(indices))
-    if axis is None:
-        return put(arr, indices, values)
-    axis = np.lib.array_utils.normalize_axis_index(axis, _target(arr, "put_along_axis").ndim)
-    shape = list(arr.shape)
-    shape[axis] = indices.shape[axis]
-    key = [jnp.arange(n).reshape([-1 if i == j else 1 for j in range(arr.ndim)]) for i, n in enumerate(shape)]
-    key[axis] = indices
-    arr[tuple(key)] = as_type(as_ours(values), arr.dtype)
-
-
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
     is_number = not hasattr(values, "dtype")  # and so as weak as a Python number
@@ -115,3 +87,17 @@ def putmask(a, mask, values):
     if values.size:
         new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)
         a[...] = ours(jnp.where(jnp.asarray(value_of(mask), bool), new, a._value))
+
+
+def _of_numpys(name):
+    function = getattr(np, name).__wrapped__  # written in Python of `flat` and indexing
+
+    @functools.wraps(function)
+    def call(a, *args, **kwargs):
+        function(_target(a, name), *map(as_ours, args), **kwargs)
+
+    call.__module__, call.__doc__ = "jaxapi.numpy", f"Write as `numpy.{name}` does."
+    return call
+
+
+fill_diagonal, put_along_axis = _of_numpys("fill_diagonal"), _of_numpys("put_along_axis")

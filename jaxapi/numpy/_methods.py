@@ -1,5 +1,6 @@
 """NumPy's methods and attributes of the array, for `jaxapi.mutable.Array`, which finds them here by name."""
 
+import builtins
 import pickle
 
 import jax
@@ -21,6 +22,8 @@ nonzero prod ptp put ravel repeat round searchsorted std squeeze sum swapaxes ta
 
 
 def __getattr__(name):
+    if name in _METHODS:
+        return _METHODS[name]
     if name in _SAME.split():
         for place in (FUNCTIONS, UFUNCS, vars(_views), vars(_inplace)):
             if name in place:
@@ -43,17 +46,6 @@ def byteswap(a, inplace=False):
     return into(a, swapped) if inplace else swapped
 
 
-def compress(a, condition, axis=None, out=None):
-    return FUNCTIONS["compress"](condition, a, axis, out)
-
-
-def conj(a):
-    return UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a
-
-
-conjugate = conj
-
-
 def copy(a, order="C"):
     check_order(order)
     return copied(a)
@@ -61,51 +53,19 @@ def copy(a, order="C"):
 
 def dump(a, file):
     with open(file, "wb") as opened:
-        opened.write(dumps(a))
-
-
-def dumps(a):
-    return pickle.dumps(a)
+        opened.write(pickle.dumps(a))
 
 
 def fill(a, value):
     a[...] = value
 
 
-def flatten(a, order="C"):
-    return copied(_views.ravel(a, order))
-
-
-def get(a, stream=None, order="C", out=None, blocking=True):
-    return _creation.asnumpy(a, order=order, out=out)
-
-
-def item(a, *index):
-    return np.asarray(a._value).item(*index) if index else a._value.item()
-
-
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     a[...] = FUNCTIONS["partition"](a, kth, axis)
 
 
-def reshape(a, *shape, order="C", copy=None):
-    return _views.reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
-
-
 def resize(a, *new_shape, refcheck=True):
     raise ValueError("an array cannot be resized in place: write x = numpy.resize(x, shape)")
-
-
-def scatter_add(a, slices, value):
-    UFUNCS["add"].at(a, slices, as_type(as_ours(value), a.dtype))
-
-
-def scatter_max(a, slices, value):
-    UFUNCS["maximum"].at(a, slices, as_type(as_ours(value), a.dtype))
-
-
-def scatter_min(a, slices, value):
-    UFUNCS["minimum"].at(a, slices, as_type(as_ours(value), a.dtype))
 
 
 def set(a, arr, stream=None):
@@ -125,72 +85,62 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     a[...] = FUNCTIONS["sort"](a, axis)
 
 
-def tobytes(a, order="C"):
-    return np.asarray(a).tobytes(order)
-
-
-def tofile(a, file, sep="", format="%s"):
-    np.asarray(a).tofile(file, sep, format)
-
-
-def tolist(a):
-    return np.asarray(a._value).tolist()
-
-
 def transpose(a, *axes):
     given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
     return _views.transpose(a, given)
 
 
 def view(a, dtype=None, type=None):
-    if dtype is None or dtype is Array:
+    if dtype is None or (isinstance(dtype, builtins.type) and issubclass(dtype, Array)):
         return _views.whole(a)
     return ours(a._value.view(resolve_dtype(dtype)), a)
-
-
-# Attributes
-
-
-def base(a):
-    return a._view.owner if a._view else None
-
-
-def data(a):
-    return np.asarray(a).data
-
-
-def flags(a):
-    return Flags(_layout(a).flags, a._view is None)
-
-
-def flat(a):
-    return FlatIterator(a)
 
 
 def set_flat(a, value):
     FlatIterator(a)[:] = value
 
 
-def imag(a):
-    return _views.imag(a)
-
-
 def set_imag(a, value):
     if a.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    a[...] = UFUNCS["add"](real(a), UFUNCS["multiply"](value, 1j))
-
-
-def real(a):
-    return _views.real(a)
+    a[...] = UFUNCS["add"](_views.real(a), UFUNCS["multiply"](value, 1j))
 
 
 def set_real(a, value):
-    a[...] = value if a.dtype.kind != "c" else UFUNCS["add"](value, UFUNCS["multiply"](imag(a), 1j))
+    a[...] = value if a.dtype.kind != "c" else UFUNCS["add"](value, UFUNCS["multiply"](_views.imag(a), 1j))
 
 
-def strides(a):
-    return _views.strides_of(a)
+def _scattering(name):
+    return lambda a, slices, value: UFUNCS[name].at(a, slices, as_type(as_ours(value), a.dtype))
+
+
+_METHODS = {
+    "base": lambda a: a._view.owner if a._view else None,
+    "compress": lambda a, condition, axis=None, out=None: FUNCTIONS["compress"](condition, a, axis, out),
+    "conj": lambda a: UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a,
+    "conjugate": lambda a: UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a,
+    "data": lambda a: np.asarray(a).data,
+    "dumps": pickle.dumps,
+    "flags": lambda a: Flags(_layout(a).flags, a._view is None),
+    "flat": lambda a: FlatIterator(a),
+    "flatten": lambda a, order="C": copied(_views.ravel(a, order)),
+    "get": lambda a, stream=None, order="C", out=None, blocking=True: _creation.asnumpy(
+        a, stream, order, out
+    ),
+    "imag": _views.imag,
+    "item": lambda a, *index: np.asarray(a._value).item(*index),
+    "real": _views.real,
+    "reshape": lambda a, *shape, order="C", copy=None: _views.reshape(
+        a, shape[0] if len(shape) == 1 else shape, order, copy=copy
+    ),
+    "scatter_add": _scattering("add"),
+    "scatter_max": _scattering("maximum"),
+    "scatter_min": _scattering("minimum"),
+    "strides": _views.strides_of,
+    "tobytes": lambda a, order="C": np.asarray(a).tobytes(order),
+    "tofile": lambda a, file, sep="", format="%s": np.asarray(a).tofile(file, sep, format),
+    "tolist": lambda a: np.asarray(a._value).tolist(),
+}
 
 
 class Flags:
@@ -219,7 +169,7 @@ class FlatIterator:
     def _place(self, key):
         """Return the position of one element, or the positions of several."""
         key = unwrap(key)
-        if (isinstance(key, (list, tuple)) and key and isinstance(key, tuple)) or key is None:
+        if (key and isinstance(key, tuple)) or key is None:
             raise IndexError("unsupported iterator index")
         return np.arange(self.base.size)[np.asarray(key) if isinstance(key, jax.Array) else key]
 
@@ -248,4 +198,4 @@ class FlatIterator:
         return np.asarray(self.base, dtype).ravel()
 
     def copy(self):
-        return flatten(self.base)
+        return self.base.flatten()

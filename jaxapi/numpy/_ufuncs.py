@@ -12,6 +12,7 @@ import jaxapi
 
 from .._core._dtypes import NARROWED, WIDE, promoted_dtype, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
+from .._interop._convert import ARRAY_TYPES
 from .._missing import _RENAMED
 from ..mutable._array import Array, unwrap
 from ..mutable._indexing import accumulate as write_each
@@ -21,14 +22,8 @@ from ._wrap import as_ours, as_type, cast, into, ours, together, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
 
-_REDUCE = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
+_REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+_REDUCE |= {"logical_and": "all", "logical_or": "any"}
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
@@ -164,46 +159,41 @@ class ufunc:
         initial = None if initial is np._NoValue else value_of(initial)
         where = None if where is True else value_of(where)
         axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-        if dtype is not None:
-            x = as_type(x, dtype)._value
-        if len(axes) > 1 and self.identity is None and self.__name__ not in ("maximum", "minimum"):
-            raise ValueError(f"reduction operation {self.__name__!r} is not reorderable: give one axis")
+        name, x = self.__name__, x if dtype is None else as_type(x, dtype)._value
+        if len(axes) > 1 and self.identity is None and name not in ("maximum", "minimum"):
+            raise ValueError(f"reduction operation {name!r} is not reorderable: give one axis")
         with x64_for(x.dtype):
-            if self.__name__ in _REDUCE:
-                function = getattr(jnp, _REDUCE[self.__name__])
-                options = {} if self.__name__ not in ("logical_and", "logical_or") else None
-                if options is None:
-                    result = function(x, axis=axes, keepdims=keepdims, where=where)
-                else:
-                    options = {"dtype": dtype} if self.__name__ in ("add", "multiply") else {}
-                    result = function(
-                        x, axis=axes, keepdims=keepdims, initial=initial, where=where, **options
-                    )
-            else:
-                kept = [i for i in range(x.ndim) if i not in axes]
-                flat = jnp.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
-                if where is not None:
-                    raise NotImplementedError(f"{self.__name__}.reduce does not take where=")
-                result = self._folded(flat, initial)
-                if keepdims:
-                    result = jnp.expand_dims(result, axes)
-        return into(out, ours(result, array))
+            if name in _REDUCE:
+                options = {} if name.startswith("logical") else {"initial": initial}
+                options |= {"dtype": dtype} if name in ("add", "multiply") else {}
+                result = getattr(jnp, _REDUCE[name])(x, axis=axes, keepdims=keepdims, where=where, **options)
+                return into(out, ours(result, array))
+            if where is not None:
+                raise NotImplementedError(f"{name}.reduce does not take where=")
+            x = jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *np.delete(x.shape, axes).astype(int))
+            if initial is None and not len(x):
+                if self.identity is None:
+                    raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+                initial = self.identity
+            x = (
+                x
+                if initial is None
+                else jnp.concatenate([jnp.full_like(x[:1], initial, shape=(1, *x.shape[1:])), x])
+            )
+            result = self._scanned(x, keeps=False)
+            return into(out, ours(jnp.expand_dims(result, axes) if keepdims else result, array))
 
-    def _folded(self, x, initial):
-        """Fold the last axis."""
-        x = jnp.moveaxis(x, -1, 0)
-        if initial is None and not len(x):
-            if self.identity is None:
-                raise ValueError(
-                    f"zero-size array to reduction operation {self.__name__} which has no identity"
-                )
-            initial = self.identity
-        start, x = (x[0], x[1:]) if initial is None else (jnp.full(x.shape[1:], initial, x.dtype), x)
-        result = jax.eval_shape(lambda a: self._apply([a, a]), start)
-        last, _ = jax.lax.scan(
-            lambda a, b: (self._apply([a, b.astype(a.dtype)]), None), start.astype(result.dtype), x
-        )
-        return last
+    def _scanned(self, x, keeps):
+        """Fold the first axis; keep what is there after each step, or the last alone."""
+        dtype = jax.eval_shape(lambda a: self._apply([a, a]), x[:1]).dtype
+
+        def step(a, b):
+            a = self._apply([a, b.astype(dtype)])
+            return a, a if keeps else None
+
+        first = x[0].astype(dtype)
+        last, each = jax.lax.scan(step, first, x[1:])
+        return jnp.concatenate([first[None], each]) if keeps else last
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         """Return the results of `reduce` up to each element."""
@@ -214,20 +204,10 @@ class ufunc:
         x = x if dtype is None else as_type(x, dtype)._value
         with x64_for(x.dtype):
             if sums is not None:
-                result = sums(x, axis, dtype=dtype)
-            else:
-                x = jnp.moveaxis(x, axis, 0)
-                kind = jax.eval_shape(lambda a: self._apply([a, a]), x).dtype
-
-                def step(a, b):
-                    a = self._apply([a, b.astype(kind)])
-                    return a, a
-
-                if len(x):
-                    first = x[0].astype(kind)
-                    x = jnp.concatenate([first[None], jax.lax.scan(step, first, x[1:])[1]])
-                result = jnp.moveaxis(x, 0, axis)
-        return into(out, ours(result, array))
+                x = sums(x, axis, dtype=dtype)
+            elif x.shape[axis]:
+                x = jnp.moveaxis(self._scanned(jnp.moveaxis(x, axis, 0), keeps=True), 0, axis)
+        return into(out, ours(x, array))
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         """Return `reduce` of the slices from each index to the next; of one element where that is lower."""
@@ -269,19 +249,15 @@ class ufunc:
 
             a._rewrite(write, unwrap(indices), new)
             return
-        flat, places = a._value.ravel(), ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
-        if self.nin == 1:
-            new, _ = jax.lax.scan(
-                lambda x, i: (x.at[i].set(self._apply([x[i]]).astype(x.dtype)), None), flat, places.ravel()
-            )
-        else:
-            each = jnp.broadcast_to(jnp.asarray(value_of(b)), places.shape).ravel()
-            new, _ = jax.lax.scan(
-                lambda x, ib: (x.at[ib[0]].set(self._apply([x[ib[0]], ib[1]]).astype(x.dtype)), None),
-                flat,
-                (places.ravel(), each),
-            )
-        a[...] = new.reshape(a.shape)
+        places = ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
+        given = () if b is None else (jnp.broadcast_to(jnp.asarray(value_of(b)), places.shape).ravel(),)
+
+        def step(x, each):
+            i, *operands = each
+            return x.at[i].set(self._apply([x[i], *operands]).astype(x.dtype)), None
+
+        flat, _ = jax.lax.scan(step, a._value.ravel(), (places.ravel(), *given))
+        a[...] = flat.reshape(a.shape)
 
     def resolve_dtypes(self, dtypes, **options):
         """Return NumPy's dtypes of the operands and the result."""
@@ -297,6 +273,8 @@ def _kind_of(x):
     kind = type(x)
     if kind in _PYTHON:
         return kind
+    if kind in ARRAY_TYPES and not x.weak_type:
+        return x.dtype
     if kind is bool or not hasattr(x, "dtype"):
         return np.dtype(bool) if kind is bool else next(c for c in (int, float, complex) if isinstance(x, c))
     return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
@@ -321,7 +299,9 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     if dtype is None and not wide and WIDE.isdisjoint(given):
         loop = tuple(NARROWED.get(d, d) for d in loop)
     same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
-    special = name in ("pow", "power") or loop[-1] == np.bool  # `number_like` knows what a number means there
+    special = name in ("pow", "power") or (
+        loop[-1] == np.bool and given[0].kind in "iub"
+    )  # `number_like` knows what a number means there
     has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
     return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
 

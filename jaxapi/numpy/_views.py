@@ -1,5 +1,6 @@
 """Functions that give views where NumPy's do: what is written to them is written to the array."""
 
+import functools
 import math
 import operator
 
@@ -10,11 +11,32 @@ from ..mutable._array import Array, _layout, view_of
 from ._creation import check_order
 from ._wrap import as_ours, ours
 
-__all__ = ["array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip"]
-__all__ += ["fliplr", "flipud", "hsplit", "imag", "matrix_transpose", "moveaxis", "permute_dims", "ravel"]
-__all__ += ["real", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes", "transpose", "unstack"]
-__all__ += ["vsplit"]
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "fliplr", "flipud", "imag"]
+__all__ += ["matrix_transpose", "permute_dims", "ravel", "real", "reshape", "rot90", "squeeze", "swapaxes"]
+__all__ += ["transpose", "unstack"]
 
+
+def _of_numpys(name):
+    """Return NumPy's function, which is written in Python of methods and indexing, of our arrays."""
+    function = getattr(np, name).__wrapped__
+
+    @functools.wraps(function)
+    def call(a, *args, **kwargs):
+        return function(as_ours(a), *args, **kwargs)
+
+    call.__module__, call.__doc__ = (
+        "jaxapi.numpy",
+        f"As `numpy.{name}`, of our arrays: views where those are.",
+    )
+    return call
+
+
+_NUMPYS = """
+array_split dsplit flip hsplit iscomplexobj isrealobj moveaxis ndim rollaxis shape size split vsplit
+"""
+__all__ += _NUMPYS.split()
+globals().update({name: _of_numpys(name) for name in _NUMPYS.split()})
+_flip, _moveaxis = _of_numpys("flip"), _of_numpys("moveaxis")
 _axes = np.lib.array_utils.normalize_axis_tuple
 _axis = np.lib.array_utils.normalize_axis_index
 
@@ -118,48 +140,18 @@ def swapaxes(a, axis1, axis2):
     return a._transposed(tuple(order))
 
 
-def moveaxis(a, source, destination):
-    """Return a view with axes at other places."""
-    a = as_ours(a)
-    source, destination = _axes(source, a.ndim, "source"), _axes(destination, a.ndim, "destination")
-    if len(source) != len(destination):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
-    order = [i for i in range(a.ndim) if i not in source]
-    for to, axis in sorted(zip(destination, source, strict=True)):
-        order.insert(to, axis)
-    return a._transposed(tuple(order))
+def _flipped(name, ndim):
+    def function(m):
+        if as_ours(m).ndim < ndim:
+            raise ValueError(f"Input must be >= {ndim}-d.")
+        return _flip(m, ndim - 1)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return a view in reverse order along axis {ndim - 1}."
+    return function
 
 
-def rollaxis(a, axis, start=0):
-    """Return a view with one axis before another."""
-    a = as_ours(a)
-    axis = _axis(axis, a.ndim)
-    start = _axis(start, a.ndim + 1) if start >= 0 else _axis(start, a.ndim)
-    return moveaxis(a, axis, start - (start > axis))
-
-
-def flip(m, axis=None):
-    """Return a view in reverse order along all axes, or some."""
-    m = as_ours(m)
-    axes = range(m.ndim) if axis is None else _axes(axis, m.ndim)
-    return m[(*(slice(None, None, -1 if i in axes else None) for i in range(m.ndim)), ...)]
-
-
-def flipud(m):
-    """Return a view in reverse order along the first axis."""
-    return flip(_at_least(m, 1), 0)
-
-
-def fliplr(m):
-    """Return a view in reverse order along the second axis."""
-    return flip(_at_least(m, 2), 1)
-
-
-def _at_least(m, ndim):
-    m = as_ours(m)
-    if m.ndim < ndim:
-        raise ValueError(f"Input must be >= {ndim}-d.")
-    return m
+flipud, fliplr = _flipped("flipud", 1), _flipped("fliplr", 2)
 
 
 def rot90(m, k=1, axes=(0, 1)):
@@ -170,11 +162,11 @@ def rot90(m, k=1, axes=(0, 1)):
     first, second = (_in_range(i, m) for i in axes)
     k %= 4
     if k == 2:
-        return flip(m, (first, second))
+        return _flip(m, (first, second))
     if k == 1:
-        m = flip(m, second)
+        m = _flip(m, second)
     m = swapaxes(m, first, second) if k else m
-    return flip(m, second) if k == 3 else m if k else m[...]
+    return _flip(m, second) if k == 3 else m if k else m[...]
 
 
 def _in_range(axis, m):
@@ -200,53 +192,9 @@ atleast_3d = _atleast(
 )
 
 
-def array_split(ary, indices_or_sections, axis=0):
-    """Return views of parts, which may differ in length by one."""
-    ary = as_ours(ary)
-    axis = _axis(axis, ary.ndim)
-    size = ary.shape[axis]
-    try:
-        ends = [operator.index(i) for i in indices_or_sections]
-    except TypeError:
-        count = operator.index(indices_or_sections)
-        if count <= 0:
-            raise ValueError("number sections must be larger than 0.") from None
-        each, more = divmod(size, count)
-        ends = [i * each + min(i, more) for i in range(1, count)]
-    return [
-        ary[(slice(None),) * axis + (slice(i, j),)] for i, j in zip([0, *ends], [*ends, size], strict=True)
-    ]
-
-
-def split(ary, indices_or_sections, axis=0):
-    """Return views of parts, of one length if their number is given."""
-    ary = as_ours(ary)
-    size = ary.shape[_axis(axis, ary.ndim)]
-    if np.ndim(indices_or_sections) == 0 and size % operator.index(indices_or_sections):
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
-
-
-def _splitting(name, ndim, axis_of):
-    def function(ary, indices_or_sections):
-        ary = as_ours(ary)
-        if ary.ndim < ndim:
-            raise ValueError(f"{name} only works on arrays of {ndim} or more dimensions")
-        return split(ary, indices_or_sections, axis_of(ary))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return views of parts: `split` along the axis of `numpy.{name}`."
-    return function
-
-
-vsplit = _splitting("vsplit", 2, lambda a: 0)
-hsplit = _splitting("hsplit", 1, lambda a: int(a.ndim > 1))
-dsplit = _splitting("dsplit", 3, lambda a: 2)
-
-
 def unstack(x, /, *, axis=0):
     """Return views of the parts along an axis."""
-    return tuple(moveaxis(x, axis, 0))
+    return tuple(_moveaxis(x, axis, 0))
 
 
 def real(val):

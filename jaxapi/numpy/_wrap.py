@@ -5,6 +5,7 @@ import inspect
 import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._core._dtypes import NARROWED, WIDE, default_dtype, promoted_dtype, resolve_dtype, x64_for, x64_mode
@@ -137,9 +138,12 @@ _astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
 
 def result_dtype(*values) -> np.dtype:
     """Return what arrays, dtypes and Python numbers promote to: NumPy's dtype with x64 on, else JAX's."""
-    if not x64_mode() or any(getattr(getattr(x, "dtype", x), "isbuiltin", 1) != 1 for x in values):
+    dtypes = [getattr(x, "dtype", x) for x in values]
+    if isinstance(dtypes[0], np.dtype) and all(d == dtypes[0] for d in dtypes):
+        return dtypes[0]
+    if not x64_mode() or any(getattr(d, "isbuiltin", 1) != 1 for d in dtypes):
         return promoted_dtype(*values)
-    return np.result_type(*[getattr(x, "dtype", x) for x in values])
+    return np.result_type(*dtypes)
 
 
 def together(tree):
@@ -162,8 +166,11 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
     other = unwrap if inspect.Parameter.VAR_KEYWORD in kinds else None
     allowed = None if other else set(names)
-    ignored = IGNORED - (set(own) if function.__module__.startswith(_REPAIRS) else set())
+    is_repair = function.__module__.startswith(_REPAIRS)
+    ignored = IGNORED - (set(own) if is_repair else set())
     forms = {n: _form_of(p) for n, p in own.items() if n not in ignored}
+    if is_repair:
+        forms = {n: _array_or_none if form is value_of else form for n, form in forms.items()}
     if "arrays" in forms:
         forms["tup"] = forms["arrays"]
 
@@ -207,6 +214,11 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         return result if out is None else into(out, result)
 
     return wrapped
+
+
+def _array_or_none(x):
+    x = value_of(x)
+    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x
 
 
 def _has_dtype(x) -> bool:

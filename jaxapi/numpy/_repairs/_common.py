@@ -17,7 +17,6 @@ def float_dtype(*arrays) -> np.dtype:
 
 
 def as_floats(x):
-    x = jnp.asarray(x)
     return x.astype(float_dtype(x)) if x.dtype.kind in "iub" else x
 
 

@@ -8,7 +8,10 @@ from typing import Any as ArrayLike  # the wrapper goes by these names
 import jax.numpy as jnp
 import numpy as np
 
+import jaxapi
+
 from ..._core._dtypes import x64_for
+from ..._core._programs import compiled
 from ...mutable._array import wrap
 from .._array import ndarray
 from .._wrap import cast, narrowed, result_dtype
@@ -19,11 +22,11 @@ __all__ = _NAMES.split()
 
 
 def _joined(name):
-    function = getattr(jnp, name)
+    function = {"concatenate": jaxapi.concat, "stack": jaxapi.stack}.get(name) or compiled(getattr(jnp, name))
     takes_axis = name in ("concatenate", "stack")
 
     def join(arrays: list[ArrayLike], axis=0, dtype=None, casting="same_kind"):
-        listed = [jnp.asarray(x) for x in arrays]
+        listed = [x if hasattr(x, "dtype") else jnp.asarray(x) for x in arrays]
         refuse(not listed, ValueError, "need at least one array to concatenate")
         dtype = result_dtype(*listed) if dtype is None else np.dtype(dtype)
         for x in listed:
@@ -40,7 +43,7 @@ for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstac
 concat = globals()["concatenate"]
 
 
-def append(arr: Array, values: Array, axis=None):
+def append(arr: Array, values, axis=None):
     return jnp.append(arr, values if hasattr(values, "dtype") else jnp.asarray(np.asarray(values)), axis)
 
 

@@ -23,7 +23,7 @@ def _cumulative(name):
     function, total = getattr(jnp, name), jnp.sum if name.endswith("sum") else jnp.prod
 
     def of_axis(a: Array, axis=None, dtype=None):
-        a, axis = on_flat(jnp.asarray(a), axis)
+        a, axis = on_flat(a, axis)
         return function(cast(a, total(a[:0] if a.ndim else a).dtype if dtype is None else dtype), axis)
 
     return of_axis
@@ -39,7 +39,6 @@ def angle(z: Array, deg=False):
 
 
 def round(a: Array, decimals=0):
-    a = jnp.asarray(a)
     if a.dtype == np.bool:
         return a.astype(np.float16)
     if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
@@ -126,7 +125,6 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
 
 def _product(axis):
     def product(a: Array, b: Array):
-        a, b = jnp.asarray(a), jnp.asarray(b)
         if not a.ndim or not b.ndim:
             return jaxapi.multiply(a, b)
         return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim + axis if b.ndim > 1 else 0,)))
@@ -138,7 +136,7 @@ dot, inner = _product(-2), _product(-1)
 
 
 def kron(a: Array, b: Array):
-    dtype = result_dtype(jnp.asarray(a), jnp.asarray(b))
+    dtype = result_dtype(a, b)
     if dtype != np.bool:
         return jnp.kron(a, b)
     return jnp.kron(a.astype(np.uint8), b.astype(np.uint8)).astype(bool)

@@ -67,7 +67,6 @@ def _in_bounds(indices, size, mode="raise"):
 
 def take(a: Array, indices: Array, axis=None, mode="raise"):
     a, axis = on_flat(jnp.atleast_1d(a), axis)
-    indices = jnp.asarray(indices)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     indices = _in_bounds(indices if indices.size else indices.astype(int), a.shape[axis], mode)
     return jnp.take(a, indices, axis, mode="wrap")

@@ -55,7 +55,6 @@ def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
 
 
 def nonzero(a: Array):
-    a = jnp.asarray(a)
     refuse(not a.ndim, ValueError, "nonzero takes an array with axes: use atleast_1d(x).nonzero()")
     return jaxapi.nonzero(a)
 
@@ -65,7 +64,7 @@ def _extreme(name):
     best = getattr(jnp, name[-3:])
 
     def of_axis(a: Array, axis=None, keepdims=False, **options):
-        a, axis = jnp.asarray(a), tuple(axis) if isinstance(axis, list) else axis
+        axis = tuple(axis) if isinstance(axis, list) else axis
         if not jnp.iscomplexobj(a):
             return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
         refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")

@@ -84,7 +84,6 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
 
 def _quantiles(scale, skip_nan):
     def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
-        a = jnp.asarray(a)
         refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
         if isinstance(q, (int, float)) and a.dtype.kind == "f":
             q = jnp.asarray(q, a.dtype)
@@ -97,7 +96,6 @@ def _quantiles(scale, skip_nan):
 
 def _medians(skip_nan):
     def function(a: Array, axis=None, keepdims=False):
-        a = jnp.asarray(a)
         q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else float_dtype())
         return _quantile(a, q, axis, "linear", keepdims, None, skip_nan)
 
