@@ -76,9 +76,8 @@ def dendrogram(arrays, n: int, one, two) -> Dendrogram:
         return root[one], root[two], line, below, joined
 
     leaf = firsts(one, two)
-    below = put(
-        filled(len(one), 0), leaf >> 1, 1, "add"
-    )  # points of both sides that are no edge's of the line
+    # Points of both sides that are no edge's of the line.
+    below = put(filled(len(one), 0), leaf >> 1, 1, "add")
     start = one, two, line, below, filled((), 0)
     *_, line, below, joined = arrays.repeat(lambda state: (state[0] != state[1]).any(), join, start)
     line = xp.where(line < 0, none, line)  # the root's
