@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import NARROWED, WIDE, promoted_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, promoted_dtype, refuse_complex, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._interop._convert import ARRAY_TYPES
 from .._missing import _RENAMED
@@ -239,10 +239,9 @@ class ufunc:
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
         how = _AT.get(self.__name__)
         if how and a.dtype != np.bool:
-            new = value_of(b)
-            kinds = a.dtype.kind + getattr(new, "dtype", a.dtype).kind
-            if kinds.strip("iu") and not np.can_cast(getattr(new, "dtype", bool), a.dtype, "same_kind"):
-                raise TypeError(f"{self.__name__}.at cannot cast from {new.dtype} to {a.dtype}")
+            new = as_ours(b)._value
+            refuse_complex(new.dtype, a.dtype)
+            new = cast(new, a.dtype)  # as NumPy, floats among integers, too
 
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)

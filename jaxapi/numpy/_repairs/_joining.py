@@ -17,7 +17,9 @@ from .._array import ndarray
 from .._wrap import cast, narrowed, result_dtype
 from ._common import refuse
 
-_NAMES = "append column_stack concat concatenate delete dstack hstack pad stack unique vander vstack"
+_NAMES = (
+    "append column_stack concat concatenate delete dstack hstack pad repeat stack tile unique vander vstack"
+)
 __all__ = _NAMES.split()
 
 
@@ -84,6 +86,21 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
             mode(rows[(*place, ...)], tuple(widths[axis]), axis, kwargs)
     return padded._value
+
+
+def repeat(a: Array, repeats, axis=None):
+    counts = np.asarray(repeats)
+    text = f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'"
+    refuse(counts.size and not np.can_cast(counts.dtype, np.int64), TypeError, text)
+    refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
+    refuse(counts.size and counts.min() < 0, ValueError, "repeats may not contain negative values.")
+    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+
+
+def tile(A: Array, reps):
+    reps = np.asarray(reps).tolist()
+    refuse(np.min(reps, initial=0) < 0, ValueError, "negative dimensions are not allowed")
+    return jnp.tile(A, reps)
 
 
 def vander(x: Array, N=None, increasing=False):
