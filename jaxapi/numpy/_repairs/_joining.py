@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from ...mutable._array import wrap
 from .._array import ndarray
-from .._wrap import cast, narrowed, result_dtype
+from .._wrap import cast, narrowed, result_dtype, together
 from ._common import refuse
 
 _NAMES = (
@@ -45,8 +46,9 @@ for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstac
 concat = globals()["concatenate"]
 
 
-def append(arr: Array, values, axis=None):
-    return jnp.append(arr, values if hasattr(values, "dtype") else jnp.asarray(np.asarray(values)), axis)
+def append(arr, values, axis=None):  # numbers are as strong as arrays
+    given = [x if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x)) for x in (arr, values)]
+    return jnp.append(*together(given), axis)
 
 
 def delete(arr: Array, obj, axis=None):
