@@ -116,10 +116,9 @@ class ufunc:
         return self._apply(operands)
 
     def _apply(self, operands, dtype=None, casting="same_kind"):
-        kinds = tuple([_kind_of(x) for x in operands])
-        if _PYTHON.issuperset(kinds):
+        if _NUMBERS.issuperset(map(type, operands)):
             operands = [jaxapi.asarray(x) for x in operands]
-            kinds = tuple([x.dtype for x in operands])
+        kinds = tuple([_kind_of(x) for x in operands])
         loop, is_direct = _plan(self.__name__, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
@@ -264,6 +263,7 @@ class ufunc:
 
 
 _PYTHON = frozenset([int, float, complex])
+_NUMBERS = _PYTHON | {bool}
 _WEAK = {"i": int, "u": int, "f": float, "c": complex}
 
 
