@@ -98,6 +98,11 @@ def _split(keys, value) -> tuple[list, tuple]:
     indices: list = []
     layout: list = []
     shape = value.shape
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), 0)
+    of_no_axis = at and sum(map(length_of, keys)) == len(shape)
+    if of_no_axis and any(map(is_array, keys[:at])) and any(map(is_array, keys[at:])):
+        # by which NumPy moves the arrays' axes to the front
+        raise IndexError("`...` between arrays stands for no axis: leave it out, and move axes afterwards")
     for k, axis in expand(keys, shape):
         if k is None:
             layout.append(None)

@@ -12,7 +12,7 @@ from . import _creation, _inplace, _views
 from ._creation import check_order
 from ._functions import FUNCTIONS
 from ._ufuncs import UFUNCS
-from ._wrap import as_ours, as_type, into, ours
+from ._wrap import as_type, into, ours
 
 # Functions whose first argument is the array.
 _SAME = """
@@ -110,10 +110,6 @@ def set_real(a, value):
     a[...] = value if a.dtype.kind != "c" else UFUNCS["add"](value, UFUNCS["multiply"](_views.imag(a), 1j))
 
 
-def _scattering(name):
-    return lambda a, slices, value: UFUNCS[name].at(a, slices, as_type(as_ours(value), a.dtype))
-
-
 _METHODS = {
     "base": lambda a: a._view.owner if a._view else None,
     "compress": lambda a, condition, axis=None, out=None: FUNCTIONS["compress"](condition, a, axis, out),
@@ -133,9 +129,9 @@ _METHODS = {
     "reshape": lambda a, *shape, order="C", copy=None: _views.reshape(
         a, shape[0] if len(shape) == 1 else shape, order, copy=copy
     ),
-    "scatter_add": _scattering("add"),
-    "scatter_max": _scattering("maximum"),
-    "scatter_min": _scattering("minimum"),
+    "scatter_add": UFUNCS["add"].at,
+    "scatter_max": UFUNCS["maximum"].at,
+    "scatter_min": UFUNCS["minimum"].at,
     "strides": _views.strides_of,
     "tobytes": lambda a, order="C": np.asarray(a).tobytes(order),
     "tofile": lambda a, file, sep="", format="%s": np.asarray(a).tofile(file, sep, format),

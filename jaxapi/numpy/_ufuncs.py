@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import NARROWED, WIDE, promoted_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, promoted_dtype, refuse_complex, resolve_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._interop._convert import ARRAY_TYPES
 from .._missing import _RENAMED
@@ -116,10 +116,9 @@ class ufunc:
         return self._apply(operands)
 
     def _apply(self, operands, dtype=None, casting="same_kind"):
-        kinds = tuple([_kind_of(x) for x in operands])
-        if _PYTHON.issuperset(kinds):
+        if _NUMBERS.issuperset(map(type, operands)):
             operands = [jaxapi.asarray(x) for x in operands]
-            kinds = tuple([x.dtype for x in operands])
+        kinds = tuple([_kind_of(x) for x in operands])
         loop, is_direct = _plan(self.__name__, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
@@ -239,10 +238,9 @@ class ufunc:
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
         how = _AT.get(self.__name__)
         if how and a.dtype != np.bool:
-            new = value_of(b)
-            kinds = a.dtype.kind + getattr(new, "dtype", a.dtype).kind
-            if kinds.strip("iu") and not np.can_cast(getattr(new, "dtype", bool), a.dtype, "same_kind"):
-                raise TypeError(f"{self.__name__}.at cannot cast from {new.dtype} to {a.dtype}")
+            new = as_ours(b)._value
+            refuse_complex(new.dtype, a.dtype)
+            new = cast(new, a.dtype)  # as NumPy, floats among integers, too
 
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)
@@ -265,6 +263,7 @@ class ufunc:
 
 
 _PYTHON = frozenset([int, float, complex])
+_NUMBERS = _PYTHON | {bool}
 _WEAK = {"i": int, "u": int, "f": float, "c": complex}
 
 

@@ -57,7 +57,7 @@ allclose append array_equal array_equiv choose convolve correlate cross dot inne
 isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
 tensordot trapezoid union1d vdot vecdot
 """
-_APART = {"choose": ["a"], "select": ["condlist"]}
+_APART = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:

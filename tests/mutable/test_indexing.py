@@ -213,6 +213,11 @@ def test_one_program_for_all_positions(caplog):
     assert "Compiling" not in caplog.text
 
 
+def test_an_ellipsis_of_no_axes_between_arrays_is_refused():
+    with pytest.raises(IndexError, match="leave it out"):
+        xp.asarray(HOST)[:, [0, 1], ..., [0, 1]]
+
+
 def test_masks_of_any_count():
     """Random masks and values, NumPy's result."""
     random = np.random.default_rng(0)

@@ -124,6 +124,9 @@ y = np.true_divide(np.array([3, 7], np.uint8), -2)
 y = np.vander(x[0, 0], 3, increasing=True)
 np.copyto(x, 5, where=1.5)
 y = x.conj(); y[0] = 9
+y = np.tril(x[0, 0])
+y = np.searchsorted(np.asarray([3, 1, 2]), np.asarray([1.5, 2.5]), sorter=np.asarray([1, 2, 0]))
+y = np.tile(A=x, reps=2)
 """
 
 

@@ -78,6 +78,8 @@ def test_python_numbers_are_weak():
     x = ours.ones(2, dtype=np.int8)
     assert ours.add(x, 1).dtype == (x + 1).dtype == np.int8
     assert ours.multiply(ours.ones(2, np.float32), 2.0).dtype == np.float32
+    assert float(ours.add(True, 1.5)) == 2.5
+    assert int(ours.add(True, True)) == int(ours.subtract(1, False)) == 1
     with pytest.raises(OverflowError):
         ours.add(x, 300)
     assert (x < 300).all()

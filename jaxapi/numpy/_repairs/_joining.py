@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,10 +15,12 @@ from ..._core._dtypes import x64_for
 from ..._core._programs import compiled
 from ...mutable._array import wrap
 from .._array import ndarray
-from .._wrap import cast, narrowed, result_dtype
+from .._wrap import cast, narrowed, result_dtype, together
 from ._common import refuse
 
-_NAMES = "append column_stack concat concatenate delete dstack hstack pad stack unique vander vstack"
+_NAMES = (
+    "append column_stack concat concatenate delete dstack hstack pad repeat stack tile unique vander vstack"
+)
 __all__ = _NAMES.split()
 
 
@@ -43,8 +46,9 @@ for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstac
 concat = globals()["concatenate"]
 
 
-def append(arr: Array, values, axis=None):
-    return jnp.append(arr, values if hasattr(values, "dtype") else jnp.asarray(np.asarray(values)), axis)
+def append(arr, values, axis=None):  # numbers are as strong as arrays
+    given = [x if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x)) for x in (arr, values)]
+    return jnp.append(*together(given), axis)
 
 
 def delete(arr: Array, obj, axis=None):
@@ -84,6 +88,21 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
             mode(rows[(*place, ...)], tuple(widths[axis]), axis, kwargs)
     return padded._value
+
+
+def repeat(a: Array, repeats, axis=None):
+    counts = np.asarray(repeats)
+    text = f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'"
+    refuse(counts.size and not np.can_cast(counts.dtype, np.int64), TypeError, text)
+    refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
+    refuse(counts.size and counts.min() < 0, ValueError, "repeats may not contain negative values.")
+    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+
+
+def tile(A: Array, reps):
+    reps = np.asarray(reps).tolist()
+    refuse(np.min(reps, initial=0) < 0, ValueError, "negative dimensions are not allowed")
+    return jnp.tile(A, reps)
 
 
 def vander(x: Array, N=None, increasing=False):

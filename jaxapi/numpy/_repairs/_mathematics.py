@@ -9,6 +9,7 @@ import numpy as np
 
 import jaxapi
 
+from .._ufuncs import UFUNCS
 from .._wrap import cast, result_dtype
 from ._common import as_floats, axes_of, float_dtype, on_flat, refuse
 
@@ -34,7 +35,8 @@ for _name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
 
 
 def angle(z: Array, deg=False):
-    made = jnp.arctan2(jnp.imag(z), jnp.real(z)) if jnp.iscomplexobj(z) else jnp.arctan2(0.0, as_floats(z))
+    parts = (z.imag, z.real) if jnp.iscomplexobj(z) else (0, z)
+    made = UFUNCS["arctan2"].of_values(*parts)
     return made * (180 / np.pi) if deg else made
 
 

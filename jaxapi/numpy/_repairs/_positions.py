@@ -11,8 +11,18 @@ from ..._core._dtypes import default_dtype
 from ..._core._programs import is_traced
 from ._common import on_flat, refuse
 
-_NAMES = "indices ix_ ravel_multi_index take take_along_axis unravel_index"
+_NAMES = "indices ix_ ravel_multi_index take take_along_axis tril triu unravel_index"
 __all__ = _NAMES.split()
+
+
+def _triangle(function):
+    def of_matrix(m: Array, k=0):
+        return function(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+
+    return of_matrix
+
+
+tril, triu = _triangle(jnp.tril), _triangle(jnp.triu)
 
 
 def ix_(*args: Array):

@@ -13,7 +13,7 @@ from .._wrap import narrowed
 from ._common import on_flat, refuse
 
 _NAMES = """
-amax amin argmax argmin argpartition argsort max min nonzero partition searchsorted sort_complex
+amax amin argmax argmin argpartition argsort array_equiv max min nonzero partition searchsorted sort_complex
 """
 __all__ = _NAMES.split()
 
@@ -38,6 +38,14 @@ def _partitioned(function):
 
 
 partition, argpartition = map(_partitioned, (jnp.sort, jnp.argsort))
+
+
+def array_equiv(a1: Array, a2: Array):
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return jnp.asarray(False)
+    return jnp.array_equiv(a1, a2)
 
 
 def sort_complex(a: Array):

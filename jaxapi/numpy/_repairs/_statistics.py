@@ -297,7 +297,10 @@ def digitize(x: Array, bins: Array, right=False):
     down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
-    steps = np.sign(np.diff(np.asarray(bins)))  # NaN is as NaN
-    text = "bins must be monotonically increasing or decreasing"
-    refuse((steps > 0).any() and (steps < 0).any(), ValueError, text)
-    return up if (steps >= 0).all() else down
+    order = np.asarray(bins)
+    low, high = order[:-1], order[1:]
+    unlike = low != high
+    rises = not unlike.any() or low[unlike][0] < high[unlike][0]  # as NumPy reads what is NaN
+    is_broken = ((high < low) if rises else (high > low)).any()
+    refuse(is_broken, ValueError, "bins must be monotonically increasing or decreasing")
+    return up if rises else down
