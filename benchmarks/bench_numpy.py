@@ -64,7 +64,11 @@ def main():
             continue
         sizes, cells = LARGE[program.__name__] if options.large else {}, []
         for module in found.values():
-            first, *others = [timed(program, module, sizes) for _ in range(options.rounds + 1)]
+            try:
+                first, *others = [timed(program, module, sizes) for _ in range(options.rounds + 1)]
+            except AttributeError as error:  # a peer that lacks a name
+                cells.append(str(error))
+                continue
             cells.append(f"{first:.1f}, {statistics.median(others):.2f}")
         print(f"| {program.__name__} | " + " | ".join(cells) + " |", flush=True)
 
