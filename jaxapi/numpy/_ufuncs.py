@@ -298,9 +298,7 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     if dtype is None and not wide and WIDE.isdisjoint(given):
         loop = tuple(NARROWED.get(d, d) for d in loop)
     same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
-    special = name in ("pow", "power") or (
-        loop[-1] == np.bool and given[0].kind in "iub"
-    )  # `number_like` knows what a number means there
+    special = name in ("pow", "power") or given[0].kind in "iub"  # where `number_like` checks a number
     has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
     return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
 

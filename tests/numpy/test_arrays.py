@@ -127,6 +127,8 @@ y = x.conj(); y[0] = 9
 y = np.tril(x[0, 0])
 y = np.searchsorted(np.asarray([3, 1, 2]), np.asarray([1.5, 2.5]), sorter=np.asarray([1, 2, 0]))
 y = np.tile(A=x, reps=2)
+y = np.indices((2, 2), dtype=bool)
+y = np.diag_indices(3)[1]
 """
 
 

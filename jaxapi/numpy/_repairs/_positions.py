@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any as Array
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,8 +12,12 @@ from ..._core._dtypes import default_dtype
 from ..._core._programs import is_traced
 from ._common import on_flat, refuse
 
-_NAMES = "indices ix_ ravel_multi_index take take_along_axis tril triu unravel_index"
+_NAMES = "diag_indices indices ix_ ravel_multi_index take take_along_axis tril triu unravel_index"
 __all__ = _NAMES.split()
+
+
+def diag_indices(n, ndim=2):
+    return (jnp.arange(max(n, 0), dtype=int),) * max(ndim, 0)
 
 
 def _triangle(function):
@@ -57,7 +62,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 
 def indices(dimensions, dtype=None, sparse=False):
     dtype = default_dtype(int) if dtype is None else dtype
-    return jnp.indices(tuple(dimensions), dtype, sparse)
+    return jax.tree.map(lambda x: x.astype(dtype), jnp.indices(tuple(dimensions), sparse=sparse))
 
 
 def _in_bounds(indices, size, mode="raise"):
