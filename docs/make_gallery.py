@@ -11,7 +11,7 @@ EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 # Every example, in the order of the gallery, with the title of its page.
 TITLES = {
     "point_normals": "Normals of a point cloud",
-    "icp": "Registration of two scans (ICP)",
+    "icp": "Registration of scans of changing size (ICP)",
     "dbscan": "Clusters of airports (DBSCAN)",
     "haloes": "Haloes of a snapshot (friends of friends)",
     "colours": "The colours of a photo (HDBSCAN)",

@@ -1,4 +1,4 @@
-"""Register two scans of a terrain: iterative closest points (ICP), point to plane.
+"""Register scans of a terrain, each of another length: iterative closest points (ICP), point to plane.
 
 Two overlapping pieces of the Jacksboro fault (matplotlib's elevation model, metres), each of points of
 its own, and one of them turned by 8 degrees and moved by 500 metres. Each round finds the nearest point
@@ -8,7 +8,9 @@ the planes there (Y. Chen and G. Medioni, Object modelling by registration of mu
 
     python examples/icp.py [picture.png]
 
-Points without a partner within the bound get the row n: they are masked, not looked up.
+All rounds are one program, and scans of all lengths run it: `pad_rows` fills them up to a length that they
+share, and how many points count is data. Points without a partner within the bound get the row n: they are
+masked, not looked up, as are the rows that only fill up.
 """
 
 import sys
@@ -27,7 +29,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 
-def load_scans(points):
+def load_scans(fixed_points, moving_points):
     """Return two scans (points, 3) with noise, the second one moved, and its motion: angle and shift."""
     with matplotlib.cbook.get_sample_data("jacksboro_fault_dem.npz") as data:
         heights = data["elevation"].astype("float64")
@@ -39,7 +41,8 @@ def load_scans(points):
     rng = np.random.default_rng(0)
     west, east = (cloud[side] for side in (cloud[:, 0] < 4000, cloud[:, 0] > -4000))
     fixed, moving = (
-        part[rng.choice(len(part), points)] + rng.normal(0, 2, (points, 3)) for part in (west, east)
+        part[rng.choice(len(part), points)] + rng.normal(0, 2, (points, 3))
+        for part, points in ((west, fixed_points), (east, moving_points))
     )
     angle, shift = np.radians(8), np.array([300.0, -400.0, 60.0])
     return fixed, moving @ turn(angle).T + shift, angle, shift
@@ -50,17 +53,14 @@ def turn(angle):
     return np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
 
 
-@jax.jit
 def normals_of(points, rows):
     """Return unit normals from the rows of neighbours (n, k)."""
     near = points[rows] - xp.mean(points[rows], axis=1, keepdims=True)
     return xp.linalg.svd(xp.matmul(xp.matrix_transpose(near), near)).Vh[:, 2, :]
 
 
-@jax.jit
-def update(moving, fixed, normals, distances, rows, bound):
-    """Return the points after the motion that brings them nearest to the planes, and how far they were."""
-    found = distances < bound  # the others have the row n
+def update(moving, fixed, normals, rows, found):
+    """Return the points after the motion that brings those found to the planes, and how far they were."""
     target, normal = fixed[rows], normals[rows]
     apart = xp.sum((target - moving) * normal, axis=1)
     weight = xp.where(found, 1 / (1 + (apart / 20) ** 2), 0)  # partners far off the plane count little
@@ -79,29 +79,39 @@ def update(moving, fixed, normals, distances, rows, bound):
     return xp.matmul(moving, rotation.T) + motion[3:], error
 
 
-def register(moving, fixed, rounds):
-    """Move `moving` onto `fixed`; return it and the distance to the planes in each round."""
-    tree = xp.spatial.KDTree(fixed)
+@jax.jit
+def register(moving, m, fixed, n, bounds):
+    """Move the first `m` points onto the first `n` fixed ones; return them and the distances to the planes.
+
+    A round for each of the bounds on how far partners are.
+    """
+    tree = xp.spatial.KDTree(fixed, n=n)
     normals = normals_of(fixed, tree.query(fixed, k=12)[1])
-    errors = []
-    for bound in np.geomspace(1500, 150, rounds):
+    there = xp.arange(len(moving)) < m
+
+    def step(moving, bound):
         distances, rows = tree.query(moving, distance_upper_bound=bound)
-        moving, error = update(moving, fixed, normals, distances, rows, bound)
-        errors.append(float(error))
-    return moving, errors
+        return update(moving, fixed, normals, rows, there & (distances < bound))
+
+    return jax.lax.scan(step, moving, bounds)
 
 
-def main(picture=None, points=8000, rounds=40):
-    fixed, moved, angle, shift = load_scans(points)
-    start = xp.asarray(moved, dtype="float32")
-    registered, errors = register(start, xp.asarray(fixed, dtype="float32"), rounds)
-    truth = (moved - shift) @ turn(angle)
-    before, after = (np.linalg.norm(np.asarray(p) - truth, axis=1) for p in (start, registered))
-    print(f"{points} points a scan, {rounds} rounds, to the planes {errors[0]:.1f} -> {errors[-1]:.1f} m")
-    print(f"from the true place: {np.median(before):.0f} m before, {np.median(after):.1f} m after")
-    if picture:
-        draw(fixed, moved, np.asarray(registered), errors, picture)
-    return before, after
+def main(picture=None, lengths=(8000, 7000, 6000), rounds=40):
+    bounds = xp.asarray(np.geomspace(1500, 150, rounds), dtype="float32")
+    results = []
+    for points in lengths:
+        fixed, moved, angle, shift = load_scans(max(lengths), points)
+        scans = [xp.spatial.pad_rows(scan.astype("float32")) for scan in (moved, fixed)]
+        registered, errors = register(*scans[0], *scans[1], bounds)
+        registered = np.asarray(registered)[:points]
+        truth = (moved - shift) @ turn(angle)
+        before, after = (np.linalg.norm(p - truth, axis=1) for p in (moved, registered))
+        print(f"{points} points onto {len(fixed)}, to the planes {errors[0]:.1f} -> {errors[-1]:.1f} m")
+        print(f"from the true place: {np.median(before):.0f} m before, {np.median(after):.1f} m after")
+        results.append((before, after))
+        if picture and points == lengths[0]:
+            draw(fixed, moved, registered, errors, picture)
+    return results
 
 
 def draw(fixed, moved, registered, errors, picture):

@@ -7,6 +7,7 @@ import sys
 import jax
 import numpy as np
 import pytest
+from compilations import no_compilation
 
 pytest.importorskip("matplotlib")
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
@@ -61,9 +62,13 @@ def test_radius_graph(capsys):
 
 
 def test_icp():
-    before, after = load("icp").main(points=2500, rounds=25)
-    assert np.median(before) > 1000
-    assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
+    example = load("icp")
+    results = example.main(lengths=(2500,), rounds=25)
+    with no_compilation():  # of another length
+        results += example.main(lengths=(2300,), rounds=25)
+    for before, after in results:
+        assert np.median(before) > 1000
+        assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
 
 
 def test_force_matching():
