@@ -60,6 +60,8 @@ y = np.add.reduce(x, axis=(0, 2), keepdims=True)
 y = np.multiply.accumulate(x, 1)
 y = np.subtract.outer(x[0, 0], x[0, 1])
 y = np.hypot.reduce(x, 2)
+y = np.hypot.reduce(x, (0, 2), where=x > 5)
+y = np.subtract.reduce(x, 1, where=x[:, :, :1] > 3, initial=2, keepdims=True)
 y = np.add.reduceat(x, [0, 2, 1], 2)
 y = np.maximum.reduce(x, axis=None, initial=30)
 y = x.take([1, 5], mode='clip'); x[0] = 1
@@ -232,6 +234,10 @@ def test_errors():
         ours.add.at(np.zeros(2), 0, 1)
     with pytest.raises(ValueError, match="not reorderable"):
         ours.subtract.reduce(x, axis=(0, 1))
+    with pytest.raises(ValueError, match="no identity: give initial to use a where mask"):
+        ours.subtract.reduce(x, where=x > 0)
+    with pytest.raises(ValueError, match="no identity: give initial of an array of no elements"):
+        ours.subtract.reduce(x[:0])
     with pytest.raises(TypeError, match="takes 2 arrays"):
         ours.add(x)
     with pytest.raises(ValueError, match="out"):
