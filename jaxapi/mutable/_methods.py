@@ -1,6 +1,5 @@
 """NumPy's methods and attributes: those of `jaxapi.numpy`, which is loaded where the first is used."""
 
-import functools
 from typing import Any
 
 __all__ = ["Methods", "add_methods"]
@@ -38,7 +37,6 @@ class Methods:
         return _as_kind_of(self, array_ufunc(self, ufunc, method, *inputs, **kwargs))
 
 
-@functools.cache
 def _numpys():
     from ..numpy import _methods
 

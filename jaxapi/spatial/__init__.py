@@ -1,9 +1,9 @@
 """Spatial data structures, with SciPy's interface."""
 
 from . import distance as distance
-from ._clustering import single_linkage
 from ._device._padding import pad_rows
 from ._kdtree import KDTree
+from ._linkage import single_linkage
 from ._sphere import chord_length, great_circle_distance, unit_vectors
 
 __all__ = [

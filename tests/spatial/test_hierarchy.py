@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import HDBSCAN
 
-from jaxapi.spatial import KDTree, _clustering, _cuda, single_linkage
+from jaxapi.spatial import KDTree, _cuda, _linkage, single_linkage
 from jaxapi.spatial._clusters import _calls, _device, _hierarchy
 from jaxapi.spatial._clusters._arrays import OnDevice, OnHost
 from jaxapi.spatial._device import _engines
@@ -190,7 +190,7 @@ def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
 def test_concrete_edges_on_a_device_are_merged_there(monkeypatch):
     rows, lengths = map(np.asarray, KDTree(np.random.default_rng(5).random((30, 2))).minimum_spanning_tree())
     expected = single_linkage(rows, lengths)
-    monkeypatch.setattr(_clustering, "_device_of", lambda *arrays: jnp.zeros(1))
+    monkeypatch.setattr(_linkage, "_device_of", lambda *arrays: jnp.zeros(1))
     monkeypatch.setattr(_calls, "computed", None)
     found = single_linkage(rows, lengths)
     assert found.dtype == np.float64
