@@ -82,7 +82,7 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
             engine, room = _engines.engine_of(place), padded_size(lines)
             inputs = (jax.device_put(each, place.sharding) for each in (edges, lengths))
             inputs = (engine.with_room(each, room, place.sharding) for each in inputs)
-            found, tree = _device.linkage(*inputs, np.int32(lines + 1))
+            found, tree = _device.linkage(*inputs, np.int32(lines + 1), engine=engine)
             found = first_lines(lines, found)[0]
         else:
             inputs = without_slopes((edges, lengths))

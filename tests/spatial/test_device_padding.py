@@ -1,12 +1,8 @@
-"""Arrays on a GPU are filled up by copies on a stream of XLA's: on the CPU with a driver that is late."""
+"""Programs of few lengths read arrays of any, where these lie; on the CPU by kernels of the host."""
 
-import ctypes
-import gc
-import queue
-import threading
-import weakref
+import itertools
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,83 +11,10 @@ import pytest
 from compilations import no_compilation
 
 from jaxapi.spatial import KDTree, _cuda, pad_rows
-from jaxapi.spatial._cuda import _room
+from jaxapi.spatial._cuda import _lines
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "float64", "int64"]
 needs_a_gpu = pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
-
-
-class LateDriver:
-    """CUDA's driver with one stream, whose work another thread does once it may."""
-
-    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
-    CUresult = SimpleNamespace(CUDA_ERROR_NOT_READY=600)
-    cuDeviceGet = cuDevicePrimaryCtxRetain = staticmethod(lambda number: (0, number))
-    cuCtxPushCurrent = staticmethod(lambda context: (0,))
-    cuCtxPopCurrent = staticmethod(lambda: (0, 0))
-
-    def __init__(self):
-        self.may_work, self.copies, self.events, self.work = threading.Event(), 0, set(), queue.Queue()
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def cuEventCreate(self, flag):
-        event = threading.Event()
-        self.events.add(event)
-        return 0, event
-
-    def cuMemcpyDtoDAsync(self, target, source, size, stream):
-        self.copies += 1
-        self.work.put(lambda: ctypes.memmove(target, source, size))
-        return (0,)
-
-    def cuEventRecord(self, event, stream):
-        self.work.put(event.set)
-        return (0,)
-
-    def cuEventQuery(self, event):
-        return (0 if event.is_set() else 600,)
-
-    def cuEventDestroy(self, event):
-        self.events.remove(event)
-        return (0,)
-
-    def wait(self):
-        self.may_work.set()
-        done = threading.Event()
-        self.work.put(done.set)
-        assert done.wait(60)
-
-    def _run(self):
-        while True:
-            step = self.work.get()
-            self.may_work.wait()
-            step()
-
-
-@pytest.fixture
-def late(monkeypatch):
-    """Let arrays of the CPU be copied by a `LateDriver`, which is returned."""
-    if jax.default_backend() != "cpu":
-        pytest.skip("there is a driver")
-    from_dlpack, driver = jax.dlpack.from_dlpack, LateDriver()
-
-    class OnStream:
-        def __init__(self, x):
-            self.__dlpack_device__ = x.__dlpack_device__
-            self.__dlpack__ = lambda **_: x.__dlpack__(stream=1 << 20)
-
-    copies = _room.StreamCopies(driver, 0)
-    monkeypatch.setattr(jax.dlpack, "from_dlpack", lambda x: from_dlpack(OnStream(x)))
-    monkeypatch.setattr(_room, "_exported", lambda array, stream: array.__dlpack__())
-    monkeypatch.setattr(_room, "gpu_of", lambda x: x.device)
-    monkeypatch.setattr(_room, "_stream_copies", lambda device: copies)
-    driver.pending = copies.pending
-    return driver
-
-
-def with_room(x, rows):
-    """Return an array of a device with more rows, where it is."""
-    return _cuda.with_room(x, rows, x.sharding)
 
 
 def numbers(seed, shape, dtype="float32"):
@@ -99,101 +22,70 @@ def numbers(seed, shape, dtype="float32"):
         return jax.device_put(np.random.default_rng(seed).integers(0, 100, shape).astype(jnp.dtype(dtype)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (700, 3), (1023, 1), (1024,), (5,)])
-def test_any_dtype_and_shape(late, dtype, shape):
-    late.may_work.set()
-    x = numbers(1, shape, dtype)
-    room = with_room(x, 1024)
-    late.wait()
-    assert late.copies == (shape[0] not in (0, 1024))
-    assert (room.shape, room.dtype) == ((1024, *shape[1:]), x.dtype)
-    np.testing.assert_array_equal(room[: len(x)], x)
-    assert not np.asarray(room)[len(x) :].any()
+@partial(jax.jit, static_argnames=("dtype", "fill"))
+def read(room, n, dtype=None, fill=0):
+    return _cuda.lines(room, n, dtype=room.dtype if dtype is None else dtype, fill=fill)
 
 
-def test_nothing_goes_before_its_copy_is_done(late):
-    """Source and zeros of a result that is let go at once; the next result that goes lets go of them."""
-    x = numbers(2, (700, 3))
-    room = with_room(x, 1024)
-    (copy,) = (each for each in gc.get_objects() if type(each) is _room._Copy)
-    held = [weakref.ref(each) for each in (x, copy.target)]
-    del x, room, copy
-    gc.collect()
-    assert len(late.pending) == 1
-    assert None not in [each() for each in held]
-    late.wait()
-    for i in range(2):
-        with_room(numbers(i, (600, 3)), 1024)
-        late.wait()
-    gc.collect()
-    assert [each() for each in held] == [None, None]
-    assert len(late.pending) == len(late.events) <= 1
-
-
-def test_donated_after_the_result_has_gone(late):
-    """The array is its user's to donate."""
-    late.may_work.set()
-    x, wanted = numbers(5, (700, 3)), np.array(numbers(5, (700, 3)))
-    room = with_room(x, 1024)
-    late.wait()
-    np.testing.assert_array_equal(room[:700], wanted)
-    del room
-    np.testing.assert_array_equal(jax.jit(lambda x: 2 * x, donate_argnums=0)(x), 2 * wanted)
-    assert x.is_deleted()
-
-
-def test_many_threads(late):
-    late.may_work.set()
-
-    def one(i):
-        x = numbers(i, (500 + i, 3))
-        room = with_room(x, 1024)
-        late.wait()
-        return np.array_equal(room[: len(x)], x)
-
-    with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(one, range(200)))
-    late.wait()
-    with_room(numbers(0, (3,)), 1024)
-    assert len(late.pending) == len(late.events) <= 1
-
-
-@pytest.mark.parametrize("stream", [None, 0, 1, 2])
-def test_without_a_stream_a_program_pads(late, monkeypatch, stream):
-    export = _room._Copy.__dlpack__
-    monkeypatch.setattr(_room._Copy, "__dlpack__", lambda self, **_: export(self, stream=stream))
-    x = numbers(6, (700, 3))
-    np.testing.assert_array_equal(with_room(x, 1024)[:700], x)
-    assert not late.copies
-
-
-def test_errors_of_the_driver(late):
-    """A program pads where the driver refuses."""
-    late.cuMemcpyDtoDAsync = lambda *_: (700,)
-    x = numbers(7, (700, 3))
-    np.testing.assert_array_equal(with_room(x, 1024)[:700], x)
-
-
-def test_other_arrays_go_by_the_host():
-    x, place = np.ones((3, 2), np.float32), jax.devices()[0]
-    for rows in (3, 4):
-        room = _cuda.with_room(x, rows, place)
-        assert (room.shape, room.device, room.committed) == ((rows, 2), place, True)
-        np.testing.assert_array_equal(room[:3], x)
-
-
-# --- on a GPU ------------------------------------------------------------------------------------------
+def padded(x, rows, **options):
+    """Return an array of a device with more rows."""
+    room = _cuda.with_room(x, rows, getattr(x, "sharding", jax.devices()[0]))
+    return read(room, len(x), **options).block_until_ready()
 
 
 @pytest.fixture
-def only_copies(monkeypatch):
-    """Fail where anything else pads."""
+def addressed(kernels_on_host, monkeypatch):
+    """Let arrays of the CPU be read where they lie."""
+    if jax.default_backend() == "cpu":
+        monkeypatch.setattr(_lines, "gpu_of", lambda x: x.device)
 
-    def no_other_way(x, rows, place):
-        raise AssertionError((x.shape, rows))
 
-    monkeypatch.setattr(_room._lax, "with_room", no_other_way)
+@pytest.mark.usefixtures("addressed")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(0, 3), (1, 3), (700, 3), (1023, 1), (1024,), (5,)])
+def test_any_dtype_and_shape(dtype, shape):
+    x = numbers(1, shape, dtype)
+    with jax.enable_x64(True):
+        found = np.asarray(padded(x, 1024))
+    assert (found.shape, found.dtype) == ((1024, *shape[1:]), x.dtype)
+    np.testing.assert_array_equal(found[: len(x)], x)
+    assert not found[len(x) :].any()
+
+
+@pytest.mark.usefixtures("addressed")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "float32"])
+def test_other_dtypes_and_what_stands_for_no_line(dtype):
+    x = numbers(3, (100, 2), dtype)
+    with jax.enable_x64(True):
+        for to in (np.float32, np.float64):
+            wanted = np.pad(np.asarray(x, to), ((0, 28), (0, 0)), constant_values=np.nan)
+            np.testing.assert_array_equal(padded(x, 128, dtype=to, fill=None), wanted)
+        if dtype == "int32":
+            wanted = np.pad(np.asarray(x, np.int64), ((0, 28), (0, 0)), constant_values=2**63 - 1)
+            np.testing.assert_array_equal(padded(x, 128, dtype=np.int64, fill=None), wanted)
+
+
+@pytest.mark.usefixtures("addressed")
+def test_arrays_of_the_host_and_dtypes_without_a_kernel():
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for each in (x, x[:, ::-1], x.astype(np.complex64), x.astype(jnp.float8_e5m2)):
+        for rows in (3, 4):
+            found = np.asarray(padded(each, rows))
+            assert (found.shape, found.dtype) == ((rows, 2), each.dtype)
+            np.testing.assert_array_equal(found[:3].astype(np.complex64), each.astype(np.complex64))
+
+
+@pytest.mark.usefixtures("addressed")
+def test_one_program_for_many_lengths():
+    arrays = [numbers(n, (n, 3)) for n in (0, 3, 900, 1024)]
+    padded(arrays[2], 1024)
+    with no_compilation():
+        found = [padded(x, 1024) for x in arrays]
+    for x, each in zip(arrays, found, strict=True):
+        np.testing.assert_array_equal(each[: len(x)], x)
+
+
+# --- on a GPU ------------------------------------------------------------------------------------------
 
 
 def weighed(x, n, xp=np):
@@ -202,22 +94,17 @@ def weighed(x, n, xp=np):
     return xp.where(lines < n, x * (lines % 11 + 1), 0).sum(axis=0, dtype=xp.int32)
 
 
-total = jax.jit(lambda x, n: weighed(x, n, jnp))
+@jax.jit
+def total_of_lines(room, n):
+    return weighed(_cuda.lines(room, n, dtype=np.int32, fill=0), n, jnp)
+
+
+def total(x, rows):
+    """Return the sums of an array, by a program for so many rows."""
+    return total_of_lines(_cuda.with_room(x, rows, x.sharding), np.int32(len(x)))
 
 
 @needs_a_gpu
-@pytest.mark.usefixtures("only_copies")
-@pytest.mark.parametrize("dtype", [each for each in DTYPES if each != "bool"])
-def test_every_dtype_on_a_gpu(dtype):
-    for n in (1, 3, 1000, 1023):
-        x = numbers(n, (n, 3), dtype)
-        room = with_room(x, 1024)
-        assert room.dtype == x.dtype
-        np.testing.assert_array_equal(np.asarray(room), np.pad(np.asarray(x), ((0, 1024 - n), (0, 0))))
-
-
-@needs_a_gpu
-@pytest.mark.usefixtures("only_copies")
 def test_random_lengths_of_temporaries():
     """Of arrays that are not computed or sent yet, and let go or donated as soon as they are asked for."""
     rng = np.random.default_rng(0)
@@ -229,7 +116,7 @@ def test_random_lengths_of_temporaries():
     sizes = 1024, 4096, 1 << 14, 1 << 17
     sources = [[jax.device_put(host[:n]) for n in rng.integers(size // 2, size, 6)] for size in sizes]
     for size, arrays in zip(sizes, sources, strict=True):  # programs of theirs, first
-        total(with_room(arrays[0], size), 1)
+        total(arrays[0], size)
         for x in arrays:
             donated(rolled(x, slow(matrix), 0))
     found, wanted = [], []
@@ -244,56 +131,37 @@ def test_random_lengths_of_temporaries():
                 n = int(rng.integers(1, size))
                 x = jax.device_put(host[:n])
                 wanted.append(host[:n])
-            n, room = len(x), with_room(x, size)
+            found.append(total(x, size))
             if i % 5 == 0:
                 del x
-            found.append(total(room, n))
-            if i % 2 == 0:
-                del room
-                if i % 3 and i % 5:
-                    donated(x)
-            if i % 7 == 0:
-                with_room(arrays[0], size)  # which nobody uses
+                other = jax.device_put(host[: int(rng.integers(1, size))] * 0 - 1)  # perhaps where it lay
+            elif i % 2 == 0 and i % 3:
+                donated(x)
     for ours, rows in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(ours, weighed(rows, len(rows)))
-    for arrays in sources:
-        for x in arrays:
-            np.testing.assert_array_equal(x, host[: len(x)])
+    assert (np.asarray(other) == -1).all()
+    for x in itertools.chain(*sources):
+        np.testing.assert_array_equal(x, host[: len(x)])
 
 
 @needs_a_gpu
-@pytest.mark.usefixtures("only_copies")
 def test_threads_on_a_gpu():
     sources = [numbers(i, (3000 + 100 * i, 3), "int32") for i in range(8)]
-    jax.block_until_ready([total(with_room(x + 0, 4096), len(x)) for x in sources])
+    jax.block_until_ready([total(x + 0, 4096) for x in sources])
 
     def one(i):
         x = sources[i % 8] + (i % 5)
-        room, n = with_room(x, 4096), len(x)
+        found = total(x, 4096)
         del x
-        return np.array_equal(total(room, n), weighed(np.asarray(sources[i % 8]) + i % 5, n))
+        other = jax.device_put(np.full((3000 + 100 * (i % 8), 3), -1, np.int32))  # perhaps where it lay
+        wanted = np.asarray(sources[i % 8]) + i % 5
+        return np.array_equal(found, weighed(wanted, len(wanted))) and (np.asarray(other) == -1).all()
 
     with ThreadPoolExecutor(16) as threads:
         assert all(threads.map(one, range(2000)))
 
 
 @needs_a_gpu
-@pytest.mark.usefixtures("only_copies")
-def test_results_that_nobody_uses_harm_nothing():
-    """Their memory is not written to once somebody else has it."""
-    matrix = jnp.ones((4096, 4096), jnp.float32)
-    slow = jax.jit(lambda a, x: x + jax.lax.fori_loop(0, 40, lambda _, a: jnp.sin(a @ matrix), a)[0, 0] * 0)
-    x = jnp.ones((1 << 20, 3))
-    fives = jax.jit(lambda: jnp.full((1 << 21, 3), 5.0))
-    jax.block_until_ready((slow(matrix, x), fives()))
-    for _ in range(30):
-        with_room(slow(matrix, x), 1 << 21)
-        other = [fives() for _ in range(3)]
-        assert all(bool((each == 5).all()) for each in other)
-
-
-@needs_a_gpu
-@pytest.mark.usefixtures("only_copies")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_for_users_on_a_gpu(dtype):
     """`pad_rows` of any length compiles nothing; what it gives is the user's to donate."""
@@ -312,13 +180,12 @@ def test_rows_for_users_on_a_gpu(dtype):
 
 
 @needs_a_gpu
-def test_columns_first_are_padded_by_a_program():
-    """An array in another layout has no copy in C order."""
+def test_columns_first():
     format_type = pytest.importorskip("jax.experimental.layout")
     layout = format_type.Layout(major_to_minor=(1, 0))
     x = numbers(9, (1 << 17, 3))
     turned = jax.device_put(x, format_type.Format(layout, x.sharding))
-    np.testing.assert_array_equal(np.asarray(with_room(turned, 1 << 18))[: len(x)], x)
+    np.testing.assert_array_equal(padded(turned, 1 << 18)[: len(x)], x)
 
 
 @needs_a_gpu

@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import HDBSCAN
 
-from jaxapi.spatial import KDTree, _cuda, _linkage, single_linkage
+from jaxapi.spatial import KDTree, _cuda, _lax, _linkage, single_linkage
 from jaxapi.spatial._clusters import _calls, _device, _hierarchy
 from jaxapi.spatial._clusters._arrays import OnDevice, OnHost
 from jaxapi.spatial._device import _engines
@@ -142,24 +142,24 @@ def test_a_program_makes_scipys_linkage_in_a_larger_room():
         rows = np.pad(rows[mixed], ((0, more), (0, 0)), constant_values=7)
         with jax.enable_x64(True):
             lengths = np.pad(lengths[mixed], (0, more), constant_values=np.nan)
-            found, tree = _device.linkage(rows, lengths, np.int32(n))
+            found, tree = _device.linkage(rows, lengths, np.int32(n), engine=_lax)
             assert tree
             np.testing.assert_allclose(found[: n - 1], linkage(pdist(x), "single"), rtol=1e-12)
             for wrong in (rows[::-1] * 0, np.where(rows == rows[0, 0], n, rows)):
-                assert n == 2 or not _device.linkage(wrong, lengths, np.int32(n))[1]
-            assert not _device.linkage(rows, np.full(N - 1, np.nan), np.int32(n))[1]
+                assert n == 2 or not _device.linkage(wrong, lengths, np.int32(n), engine=_lax)[1]
+            assert not _device.linkage(rows, np.full(N - 1, np.nan), np.int32(n), engine=_lax)[1]
 
 
 def test_a_graph_of_a_cycle_and_another_tree_is_none():
     rows = np.array([[0, 1], [1, 2], [0, 2], [3, 4]])
     with jax.enable_x64(True):
-        assert not _device.linkage(rows, np.arange(4.0), np.int32(5))[1]
+        assert not _device.linkage(rows, np.arange(4.0), np.int32(5), engine=_lax)[1]
 
 
 def test_negative_lengths_and_zeros_are_ordered():
     with jax.enable_x64(True):
         rows = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
-        found, _ = _device.linkage(rows, np.array([0.0, -1.0, -0.0, -3.0]), np.int32(5))
+        found, _ = _device.linkage(rows, np.array([0.0, -1.0, -0.0, -3.0]), np.int32(5), engine=_lax)
     np.testing.assert_array_equal(found[:, 2], [-3, -1, 0, 0])
     np.testing.assert_array_equal(found[2:, :2], [[0, 6], [5, 7]])
 

@@ -29,6 +29,7 @@ def components(points, tree: Tree, box, r, *, engine, p: float, dtype):
 def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p: float, dtype):
     """Return which points (lines, m) are cores, and their labels; without `weights` each counts 1."""
     lines, there = len(points), jnp.isfinite(tree.points[0])
+    points = engine.lines(points, tree.n, dtype=points.dtype)
     own = own_queries(tree, eps, p=p)
     order = jnp.arange(len(there), dtype=jnp.int32)
     if weights is None:
@@ -93,9 +94,10 @@ def _hdbscan(points, tree: Tree, box, epsilon, shorter, *, engine, min_samples, 
         return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
 
 
-@compiled
-def linkage(rows, distances, n):
+@partial(compiled, static_argnames="engine")
+def linkage(rows, distances, n, *, engine):
     """Return SciPy's linkage matrix, and whether it is one; room for more edges than those of n points."""
+    rows, distances = (engine.lines(each, n - 1, dtype=each.dtype) for each in (rows, distances))
     *merges, tree = merged(rows, distances, n, np.int32)
     return linkage_matrix(distances, *merges), tree
 

@@ -3,12 +3,11 @@
 from ._build import build
 from ._components import component_rows, lowest
 from ._launch import check
-from ._lines import lines
+from ._lines import lines, with_room
 from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
 from ._order import nodes_of
 from ._pairwise import pairwise
 from ._radius import bin_counts, count, fill, fill_edges, fill_lines, fill_pairs, ordered_queries
-from ._room import with_room
 from ._side_stream import all_finite
 from ._spanning import spanning_edges
 from ._sums import running_sums

@@ -19,19 +19,17 @@ DEVICE float number(unsigned short bits) { return __int_as_float((unsigned)bits 
 DEVICE From number(From x) { return x; }
 #endif
 
-// `x` of shape (count, width) at least, `out` of shape (sizes[0], width); the width is sizes[1].
+// The numbers at an address, of two words, to `out` of shape (sizes[0], width); the width is sizes[1]. XLA waits for
+// whatever `after` is.
 KERNEL(THREADS, 1)
-lines(const From* x, const int* count, const int* sizes, To* out) {
+lines(const unsigned* address, const From* after, const int* count, const int* sizes, To* out) {
+  const From* x = (const From*)((unsigned long long)address[1] << 32 | address[0]);
   const long long width = sizes[1], all = sizes[0] * width, there = *count * width;
   const long long first = (long long)blockIdx.x * (THREADS * EACH) + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
     const long long place = first + i * THREADS;
     if (place >= all) return;
-#if INTEGERS
     out[place] = place < there ? To(number(x[place])) : To(MISSING);
-#else
-    out[place] = place < there ? To(number(x[place])) : To(__int_as_float(0x7fc00000));
-#endif
   }
 }

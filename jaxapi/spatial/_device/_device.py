@@ -171,7 +171,7 @@ class Device(Searcher):
             return constant_on(float(number), settings.dtype, self.data.sharding)
         if len(number) and number.strides == (0,):
             return self._constant(number[0])
-        return jax.device_put(np.pad(number, (0, len(lines[0]) - len(number))), self.data.sharding)
+        return jax.device_put(np.pad(number, (0, padded_size(len(number)) - len(number))), self.data.sharding)
 
     def _constant(self, number: np.generic):
         """Return a number on the device."""

@@ -4,7 +4,7 @@ An engine is a package with a `NAME` and functions, all but the first pure and t
 tree and queries in the dtype of the distances:
 
 - ``with_room(x, rows, place)``,
-- ``lines(x, count, *, dtype)``,
+- ``lines(x, count, *, dtype, fill)``,
 - ``build(points, n, scale, *, leaf_size)``,
 - ``ordered_queries(tree, queries, radius, box, *, p)``,
 - ``nearest(tree, queries, bound, eps, box, *, k, p, rooted)``,

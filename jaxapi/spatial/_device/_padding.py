@@ -1,15 +1,18 @@
 """Rows of any number as arrays of few lengths, for users' programs."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._programs import eagerly, is_traced
+from ..._core._dtypes import x64_for
+from ..._core._programs import compiled, eagerly, is_traced
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from .._structure._build import padded_size
+from ._arrays import constant_on
 from ._engines import engine_of
 
 __all__ = ["pad_rows"]
@@ -67,6 +70,13 @@ def pad_rows(x: ArrayLike, sizes: Iterable[int] | None = None) -> tuple[Array, A
     if is_traced(x) or len(x.sharding.device_set) > 1:
         padded = jnp.pad(x, ((0, size - rows), *((0, 0),) * (x.ndim - 1)))
     else:
-        with eagerly():
-            padded = engine_of(x).with_room(x, size, x.sharding)
+        with eagerly(), x64_for(x.dtype):
+            engine, count = engine_of(x), constant_on(rows, np.dtype(np.int32), x.sharding)
+            room = engine.with_room(x, size, x.sharding)
+            padded = room if isinstance(room, jax.Array) else _padded(room, count, engine=engine)
     return padded, jax.device_put(np.int32(rows))
+
+
+@partial(compiled, static_argnames="engine")
+def _padded(room, count, *, engine):
+    return engine.lines(room, count, dtype=room.dtype, fill=0)

@@ -32,7 +32,7 @@ def structure(data, n, engine) -> tuple[Tree, Array | bool]:
         engine = engine or _engines.engine_of(data)
         size = max(padded_size(len(data)), _fewest(data))
         points = engine.with_room(data, size, data.sharding)
-        tree = built(points, constant_on(n, INT32, data.sharding), engine=engine)
+        tree = _built_of_lines(points, constant_on(n, INT32, data.sharding), engine=engine)
         return tree, on_its_way(all_finite(first_lines(n, data)[0], engine))
 
 
@@ -50,3 +50,8 @@ def _fewest(data) -> int:
 @partial(compiled, static_argnames="engine")
 def built(points, n, *, engine) -> Tree:
     return _engines.run(engine, "build", points, n)
+
+
+@partial(compiled, static_argnames="engine")
+def _built_of_lines(points, n, *, engine) -> Tree:
+    return engine.build(engine.lines(points, n, dtype=points.dtype), n)

@@ -40,12 +40,12 @@ def _extended(x, *, rows: int):
     return jnp.pad(x, ((0, rows - x.shape[0]), *((0, 0),) * (x.ndim - 1)))
 
 
-def lines(x: Array, count: Array, *, dtype) -> Array:
-    """Return the first `count` lines of `x` in a dtype, and as many others as it has room for.
+def lines(x: Array, count: Array, *, dtype, fill: int | None = None) -> Array:
+    """Return the first `count` lines of `x` in a dtype, and as many others as it has room for, of `fill`.
 
-    Those are nan, or the largest integer.
+    Without it those are nan, or the largest integer.
     """
     dtype = np.dtype(dtype)
     missing = np.iinfo(dtype).max if dtype.kind in "iu" else np.nan
     there = (lax.iota(jnp.int32, x.shape[0]) < count).reshape(-1, *(1,) * (x.ndim - 1))
-    return jnp.where(there, x.astype(dtype), jnp.full((), missing, dtype))
+    return jnp.where(there, x.astype(dtype), jnp.full((), missing if fill is None else fill, dtype))
