@@ -24,7 +24,7 @@ from ._mesh._layout import layout_now
 from ._searcher import without_slopes
 from ._settings import SearchSettings
 from ._state import TreeState
-from ._structure._build import padded_size
+from ._structure._build import tree_size
 from ._structure._lengths import first_lines
 from ._structure._tree import FLAT_FROM
 
@@ -346,7 +346,7 @@ class Clustering(TreeState):
             )
             return lax.platform_dependent(*inputs, **platforms)
         with eagerly(), x64_for(settings.dtype, settings.index_dtype):
-            room = padded_size(len(self._data))
+            room = tree_size(*self._data.shape)
             padded = [x if np.ndim(x) == 0 else np.pad(x, (0, room - len(x))) for x in values]
             data = engine.with_room(self._data, room, self._data.sharding)
             found = by_kernels(data, self._structure(), count, box, *padded)

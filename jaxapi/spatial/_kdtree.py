@@ -82,8 +82,9 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
     - points that are sharded along axis 0 are searched on all their devices, with the answers of one; what
       makes Python objects on the host raises TypeError there (docs/distributed.md);
     - the tree is a pytree: an argument or a result of jit, vmap and scan. No method and no attribute changes
-      its leaves. There values cannot be checked:
-      a point that is not finite is nobody's neighbour, a query that is not finite has none.
+      its leaves, and trees over as many points and with the same arguments have one structure, built inside
+      of jit or outside: loops carry them. There values cannot be checked: a point that is not finite is
+      nobody's neighbour, a query that is not finite has none.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from jax import lax
 from ..._core._typing import Array
 from .._structure import _build
 from .._structure._build import LEAF_SIZE, code_bits, plan, rounds, scale_of_box
+from .._structure._sorting import sorted_by
 from .._structure._tree import FLAT_FROM, Tree
 from ._launch import Kernel, launch
 from ._lines import lines
@@ -67,8 +68,7 @@ def _tree(points, n, scale, leaf_size) -> Tree:
     order = lax.iota(jnp.int32, slots)
     for bits in rounds(levels - _levels_of_a_block(levels, leaf, m), m):
         columns, *boxes = _gathered(unsorted, order, boxes, leaf, levels, done)
-        key = _keys(columns, boxes, leaf, levels, done)
-        _, order = lax.sort((key, order), num_keys=1, is_stable=True)
+        order = sorted_by(_keys(columns, boxes, leaf, levels, done), order)
         done += bits
     columns, rows = _split(unsorted, order, leaf, levels, done)
     lower, upper = _boxed(columns, boxes, leaf, levels)

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..._core._typing import Array
-from .._structure._sorting import RADIX_FROM
+from .._structure._sorting import sorted_by
 from .._structure._tree import Tree
 from ._launch import Kernel, launch
 
@@ -95,10 +94,7 @@ def ordered(tree: Tree, nodes: Nodes, queries: Array) -> Ordered:
     inputs = nodes.boxes, nodes.planes, tree.scale, box, queries, sizes
     outputs = [jax.ShapeDtypeStruct((count,), dtype) for dtype in (jnp.uint32, jnp.int32, jnp.int32)]
     keys, numbers, leaves = launch(kernel, -(-count // THREADS), THREADS, inputs, outputs)
-    more = max(RADIX_FROM - count, 0)
-    keys = jnp.pad(keys, (0, more), constant_values=np.uint32(0xFFFFFFFF))
-    _, order = lax.sort((keys, jnp.pad(numbers, (0, more))), num_keys=1)  # stable: pads stay last
-    return Ordered(Source.ORDERED, order[:count], leaves, count, count)
+    return Ordered(Source.ORDERED, sorted_by(keys, numbers), leaves, count, count)
 
 
 def _place_bits(m: int, bits: int) -> tuple[int, int]:

@@ -25,28 +25,42 @@ __all__ = [
     "rounds",
     "scale_of",
     "scale_of_box",
+    "tree_size",
 ]
 
 LEAF_SIZE = 16  # slots a leaf aims at
 SLOT_MULTIPLE = 4  # leaf sizes are multiples of this, so that a search can load slots as short vectors
 MIN_LEVELS = 3  # a search tests eight nodes at once
 FLAT_LEAVES = 1 << MIN_LEVELS
+FEWEST_SLOTS = LEAF_SIZE << MIN_LEVELS
 SPLIT_BITS = 4  # a sort splits a node at most 2**SPLIT_BITS ways; more gives thin slabs
 
 
-def padded_size(n: int) -> int:
-    """Return the size that `n` points, queries or results are padded to, so that most sizes share programs.
+def padded_size(n: int, least: int = 1024, large: int = 1 << 17) -> int:
+    """Return the size that `n` queries or results are padded to, so that most sizes share programs.
 
-    A power of two from 1024 to 2**17, where time goes by calls more than by sizes; above four sizes for each
-    doubling, at most 25% more than `n`.
+    A power of two from `least` to `large`, where time goes by calls more than by sizes; above four sizes for
+    each doubling, at most 25% more than `n`.
 
     >>> [padded_size(n) for n in (0, 1000, 1025, 200_000, 1_000_000)]
     [1024, 1024, 2048, 229376, 1048576]
     """
-    if n <= 1 << 17:
-        return 1 << max((n - 1).bit_length(), 10)
+    if n <= large:
+        return max(1 << (n - 1).bit_length(), least)
     unit = 1 << ((n - 1).bit_length() - 3)
     return -(-n // unit) * unit
+
+
+def tree_size(n: int, m: int) -> int:
+    """Return the size that a tree's `n` points in `m` dimensions are padded to, in `jax.jit` and outside.
+
+    So trees over as many points have one structure. `jax.vmap` builds many of few points; and a search of a
+    flat tree computes distances to all slots.
+
+    >>> [tree_size(n, 3) for n in (0, 100, 1025, 200_000)], tree_size(1025, 20)
+    ([128, 128, 2048, 229376], 1280)
+    """
+    return padded_size(n, FEWEST_SLOTS, FEWEST_SLOTS if m >= FLAT_FROM else 1 << 17)
 
 
 def plan(n: int, leaf_size: int = LEAF_SIZE) -> tuple[int, int]:
