@@ -22,9 +22,9 @@ R, RADII = np.float32(0.3), np.float32([0.1, 0.3])
 BOX = np.float32([1, 1.25])
 
 
-def everything(points, x, tree=None):
+def everything(points, x, tree=None, engine=None):
     """Return what all methods with results of fixed shapes give."""
-    tree = KDTree(points, boxsize=BOX) if tree is None else tree
+    tree = KDTree(points, boxsize=BOX, engine=engine) if tree is None else tree
     near = tree.query_radius(x, R, max_neighbors=5, fill_value=0)
     graph, knn = tree.radius_graph(R, max_edges=40, fill_value=-1), tree.knn_graph(8, fill_value=0)
     pairs = tree.query_pairs(R, max_pairs=30)
@@ -100,7 +100,7 @@ def picky():
         yield
 
 
-@pytest.mark.parametrize("way", ["eager", "jit", "tree passed to jit", "vmap", "under a mesh"])
+@pytest.mark.parametrize("way", ["eager", "lax", "jit", "tree passed to jit", "vmap", "under a mesh"])
 def test_every_method_everywhere(way, picky):
     points, x = POINTS[0], QUERIES[0]
     if way == "vmap":
@@ -116,7 +116,7 @@ def test_every_method_everywhere(way, picky):
         elif way == "tree passed to jit":
             found = jax.jit(partial(everything, None))(x, KDTree(points, boxsize=BOX))
         else:
-            found = everything(points, x)
+            found = everything(points, x, engine="lax" if way == "lax" else None)
         compare(found, right(points, x))
 
 

@@ -14,6 +14,7 @@ from jaxapi.spatial import KDTree, _cuda, _lax, _linkage, single_linkage
 from jaxapi.spatial._clusters import _calls, _device, _hierarchy
 from jaxapi.spatial._clusters._arrays import OnDevice, OnHost
 from jaxapi.spatial._device import _engines
+from jaxapi.spatial._structure._sorting import lexsorted
 
 N = 60
 SELECTIONS = {
@@ -199,3 +200,12 @@ def test_concrete_edges_on_a_device_are_merged_there(monkeypatch):
         single_linkage(rows, lengths * np.nan)
     with pytest.raises(ValueError, match="the edges of a tree of 30 points"):
         single_linkage(rows * 0, lengths)
+
+
+def test_keys_of_64_bits_are_sorted_without_x64():
+    rng = np.random.default_rng(6)
+    rows, lengths = rng.integers(0, 2**40, 50) % 7 * 2**33, rng.integers(0, 5, 50) / 3
+    with jax.enable_x64(True):
+        keys = jnp.asarray(rows), jnp.asarray(lengths)
+    for each in (keys, keys[::-1], keys[:1]):
+        np.testing.assert_array_equal(jax.jit(lexsorted)(*each), np.lexsort([np.asarray(k) for k in each]))

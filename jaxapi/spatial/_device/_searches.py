@@ -399,7 +399,7 @@ def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     for start in range(0, radii.shape[0], at_once):
         bounds = radius_bound(tree, radii[start : start + at_once], search.p)
         shares = search.run("bin_counts", tree, queries, bounds, slot_weights, box, p=search.p)  # (R, q)
-        within = far & (apart <= radii[start : start + at_once, None])
-        shares = shares.astype(weights.dtype) * own_weights + jnp.where(within, all_of_them, 0)
+        within = far[None] & (apart[None] <= radii[start : start + at_once, None])
+        shares = shares.astype(weights.dtype) * own_weights[None] + jnp.where(within, all_of_them[None], 0)
         sums.append(jnp.sum(shares, axis=1, dtype=weights.dtype))
     return jnp.concatenate(sums)

@@ -19,7 +19,7 @@ def brought_near(tree: Tree, x: Array, bound: Array, p: float):
     most = int((info.maxexp - 2 - x.shape[1].bit_length()) / order) - 1
     largest = jnp.max(jnp.where(jnp.isfinite(x), jnp.abs(x), 0), axis=1)
     halvings = jnp.maximum(exponent_of(largest) + exponent_of(tree.scale) - 1 - most, 0)
-    one, lines = a_point(tree), halvings[:, None]
+    one, lines = a_point(tree)[None], halvings[:, None]
     near = times_power_of_two(x, -lines) + (one - times_power_of_two(one, -lines))
     return jnp.where(lines > 0, near, x), times_power_of_two(bound, -halvings), halvings
 

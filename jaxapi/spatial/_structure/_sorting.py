@@ -4,6 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._dtypes import x64_for
+
 __all__ = ["lexsorted", "sorted_by"]
 
 RADIX_FROM = 1 << 15  # keys: for fewer XLA compiles kernels of its own, longer than all else around them
@@ -12,7 +14,8 @@ RADIX_FROM = 1 << 15  # keys: for fewer XLA compiles kernels of its own, longer 
 def sorted_by(key, values):
     """Return values in the stable order of a key, of whole numbers."""
     count, room = len(key), (0, max(RADIX_FROM - len(key), 0))
-    key = jnp.pad(key, room, constant_values=key.dtype.type(np.iinfo(key.dtype).max))
+    with x64_for(key.dtype):  # without x64 the greatest number of 64 bits would be -1
+        key = jnp.pad(key, room, constant_values=key.dtype.type(np.iinfo(key.dtype).max))
     return lax.sort((key, jnp.pad(values, room)), num_keys=1)[1][:count]  # stable: pads stay last
 
 
