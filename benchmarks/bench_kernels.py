@@ -25,7 +25,7 @@ import numpy as np
 
 from jaxapi.spatial._cuda import _build, _compile, _every, _launch, _nearest, _radius, _side_stream
 from jaxapi.spatial._cuda._launch import Kernel
-from jaxapi.spatial._structure._build import flat, padded_size
+from jaxapi.spatial._structure._build import flat, tree_size
 from jaxapi.spatial._structure._queries import own_queries
 
 NEIGHBOURS = {"counts": 4, "counts50": 50, "fill": 4, "fill50": 50}
@@ -157,7 +157,7 @@ class Gpu:
 def tree_of(points, leaf_size=_build.LEAF_SIZE, size=None):
     """Build a tree as a public call does, of points padded to a size that many share."""
     n = len(points)
-    padded = np.zeros((size or padded_size(n), points.shape[1]), points.dtype)
+    padded = np.zeros((size or tree_size(*points.shape), points.shape[1]), points.dtype)
     padded[:n] = points
     return _build._tree(padded, jnp.int32(n), None, leaf_size)
 

@@ -203,6 +203,32 @@ class TestWithin:
         np.testing.assert_allclose(lengths[there], distances[there], rtol=1e-6)
         assert (lengths[~there] == 0).all()
 
+    def test_radii_as_far_as_the_queries(self, near):
+        """Beyond 2**64 extents of the points, whose squares float32 does not hold."""
+        tree, queries, radii, scipy_tree = near
+        x, r = np.array(queries), np.array(radii)
+        x[::4, 2] = np.float32([1e20, -3e19, 2e38, -9e37, 1e30, 5e20])[np.arange(len(x[::4])) % 6]
+        r[::4] = np.where(np.arange(len(r[::4])) % 4, 1.5e38, 4e20)
+        far, host = np.abs(x[:, 2]) > 1e19, x.astype(float)
+        counts = scipy_tree.query_ball_point(host, r, return_length=True)
+        assert set(counts[far]) == {0, len(tree.data)}
+        x, r = jax.device_put((x, r), queries.sharding)
+        np.testing.assert_array_equal(tree.query_ball_point(x, r, return_length=True), counts)
+        fixed, found = tree.query_radius(x, r, max_neighbors=3), tree.query_radius(x, r)
+        np.testing.assert_array_equal(fixed.counts, counts)
+        np.testing.assert_array_equal(np.diff(found.indptr), counts)
+        distances, _ = scipy_tree.query(host, len(tree.data))
+        distances = np.where(distances <= np.asarray(r)[:, None], distances, np.inf)
+        np.testing.assert_allclose(fixed.distances, distances[:, :3], rtol=2e-6)
+        all_of_them = distances[np.isfinite(distances)]
+        np.testing.assert_allclose(found.distances[: len(all_of_them)], all_of_them, rtol=2e-6)
+        radii = np.float32([2, 1e30, 1.9e38])
+        weights = np.linspace(0, 1, tree.n), np.linspace(2, 1, len(host))
+        other = SciPyTree(np.where([True, True, False], host % 8, host), boxsize=BOX)
+        expected = scipy_tree.count_neighbors(other, radii, weights=weights)
+        found = tree.count_neighbors(KDTree(np.asarray(x)), radii, weights=weights)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
     def test_radius_0(self, near):
         """Its bound, the number after 0, is subnormal, which XLA takes for 0."""
         tree, queries, _, scipy_tree = near

@@ -43,6 +43,7 @@ __all__ = [
     "nearest_within",
     "pairs",
     "picked",
+    "sums_within",
     "two_point",
 ]
 
@@ -382,24 +383,34 @@ def two_point(tree: Tree, x: Array, count, own, others, radii: Array, box, *, se
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = tree.astype(search.dtype)
     x = x if box is None else into_box(x, box)
-    none = jnp.full(x.shape[0], -1, search.dtype)
-    x, _, halvings = brought_near(tree, x, none, search.p)
-    far, one = halvings > 0, a_point(tree)
+    x, _, halvings = brought_near(tree, x, jnp.zeros((), search.dtype), search.p)
+    weights = weights.at[tree.rows].get(mode="fill", fill_value=0)
+    narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
+    inputs = tree, x, halvings, radii, weights.astype(narrow), box
+    order, parts = sums_within(*inputs, search=search, dtype=weights.dtype)
+    own = x_weights[order]
+    return jnp.concatenate([jnp.sum(part * own, axis=1, dtype=weights.dtype) for part in parts])
+
+
+def sums_within(tree: Tree, x, halvings, radii, weights, box, *, search: Search, dtype):
+    """Return an order of the queries, and in it sums (some radii, q), of some of the radii (R,) at a time.
+
+    They are of the slots' `weights`, in a dtype; of queries after `halvings` as `brought_near` makes them.
+    """
+    weights, one = jnp.where(jnp.isfinite(tree.points[0]), weights, 0), a_point(tree)
     # To one that is far all points are as near: within a radius are all of them or none.
     apart = power_distance(lambda axis: (x[:, axis] - one[axis]) * tree.scale, x.shape[1], search.p)
     apart = times_power_of_two(in_units(apart, tree.scale, search.p), halvings)
-    x = jnp.where(far[:, None], jnp.full_like(x, jnp.nan), x)
+    far = (halvings > 0)[:, None]
+    none = jnp.full(x.shape[0], -1, search.dtype)
+    x = jnp.where(far, jnp.full_like(x, jnp.nan), x)
     queries, order = search.run("ordered_queries", tree, x, none, box, p=search.p)
-    there = jnp.isfinite(tree.points[0])
-    narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
-    slot_weights = jnp.where(there, weights.at[tree.rows].get(mode="fill", fill_value=0), 0)
-    all_of_them = jnp.sum(slot_weights, dtype=weights.dtype) * x_weights
-    slot_weights, own_weights, sums = slot_weights.astype(narrow), x_weights[order], []
+    far, apart, total = far[order, 0], apart[order], jnp.sum(weights, dtype=dtype)
     at_once = max(1, min(BINS, LARGEST // (x.shape[0] + 64)))  # sums that 32-bit numbers can count
-    for start in range(0, radii.shape[0], at_once):
-        bounds = radius_bound(tree, radii[start : start + at_once], search.p)
-        shares = search.run("bin_counts", tree, queries, bounds, slot_weights, box, p=search.p)  # (R, q)
-        within = far[None] & (apart[None] <= radii[start : start + at_once, None])
-        shares = shares.astype(weights.dtype) * own_weights[None] + jnp.where(within, all_of_them[None], 0)
-        sums.append(jnp.sum(shares, axis=1, dtype=weights.dtype))
-    return jnp.concatenate(sums)
+
+    def some(radii):
+        bounds = radius_bound(tree, radii, search.p)
+        found = search.run("bin_counts", tree, queries, bounds, weights, box, p=search.p).astype(dtype)
+        return jnp.where(far[None], jnp.where(apart[None] <= radii[:, None], total, jnp.zeros_like(total)), found)
+
+    return order, (some(radii[start : start + at_once]) for start in range(0, radii.shape[0], at_once))

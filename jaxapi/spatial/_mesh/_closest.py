@@ -16,7 +16,7 @@ from ._lists import filled, lowest
 from ._partition import shares
 from ._rounds import Search, visit_devices
 
-__all__ = ["in_units", "nearest", "nearest_below", "no_room"]
+__all__ = ["halved", "in_units", "nearest", "nearest_below", "no_room"]
 
 INT32 = np.dtype(np.int32)
 
@@ -27,14 +27,19 @@ def nearest(forest: Forest, x, bound, eps, lengths, axes: Axes, *, n, k, p, own=
     As `_engines.nearest`. `own`: `x` are points of this device. Also tell which queries have devices left to
     visit: none, unless there is but `once` a large round.
     """
-    if lengths is not None:
-        x = into_box(x, lengths)
-    x, bound, halvings = brought_near(forest.tree, x, jnp.asarray(bound, x.dtype), p)
+    x, bound, halvings = halved(forest, x, bound, lengths, p)
     limit = scaled_power(jnp.maximum(bound, 0), forest.tree.scale, p)
     static = {"n": n, "k": k, "p": p, "own": own, "once": once}
     powers, rows, left = nearest_below(forest, x, limit, eps, lengths, axes, **static)
     distances = in_units(forest, powers, lengths, p)
     return times_power_of_two(distances, halvings[:, None]), rows, left
+
+
+def halved(forest: Forest, x, bound, lengths, p: float):
+    """Return queries and their bounds as `brought_near` does, in the periodic box, and how often."""
+    x = x if lengths is None else into_box(x, lengths)
+    corner = forest.lower.min(axis=0)[:, None]  # of all devices: this one may have no point
+    return brought_near(forest.tree._replace(points=corner), x, jnp.asarray(bound, x.dtype), p)
 
 
 def in_units(forest: Forest, powers, lengths, p: float):

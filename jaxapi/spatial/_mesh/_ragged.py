@@ -9,31 +9,31 @@ from jax import lax
 
 from ..._core._dtypes import x64_mode
 from .._device import _searches
+from .._structure._scaling import times_power_of_two
 from ._axes import Axes
+from ._closest import halved
 from ._exchange import exchange
 from ._forest import Forest, rows_of_all
 from ._lists import lowest
-from ._within import around, sent_radii
+from ._within import around
 
 __all__ = ["all_within", "in_equal_parts"]
 
 
 def all_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, most: int, kind: _searches.Search):
     """Return rows and distances (q, most) of all points within `radius`, of which no query has more."""
-    send, radii = sent_radii(radius)
+    x, radius, halvings = halved(forest, x, radius, lengths, kind.p)
 
-    def search(tree, rows, x, sent, there):
-        wanted = radii(sent, there)
-        found, distances, _ = _searches.nearest_within(
-            tree, x, None, wanted, lengths, search=kind, limit=most
-        )
+    def search(tree, rows, x, radius, there):
+        inputs = tree, x, None, jnp.where(there, radius, -1), lengths
+        found, distances, _ = _searches.nearest_within(*inputs, search=kind, limit=most)
         return distances, rows_of_all(tree, rows, found, n)
 
     shape = x.shape[0], most
     nothing = jnp.full(shape, jnp.inf, x.dtype), jnp.full(shape, n, forest.rows_dtype)
     merge = partial(lowest, missing=(jnp.inf, n))
-    distances, rows = around(forest, x, radius, send, nothing, search, merge, lengths, axes, p=kind.p)
-    return rows, distances
+    distances, rows = around(forest, x, radius, radius, nothing, search, merge, lengths, axes, p=kind.p)
+    return rows, times_power_of_two(distances, halvings[:, None])
 
 
 def in_equal_parts(values, keep, missing, axes: Axes, *, room: int, size: int):

@@ -6,14 +6,15 @@ from jax import lax
 
 from .._device import _searches
 from .._structure._metric import into_box
-from .._structure._queries import ordered_queries, radius_bound
+from .._structure._queries import radius_bound
+from .._structure._scaling import times_power_of_two
 from ._axes import Axes
 from ._by_row import of_rows
-from ._closest import in_units, nearest_below
+from ._closest import halved, in_units, nearest_below
 from ._forest import Forest, rows_of_points
 from ._rounds import Search, visit_devices
 
-__all__ = ["around", "counts_within", "nearest_within", "search_of", "sent_radii", "sums_within"]
+__all__ = ["around", "counts_within", "nearest_within", "search_of", "sums_within"]
 
 INT32 = np.dtype(np.int32)
 
@@ -21,14 +22,15 @@ INT32 = np.dtype(np.int32)
 def counts_within(forest: Forest, x, radius, lengths, axes: Axes, *, p, index_dtype):
     """Return how many points lie within `radius`, () or (q,), of each of this device's queries (q, m)."""
     kind = search_of(p, x.dtype)
+    x, radius, _ = halved(forest, x, radius, lengths, p)
 
-    def count(tree, rows, x, sent, there):
-        (found,) = _searches.counts_within(tree, x, None, radii(sent, there), lengths, search=kind)
+    def count(tree, rows, x, radius, there):
+        radius = jnp.where(there, radius, -1)
+        (found,) = _searches.counts_within(tree, x, None, radius, lengths, search=kind)
         return found.astype(index_dtype)
 
-    send, radii = sent_radii(radius)
     nothing = jnp.zeros(x.shape[0], index_dtype)
-    return around(forest, x, radius, send, nothing, count, jnp.add, lengths, axes, p=p)
+    return around(forest, x, radius, radius, nothing, count, jnp.add, lengths, axes, p=p)
 
 
 def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p):
@@ -40,23 +42,18 @@ def sums_within(forest: Forest, x, radii, weights, lengths, axes: Axes, *, n, p)
     weights = of_rows(weights, rows_of_points(forest, n, slots), n, axes)
     kind = search_of(p, x.dtype)
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
+    x, reach, halvings = halved(forest, x, jnp.max(radii), lengths, p)
 
-    def add_up(tree, own, x, arrays, there):
-        none = jnp.full(x.shape[0], -1, x.dtype)
-        queries, order = ordered_queries(tree, x, none, p=p, box=lengths)
-        bounds = radius_bound(tree, radii, p)
-        parts = [
-            kind.run("bin_counts", tree, queries, bounds[start : start + _searches.BINS], own, lengths, p=p)
-            for start in range(0, radii.shape[0], _searches.BINS)
-        ]
-        found = jnp.concatenate(parts).T.astype(weights.dtype)  # (q, R)
+    def add_up(tree, own, x, halvings, there):
+        inputs = tree, x, halvings, radii, own, lengths
+        order, parts = _searches.sums_within(*inputs, search=kind, dtype=weights.dtype)
+        found = jnp.concatenate([*parts]).T  # (q, R)
         found = jnp.zeros_like(found).at[order].set(found, unique_indices=True)
         return jnp.where(there[:, None], found, 0)
 
     nothing = jnp.zeros((x.shape[0], radii.shape[0]), weights.dtype)
-    reach = jnp.broadcast_to(jnp.max(radii), x.shape[:1])
     forest = forest._replace(rows=weights.astype(narrow))
-    return around(forest, x, reach, (), nothing, add_up, jnp.add, lengths, axes, p=p)
+    return around(forest, x, reach, halvings, nothing, add_up, jnp.add, lengths, axes, p=p)
 
 
 def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axes: Axes, *, p, at_home=False):
@@ -80,15 +77,6 @@ def around(forest: Forest, x, radius, send, nothing, search, merge, lengths, axe
     return visit_devices(forest, x, state, kind, axes, p=p, lengths=lengths, at_home=at_home)[0][0]
 
 
-def sent_radii(radius):
-    """Return what queries take along of their radii, nothing of one for all, and how to get radii from it.
-
-    The latter is a function of what they took and of flags (q,): -1 without the flag.
-    """
-    one = radius.ndim == 0
-    return () if one else radius, lambda sent, there: jnp.where(there, radius if one else sent, -1)
-
-
 def search_of(p, dtype) -> _searches.Search:
     """Return a radius search within one tree, by the engine of its device."""
     return _searches.Search(p, None, np.dtype(dtype), INT32)
@@ -101,6 +89,7 @@ def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, 
     distance before its root.
     """
     tree = forest.tree
+    x, radius, halvings = halved(forest, x, radius, lengths, p)
     counts = counts_within(forest, x, radius, lengths, axes, p=p, index_dtype=index_dtype)
     reach = radius_bound(tree, radius, p)
     above = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
@@ -108,7 +97,7 @@ def nearest_within(forest: Forest, x, radius, lengths, axes: Axes, *, n, limit, 
     below = jnp.where(reach >= 0, jnp.maximum(above, tiny), 0)
     zero = jnp.zeros((), x.dtype)
     powers, rows, _ = nearest_below(forest, x, below, zero, lengths, axes, n=n, k=limit, p=p)
-    distances = in_units(forest, powers, lengths, p)
+    distances = times_power_of_two(in_units(forest, powers, lengths, p), halvings[:, None])
     in_order = lax.sort((distances, rows), dimension=1, num_keys=2)
     whole = (counts <= limit)[:, None]
     distances, rows = (
