@@ -64,26 +64,32 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
         most = max(most * (1 + 1e-6), 1e-100)
     search = partial(cloud.tree.query, eps=eps, p=settings.p, distance_upper_bound=most)
 
-    def find(which):
-        points = cloud.queries(x[which])
-        near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
-        near = near if cloud.scale == 1 else near / cloud.scale
+    def find(x, bound):
+        near, found = _with_lowest_rows(search, cloud.queries(x), min(k, max(n, 1)), n)
+        if cloud.scale != 1:
+            near /= cloud.scale
         if many:
-            limit = bound[which, None]
-            beyond = ~(near <= limit) if inclusive else ~(near < limit)
-            near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
-        return near.astype(settings.dtype), cloud.rows(found, settings.index_dtype)
+            beyond = ~(near <= bound[:, None] if inclusive else near < bound[:, None])
+            near[beyond], found[beyond] = np.inf, n
+        return near, cloud.rows(found)
 
-    if q < 2 * _FEWEST and k <= n and q * k < _PIECE and settings.workers in (None, 1):
-        return find(slice(None))
-    order = spatial_order(x)
+    if q < 2 * _FEWEST and k <= n and settings.workers in (None, 1):
+        near, found = find(x, bound)
+        return near.astype(settings.dtype), found.astype(settings.index_dtype)
     distances, rows = np.empty((q, k), settings.dtype), np.empty((q, k), settings.index_dtype)
 
     def piece(part):
-        which = part if order is None else order[part]
-        distances[which, :n], rows[which, :n] = find(which)
+        points, limit, lines = x[part], bound[part] if many else bound, slice(None)
+        order = spatial_order(points)
+        if order is not None:
+            points, limit, lines = points.take(order, axis=0), limit.take(order) if many else limit, order
+        near, found = find(points, limit)
+        near_k, found_k = distances[part], rows[part]
+        if k > n:
+            near_k[:, n:], found_k[:, n:] = np.inf, cloud.n
+            near_k, found_k = near_k[:, :n], found_k[:, :n]
+        near_k[lines], found_k[lines] = near, found
 
-    distances[:, n:], rows[:, n:] = np.inf, cloud.n
     _in_threads(piece, q, k + 1, settings.workers)
     return distances, rows
 
