@@ -12,7 +12,8 @@ from .._structure._metric import into_box
 
 __all__ = ["Cloud", "Options", "cloud_of"]
 
-KEPT = 1 << 22  # points of trees that callbacks keep
+KEPT = 8  # trees that callbacks keep: points are compared with those of each
+POINTS = 1 << 22  # of these
 
 
 class Options(NamedTuple):
@@ -103,7 +104,7 @@ def cloud_of(data: np.ndarray, n: int, lengths, options: Options) -> Cloud:
     with _lock:
         _kept.insert(0, (key, cloud))
         sizes = itertools.accumulate(len(each.data) for _, each in _kept)
-        del _kept[max(1, sum(size <= KEPT for size in sizes)) :]
+        del _kept[max(1, min(KEPT, sum(size <= POINTS for size in sizes))) :]
     return cloud
 
 
