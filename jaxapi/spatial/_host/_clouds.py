@@ -13,8 +13,8 @@ from .._structure._metric import into_box
 __all__ = ["Cloud", "Options", "cloud_of"]
 
 KEPT = 8  # trees that callbacks keep: points are compared with those of each
-LEAF = 16  # points where SciPy's default of 10 is asked for: 100,000 take a tenth less time
 POINTS = 1 << 22  # of these
+LEAF = 16  # points where SciPy's default of 10 is asked for: a search of 100,000 takes a tenth less
 
 
 class Options(NamedTuple):
