@@ -5,6 +5,7 @@ the least of several rounds counts, in milliseconds of wall time. The first call
 """
 
 import argparse
+import itertools
 import time
 
 import jax
@@ -58,6 +59,7 @@ SEARCHES = {
 def main(sizes, path):
     """Print the table."""
     rng, rows = np.random.default_rng(0), []
+    shifts = itertools.count()  # other points at each call of `jit`, so that each builds its tree
     names = "SciPy", "eager", "ratio", "jit", "ratio", "first"
     print(f"{'points':>8} {'search':14}", *(f"{name:>{6 if name == 'ratio' else 9}}" for name in names))
     for n in sizes:
@@ -71,13 +73,11 @@ def main(sizes, path):
             ]
             first = None
             if name != "within r, CSR":
-                # Other points at each call, so that each builds its tree.
-                jitted = jax.jit(lambda s, p, x, ours=ours: ours(KDTree(p + s), x, r))  # noqa: B023
-                shifts = iter(np.float32(i) * 1e-6 for i in range(10**9))
+                jitted = jax.jit(lambda s, p, x, ours=ours: ours(KDTree(p + 1e-6 * s), x, r))  # noqa: B023
                 start = time.perf_counter()
                 jax.block_until_ready(jitted(next(shifts), *device))
                 first = (time.perf_counter() - start) * 1e3
-                calls.append(lambda jitted=jitted, shifts=shifts: jitted(next(shifts), *device))  # noqa: B023
+                calls.append(lambda jitted=jitted: jitted(next(shifts), *device))  # noqa: B023
             scipys, eager, *inside = least(calls)
             line = f"{n:8} {name:14} {scipys:9.2f} {eager:9.2f} {eager / scipys:6.2f}"
             if inside:

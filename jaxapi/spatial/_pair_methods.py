@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, overload
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
-from .._core._programs import eagerly, eagerly_unless_traced
+from .._core._programs import eagerly
 from .._core._typing import Array, ArrayLike
 from . import _arguments
 from ._arguments import reject_traced
@@ -139,9 +138,7 @@ class PairSearches(TreeState):
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
             size = _arguments.capacity(max_pairs, "max_pairs")
-            receivers, senders, distances, count = self._searcher(r).fixed_edges(r, settings, "later", size)
-            with eagerly_unless_traced(receivers):
-                found = FixedPairs(_low_row_first(receivers, senders), distances, count)
+            found = FixedPairs(*self._searcher(r).fixed_pairs(r, settings, size))
             return filled(found, fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         reject_traced(self._traced(r, eps), "query_pairs", remedy)
@@ -358,9 +355,3 @@ class PairSearches(TreeState):
         dtype = np.promote_types(self._data.dtype, other._data.dtype)
         settings = self._settings(_arguments.norm_order(p), dtype, max(self._rows, other._rows), eps)
         return settings, _arguments.one_radius(r, settings.dtype, name)
-
-
-@jax.jit
-def _low_row_first(receivers, senders):
-    """Return the pairs (e, 2) with the lower row first."""
-    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import x64_for
-from .._core._programs import any_traced, is_traced
+from .._core._programs import any_traced, eagerly_unless_traced, is_traced
 from ._device._arrays import as_dtype
 from ._device._slopes import displacements_to, with_slopes
 from ._results import FixedNeighbors
@@ -90,6 +90,12 @@ class Searcher(Protocol):
             found = self._sloped(found, ends, senders, settings)
         return receivers, senders, found, count
 
+    def fixed_pairs(self, r, settings: SearchSettings, size: int):
+        """Return pairs (size, 2), the lower row first, their distances and the true number of pairs."""
+        receivers, senders, *others = self.fixed_edges(r, settings, "later", size)
+        with eagerly_unless_traced(receivers):
+            return _low_row_first(receivers, senders), *others
+
     def two_point(self, other: "Searcher", radii, settings: SearchSettings, own, others, cumulative: bool):
         """Return the pairs within each radius (R,), counted or by their weights; concrete ones as NumPy's."""
         values = self.data, self.n, other.data, other.n, radii, settings.lengths, own, others
@@ -122,6 +128,11 @@ class Searcher(Protocol):
         x, box = as_dtype(x, settings.dtype), box_of(settings)
         sloped = with_slopes(distances.reshape(q, -1), self.data, x, lines, box, settings.p)
         return sloped.reshape(distances.shape)
+
+
+@jax.jit
+def _low_row_first(receivers, senders):
+    return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
 
 
 _displaced = jax.jit(displacements_to, static_argnames=("dtype",))

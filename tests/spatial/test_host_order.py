@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 
 from jaxapi.spatial import KDTree
+from jaxapi.spatial._host import _order, _searches
 from jaxapi.spatial._host._order import spatial_order
 
 MANY = 5000
+
+
+@pytest.fixture(autouse=True)
+def _many_are_fewer(monkeypatch):
+    """Order queries, and search them in pieces, where tests have so many."""
+    monkeypatch.setattr(_order, "_FROM", 1024)
+    monkeypatch.setattr(_searches, "_EACH", 1024)
 
 
 def queries(m, dtype):

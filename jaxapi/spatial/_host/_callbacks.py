@@ -3,11 +3,12 @@
 import functools
 import itertools
 import math
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,12 +30,20 @@ class _Callback(NamedTuple):
 
     function: Callable
     results: tuple[tuple[tuple[int, ...], np.dtype], ...]  # shapes and dtypes
-    arrays: tuple[tuple[int, np.dtype], ...]  # their axes, but for those of batches, and dtypes
+    arrays: tuple[Any, ...]  # their axes, but for those of batches, and dtypes; numbers as they are
 
     def __call__(self, *packed):
-        arrays = [_unpacked(np.asarray(a), dtype) for a, (_, dtype) in zip(packed, self.arrays, strict=True)]
-        batches = [a.shape[: a.ndim - axes] for a, (axes, _) in zip(arrays, self.arrays, strict=True)]
-        found = _aside(self.function, np.broadcast_shapes(*batches), batches, *arrays)
+        kinds = [each for each in self.arrays if isinstance(each, tuple)]
+        given = [_unpacked(np.asarray(a), dtype) for a, (_, dtype) in zip(packed, kinds, strict=True)]
+        sizes = [a.shape[: a.ndim - axes] for a, (axes, _) in zip(given, kinds, strict=True)]
+        batch = np.broadcast_shapes(*sizes)
+        ones = (1,) * len(batch)
+        pairs = iter(zip(given, sizes, strict=True))
+        arrays, batches = zip(
+            *(next(pairs) if isinstance(a, tuple) else (np.reshape(a, ones), ones) for a in self.arrays),
+            strict=True,
+        )
+        found = _aside(self.function, batch, batches, *arrays)
         return [_packed(each) for each in found]
 
 
@@ -45,9 +54,12 @@ def called_back(function: Callable, results, arrays) -> list:
     each of the sizes in its item of `batches` or 1. Nothing has derivatives.
     """
     arrays = without_slopes([each if is_traced(each) else np.asarray(each) for each in arrays])
-    _starter()
-    callback = _Callback(function, tuple(results), tuple((a.ndim, np.dtype(a.dtype)) for a in arrays))
-    found = _later(callback, (), [_packed(each) for each in arrays])
+    _workers()
+    # A number that is known stays here: to hand one over takes JAX a third of an empty callback's time.
+    known = [not (is_traced(a) or a.ndim) for a in arrays]
+    kinds = [a[()] if k else (a.ndim, np.dtype(a.dtype)) for a, k in zip(arrays, known, strict=True)]
+    given = [_packed(a) for a, k in zip(arrays, known, strict=True) if not k]
+    found = _later(_Callback(function, tuple(results), tuple(kinds)), (), given)
     return [_unpacked(a, dtype) for a, (_, dtype) in zip(found, results, strict=True)]
 
 
@@ -61,7 +73,7 @@ def in_turn(batch, batches, arrays) -> Iterator[list]:
 
 
 def _aside(function, *arguments):
-    """Run a function in a thread of its own, started by one that is none of XLA's.
+    """Run a function in a thread that none of XLA's has started.
 
     In XLA's threads, and those they start, numbers below the least normal one are 0 to the processor: SciPy,
     which parts equal coordinates by the next number, would split points without end.
@@ -74,20 +86,21 @@ def _aside(function, *arguments):
         except BaseException as error:
             answer.set_exception(error)
 
-    _starter().put(run)
+    _workers().put(run)
     return answer.result()
 
 
 @functools.cache
-def _starter() -> queue.SimpleQueue:
-    """Return where a thread takes functions from to start threads with; it is to be called outside of XLA."""
+def _workers() -> queue.SimpleQueue:
+    """Return where threads take functions from that they run; it is to be called outside of XLA first."""
     functions: queue.SimpleQueue = queue.SimpleQueue()
 
-    def start():
+    def work():
         while True:
-            threading.Thread(target=functions.get(), daemon=True).start()
+            functions.get()()
 
-    threading.Thread(target=start, daemon=True).start()
+    for _ in range(os.cpu_count() or 1):
+        threading.Thread(target=work, daemon=True).start()
     return functions
 
 
@@ -126,8 +139,8 @@ class _Joined(NamedTuple):
         parts, arrays = iter(pieces), []
         for shape in self.shapes:
             first = np.asarray(next(parts))
-            rest = range(len(first), math.prod(shape), max(len(first), 1))
-            arrays.append(np.concatenate([first, *(np.asarray(next(parts)) for _ in rest)]).reshape(shape))
+            rest = [np.asarray(next(parts)) for _ in range(len(first), math.prod(shape), max(len(first), 1))]
+            arrays.append((np.concatenate([first, *rest]) if rest else first).reshape(shape))
         return self.callback(*arrays)
 
 

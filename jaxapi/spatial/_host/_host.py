@@ -36,8 +36,8 @@ class Host(Searcher):
         """Return what a search finds, in the shapes of the results."""
         own = x is self.data
         if self._cloud is None or any_traced(x, *numbers):
-            numbers = [as_dtype(each, settings.dtype) for each in numbers]
-            x = None if x is None or own else as_dtype(x, settings.dtype)
+            numbers = [_given(each, settings.dtype) for each in numbers]
+            x = None if x is None or own else _given(x, settings.dtype)
             call = self._call(name, settings, results, static, own)
             return call.traced(self._points(settings), x, *numbers)
         cloud = self._cloud()
@@ -55,7 +55,7 @@ class Host(Searcher):
     def _points(self, settings: SearchSettings):
         """Return what a cloud is made of inside of a transformation."""
         box = settings.lengths
-        return self.data, as_dtype(self.n, np.int32), np.asarray(box) if isinstance(box, tuple) else box
+        return self.data, _given(self.n, np.int32), np.asarray(box) if isinstance(box, tuple) else box
 
     def displacements(self, x, rows, settings: SearchSettings):
         """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
@@ -86,6 +86,16 @@ class Host(Searcher):
         """Return receivers, senders and distances of all edges."""
         return placed_like(self.data, *_searches.edges(self.cloud, r, settings, relation))
 
+    def fixed_pairs(self, r, settings: SearchSettings, size: int):
+        """Return pairs (size, 2), the lower row first, their distances and the true number of pairs."""
+        if self._cloud is None or is_traced(r):
+            return super().fixed_pairs(r, settings, size)
+        *ends, distances, count = _searches.fixed_edges(
+            self._cloud(), r, relation="later", size=size, settings=settings
+        )
+        pairs = np.stack([np.minimum(*ends), np.maximum(*ends)], axis=1)
+        return placed_like(self.data, pairs, distances, np.asarray(count))
+
     def pairs(self, r, settings: SearchSettings, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""
         pairs = _searches.pairs(self.cloud, r, settings, output_type)
@@ -97,9 +107,9 @@ class Host(Searcher):
         weights = [] if own is None else [own, others]
         call = self._call("two_point", settings, ((radii.shape, sums),), {"sums": sums})
         if call.cloud is None or any_traced(other.data, other.n, radii, *weights):
-            radii = as_dtype(radii, settings.dtype)
+            radii = _given(radii, settings.dtype)
             with x64_for(sums):
-                weights = [as_dtype(each, sums) for each in weights]
+                weights = [_given(each, sums) for each in weights]
             return call.traced(self._points(settings), other._points(settings), radii, *weights)[0]
         return call.now(None, other.cloud, radii, *weights)[0]
 
@@ -138,8 +148,13 @@ class _Call(NamedTuple):
             q = x.shape[-2:]
             x = np.broadcast_to(x, batch + q).reshape(-1, q[-1])
             bound, *eps = numbers
-            bound = bound if bound.ndim > len(batch) else bound[..., None]
-            bound = np.broadcast_to(bound, (*batch, q[0])).ravel()
+            if bound.ndim == len(batch):
+                bound = bound[..., None]
+            bound = (
+                bound.ravel()[0]
+                if bound.size == 1 != q[0]
+                else np.broadcast_to(bound, (*batch, q[0])).ravel()
+            )
             return self.now(points, x, bound, *(each.min() for each in eps), batch=batch)
         leaves, kind = jax.tree.flatten((points, x, *numbers))
         ones = in_turn(batch, batches, leaves)
@@ -160,6 +175,11 @@ class _OfLeaves(NamedTuple):
 
     def __call__(self, batch, batches, *leaves):
         return self.call.in_batches(batch, batches, *jax.tree.unflatten(self.kind, leaves))
+
+
+def _given(x, dtype):
+    """Return an array of a dtype; one that is known stays known inside of `jit`."""
+    return as_dtype(x, dtype) if is_traced(x) else np.asarray(x, dtype)
 
 
 def _finding_nothing(x, number, *others):

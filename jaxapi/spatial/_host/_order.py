@@ -8,7 +8,7 @@ import numpy as np
 
 __all__ = ["spatial_order"]
 
-_FROM = 1024  # points from which on the order pays
+_FROM = 1 << 14  # points from which on the order pays
 _BITS = 15  # of a place on the curve: with 16 or fewer NumPy sorts by counting
 
 

@@ -13,9 +13,9 @@ The first five functions are those of `_device._searches`, of the same names, wi
 """
 
 import itertools
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 _PIECE = 1 << 22  # distances held at once; 64 MB with their rows
-_EACH = 1 << 14  # queries of a thread at a time: fewer cost calls, more fall out of its cache
-_FEWEST = 1 << 9  # queries that are worth a thread
+_EACH = 1 << 14  # queries at a time: fewer cost calls, more fall out of a thread's cache
+_SHARED = 1 << 16  # results up to which SciPy's threads share a piece: more are worked on in each thread
 _LISTED = 64  # neighbours of a query, as a guess of what a piece holds
 _SPARSE = 10  # points for a query up to which a tree of the queries pays
 
@@ -62,62 +62,96 @@ def _nearest(cloud: Cloud, x, bound, eps: float, k: int, settings: SearchSetting
     most = float(np.nanmax(bound, initial=0) if many else max(bound, 0.0)) * cloud.scale
     if inclusive:  # a little more, whose square is a number
         most = max(most * (1 + 1e-6), 1e-100)
-    search = partial(cloud.tree.query, eps=eps, p=settings.p, distance_upper_bound=most)
 
-    def find(which):
-        points = cloud.queries(x[which])
-        near, found = _with_lowest_rows(search, points, min(k, max(n, 1)), n)
-        near = near if cloud.scale == 1 else near / cloud.scale
+    def find(x, bound, threads):
+        def search(x, k):
+            workers = min(threads, _paying(len(x), k))
+            return cloud.tree.query(x, k, eps, settings.p, most, workers)
+
+        near, found = _with_lowest_rows(search, cloud.queries(x), min(k, max(n, 1)), n, most < np.inf)
+        if cloud.scale != 1:
+            near /= cloud.scale
         if many:
-            limit = bound[which, None]
-            beyond = ~(near <= limit) if inclusive else ~(near < limit)
-            near, found = np.where(beyond, np.inf, near), np.where(beyond, n, found)
-        return near.astype(settings.dtype), cloud.rows(found, settings.index_dtype)
+            beyond = ~(near <= bound[:, None] if inclusive else near < bound[:, None]) & (near < np.inf)
+            if beyond.any():
+                near[beyond], found[beyond] = np.inf, n
+        return near, cloud.rows(found)
 
-    if q < 2 * _FEWEST and k <= n and q * k < _PIECE and settings.workers in (None, 1):
-        return find(slice(None))
+    threads = _threads(settings.workers, q, k + 1)
+    parts = _parts(q, k + 1, threads, _SHARED)
+    if len(parts) <= 1 and k <= n:
+        near, found = find(x, bound, threads)
+        return near.astype(settings.dtype), found.astype(settings.index_dtype)
     order = spatial_order(x)
-    distances, rows = np.empty((q, k), settings.dtype), np.empty((q, k), settings.index_dtype)
+    distances, rows = _empty((q, k), settings.dtype), _empty((q, k), settings.index_dtype)
+    distances[:, n:], rows[:, n:] = np.inf, cloud.n
 
     def piece(part):
         which = part if order is None else order[part]
-        distances[which, :n], rows[which, :n] = find(which)
+        near, found = find(x[which], bound[which] if many else bound, -(-threads // len(parts)))
+        if k > n:
+            distances[which, :n], rows[which, :n] = near, found
+        else:
+            distances[which], rows[which] = near, found
 
-    distances[:, n:], rows[:, n:] = np.inf, cloud.n
-    _in_threads(piece, q, k + 1, settings.workers)
+    _in_threads(piece, parts, threads)
     return distances, rows
 
 
-def _in_threads(piece, q: int, width: int, workers: int | None) -> None:
-    """Run ``piece(slice)`` for all of `q` queries with `width` results each, on so many cores; None: all."""
-    threads = _threads(workers, q)
-    size = max(1, min(_EACH, -(-q // threads), _PIECE // width))
-    parts = [slice(start, start + size) for start in range(0, q, size)]
+def _empty(shape, dtype) -> np.ndarray:
+    """Return an array whose memory JAX takes over on the CPU: it begins at a multiple of 64 bytes."""
+    size = math.prod(shape) * dtype.itemsize
+    room = np.empty(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(dtype).reshape(shape)
+
+
+def _parts(q: int, width: int, threads: int, fewest: int) -> list[slice]:
+    """Return pieces of `q` queries with `width` results each, `fewest` or more of these for a thread."""
+    count = -(-q // max(1, min(_EACH, _PIECE // width)))
+    count = max(count, min(threads, q * width // fewest), 1)
+    count += -count % threads if count > threads else 0  # so that all threads end at the same time
+    size = max(1, -(-q // count))
+    return [slice(start, start + size) for start in range(0, q, size)]
+
+
+def _in_threads(piece, parts: list[slice], threads: int) -> None:
+    """Run ``piece(slice)`` for all parts."""
     if threads <= 1 or len(parts) <= 1:
         for part in parts:
             piece(part)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
         list(pool.map(piece, parts))
 
 
-def _threads(workers: int | None, queries: int) -> int:
-    """Return how many threads are to search for so many queries; None: as many as pay, -1: all cores."""
-    if workers is None and queries < 2 * _FEWEST:
-        return 1
+def _threads(workers: int | None, queries: int, width: int) -> int:
+    """Return how many threads are to search; None: as many as pay, -1: all cores."""
     if workers is not None and workers > 0:
         return workers
-    cores = os.cpu_count()
     if workers is None:
+        paying = _paying(queries, width)
+        if paying == 1:
+            return 1
         if hasattr(os, "sched_getaffinity"):
-            cores = len(os.sched_getaffinity(0))
-        return min(cores or 1, queries // _FEWEST)
+            return min(len(os.sched_getaffinity(0)), paying)
+        return min(os.cpu_count() or 1, paying)
+    cores = os.cpu_count()
     if cores is None:
         raise NotImplementedError("Cannot determine the number of cores: pass workers as a number")
     return cores
 
 
-def _with_lowest_rows(search, x, k: int, n: int):
+def _paying(queries: int, width: int) -> int:
+    """Return with how many threads a search for `width` neighbours takes the least time.
+
+    The start of a thread takes as long as the search for some 350 neighbours, a query as that for 5 more: the
+    sum is least where starting takes as long as searching.
+    """
+    return max(1, math.isqrt(queries * (width + 5) // 350))
+
+
+def _with_lowest_rows(search, x, k: int, n: int, bounded: bool):
     """Search for as many queries as memory allows at once."""
     if n <= 1:
         distances, rows = search(x, 1)
@@ -126,6 +160,8 @@ def _with_lowest_rows(search, x, k: int, n: int):
     if rows.ndim == 1:
         distances, rows = distances[:, None], rows[:, None]
     same = distances[:, 1:] == distances[:, :-1]
+    if bounded:
+        same &= distances[:, 1:] < np.inf
     if same.any():
         _order_ties(search, x, distances, rows, same, k, n)
     return distances[:, :k], rows[:, :k]
@@ -133,7 +169,6 @@ def _with_lowest_rows(search, x, k: int, n: int):
 
 def _order_ties(search, x, distances, rows, same, k: int, n: int) -> None:
     """Bring the first `k` columns into order by (distance, row), in place."""
-    same &= distances[:, 1:] < np.inf
     _sort(distances, rows, np.flatnonzero(same[:, : k - 1].any(axis=1)))
     if distances.shape[1] > k:
         _settle_last_place(search, x, distances, rows, np.flatnonzero(same[:, k - 1]), k, n)
@@ -178,7 +213,7 @@ def ball(cloud: Cloud, x, radius, *, settings: SearchSettings, return_sorted=Non
         _without_accidents(radius * cloud.scale),
         p=settings.p,
         eps=float(settings.eps),
-        workers=_threads(settings.workers, len(x)),
+        workers=_threads(settings.workers, len(x), 8),
         return_sorted=return_sorted,
         return_length=return_length,
     )
@@ -197,7 +232,7 @@ def counts_within(cloud: Cloud, x, radius, *, settings: SearchSettings):
 def nearest_within(cloud: Cloud, x, radius, *, limit: int, settings: SearchSettings):
     """Return rows and distances (q, limit) of the nearest within `radius`, and the true counts (q,)."""
     distances, rows = _nearest(cloud, x, radius, 0.0, limit, settings, inclusive=True)
-    counts = (rows < cloud.n).sum(axis=1, dtype=settings.index_dtype)
+    counts = (rows < cloud.n) @ np.ones(limit, settings.index_dtype)
     (full,) = np.nonzero(counts == limit)
     (counts[full],) = counts_within(cloud, x[full], radius[full], settings=settings)
     return rows, distances, counts
@@ -218,9 +253,10 @@ def csr(cloud: Cloud, x, radius, *, settings: SearchSettings, sort: bool):
             rows, distances = _sorted(ends, rows, distances)
         counts[which], found[part.start] = np.diff(ends), (which, ends, rows, distances)
 
-    _in_threads(piece, q, _LISTED, settings.workers)
+    threads = _threads(settings.workers, q // 8, 8)  # a piece costs as much as the start of eight threads
+    _in_threads(piece, _parts(q, _LISTED, threads, _LISTED), threads)
     ends = np.append(0, np.cumsum(counts))
-    rows, distances = np.empty(ends[-1], settings.index_dtype), np.empty(ends[-1], settings.dtype)
+    rows, distances = _empty(ends[-1:], settings.index_dtype), _empty(ends[-1:], settings.dtype)
     for which, own, their_rows, their_distances in found.values():
         places = np.repeat(ends[which] - own[:-1], np.diff(own)) + np.arange(own[-1])
         rows[places], distances[places] = cloud.rows(their_rows), their_distances / cloud.scale
@@ -268,8 +304,10 @@ def _distances(cloud: Cloud, x, queries, rows, p: float):
     distances, points, box = np.empty(len(rows)), cloud.tree.data, cloud.tree.boxsize
     for start in range(0, len(rows), 1 << 16):
         part = slice(start, start + (1 << 16))
-        along = np.abs(x.take(queries[part], axis=0) - points.take(rows[part], axis=0))
+        along = x.take(queries[part], axis=0)
+        along -= points.take(rows[part], axis=0)
         if box is not None:
+            along = np.abs(along)
             along = np.where(box > 0, np.minimum(along, np.abs(box - along)), along)
         if p == 2:
             distances[part] = np.sqrt(np.einsum("ij,ij->i", along, along))
@@ -314,9 +352,10 @@ def fixed_edges(cloud: Cloud, radius, *, relation: str, size: int, settings: Sea
     found = edges(cloud, radius, settings, relation)
     count = min(len(found[0]), np.iinfo(settings.index_dtype).max)
     kept = [
-        np.pad(each[:size], (0, max(size - len(each), 0)), constant_values=each.dtype.type(fill))
-        for each, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True)
+        np.full(size, fill, each.dtype) for each, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True)
     ]
+    for line, each in zip(kept, found, strict=True):
+        line[: len(each)] = each[:size]
     return *kept, settings.index_dtype.type(count)
 
 

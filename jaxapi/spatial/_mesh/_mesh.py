@@ -13,7 +13,7 @@ from ..._core._programs import any_traced, eagerly, is_traced
 from .._arguments import reject_traced
 from .._device._arrays import NOT_FINITE, as_dtype, constant_on
 from .._results import FixedNeighbors, Neighbors
-from .._searcher import without_slopes
+from .._searcher import Searcher, without_slopes
 from .._settings import Columns, SearchSettings, index_dtype, sums_dtype
 from .._structure._build import padded_size
 from . import _edges, _programs
@@ -167,6 +167,8 @@ class Mesh:
         The arrays are longer, if need be, so that all devices have equal parts.
         """
         return self.counted_edges(r, settings, relation, size + -size % self.layout.axes.size)
+
+    fixed_pairs = Searcher.fixed_pairs
 
     def counted_edges(self, r, settings: SearchSettings, relation: str, size: int | None = None):
         """Return receivers, senders and distances of all edges, or `size` of them, and how many there are."""
