@@ -131,7 +131,7 @@ class TestNearest:
         agree(tree.query(spread(mesh, queries), 7), nearest(points[:n], queries, 7))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points[:n], queries / 16, 7))
 
-    @pytest.mark.parametrize(("devices", "order", "boxsize"), [(3, "input", None), (2, "tree", [1, 1, 0])])
+    @pytest.mark.parametrize(("devices", "order", "boxsize"), [(3, "input", None), (2, "tree", 1.0)])
     def test_pieces(self, devices, order, boxsize, monkeypatch):
         """Results go home piece by piece, in one message each where rows go anywhere, else in several.
 
