@@ -15,10 +15,10 @@ import jaxapi as xp
 
 OWN = """
     acosh,complex asin,complex atan2 atanh,complex clip,limits cosh,large cos,complex exp,complex floor_divide
-    linspace linspace,complex linspace,open log10 log10,complex logspace logspace,complex logspace,fixed_base
+    linspace linspace,complex linspace,open log10 log10,complex logspace logspace,complex
     max,where min,axis pow pow,complex pow,numbers pow,zero remainder,negative sign,complex sinh sinh,complex
     sqrt,complex tanh,complex vecdot,broadcast vecdot,complex linalg.det,complex linalg.matrix_norm,2
-    linalg.pinv,wide linalg.qr linalg.qr,tall fft.fftfreq fft.ihfft
+    linalg.pinv,wide linalg.qr,tall fft.fftfreq fft.ihfft
 """
 
 

@@ -201,17 +201,21 @@ def test_the_portable_engine_gives_the_same(p, box):
         tree = KDTree(x, n=n, boxsize=box, **options)
         return (*tree.connected_components(r, p=p), *tree.dbscan(r, 4, p=p, sample_weight=weights))
 
-    traced = jax.jit(partial(both, engine="lax"))
-    for kind, make in KINDS.items():
-        x = np.abs(make(rng, 60, 2)).astype(np.float32) % 4
-        weights = np.float32(rng.integers(-1, 3, 60) + 0.5) if box else None
+    def cloud(kind):
+        x = np.abs(KINDS[kind](rng, 60, 2)).astype(np.float32) % 4
+        return x, np.int32(50), np.float32(rng.integers(-1, 3, 60) + 0.5) if box else None
+
+    x, n, weights = cloud("uniform")
+    shapes = jax.eval_shape(lambda *values: values, x, n, np.float32(1), weights)
+    exported = jax.export.export(jax.jit(partial(both, engine="lax")))(*shapes)
+    traced = jax.jit(jax.export.deserialize(exported.serialize()).call)
+    for kind in KINDS:
+        x, n, weights = cloud(kind)
         for r in np.float32([0.0, 0.0625, 0.125, 0.5, 40.0]):
-            assert_same(traced(x, 50, r, weights), both(x, 50, r or 1e-30, weights))
-        if kind == "lattice" and not box:
-            assert_same(both(x, 60, 0.125, None, engine="lax"), both(x, 60, 0.125, None))
-    shapes = jax.eval_shape(lambda *values: values, x, 50, r, weights)
-    exported = jax.export.deserialize(jax.export.export(traced)(*shapes).serialize())
-    assert_same(exported.call(x, np.int32(50), r, weights), both(x, 50, r, weights))
+            assert_same(traced(x, n, r, weights), both(x, 50, r or 1e-30, weights))
+    if not box:
+        x, *_ = cloud("lattice")
+        assert_same(KDTree(x, engine="lax").dbscan(0.125, 4, p=p), KDTree(x).dbscan(0.125, 4, p=p))
 
 
 def test_vmap_and_scan_give_the_same():

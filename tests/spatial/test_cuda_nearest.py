@@ -49,7 +49,7 @@ def never(k, m, count):
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 12), (8, 16), (20, 4), (32, 8)])
+@pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 16), (8, 16), (20, 4), (32, 16)])
 def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
     """Also of whole nodes of equal points, of which some are passed by."""
     corners, queries = np.random.default_rng(2).integers(0, 2, (2, POINTS, 3)).astype(np.float32)
@@ -189,7 +189,7 @@ def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("m", [1, 2, 5, 16])
+@pytest.mark.parametrize("m", [1, 5, 16])
 def test_dimensions(m):
     points, queries = uniform(POINTS, m, 4), uniform(QUERIES, m, 5) * 2 - 0.5
     assert_as_scipy(points, queries, query(points, queries, k=4), k=4)
@@ -280,25 +280,25 @@ def test_power_distances():
     assert len(np.unique(powers * 4096 % 1)) == 1, "exact, as coordinates are integers"
 
 
+@jax.jit
+def nearest_of_64(points, queries, bound):
+    return _cuda.nearest(build(points, 64, leaf_size=4), queries, bound, 0.0, None, k=3, p=2.0)
+
+
 @pytest.mark.parametrize("of", ["queries", "queries and bounds", "trees", "everything"])
 def test_vmap(of):
     points = np.stack([grid(64, 2, seed) for seed in (0, 1)])
     queries = np.stack([grid(32, 2, seed) for seed in (2, 3)])
     bounds = np.array([2.5, 1.5], np.float32)
-
-    def one(points, queries, bound):
-        tree = build(points, 64, leaf_size=4)
-        return _cuda.nearest(tree, queries, bound, 0.0, None, k=3, p=2.0)
-
     axes = {"queries": (None, 0, None), "queries and bounds": (None, 0, 0), "trees": (0, None, None)}
     axes = axes.get(of, (0, 0, 0))
     arrays = [
         each if axis == 0 else each[0] for each, axis in zip((points, queries, bounds), axes, strict=True)
     ]
-    found = jax.jit(jax.vmap(one, in_axes=axes))(*arrays)
+    found = jax.jit(jax.vmap(nearest_of_64, in_axes=axes))(*arrays)
     for i in (0, 1):
         single = [each[i] if axis == 0 else each for each, axis in zip(arrays, axes, strict=True)]
-        for batched, alone in zip(found, jax.jit(one)(*single), strict=True):
+        for batched, alone in zip(found, nearest_of_64(*single), strict=True):
             np.testing.assert_array_equal(batched[i], alone)
         squares = ((single[1][:, None] - single[0][None]) ** 2).sum(-1)
         assert (np.isfinite(found[0][i]).sum(1) == np.minimum((squares < single[2] ** 2).sum(1), 3)).all()

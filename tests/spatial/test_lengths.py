@@ -32,6 +32,7 @@ def calls(tree, x):
         "graph": graph[:2],
         "pairs": tree.query_pairs(RADIUS, output_type="ndarray").shape,
         "two_point": tree.count_neighbors(tree, [0.1, 0.2]),
+        "weighed": tree.count_neighbors(tree, [0.1, 0.2], weights=np.arange(tree.n) / 7),
         "displacements": tree.displacements(tree.data, tree.kneighbors(2)[1]),
         "extremes": (tree.mins, tree.maxes),
         "indices": tree.indices,
@@ -58,6 +59,7 @@ def expected(points, x):
         "counts": counts,
         "pairs": tree.query_pairs(RADIUS, output_type="ndarray").shape,
         "two_point": tree.count_neighbors(tree, [0.1, 0.2]),
+        "weighed": tree.count_neighbors(tree, [0.1, 0.2], weights=np.arange(tree.n) / 7),
         "displacements": points[own] - points[:, None],
         "extremes": (points.min(axis=0), points.max(axis=0)),
     }

@@ -126,11 +126,13 @@ class TestNearest:
         monkeypatch.setattr(_exchange, "SHORT", 0)
         mesh = mesh_of(3)
         points, queries = clouds(mesh.size * 20)["uniform"]
-        tree = KDTree(spread(mesh, points))
-        agree(tree.query(spread(mesh, queries), 7), nearest(points, queries, 7))
-        agree(tree.query(spread(mesh, queries / 16), 7), nearest(points, queries / 16, 7))
+        n = len(points) - 1
+        tree = KDTree(spread(mesh, points), n=n)
+        agree(tree.query(spread(mesh, queries), 7), nearest(points[:n], queries, 7))
+        agree(tree.query(spread(mesh, queries / 16), 7), nearest(points[:n], queries / 16, 7))
 
-    def test_pieces(self, monkeypatch):
+    @pytest.mark.parametrize(("devices", "order", "boxsize"), [(3, "input", None), (2, "tree", 1.0)])
+    def test_pieces(self, devices, order, boxsize, monkeypatch):
         """Results go home piece by piece, in one message each where rows go anywhere, else in several.
 
         The last piece overlaps the one before it. Points that may have neighbours elsewhere, also across the
@@ -140,21 +142,20 @@ class TestNearest:
             monkeypatch.setattr(_own, name, value)
         monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: lines - 1)
         monkeypatch.setattr(_exchange, "SHORT", 0)
-        mesh = mesh_of(3)
+        mesh = mesh_of(devices)
         points = clouds(mesh.size * 20)["uniform"][0]
         n = len(points) - 1
         widest = np.argmax(np.ptp(points[:n], axis=0))
         points[:n] = points[np.argsort(-points[:n, widest])]
         for cloud in points, np.concatenate([np.random.default_rng(4).permutation(points[:n]), points[n:]]):
-            tree = KDTree(spread(mesh, cloud), n=n, boxsize=[1, 1, 0])
-            expected = SciPyTree(cloud[:n], boxsize=[1, 1, 0]).query(cloud[:n], 7)
-            distances, rows = tree.query(tree.data, 7)
-            agree((distances[:n], rows[:n]), expected)
-            assert (np.asarray(rows[n:]) == n).all()
-            assert np.isinf(distances[n:]).all()
-            own = np.asarray(tree.indices)
-            found = [np.asarray(each)[own < n] for each in tree.query(tree.data, 7, order="tree")]
-            agree(found, [each[own[own < n]] for each in expected])
+            tree = KDTree(spread(mesh, cloud), n=n, boxsize=boxsize)
+            right = SciPyTree(cloud[:n], boxsize=boxsize).query(cloud[:n], 7)
+            distances, rows = map(np.asarray, tree.query(tree.data, 7, order=order))
+            own = np.asarray(tree.indices) if order == "tree" else np.arange(len(cloud))
+            there = own < n
+            agree((distances[there], rows[there]), [each[own[there]] for each in right])
+            assert (rows[~there] == n).all()
+            assert np.isinf(distances[~there]).all()
 
     @several_of_a_kind
     @pytest.mark.kernels
@@ -241,9 +242,9 @@ class TestWithin:
 
     def test_no_queries(self, near):
         tree, queries, *_ = near
-        for none in np.zeros((0, 3), np.float32), jax.device_put(queries[:0], queries.sharding):
-            assert tree.query_ball_point(none, 2.0, return_length=True).shape == (0,)
-            assert [each.shape for each in tree.query(none, 3)] == [(0, 3)] * 2
+        none = jax.device_put(queries[:0], queries.sharding)
+        assert tree.query_ball_point(np.zeros((0, 3), np.float32), 2.0, return_length=True).shape == (0,)
+        assert [each.shape for each in tree.query(none, 3)] == [(0, 3)] * 2
 
     def test_radii_of_each_query(self, near):
         tree, queries, _, scipy_tree = near

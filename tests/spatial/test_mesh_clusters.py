@@ -79,20 +79,21 @@ def test_dbscan_traced_in_a_box_with_weights():
     np.testing.assert_array_equal(labels, np.where(np.arange(N) == 7, -1, 0))
 
 
-def test_dbscan_inside_of_shard_map():
+def test_components_inside_of_shard_map():
     mesh = mesh_of(2)
     x = np.random.default_rng(2).random((16, 2), np.float32)
 
     def search(x):
-        return KDTree(x, axis_name="d").dbscan(0.2, 3, p=1.0)
+        count, labels = KDTree(x, axis_name="d").connected_components(0.2, p=1.0)
+        return count[None], labels
 
-    core, labels = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD))(
+    count, labels = jax.jit(jax.shard_map(search, mesh=mesh, in_specs=SPREAD, out_specs=SPREAD))(
         spread(mesh, x)
     )
     right = expected(x, 0.2, 3, 1.0, None, None)
-    assert 0 < right[2].sum() < 16
-    assert_are(core, right[2])
-    assert_are(labels, right[3])
+    assert 1 < right[0] < 16
+    assert count.tolist() == [right[0]] * mesh.size
+    assert_are(labels, right[1])
 
 
 def test_what_is_refused():

@@ -38,33 +38,6 @@ class TestTransformations:
         count = jax.jit(lambda tree, x: tree.query_ball_point(x, 0.5, return_length=True))
         np.testing.assert_array_equal(count(tree, same), counts)
 
-    def test_grad_with_auto_axes_in_a_traced_box(self):
-        mesh = mesh_of(2)
-        points, queries = clouds(2 * EACH)["uniform"]
-        sharding = NamedSharding(mesh, SPREAD)
-        scipy_tree = SciPyTree(points, boxsize=[1, 1, 0])
-        columns = scipy_tree.query(queries, [1, 4], distance_upper_bound=0.3)[1]
-        assert (columns == len(points)).any()
-        assert (columns < len(points)).any()
-
-        def total(points, queries, length):
-            tree = KDTree(points, boxsize=jnp.stack([length, length, 0 * length]), sharding=sharding)
-            distances, rows = tree.query(queries, [1, 4], distance_upper_bound=0.3)
-            return jnp.where(rows < tree.n, distances, 0).sum(), rows
-
-        def expected(points, queries, length):
-            along = queries[:, None] - points[np.minimum(columns, len(points) - 1)]
-            periodic = along[..., :2] - length * jnp.round(along[..., :2] / length)
-            along = jnp.concatenate([periodic, along[..., 2:]], axis=2)
-            return jnp.where(columns < len(points), jnp.sqrt(jnp.square(along).sum(axis=2)), 0).sum()
-
-        run = jax.jit(jax.grad(total, argnums=(0, 1, 2), has_aux=True))
-        slopes, rows = run(*spread(mesh, points, queries), np.float32(1))
-        np.testing.assert_array_equal(rows, columns)
-        right = jax.grad(expected, argnums=(0, 1, 2))(points, queries, np.float32(1))
-        for found, each in zip(slopes, right, strict=True):
-            np.testing.assert_allclose(found, each, rtol=1e-4, atol=1e-5)
-
     def test_a_traced_number_of_rows_that_count(self):
         """As on one device, of a tree that comes out of jit, too."""
         points, queries = clouds(2 * EACH)["uniform"]
@@ -144,9 +117,10 @@ class TestRowsOf64Bits:
         mesh = mesh_of(2)
         points, queries = clouds(2 * EACH)["grid, with ties"]
         expected = nearest(points, queries, 3)
-        tree = KDTree(spread(mesh, points))
+        layout = Layout(mesh, Axes(("d",), mesh.size), len(points))
         with jax.enable_x64(True):
-            forest = _programs.build_forest(tree.data, layout=tree._layout, rows_dtype=np.dtype(np.int64))
+            points = spread(mesh, points)
+            forest = _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64))
             forest = forest._replace(rows=forest.rows + 2**31, least=forest.least + 2**31)
             distances, rows = _programs.nearest_columns(
                 forest,
@@ -154,7 +128,7 @@ class TestRowsOf64Bits:
                 np.float32(np.inf),
                 np.float32(0),
                 None,
-                layout=tree._layout._replace(n=2**31 + len(points)),
+                layout=layout._replace(n=2**31 + len(points)),
                 columns=Columns(3, None),
                 settings=SearchSettings(2.0, None, np.dtype(np.float32), np.dtype(np.int64)),
                 spread=True,

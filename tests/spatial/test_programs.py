@@ -16,11 +16,6 @@ RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
 
 
-@pytest.fixture(autouse=True)
-def no_shape_came_before():
-    """Shapes that come again get compiled copies: have those of other tests forgotten."""
-
-
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_several_devices():
     """Local searches in shard_map with its checks on; eager ones under a mesh, and on another device."""
@@ -224,45 +219,3 @@ def test_a_second_vmap_compiles_nothing():
     with no_compilation():
         search()
     np.testing.assert_array_equal(rows, [SciPyTree(each).query(each, 2)[1] for each in clouds])
-
-
-def test_other_sizes_compile_nothing(monkeypatch):
-    """Points and queries of any number that is padded to a size seen before, from the host or a device."""
-    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-
-    def searches(points, x):
-        tree = KDTree(points, boxsize=2.0)
-        tree.query(x, k=2)
-        tree.count_neighbors(tree, [0.1, 0.3], weights=np.ones(len(points)))
-        near, graph = tree.query_radius(x, 0.2), tree.knn_graph(2)
-        assert np.array_equal(near.receivers, np.repeat(np.arange(len(x)), np.diff(near.indptr)))
-        assert np.array_equal(graph.receivers, np.repeat(np.arange(len(points)), 2))
-        return tree.indices
-
-    searches(POINTS, QUERIES)
-    with no_compilation():
-        for n, q in ((40, 5), (59, 3)):
-            assert sorted(searches(POINTS[:n], QUERIES[:q]).tolist()) == [*range(n)]
-    parts = [(jnp.asarray(POINTS[:n]), jnp.asarray(QUERIES[:q])) for n, q in ((41, 4), (58, 2))]
-    searches(*parts[0])
-    with no_compilation():
-        searches(*parts[1])
-
-
-def test_other_numbers_of_results_compile_nothing(radius_engine):
-    """As in a simulation, where every step finds another number of neighbours."""
-    if radius_engine == "natural":
-        return
-    tree = KDTree(POINTS)
-    sizes = set()
-
-    def search(radius):
-        sizes.add(tree.query_radius(QUERIES, radius).indices.shape[0])
-        sizes.add(tree.radius_graph(radius / 4).senders.shape[0])
-        sizes.add(len(tree.query_pairs(radius / 4, output_type="ndarray")))
-
-    search(0.5)
-    with no_compilation():
-        for radius in np.linspace(0.2, 0.5, 8):
-            search(radius)
-    assert len(sizes) > 12
