@@ -25,6 +25,7 @@ from jax.numpy import (
 )
 
 from ._core._devices import check_device
+from ._core._docs import of_standard
 from ._core._dtypes import promoted_dtype, refuse_complex, resolve_dtype
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -53,6 +54,7 @@ __all__ = [
 ]
 
 
+@of_standard("data type functions", "; differentiable between floating dtypes")
 def astype(
     x: ArrayLike, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: Device | None = None
 ) -> Array:
@@ -83,14 +85,6 @@ def astype(
     TypeError
         If ``x`` is complex and ``dtype`` real (take `real` or `imag`; bool is allowed), or ``dtype`` or
         ``device`` is not one.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable between floating dtypes.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, data type functions, ``astype``.
 
     Examples
     --------

@@ -1,10 +1,11 @@
 """Sections of docstrings that several functions share, written once."""
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["sharing"]
+__all__ = ["of_standard", "sharing"]
 
 F = TypeVar("F", bound=Callable)
 
@@ -22,3 +23,14 @@ def sharing(sections: str, **words: Any) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: str = "") -> Callable[[F], F]:
+    """Complete the docstring of a function of the Array API standard, perhaps by what it raises."""
+    notes = textwrap.fill(f"The same under `jax.jit` and `jax.vmap`{derivatives}.", 105)
+    sections = [("Raises", raises)] if raises else []
+    sections += [
+        ("Notes", notes),
+        ("References", f".. [1] Array API standard 2025.12, {chapter}, ``{{name}}``."),
+    ]
+    return sharing("\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections))

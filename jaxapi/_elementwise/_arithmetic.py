@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .._core._docs import of_standard
 from .._core._dtypes import promoted, x64_for
 from .._core._errors import check_broadcast
 from .._core._programs import compiled
@@ -135,6 +136,7 @@ def _angle_jvp(primals, tangents):
     return angle, change
 
 
+@of_standard("element-wise functions", "; the derivative is 1 inside the limits, 0 outside")
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit each element to the range from ``min`` to ``max``.
 
@@ -158,14 +160,6 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
         If a Python integer is out of the range of the dtype of ``x``.
     ValueError
         If the shapes do not broadcast.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; the derivative is 1 inside the limits, 0 outside.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``clip``.
 
     Examples
     --------

@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
+from .._core._docs import of_standard
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
@@ -12,11 +13,12 @@ from ._householder import repaired_qr
 from ._precision import full_precision
 from ._results import EighResult, EigResult, QRResult, SVDResult
 from ._scaling import largest_power, times
-from ._shapes import matrices, square
+from ._shapes import LINALG, NO_MATRIX, NOT_SQUARE, matrices, square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     """Cholesky factor of symmetric or Hermitian positive-definite matrices.
 
@@ -36,19 +38,6 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
         Lower triangular factors L with ``L @ adjoint(L) = x``, or upper ones U with ``adjoint(U) @ U = x``;
         NaN where ``x`` is not positive definite.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``cholesky``.
-
     Examples
     --------
     >>> print(cholesky(jnp.asarray([[4.0, 0.0], [0.0, 9.0]])))
@@ -64,6 +53,7 @@ def _cholesky(x, upper):
     return jnp.linalg.cholesky(square(x), upper=upper)
 
 
+@of_standard(LINALG, "; differentiable in the eigenvalues alone", raises=NOT_SQUARE)
 def eig(x: ArrayLike, /) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices.
 
@@ -80,19 +70,6 @@ def eig(x: ArrayLike, /) -> EigResult:
         ``eigenvalues``, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose columns belong to
         them; both complex.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable in the eigenvalues alone.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eig``.
-
     Examples
     --------
     >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
@@ -107,6 +84,7 @@ def _eig(x):
     return EigResult(*jnp.linalg.eig(square(x)))
 
 
+@of_standard(LINALG, "; differentiable where eigenvalues differ", raises=NOT_SQUARE)
 def eigh(x: ArrayLike, /) -> EighResult:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
@@ -124,19 +102,6 @@ def eigh(x: ArrayLike, /) -> EighResult:
         ``eigenvalues``, real, ascending, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose
         columns are orthonormal.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where eigenvalues differ.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigh``.
-
     Examples
     --------
     >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
@@ -151,6 +116,7 @@ def _eigh(x):
     return EighResult(*jnp.linalg.eigh(square(x)))
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def eigvals(x: ArrayLike, /) -> Array:
     """Eigenvalues of square matrices.
 
@@ -166,19 +132,6 @@ def eigvals(x: ArrayLike, /) -> Array:
     Array
         Complex, shape (..., n), in no particular order.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvals``.
-
     Examples
     --------
     >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
@@ -193,6 +146,7 @@ def _eigvals(x):
     return jnp.linalg.eigvals(square(x))
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def eigvalsh(x: ArrayLike, /) -> Array:
     """Eigenvalues of symmetric or Hermitian matrices.
 
@@ -209,19 +163,6 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     Array
         Real, ascending, shape (..., n).
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvalsh``.
-
     Examples
     --------
     >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
@@ -236,6 +177,11 @@ def _eigvalsh(x):
     return jnp.linalg.eigvalsh(square(x))
 
 
+@of_standard(
+    LINALG,
+    "; differentiable where x has full rank. On NVIDIA GPUs the host waits for the decomposition, to see "
+    "whether precision was lost",
+)
 def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
@@ -263,15 +209,6 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     ValueError
         If ``mode`` is another one.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank. On NVIDIA GPUs the
-    host waits for the decomposition, to see whether precision was lost.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``qr``.
-
     Examples
     --------
     >>> print(abs(qr(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).R))
@@ -294,6 +231,9 @@ def _qr(x, mode):
     return QRResult(q, times(r, power))
 
 
+@of_standard(
+    LINALG, "; differentiable where singular values differ, with ``full_matrices=False``", raises=NO_MATRIX
+)
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition.
 
@@ -313,20 +253,6 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
         ``U``, the singular values ``S`` in descending order, and ``Vh``; ``U * S @ Vh = x`` with
         ``full_matrices=False``.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where singular values differ, with
-    ``full_matrices=False``.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``svd``.
-
     Examples
     --------
     >>> print(svd(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).S)
@@ -341,6 +267,7 @@ def _svd(x, full_matrices):
     return SVDResult(*jnp.linalg.svd(matrices(x), full_matrices=full_matrices))
 
 
+@of_standard(LINALG, raises=NO_MATRIX)
 def svdvals(x: ArrayLike, /) -> Array:
     """Singular values.
 
@@ -356,19 +283,6 @@ def svdvals(x: ArrayLike, /) -> Array:
     -------
     Array
         Real, descending, shape (..., min(m, n)).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``svdvals``.
 
     Examples
     --------

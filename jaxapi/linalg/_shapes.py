@@ -5,7 +5,13 @@ import numpy as np
 
 from .._core._typing import Array
 
-__all__ = ["check_system", "matrices", "square"]
+LINALG = "linear algebra extension"
+NOT_SQUARE = """numpy.linalg.LinAlgError
+    If the last two axes are not of one size (a ``ValueError``)."""
+NO_MATRIX = """numpy.linalg.LinAlgError
+    If ``x`` has fewer than two dimensions (a ``ValueError``)."""
+
+__all__ = ["LINALG", "NOT_SQUARE", "NO_MATRIX", "check_system", "matrices", "square"]
 
 
 def matrices(x: Array) -> Array:
