@@ -10,10 +10,18 @@ from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._householder import repaired_qr
-from ._precision import full_precision
+from ._matrices import (
+    LINALG,
+    NO_MATRIX,
+    NOT_SQUARE,
+    full_precision,
+    largest_power,
+    matrices,
+    of_matrices,
+    of_squares,
+    times,
+)
 from ._results import EighResult, EigResult, QRResult, SVDResult
-from ._scaling import largest_power, times
-from ._shapes import LINALG, NO_MATRIX, NOT_SQUARE, matrices, square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -44,13 +52,7 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     [[2. 0.]
      [0. 3.]]
     """
-    return _cholesky(as_operand(x), upper)
-
-
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _cholesky(x, upper):
-    return jnp.linalg.cholesky(square(x), upper=upper)
+    return of_squares(jnp.linalg.cholesky, x, upper=upper)
 
 
 @of_standard(LINALG, "; differentiable in the eigenvalues alone", raises=NOT_SQUARE)
@@ -75,13 +77,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
     [(2+0j), (8+0j)]
     """
-    return _eig(as_operand(x))
-
-
-@compiled
-@full_precision
-def _eig(x):
-    return EigResult(*jnp.linalg.eig(square(x)))
+    return EigResult(*of_squares(jnp.linalg.eig, x))
 
 
 @of_standard(LINALG, "; differentiable where eigenvalues differ", raises=NOT_SQUARE)
@@ -107,13 +103,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
     [2. 8.]
     """
-    return _eigh(as_operand(x))
-
-
-@compiled
-@full_precision
-def _eigh(x):
-    return EighResult(*jnp.linalg.eigh(square(x)))
+    return EighResult(*of_squares(jnp.linalg.eigh, x))
 
 
 @of_standard(LINALG, raises=NOT_SQUARE)
@@ -137,13 +127,7 @@ def eigvals(x: ArrayLike, /) -> Array:
     >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
     [(2+0j), (8+0j)]
     """
-    return _eigvals(as_operand(x))
-
-
-@compiled
-@full_precision
-def _eigvals(x):
-    return jnp.linalg.eigvals(square(x))
+    return of_squares(jnp.linalg.eigvals, x)
 
 
 @of_standard(LINALG, raises=NOT_SQUARE)
@@ -168,13 +152,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [2. 8.]
     """
-    return _eigvalsh(as_operand(x))
-
-
-@compiled
-@full_precision
-def _eigvalsh(x):
-    return jnp.linalg.eigvalsh(square(x))
+    return of_squares(jnp.linalg.eigvalsh, x)
 
 
 @of_standard(
@@ -258,13 +236,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     >>> print(svd(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).S)
     [8. 2.]
     """
-    return _svd(as_operand(x), full_matrices)
-
-
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _svd(x, full_matrices):
-    return SVDResult(*jnp.linalg.svd(matrices(x), full_matrices=full_matrices))
+    return SVDResult(*of_matrices(jnp.linalg.svd, x, full_matrices=full_matrices))
 
 
 @of_standard(LINALG, raises=NO_MATRIX)
@@ -289,13 +261,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     >>> print(svdvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [8. 2.]
     """
-    return _svdvals(as_operand(x))
-
-
-@compiled
-@full_precision
-def _svdvals(x):
-    return jnp.linalg.svdvals(matrices(x))
+    return of_matrices(jnp.linalg.svdvals, x)
 
 
 def _checked(mode: str) -> str:

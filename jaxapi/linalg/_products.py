@@ -21,12 +21,7 @@ from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 
-__all__ = [
-    "matmul",
-    "matrix_transpose",
-    "tensordot",
-    "vecdot",
-]
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:

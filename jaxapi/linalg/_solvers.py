@@ -13,9 +13,18 @@ from .._core._dtypes import as_inexact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from ._precision import full_precision
+from ._matrices import (
+    LINALG,
+    NO_MATRIX,
+    NOT_SQUARE,
+    check_system,
+    full_precision,
+    matrices,
+    of_matrices,
+    of_squares,
+    square,
+)
 from ._results import SlogdetResult
-from ._shapes import LINALG, NO_MATRIX, NOT_SQUARE, check_system, matrices, square
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
@@ -133,13 +142,7 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
     >>> print(slogdet(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).sign)
     1.0
     """
-    return _slogdet(as_operand(x))
-
-
-@compiled
-@full_precision
-def _slogdet(x):
-    return SlogdetResult(*jnp.linalg.slogdet(square(x)))
+    return SlogdetResult(*of_squares(jnp.linalg.slogdet, x))
 
 
 @of_standard(LINALG, raises=NOT_SQUARE)
@@ -164,13 +167,7 @@ def inv(x: ArrayLike, /) -> Array:
     [[0.5   0.   ]
      [0.    0.125]]
     """
-    return _inv(as_operand(x))
-
-
-@compiled
-@full_precision
-def _inv(x):
-    return jnp.linalg.inv(square(x))
+    return of_squares(jnp.linalg.inv, x)
 
 
 @of_standard(LINALG)
@@ -320,13 +317,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     [[ 4.  0.]
      [ 0. 64.]]
     """
-    return _matrix_power(as_operand(x), operator.index(n))
-
-
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _matrix_power(x, n):
-    return jnp.linalg.matrix_power(square(x), n)
+    return of_squares(jnp.linalg.matrix_power, x, n=operator.index(n))
 
 
 @of_standard(LINALG)
@@ -362,10 +353,4 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
     8.0
     """
-    return _matrix_norm(as_operand(x), keepdims, ord)
-
-
-@functools.partial(compiled, static_argnums=(1, 2))
-@full_precision
-def _matrix_norm(x, keepdims, ord):
-    return jnp.linalg.matrix_norm(matrices(x), keepdims=keepdims, ord=ord)
+    return of_matrices(jnp.linalg.matrix_norm, x, keepdims=keepdims, ord=ord)

@@ -14,7 +14,7 @@ from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from .._interop._arguments import static_axis
-from ._shapes import LINALG
+from ._matrices import LINALG
 
 __all__ = ["cross", "outer", "vector_norm"]
 
