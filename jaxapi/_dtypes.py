@@ -31,27 +31,9 @@ from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_array
 
-__all__ = [
-    "astype",
-    "bool",
-    "can_cast",
-    "complex64",
-    "complex128",
-    "finfo",
-    "float32",
-    "float64",
-    "iinfo",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "isdtype",
-    "result_type",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+__all__ = ["astype", "bool", "can_cast", "complex64", "complex128", "finfo", "float32", "float64", "iinfo"]
+__all__ += ["int8", "int16", "int32", "int64", "isdtype", "result_type", "uint8", "uint16", "uint32"]
+__all__ += ["uint64"]
 
 
 @of_standard("data type functions", "; differentiable between floating dtypes")

@@ -19,23 +19,8 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand
 from ._interop._arguments import takes_array, takes_sequence
 
-__all__ = [
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "concat",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "tile",
-    "unstack",
-]
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
+__all__ += ["moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack"]
 
 broadcast_to = takes_array(jnp.broadcast_to)
 concat = takes_sequence(jnp.concat)

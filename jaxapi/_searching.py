@@ -15,14 +15,7 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, as_operands
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "nonzero",
-    "searchsorted",
-    "where",
-]
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
 nonzero = takes_array(jnp.nonzero, compiled=False)

@@ -13,13 +13,7 @@ from ._interop import as_array, as_operands
 from ._interop._arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 
-__all__ = [
-    "isin",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
     in_two_programs(jnp.unique_all), compiled=False

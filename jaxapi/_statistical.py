@@ -17,17 +17,7 @@ from ._core._typing import Array, ArrayLike, DTypeLike
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = [
-    "cumulative_prod",
-    "cumulative_sum",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 
 def _with_axis_checked(function):

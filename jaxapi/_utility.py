@@ -12,11 +12,7 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_operand
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = [
-    "all",
-    "any",
-    "diff",
-]
+__all__ = ["all", "any", "diff"]
 
 diff = takes_array(jnp.diff, elements=("prepend", "append"))
 

@@ -16,22 +16,8 @@ from ._interop import as_array
 from ._interop._arguments import takes_array
 from ._missing import missing
 
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft"]
+__all__ += ["irfftn", "rfft", "rfftfreq", "rfftn"]
 
 fft = takes_array(jnp.fft.fft)
 fftn = takes_array(jnp.fft.fftn)

@@ -17,56 +17,13 @@ from . import _complex
 from ._comparison import by_value
 from ._power import power
 
-__all__ = [
-    "abs",
-    "add",
-    "atan2",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "divide",
-    "equal",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "remainder",
-    "round",
-    "sign",
-    "signbit",
-    "square",
-    "subtract",
-    "trunc",
-]
+__all__ = ["abs", "add", "atan2", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
+__all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "divide", "equal"]
+__all__ += ["floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf"]
+__all__ += ["isnan", "less", "less_equal", "logaddexp", "logical_and", "logical_not", "logical_or"]
+__all__ += ["logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal"]
+__all__ += ["positive", "pow", "real", "reciprocal", "remainder", "round", "sign", "signbit", "square"]
+__all__ += ["subtract", "trunc"]
 
 abs = takes_array(jnp.abs)
 add = takes_operands(jnp.add)
