@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from ._core._devices import check_device, put
-from ._core._docs import sharing
+from ._core._docs import Completion, sharing
 from ._core._dtypes import default_dtype, resolve_dtype, x64_for
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -17,7 +17,7 @@ from ._interop import as_operand
 __all__ = ["fftfreq", "rfftfreq"]
 
 
-def _of_transform(length, cycles):
+def _of_transform(length: str, cycles: str) -> Completion:
     """Complete a docstring by what is returned."""
     return sharing(
         """

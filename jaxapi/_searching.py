@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._core._docs import of_standard, sharing
+from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import promoted, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
@@ -21,7 +21,7 @@ count_nonzero = takes_array(jnp.count_nonzero)
 nonzero = takes_array(jnp.nonzero, compiled=False)
 
 
-def _of_extreme(extreme):
+def _of_extreme(extreme: str) -> Completion:
     """Complete a docstring by which extreme it is."""
     return sharing(
         """

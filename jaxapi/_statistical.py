@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from ._core._docs import of_standard, sharing
+from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
@@ -161,7 +161,7 @@ def _accumulator(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def _of_extreme(extreme):
+def _of_extreme(extreme: str) -> Completion:
     """Complete a docstring by which extreme it is."""
     return sharing(
         """

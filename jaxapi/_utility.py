@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from ._core._docs import of_standard, sharing
+from ._core._docs import Completion, of_standard, sharing
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
@@ -17,7 +17,7 @@ __all__ = ["all", "any", "diff"]
 diff = takes_array(jnp.diff, elements=("prepend", "append"))
 
 
-def _of_truth(nothing):
+def _of_truth(nothing: str) -> Completion:
     """Complete a docstring: what is returned over no elements."""
     return sharing(
         """

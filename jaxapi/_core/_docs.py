@@ -3,20 +3,26 @@
 import inspect
 import textwrap
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["of_standard", "sharing"]
+__all__ = ["Completion", "of_standard", "sharing"]
 
 F = TypeVar("F", bound=Callable)
 
 
-def sharing(sections: str, **words: Any) -> Callable[[F], F]:
+class Completion(Protocol):
+    """What returns a function with a longer docstring."""
+
+    def __call__(self, function: F, /) -> F: ...
+
+
+def sharing(sections: str, **words: Any) -> Completion:
     """Return what puts ``sections`` into a function's docstring, before its examples.
 
     ``{name}`` in them is the function's name, and ``words`` stand for what is in other braces.
     """
 
-    def decorate(function: F) -> F:
+    def decorate(function: F, /) -> F:
         own, heading, examples = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples\n")
         shared = inspect.cleandoc(sections).format(name=function.__name__, **words)
         function.__doc__ = f"{own}\n\n{shared}{heading}{examples}"
@@ -25,7 +31,7 @@ def sharing(sections: str, **words: Any) -> Callable[[F], F]:
     return decorate
 
 
-def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: str = "") -> Callable[[F], F]:
+def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: str = "") -> Completion:
     """Complete the docstring of a function of the Array API standard, perhaps by what it raises."""
     notes = textwrap.fill(f"The same under `jax.jit` and `jax.vmap`{derivatives}.", 105)
     sections = [("Raises", raises)] if raises else []

@@ -3,7 +3,7 @@
 Real arrays go to `jax.numpy`; the standard's rules for complex ones are in `_complex`.
 """
 
-from .._core._docs import sharing
+from .._core._docs import Completion, sharing
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from . import _complex
@@ -12,7 +12,7 @@ __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "ex
 __all__ += ["log2", "log10", "sin", "sinh", "sqrt", "tan", "tanh"]
 
 
-def _element_wise(nan="", slope=""):
+def _element_wise(nan: str = "", slope: str = "") -> Completion:
     """Complete a docstring: where real results are NaN, and where derivatives are not `jax.numpy`'s."""
     return sharing(
         """

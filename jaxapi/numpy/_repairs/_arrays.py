@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
-
-import builtins
 
 import jax
 import jax.numpy as jnp
