@@ -32,11 +32,15 @@ def sharing(sections: str, **words: Any) -> Completion:
 
 
 def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: str = "") -> Completion:
-    """Complete the docstring of a function of the Array API standard, perhaps by what it raises."""
+    """Complete the docstring of a function of a chapter of the Array API standard.
+
+    ``chapter`` may go on with "``{name}``" and more; ``raises`` is the whole section.
+    """
     notes = textwrap.fill(f"The same under `jax.jit` and `jax.vmap`{derivatives}.", 105)
     sections = [("Raises", raises)] if raises else []
+    place = chapter if "``" in chapter else f"{chapter}, ``{{name}}``"
     sections += [
         ("Notes", notes),
-        ("References", f".. [1] Array API standard 2025.12, {chapter}, ``{{name}}``."),
+        ("References", f".. [1] Array API standard 2025.12, {place}."),
     ]
     return sharing("\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections))
