@@ -9,6 +9,7 @@ import inspect
 import pathlib
 import re
 import sys
+import textwrap
 
 import jax.numpy as jnp
 import numpy as np
@@ -77,36 +78,74 @@ def definition(name, function, indent="", out=False, returns=None) -> str:
     return f"{indent}def {name}({', '.join(parts)}) -> {result}: ...\n"
 
 
-def namespace(module, names) -> str:
+def together(statements: list[str]) -> str:
+    """Write each signature once: names that share one are assigned to the first of them."""
+    firsts: dict[str, str] = {}
+    others: dict[str, list[str]] = {}
+    imports: dict[str, list[str]] = {}
+    for statement in statements:
+        if found := re.fullmatch(r"from (\S+) import (\S+) as \S+\n", statement):
+            imports.setdefault(found[1], []).append(f"{found[2]} as {found[2]}")
+        elif found := re.fullmatch(r"( *)(?:def )?(\w+)([(:].*)\n", statement):
+            first = firsts.setdefault(found[1] + found[3], found[2])
+            if first != found[2]:
+                others.setdefault(first, []).append(found[2])
     text = ""
+    for home, names in imports.items():
+        text += f"from {home} import "
+        text += f"(\n{wrapped(', '.join(names))}\n)\n" if len(names) > 1 else f"{names[0]}\n"
+    for statement in statements:
+        found = re.fullmatch(r"( *)(?:def )?(\w+)([(:].*)\n", statement)
+        if found is None:
+            text += "" if statement.startswith("from ") else statement
+        elif firsts[found[1] + found[3]] == found[2]:
+            text += statement
+            same = wrapped(" = ".join(others.get(found[2], [])), 90 - len(found[1]), "")
+            text += "".join(
+                f"{found[1]}{line.removesuffix(' =')} = {found[2]}\n" for line in same.splitlines()
+            )
+    return text
+
+
+def wrapped(text: str, width: int = 106, indent: str = "    ") -> str:
+    """Break a list of names into lines; what is joined by ``as`` stays so."""
+    joined = text.replace(" as ", "@as@").replace(" =", "@=")
+    lines = textwrap.wrap(joined, width, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join(lines).replace("@", " ")
+
+
+def namespace(module, names) -> str:
+    made = []
     for name in names:
         value = getattr(module, name)
         if isinstance(value, (str, float)) or value is None:
-            text += f"{name}: {type(value).__name__ if value is not None else 'None'}\n"
+            made.append(f"{name}: {type(value).__name__ if value is not None else 'None'}\n")
         elif inspect.isclass(value) or hasattr(value, "dtype"):
             home = module.__name__.replace("jaxapi.mutable", "jaxapi", 1)
-            text += f"from {home} import {name} as {name}\n"
+            made.append(f"from {home} import {name} as {name}\n")
         else:
-            text += definition(name, value, out=True)
-    return text
+            made.append(definition(name, value, out=True))
+    return together(made)
 
 
-def class_of(kind) -> str:
-    """Return the stub of a class."""
-    made = definition("__init__", kind.__init__, "    ").replace("-> Any", "-> None")
-    text = f"class {kind.__name__}:\n" + made
-    for name, member in inspect.getmembers(kind):
-        if name.startswith(("_", "tree_")):
+def class_of(kind, base=object) -> str:
+    """Return the stub of a class, without what it inherits of one that has a stub, too."""
+    text = f"class {kind.__name__}{f'({base.__name__})' if base is not object else ''}:"
+    made, properties = [], ""
+    for name, member in [("__init__", kind.__init__), *inspect.getmembers(kind)]:
+        if getattr(base, name, None) is member or (name.startswith(("_", "tree_")) and name != "__init__"):
             continue
         if inspect.isfunction(member):
-            text += definition(name, member, "    ")
+            stub = definition(name, member, "    ")
+            stub = stub.replace("-> Any", "-> None") if name == "__init__" else stub
+            made += [stub] if stub not in made else []
+        elif getter := getattr(member, "fget", None):
+            result = result_type(inspect.signature(getter).return_annotation)
+            properties += f"    @property\n    def {name}(self) -> {result}: ...\n"
         else:
-            getter = getattr(member, "fget", None)
-            result = result_type(inspect.signature(getter).return_annotation) if getter else "Any"
-            text += (
-                f"    @property\n    def {name}(self) -> {result}: ...\n" if getter else f"    {name}: Any\n"
-            )
-    return text
+            properties += f"    {name}: Any\n"
+    body = together(made) + properties
+    return f"{text}\n{body}" if body else f"{text} ...\n"
 
 
 def stubs() -> dict[str, str]:
@@ -140,28 +179,30 @@ def stubs() -> dict[str, str]:
 def numpy_part(module, numpys, jax_numpy) -> str:
     """Return the stub of a module of `jaxapi.numpy`: NumPy's signatures; arrays where jax.numpy says so."""
     start = NOTE + "import builtins\nfrom typing import Any\n\nfrom ._array import ndarray as Array\n"
-    text = classes = ""
+    classes, names, made = "", [], []
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.ismodule(value) and value is not getattr(numpys, name, None):
             start += f"from . import {name} as {name}\n"
         elif value is getattr(numpys, name, None):
-            start += f"from {numpys.__name__} import {name} as {name}\n"
+            names.append(f"from {numpys.__name__} import {name} as {name}\n")
         elif value is jaxapi.numpy.ndarray:
-            start += "\nndarray = Array\n"
+            classes += "ndarray = Array\n"
         elif inspect.isclass(value) and value.__module__ == module.__name__:
-            classes += class_of(value)
+            classes += class_of(
+                value, next((c for c in value.__mro__[1:] if c.__module__ == module.__name__), object)
+            )
         elif inspect.isclass(value) or name == "fuse":
-            start += f"from {value.__module__} import {name} as {name}\n"
+            names.append(f"from {value.__module__} import {name} as {name}\n")
         elif callable(value) and not isinstance(value, jaxapi.numpy.ufunc):
             like = getattr(jax_numpy, name, None)
             returns = inspect.signature(like).return_annotation if callable(like) else None
-            text += definition(name, value, returns=returns)
+            made.append(definition(name, value, returns=returns))
         else:
-            text += f"{name}: {'_ufunc' if isinstance(value, jaxapi.numpy.ufunc) else 'Any'}\n"
-    if "_ufunc\n" in text:
+            made.append(f"{name}: {'_ufunc' if isinstance(value, jaxapi.numpy.ufunc) else 'Any'}\n")
+    if "_ufunc\n" in "".join(made):
         start += "from jaxapi.numpy._ufuncs import ufunc as _ufunc\n"
-    return start + "\n" + classes + text
+    return start + together(names) + "\n" + classes + together(made)
 
 
 def head(dots: str, more: str = "") -> str:

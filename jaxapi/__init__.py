@@ -28,8 +28,7 @@ from ._core._dtypes import allow_explicit_dtypes
 from ._creation import *
 from ._dtypes import *
 from ._elementwise._arithmetic import *  # one by one, as type checkers follow no sums of lists
-from ._elementwise._exponential import *
-from ._elementwise._trigonometric import *
+from ._elementwise._special import *
 from ._fuse import fuse
 from ._indexing import *
 from ._info import *

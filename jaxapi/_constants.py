@@ -8,10 +8,4 @@ from jax.numpy import (
     pi,
 )
 
-__all__ = [
-    "e",
-    "inf",
-    "nan",
-    "newaxis",
-    "pi",
-]
+__all__ = ["e", "inf", "nan", "newaxis", "pi"]

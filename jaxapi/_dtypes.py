@@ -25,34 +25,18 @@ from jax.numpy import (
 )
 
 from ._core._devices import check_device
+from ._core._docs import of_standard
 from ._core._dtypes import promoted_dtype, refuse_complex, resolve_dtype
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_array
 
-__all__ = [
-    "astype",
-    "bool",
-    "can_cast",
-    "complex64",
-    "complex128",
-    "finfo",
-    "float32",
-    "float64",
-    "iinfo",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "isdtype",
-    "result_type",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+__all__ = ["astype", "bool", "can_cast", "complex64", "complex128", "finfo", "float32", "float64", "iinfo"]
+__all__ += ["int8", "int16", "int32", "int64", "isdtype", "result_type", "uint8", "uint16", "uint32"]
+__all__ += ["uint64"]
 
 
+@of_standard("data type functions", "; differentiable between floating dtypes")
 def astype(
     x: ArrayLike, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: Device | None = None
 ) -> Array:
@@ -83,14 +67,6 @@ def astype(
     TypeError
         If ``x`` is complex and ``dtype`` real (take `real` or `imag`; bool is allowed), or ``dtype`` or
         ``device`` is not one.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable between floating dtypes.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, data type functions, ``astype``.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from ._core._devices import check_device, put
+from ._core._docs import Completion, sharing
 from ._core._dtypes import default_dtype, resolve_dtype, x64_for
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -16,44 +17,54 @@ from ._interop import as_operand
 __all__ = ["fftfreq", "rfftfreq"]
 
 
+def _of_transform(length: str, cycles: str) -> Completion:
+    """Complete a docstring by what is returned."""
+    return sharing(
+        """
+        Unlike `jax.numpy.fft.{name}`, those of dtype float64 are computed in it with x64 mode off too, and a
+        length below 1, a dtype that is not floating and a device that is none are refused ([1]_).
+
+        Parameters
+        ----------
+        n : int
+            Length of the signal.
+        d : float
+            Distance of its samples; may be traced. 0 gives infinities and NaN.
+        dtype : dtype, optional
+            A floating one; JAX's default if omitted.
+        device : Device or Sharding, optional
+            Where the result is put.
+
+        Returns
+        -------
+        Array, shape ({length},)
+            ``[{cycles}] / (n * d)``.
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is less than 1 or ``dtype`` is not floating.
+        TypeError
+            If ``n`` is not an integer, ``d`` is complex, or ``dtype`` or ``device`` is not one.
+
+        Notes
+        -----
+        Under `jax.jit` all but ``d`` are static. Differentiable in ``d``.
+
+        References
+        ----------
+        .. [1] Array API standard 2025.12, Fourier transform extension, ``{name}``.
+        """,
+        length=length,
+        cycles=cycles,
+    )
+
+
+@_of_transform("n", "0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1")
 def fftfreq(
     n: int, /, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
     """Frequencies of the elements of `fft`, in cycles per unit of ``d``.
-
-    Unlike `jax.numpy.fft.fftfreq`, those of dtype float64 are computed in it with x64 mode off too, and a
-    length below 1, a dtype that is not floating and a device that is none are refused ([1]_).
-
-    Parameters
-    ----------
-    n : int
-        Length of the signal.
-    d : float
-        Distance of its samples; may be traced. 0 gives infinities and NaN.
-    dtype : dtype, optional
-        A floating one; JAX's default if omitted.
-    device : Device or Sharding, optional
-        Where the result is put.
-
-    Returns
-    -------
-    Array, shape (n,)
-        ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (n * d)``.
-
-    Raises
-    ------
-    ValueError
-        If ``n`` is less than 1 or ``dtype`` is not floating.
-    TypeError
-        If ``n`` is not an integer, ``d`` is complex, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Under `jax.jit` all but ``d`` are static. Differentiable in ``d``.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, Fourier transform extension, ``fftfreq``.
 
     Examples
     --------
@@ -63,44 +74,11 @@ def fftfreq(
     return _frequencies(_length(n), d, dtype, device, one_sided=False)
 
 
+@_of_transform("n // 2 + 1", "0, 1, ..., n // 2")
 def rfftfreq(
     n: int, /, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
     """Frequencies of the elements of `rfft`, in cycles per unit of ``d``.
-
-    Unlike `jax.numpy.fft.rfftfreq`, those of dtype float64 are computed in it with x64 mode off too, and a
-    length below 1, a dtype that is not floating and a device that is none are refused ([1]_).
-
-    Parameters
-    ----------
-    n : int
-        Length of the signal.
-    d : float
-        Distance of its samples; may be traced. 0 gives infinities and NaN.
-    dtype : dtype, optional
-        A floating one; JAX's default if omitted.
-    device : Device or Sharding, optional
-        Where the result is put.
-
-    Returns
-    -------
-    Array, shape (n // 2 + 1,)
-        ``[0, 1, ..., n // 2] / (n * d)``.
-
-    Raises
-    ------
-    ValueError
-        If ``n`` is less than 1 or ``dtype`` is not floating.
-    TypeError
-        If ``n`` is not an integer, ``d`` is complex, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Under `jax.jit` all but ``d`` are static. Differentiable in ``d``.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, Fourier transform extension, ``rfftfreq``.
 
     Examples
     --------

@@ -7,10 +7,7 @@ import jax.numpy as jnp
 from ._core._dtypes import as_indices
 from ._interop._arguments import takes_array
 
-__all__ = [
-    "take",
-    "take_along_axis",
-]
+__all__ = ["take", "take_along_axis"]
 
 
 def _with_any_indices(function):

@@ -11,6 +11,7 @@ import numpy as np
 from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ._core._docs import of_standard
 from ._core._dtypes import as_indices
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
@@ -18,23 +19,8 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand
 from ._interop._arguments import takes_array, takes_sequence
 
-__all__ = [
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "concat",
-    "expand_dims",
-    "flip",
-    "moveaxis",
-    "permute_dims",
-    "repeat",
-    "reshape",
-    "roll",
-    "squeeze",
-    "stack",
-    "tile",
-    "unstack",
-]
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
+__all__ += ["moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack"]
 
 broadcast_to = takes_array(jnp.broadcast_to)
 concat = takes_sequence(jnp.concat)
@@ -72,6 +58,7 @@ def tile(x, repetitions):
     return jnp.tile(x, repetitions)
 
 
+@of_standard("manipulation functions")
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     """Broadcast the arrays against one another.
 
@@ -91,14 +78,6 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     ValueError
         If the shapes do not broadcast.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, manipulation functions, ``broadcast_arrays``.
-
     Examples
     --------
     >>> [x.shape for x in broadcast_arrays(jnp.ones(3), jnp.ones((2, 1)))]
@@ -113,6 +92,7 @@ def _broadcast_arrays(arrays):
     return tuple(jnp.broadcast_arrays(*arrays))
 
 
+@of_standard("manipulation functions")
 def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1.
 
@@ -137,14 +117,6 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     ValueError
         If an axis is given twice.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, manipulation functions, ``expand_dims``.
-
     Examples
     --------
     >>> expand_dims(jnp.ones((2, 3)), axis=(0, -1)).shape
@@ -159,6 +131,7 @@ def _expand_dims(x, axes):
     return jnp.expand_dims(x, normalize_axis_tuple(axes, jnp.ndim(x) + len(axes), "axis"))
 
 
+@of_standard("manipulation functions")
 def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Put the axes in another order.
 
@@ -182,14 +155,6 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     TypeError
         If ``axes`` is no sequence of int.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, manipulation functions, ``permute_dims``.
-
     Examples
     --------
     >>> permute_dims(jnp.ones((2, 3, 4)), (-1, 0, 1)).shape
@@ -206,6 +171,7 @@ def _permute_dims(x, axes):
     return jnp.transpose(x, normalize_axis_tuple(axes, ndim, "axes"))
 
 
+@of_standard("manipulation functions")
 def repeat(
     x: ArrayLike,
     repeats: int | ArrayLike,
@@ -242,14 +208,6 @@ def repeat(
         If ``repeats`` is negative or does not broadcast to the axis.
     TypeError
         If ``repeats`` is not of integers.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, manipulation functions, ``repeat``.
 
     Examples
     --------

@@ -9,66 +9,20 @@ import numpy as np
 __all__ = ["missing", "missing_attribute"]
 
 # Names of NumPy and CuPy, and those that have the same meaning here.
+_SAME = """
+absolute:abs alltrue:all amax:max amin:min arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh
+arctan:atan arctan2:atan2 arctanh:atanh around:round array:asarray asanyarray:asarray
+ascontiguousarray:asarray asfarray:asarray bitwise_not:bitwise_invert bool_:bool byte:int8
+cdouble:complex128 concatenate:concat conjugate:conj cross:linalg.cross csingle:complex64
+cumprod:cumulative_prod cumsum:cumulative_sum diagonal:linalg.diagonal double:float64 fabs:abs fix:trunc
+in1d:isin inner:vecdot int_:int64 intc:int32 intp:int64 invert:bitwise_invert
+left_shift:bitwise_left_shift longlong:int64 mod:remainder outer:linalg.outer power:pow product:prod
+right_shift:bitwise_right_shift rint:round round_:round short:int16 single:float32 sometrue:any
+trace:linalg.trace true_divide:divide ubyte:uint8 uint:uint64 uintc:uint32 uintp:uint64 ulonglong:uint64
+ushort:uint16 vdot:vecdot
+"""
 _RENAMED = {
-    "jaxapi": {
-        "absolute": "abs",
-        "alltrue": "all",
-        "amax": "max",
-        "amin": "min",
-        "arccos": "acos",
-        "arccosh": "acosh",
-        "arcsin": "asin",
-        "arcsinh": "asinh",
-        "arctan": "atan",
-        "arctan2": "atan2",
-        "arctanh": "atanh",
-        "around": "round",
-        "array": "asarray",
-        "asanyarray": "asarray",
-        "ascontiguousarray": "asarray",
-        "asfarray": "asarray",
-        "bitwise_not": "bitwise_invert",
-        "bool_": "bool",
-        "byte": "int8",
-        "cdouble": "complex128",
-        "concatenate": "concat",
-        "conjugate": "conj",
-        "cross": "linalg.cross",
-        "csingle": "complex64",
-        "cumprod": "cumulative_prod",
-        "cumsum": "cumulative_sum",
-        "diagonal": "linalg.diagonal",
-        "double": "float64",
-        "fabs": "abs",
-        "fix": "trunc",
-        "in1d": "isin",
-        "inner": "vecdot",
-        "int_": "int64",
-        "intc": "int32",
-        "intp": "int64",
-        "invert": "bitwise_invert",
-        "left_shift": "bitwise_left_shift",
-        "longlong": "int64",
-        "mod": "remainder",
-        "outer": "linalg.outer",
-        "power": "pow",
-        "product": "prod",
-        "right_shift": "bitwise_right_shift",
-        "rint": "round",
-        "round_": "round",
-        "short": "int16",
-        "single": "float32",
-        "sometrue": "any",
-        "trace": "linalg.trace",
-        "true_divide": "divide",
-        "ubyte": "uint8",
-        "uint": "uint64",
-        "uintc": "uint32",
-        "uintp": "uint64",
-        "ulonglong": "uint64",
-        "ushort": "uint16",
-        "vdot": "vecdot",
-    },
+    "jaxapi": dict(pair.split(":") for pair in _SAME.split()),
     "jaxapi.linalg": {"multi_dot": "matmul"},
     "jaxapi.fft": {},
 }

@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
+from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import promoted, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
@@ -14,54 +15,49 @@ from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, as_operands
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "nonzero",
-    "searchsorted",
-    "where",
-]
+__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
 nonzero = takes_array(jnp.nonzero, compiled=False)
 
 
+def _of_extreme(extreme: str) -> Completion:
+    """Complete a docstring by which extreme it is."""
+    return sharing(
+        """
+        Unlike `jax.numpy.{name}`, the first of several NaN is found on a GPU too, and arrays of 64-bit dtypes
+        work with x64 mode off ([1]_).
+
+        Parameters
+        ----------
+        x : array_like, real
+        axis : int, optional
+            The axis searched; all of ``x``, flattened, if omitted.
+        keepdims : bool
+            Keep the searched axes with size 1.
+
+        Returns
+        -------
+        Array
+            Indices of JAX's default integer dtype. The first NaN counts as the {extreme}.
+
+        Raises
+        ------
+        ValueError
+            If the searched axis is empty.
+        numpy.exceptions.AxisError
+            If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
+        TypeError
+            If ``axis`` is not an integer (one axis is searched, or all of them), or ``x`` is complex.
+        """,
+        extreme=extreme,
+    )
+
+
+@of_standard("searching functions", "")
+@_of_extreme("maximum")
 def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first maximum.
-
-    Unlike `jax.numpy.argmax`, the first of several NaN is found on a GPU too, and arrays of 64-bit dtypes
-    work with x64 mode off ([1]_).
-
-    Parameters
-    ----------
-    x : array_like, real
-    axis : int, optional
-        The axis searched; all of ``x``, flattened, if omitted.
-    keepdims : bool
-        Keep the searched axes with size 1.
-
-    Returns
-    -------
-    Array
-        Indices of JAX's default integer dtype. The first NaN counts as the maximum.
-
-    Raises
-    ------
-    ValueError
-        If the searched axis is empty.
-    numpy.exceptions.AxisError
-        If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
-    TypeError
-        If ``axis`` is not an integer (one axis is searched, or all of them), or ``x`` is complex.
-
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, searching functions, ``argmax``.
 
     Examples
     --------
@@ -71,41 +67,10 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     return _index_of_extreme(as_array(x), static_axis(axis), keepdims, True)
 
 
+@of_standard("searching functions", "")
+@_of_extreme("minimum")
 def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Index of the first minimum.
-
-    Unlike `jax.numpy.argmin`, the first of several NaN is found on a GPU too, and arrays of 64-bit dtypes
-    work with x64 mode off ([1]_).
-
-    Parameters
-    ----------
-    x : array_like, real
-    axis : int, optional
-        The axis searched; all of ``x``, flattened, if omitted.
-    keepdims : bool
-        Keep the searched axes with size 1.
-
-    Returns
-    -------
-    Array
-        Indices of JAX's default integer dtype. The first NaN counts as the minimum.
-
-    Raises
-    ------
-    ValueError
-        If the searched axis is empty.
-    numpy.exceptions.AxisError
-        If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
-    TypeError
-        If ``axis`` is not an integer (one axis is searched, or all of them), or ``x`` is complex.
-
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, searching functions, ``argmin``.
 
     Examples
     --------
@@ -152,6 +117,7 @@ def _last(dtype: np.dtype, largest: bool) -> np.ndarray:
     return infinite if infinite == infinite else finite  # some of 8 bits have no infinity
 
 
+@of_standard("searching functions", "")
 def searchsorted(
     x1: ArrayLike, x2: ArrayLike, /, *, side: str = "left", sorter: ArrayLike | None = None
 ) -> Array:
@@ -185,14 +151,6 @@ def searchsorted(
     OverflowError
         If a Python integer is out of the range of the dtype of ``x1``.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, searching functions, ``searchsorted``.
-
     Examples
     --------
     >>> print(searchsorted(jnp.asarray([1, 2, 2, 5]), jnp.asarray([2, 6]), side="right"))
@@ -210,6 +168,11 @@ def _searchsorted(x1, x2, sorter, side):
     return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)
 
 
+@of_standard(
+    "searching functions",
+    ". Differentiable in ``x1`` and ``x2``; a NaN derivative of the side that is not taken spreads, as "
+    "everywhere in JAX",
+)
 def where(
     condition: ArrayLike, x1: ArrayLike | None = None, x2: ArrayLike | None = None, /
 ) -> Array | tuple[Array, ...]:
@@ -237,15 +200,6 @@ def where(
         If the shapes do not broadcast, or one of ``x1`` and ``x2`` is missing.
     OverflowError
         If a Python integer is out of the range of the other's integer dtype.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`. Differentiable in ``x1`` and ``x2``; a NaN derivative of the
-    side that is not taken spreads, as everywhere in JAX.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, searching functions, ``where``.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
+from ._core._docs import of_standard
 from ._core._dtypes import promoted_dtype, x64_for
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
@@ -12,13 +13,7 @@ from ._interop import as_array, as_operands
 from ._interop._arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 
-__all__ = [
-    "isin",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
+__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
     in_two_programs(jnp.unique_all), compiled=False
@@ -32,6 +27,7 @@ unique_inverse: Callable[[ArrayLike], UniqueInverseResult] = takes_array(
 unique_values: Callable[[ArrayLike], Array] = takes_array(in_two_programs(jnp.unique_values), compiled=False)
 
 
+@of_standard("set functions", "")
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Whether each element of ``x1`` is among those of ``x2``.
 
@@ -56,14 +52,6 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     ------
     OverflowError
         If a Python integer is out of the range of the array's integer dtype.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, set functions, ``isin``.
 
     Examples
     --------

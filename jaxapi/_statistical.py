@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
@@ -16,17 +17,7 @@ from ._core._typing import Array, ArrayLike, DTypeLike
 from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
 from ._interop._arguments import static_axis, takes_array
 
-__all__ = [
-    "cumulative_prod",
-    "cumulative_sum",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 
 def _with_axis_checked(function):
@@ -101,6 +92,7 @@ sum = takes_array(jnp.sum, "where", elements=("initial",))
 var = takes_array(_with_axis_checked(jnp.var), "where", elements=("mean",))
 
 
+@of_standard("statistical functions")
 def cumulative_prod(
     x: ArrayLike,
     /,
@@ -134,14 +126,6 @@ def cumulative_prod(
     ------
     ValueError
         If ``x`` is 0-d, ``axis`` is missing for more than one dimension, or out of range.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, statistical functions, ``cumulative_prod``.
 
     Examples
     --------
@@ -177,6 +161,47 @@ def _accumulator(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
+def _of_extreme(extreme: str) -> Completion:
+    """Complete a docstring by which extreme it is."""
+    return sharing(
+        """
+        Unlike `jax.numpy.{name}`, arrays of 64-bit integers work with x64 mode off on every supported JAX
+        ([1]_).
+
+        Parameters
+        ----------
+        x : array_like, real
+            NaN makes the {extreme} NaN.
+        axis : int or tuple of int, optional
+            The axes reduced, all of them if omitted.
+        keepdims : bool
+            Keep the reduced axes with size 1.
+        initial : scalar, optional
+            Counts as one more element (as in `numpy.{name}`). An array is cast to the dtype of ``x``,
+            unchecked.
+        where : array_like, bool, optional
+            The elements that count, others are left out; needs ``initial`` (as in `numpy.{name}`).
+
+        Returns
+        -------
+        Array
+            Of the dtype of ``x``.
+
+        Raises
+        ------
+        ValueError
+            If there is no element and no ``initial``, or an axis is out of range.
+        OverflowError
+            If ``initial`` is an integer that the dtype of ``x`` cannot hold.
+        TypeError
+            If ``initial`` is complex.
+        """,
+        extreme=extreme,
+    )
+
+
+@of_standard("statistical functions", ". Differentiable (equal maxima share the derivative)")
+@_of_extreme("maximum")
 def max(
     x: ArrayLike,
     /,
@@ -188,64 +213,16 @@ def max(
 ) -> Array:
     """Maximum along the axes.
 
-    Unlike `jax.numpy.max`, arrays of 64-bit integers work with x64 mode off on every supported JAX ([1]_).
-
-    Parameters
-    ----------
-    x : array_like, real
-        NaN makes the maximum NaN.
-    axis : int or tuple of int, optional
-        The axes reduced, all of them if omitted.
-    keepdims : bool
-        Keep the reduced axes with size 1.
-    initial : scalar, optional
-        Counts as one more element (as in `numpy.max`). An array is cast to the dtype of ``x``, unchecked.
-    where : array_like, bool, optional
-        The elements that count, others are left out; needs ``initial`` (as in `numpy.max`).
-
-    Returns
-    -------
-    Array
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If there is no element and no ``initial``, or an axis is out of range.
-    OverflowError
-        If ``initial`` is an integer that the dtype of ``x`` cannot hold.
-    TypeError
-        If ``initial`` is complex.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`. Differentiable (equal maxima share the derivative).
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, statistical functions, ``max``.
-
     Examples
     --------
     >>> print(max(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [5 7]
     """
-    axis = static_axis(axis)
-    if type(x) not in ARRAY_TYPES:
-        x = as_array(x)
-    if initial is None and where is None:
-        return _max(x, axis, keepdims)
-    return _max(x, axis, keepdims, *_initial_and_where(x, initial, where))
+    return _extreme(jnp.max, x, axis, keepdims, initial, where)
 
 
-@functools.partial(compiled, static_argnums=(1, 2), inline=True)
-@raises_as_numpy
-def _max(x, axis, keepdims, initial=None, where=None):
-    with x64_for(x.dtype):
-        extreme = jnp.max(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
-        return _with_nan(extreme, x, axis, keepdims, where)
-
-
+@of_standard("statistical functions", ". Differentiable (equal minima share the derivative)")
+@_of_extreme("minimum")
 def min(
     x: ArrayLike,
     /,
@@ -257,61 +234,28 @@ def min(
 ) -> Array:
     """Minimum along the axes.
 
-    Unlike `jax.numpy.min`, arrays of 64-bit integers work with x64 mode off on every supported JAX ([1]_).
-
-    Parameters
-    ----------
-    x : array_like, real
-        NaN makes the minimum NaN.
-    axis : int or tuple of int, optional
-        The axes reduced, all of them if omitted.
-    keepdims : bool
-        Keep the reduced axes with size 1.
-    initial : scalar, optional
-        Counts as one more element (as in `numpy.min`). An array is cast to the dtype of ``x``, unchecked.
-    where : array_like, bool, optional
-        The elements that count, others are left out; needs ``initial`` (as in `numpy.min`).
-
-    Returns
-    -------
-    Array
-        Of the dtype of ``x``.
-
-    Raises
-    ------
-    ValueError
-        If there is no element and no ``initial``, or an axis is out of range.
-    OverflowError
-        If ``initial`` is an integer that the dtype of ``x`` cannot hold.
-    TypeError
-        If ``initial`` is complex.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`. Differentiable (equal minima share the derivative).
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, statistical functions, ``min``.
-
     Examples
     --------
     >>> print(min(jnp.asarray([[1, 5], [7, 2]]), axis=1))
     [1 2]
     """
-    axis = static_axis(axis)
+    return _extreme(jnp.min, x, axis, keepdims, initial, where)
+
+
+def _extreme(function, x, axis, keepdims, initial, where):
     if type(x) not in ARRAY_TYPES:
         x = as_array(x)
+    axis = static_axis(axis)
     if initial is None and where is None:
-        return _min(x, axis, keepdims)
-    return _min(x, axis, keepdims, *_initial_and_where(x, initial, where))
+        return _reduced(function, x, axis, keepdims)
+    return _reduced(function, x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 
-@functools.partial(compiled, static_argnums=(1, 2), inline=True)
+@functools.partial(compiled, static_argnums=(0, 2, 3), inline=True)
 @raises_as_numpy
-def _min(x, axis, keepdims, initial=None, where=None):
+def _reduced(function, x, axis, keepdims, initial=None, where=None):
     with x64_for(x.dtype):
-        extreme = jnp.min(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        extreme = function(x, axis=axis, keepdims=keepdims, initial=initial, where=where)
         return _with_nan(extreme, x, axis, keepdims, where)
 
 

@@ -8,6 +8,7 @@ import jax  # noqa: F401  (JAX's example of fftn, which runs here, names it)
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
+from ._core._docs import of_standard
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._frequencies import fftfreq, rfftfreq
@@ -15,22 +16,8 @@ from ._interop import as_array
 from ._interop._arguments import takes_array
 from ._missing import missing
 
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft"]
+__all__ += ["irfftn", "rfft", "rfftfreq", "rfftn"]
 
 fft = takes_array(jnp.fft.fft)
 fftn = takes_array(jnp.fft.fftn)
@@ -53,6 +40,7 @@ def _hfft(x, n=None, axis=-1, norm=None):
 hfft = takes_array(_hfft)
 
 
+@of_standard("Fourier transform extension")
 def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
     """Inverse of `hfft`: the first half of a real signal's Hermitian spectrum.
 
@@ -79,14 +67,6 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
         If ``n`` is less than 1 or the signal empty, it is complex, or ``norm`` is another one.
     numpy.exceptions.AxisError
         If ``x`` has no such axis (a ``ValueError`` and an ``IndexError``).
-
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, Fourier transform extension, ``ihfft``.
 
     Examples
     --------

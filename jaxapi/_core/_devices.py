@@ -11,18 +11,8 @@ import jax
 from ._programs import compiled, in_a_trace, is_traced
 from ._typing import Array
 
-__all__ = [
-    "all_in_host_memory",
-    "as_sharding",
-    "check_device",
-    "computed_in_host_memory",
-    "cpu_device",
-    "gpu_of",
-    "in_host_memory",
-    "is_cpu",
-    "is_on",
-    "put",
-]
+__all__ = ["all_in_host_memory", "as_sharding", "check_device", "computed_in_host_memory", "cpu_device"]
+__all__ += ["gpu_of", "in_host_memory", "is_cpu", "is_on", "put"]
 
 
 def check_device(device) -> None:

@@ -23,28 +23,10 @@ import numpy as np
 
 from ._typing import Array, ArrayLike, DTypeLike
 
-__all__ = [
-    "NARROWED",
-    "WIDE",
-    "allow_explicit_dtypes",
-    "as_indices",
-    "as_inexact",
-    "check_dtype",
-    "default_dtype",
-    "explicit_64_bits",
-    "has_64_bits",
-    "lacks_64_bits",
-    "native_dtype",
-    "promoted",
-    "promoted_dtype",
-    "refuse_complex",
-    "resolve_dtype",
-    "with_operands_promoted",
-    "x64_as",
-    "x64_for",
-    "x64_mode",
-    "x64_on",
-]
+__all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_indices", "as_inexact", "check_dtype"]
+__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "lacks_64_bits", "native_dtype", "promoted"]
+__all__ += ["promoted_dtype", "refuse_complex", "resolve_dtype", "with_operands_promoted", "x64_as"]
+__all__ += ["x64_for", "x64_mode", "x64_on"]
 
 NARROWED = {
     np.dtype(wide): np.dtype(narrow)

@@ -10,15 +10,8 @@ import functools
 import jax
 import numpy as np
 
-__all__ = [
-    "any_traced",
-    "compiled",
-    "eagerly",
-    "eagerly_unless_traced",
-    "in_a_trace",
-    "is_traced",
-    "is_tracer_class",
-]
+__all__ = ["any_traced", "compiled", "eagerly", "eagerly_unless_traced", "in_a_trace", "is_traced"]
+__all__ += ["is_tracer_class"]
 
 # The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
 _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)

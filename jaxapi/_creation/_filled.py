@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from .._core._devices import as_sharding, check_device
+from .._core._docs import sharing
 from .._core._dtypes import default_dtype, refuse_complex, resolve_dtype, x64_for
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -18,12 +19,9 @@ from .._interop._numbers import leaf_types, numbers_to_numpy
 __all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]
 
 
-def zeros(
-    shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: Device | None = None
-) -> Array:
-    """Return an array of zeros.
-
-    Unlike `jax.numpy.zeros`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
+_of_shape = sharing(
+    """
+    Unlike `jax.numpy.{name}`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
 
     Parameters
     ----------
@@ -48,7 +46,16 @@ def zeros(
 
     Notes
     -----
-    A new shape or dtype compiles once. Follows ``zeros`` of the Array API standard, 2025.12.
+    A new shape or dtype compiles once. Follows ``{name}`` of the Array API standard, 2025.12.
+    """
+)
+
+
+@_of_shape
+def zeros(
+    shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Array:
+    """Return an array of zeros.
 
     Examples
     --------
@@ -59,37 +66,11 @@ def zeros(
     return _call(jnp.zeros, shape=_checked(shape, device), dtype=_float_unless(dtype), device=device)
 
 
+@_of_shape
 def ones(
     shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
     """Return an array of ones.
-
-    Unlike `jax.numpy.ones`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Under `jax.jit` it must be known at trace time.
-    dtype : dtype, optional
-        Default: JAX's default float.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: JAX's default device.
-
-    Returns
-    -------
-    Array
-        Of shape ``shape``.
-
-    Raises
-    ------
-    ValueError
-        If a length is negative.
-    TypeError
-        If ``shape``, ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    A new shape or dtype compiles once. Follows ``ones`` of the Array API standard, 2025.12.
 
     Examples
     --------
@@ -100,37 +81,11 @@ def ones(
     return _call(jnp.ones, shape=_checked(shape, device), dtype=_float_unless(dtype), device=device)
 
 
+@_of_shape
 def empty(
     shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
     """Return an array of zeros: JAX has no uninitialised memory.
-
-    Unlike `jax.numpy.empty`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Under `jax.jit` it must be known at trace time.
-    dtype : dtype, optional
-        Default: JAX's default float.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: JAX's default device.
-
-    Returns
-    -------
-    Array
-        Of shape ``shape``.
-
-    Raises
-    ------
-    ValueError
-        If a length is negative.
-    TypeError
-        If ``shape``, ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    A new shape or dtype compiles once. Follows ``empty`` of the Array API standard, 2025.12.
 
     Examples
     --------

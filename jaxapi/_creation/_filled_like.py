@@ -1,5 +1,6 @@
 """Arrays of one value like another array: its shape, its dtype, its device."""
 
+from .._core._docs import sharing
 from .._core._dtypes import resolve_dtype
 from .._core._programs import is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -9,10 +10,9 @@ from ._filled import filled
 __all__ = ["empty_like", "full_like", "ones_like", "zeros_like"]
 
 
-def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
-    """Return an array of zeros of the shape, dtype and device of ``x``.
-
-    Unlike `jax.numpy.zeros_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
+_like_another = sharing(
+    """
+    Unlike `jax.numpy.{name}`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
 
     Parameters
     ----------
@@ -34,7 +34,14 @@ def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Devic
 
     Notes
     -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``zeros_like`` of the Array API standard, 2025.12.
+    Works under `jax.jit` and `jax.vmap`. Follows ``{name}`` of the Array API standard, 2025.12.
+    """
+)
+
+
+@_like_another
+def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
+    """Return an array of zeros of the shape, dtype and device of ``x``.
 
     Examples
     --------
@@ -45,32 +52,9 @@ def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Devic
     return _filled_like(x, 0, dtype, device)
 
 
+@_like_another
 def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
     """Return an array of ones of the shape, dtype and device of ``x``.
-
-    Unlike `jax.numpy.ones_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``ones_like`` of the Array API standard, 2025.12.
 
     Examples
     --------
@@ -81,32 +65,9 @@ def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device
     return _filled_like(x, 1, dtype, device)
 
 
+@_like_another
 def empty_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
     """Return an array of zeros of the shape, dtype and device of ``x``: JAX has no uninitialised memory.
-
-    Unlike `jax.numpy.empty_like`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
-
-    Parameters
-    ----------
-    x : array_like
-    dtype : dtype, optional
-        Default: that of ``x``.
-    device : jax.Device or jax.sharding.Sharding, optional
-        Default: that of ``x``, sharding included.
-
-    Returns
-    -------
-    Array
-        Of the shape of ``x``.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
-
-    Notes
-    -----
-    Works under `jax.jit` and `jax.vmap`. Follows ``empty_like`` of the Array API standard, 2025.12.
 
     Examples
     --------

@@ -4,6 +4,7 @@ import functools
 
 import jax.numpy as jnp
 
+from .._core._docs import of_standard
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
@@ -15,6 +16,7 @@ tril = takes_array(jnp.tril)
 triu = takes_array(jnp.triu)
 
 
+@of_standard("creation functions")
 def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of the grid that 1-D arrays span.
 
@@ -35,14 +37,6 @@ def meshgrid(*arrays: ArrayLike, indexing: str = "xy") -> tuple[Array, ...]:
     ------
     ValueError
         If an array has more than one dimension or ``indexing`` is another one.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, creation functions, ``meshgrid``.
 
     Examples
     --------

@@ -3,9 +3,8 @@
 `_complex` has the rules of those with complex special cases of their own.
 """
 
-from . import _arithmetic, _exponential, _trigonometric
+from . import _arithmetic, _special
 from ._arithmetic import *
-from ._exponential import *
-from ._trigonometric import *
+from ._special import *
 
-__all__ = sorted(_arithmetic.__all__ + _exponential.__all__ + _trigonometric.__all__)
+__all__ = sorted(_arithmetic.__all__ + _special.__all__)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .._core._docs import of_standard
 from .._core._dtypes import promoted, x64_for
 from .._core._errors import check_broadcast
 from .._core._programs import compiled
@@ -16,56 +17,13 @@ from . import _complex
 from ._comparison import by_value
 from ._power import power
 
-__all__ = [
-    "abs",
-    "add",
-    "atan2",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "ceil",
-    "clip",
-    "conj",
-    "copysign",
-    "divide",
-    "equal",
-    "floor",
-    "floor_divide",
-    "greater",
-    "greater_equal",
-    "hypot",
-    "imag",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "less",
-    "less_equal",
-    "logaddexp",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "real",
-    "reciprocal",
-    "remainder",
-    "round",
-    "sign",
-    "signbit",
-    "square",
-    "subtract",
-    "trunc",
-]
+__all__ = ["abs", "add", "atan2", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
+__all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "divide", "equal"]
+__all__ += ["floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf"]
+__all__ += ["isnan", "less", "less_equal", "logaddexp", "logical_and", "logical_not", "logical_or"]
+__all__ += ["logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal"]
+__all__ += ["positive", "pow", "real", "reciprocal", "remainder", "round", "sign", "signbit", "square"]
+__all__ += ["subtract", "trunc"]
 
 abs = takes_array(jnp.abs)
 add = takes_operands(jnp.add)
@@ -135,6 +93,7 @@ def _angle_jvp(primals, tangents):
     return angle, change
 
 
+@of_standard("element-wise functions", "; the derivative is 1 inside the limits, 0 outside")
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit each element to the range from ``min`` to ``max``.
 
@@ -159,14 +118,6 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     ValueError
         If the shapes do not broadcast.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; the derivative is 1 inside the limits, 0 outside.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``clip``.
-
     Examples
     --------
     >>> print(clip(jnp.asarray([-1, 5, 9]), 0, 6))
@@ -189,6 +140,7 @@ def _clip(x, min, max):
     return jnp.clip(x, None if min is None else limits.pop(), max)
 
 
+@of_standard("element-wise functions, ``{name}``: special cases", "; the derivative is zero")
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Round ``x1 / x2`` toward minus infinity.
 
@@ -215,14 +167,6 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ValueError
         If the shapes do not broadcast.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; the derivative is zero.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``floor_divide``: special cases.
-
     Examples
     --------
     >>> print(floor_divide(-1.0, float("inf")), floor_divide(float("inf"), 2.0), floor_divide(7.0, -2.0))
@@ -247,6 +191,7 @@ def _floor_divide(x1, x2):
     return jax.lax.stop_gradient(jnp.where(unchanged, ratio, floor))
 
 
+@of_standard("element-wise functions, ``{name}``, which leaves that case open")
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Raise ``x1`` to the power ``x2``.
 
@@ -272,14 +217,6 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         broadcast.
     OverflowError
         If a Python integer is out of the range of the other operand's integer dtype.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``pow``, which leaves that case open.
 
     Examples
     --------
@@ -318,6 +255,10 @@ def _pow(x1, x2):
         return jnp.where(x2 < 0, inverse, jnp.pow(x1, jnp.maximum(x2, 0))).astype(dtype)
 
 
+@of_standard(
+    "element-wise functions, ``{name}``: special cases",
+    ". The derivative is 1 in ``x1`` and ``-floor_divide(x1, x2)`` in ``x2``",
+)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Remainder of ``floor_divide(x1, x2)``, with the sign of ``x2``.
 
@@ -340,15 +281,6 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         If an operand is complex.
     ValueError
         If the shapes do not broadcast.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`. The derivative is 1 in ``x1`` and
-    ``-floor_divide(x1, x2)`` in ``x2``.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``remainder``: special cases.
 
     Examples
     --------
@@ -381,6 +313,10 @@ def _float_remainder_jvp(primals, tangents):
     return _float_remainder(x1, x2), dx1 - _floor_divide(x1, x2) * dx2
 
 
+@of_standard(
+    "element-wise functions, ``{name}``: special cases",
+    "; the derivative is zero for real elements and for 0, and that of ``x / abs(x)`` for other complex ones",
+)
 def sign(x: ArrayLike, /) -> Array:
     """Sign of each element: -1, 0 or 1; for complex elements ``x / abs(x)``.
 
@@ -395,15 +331,6 @@ def sign(x: ArrayLike, /) -> Array:
     -------
     Array
         Same shape and dtype; NaN where ``x`` is.
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; the derivative is zero for real elements and for 0, and that of
-    ``x / abs(x)`` for other complex ones.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, element-wise functions, ``sign``: special cases.
 
     Examples
     --------

@@ -15,14 +15,8 @@ from .._core._dtypes import x64_on
 from .._core._typing import Array
 from ._host_memory import copy_host
 
-__all__ = [
-    "copy_cuda_interface",
-    "copy_dlpack",
-    "is_on_host",
-    "numpy_view",
-    "share_cuda_interface",
-    "share_dlpack",
-]
+__all__ = ["copy_cuda_interface", "copy_dlpack", "is_on_host", "numpy_view", "share_cuda_interface"]
+__all__ += ["share_dlpack"]
 
 _HOST_DEVICES = frozenset({1, 3, 11})  # kDLCPU, kDLCUDAHost, kDLROCMHost
 

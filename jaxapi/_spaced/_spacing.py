@@ -23,23 +23,9 @@ from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
 
-__all__ = [
-    "checked_axis",
-    "checked_num",
-    "complex_spaced",
-    "converted",
-    "evenly_spaced",
-    "exact_product",
-    "in_own_width",
-    "integer_limits",
-    "numpy_dtype",
-    "on_device",
-    "saturated",
-    "spaced_dtype",
-    "split",
-    "two_sum",
-    "working_dtype",
-]
+__all__ = ["checked_axis", "checked_num", "complex_spaced", "converted", "evenly_spaced", "exact_product"]
+__all__ += ["in_own_width", "integer_limits", "numpy_dtype", "on_device", "saturated", "spaced_dtype"]
+__all__ += ["split", "two_sum", "working_dtype"]
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))

@@ -11,33 +11,9 @@ from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
 from ._vectors import cross, outer, vector_norm
 
-__all__ = [
-    "cholesky",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul"]
+__all__ += ["matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr"]
+__all__ += ["slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
 
 diagonal = takes_array(jnp.linalg.diagonal)
 trace = takes_array(jnp.linalg.trace)

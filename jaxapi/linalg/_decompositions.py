@@ -5,18 +5,28 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
+from .._core._docs import of_standard
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._householder import repaired_qr
-from ._precision import full_precision
+from ._matrices import (
+    LINALG,
+    NO_MATRIX,
+    NOT_SQUARE,
+    full_precision,
+    largest_power,
+    matrices,
+    of_matrices,
+    of_squares,
+    times,
+)
 from ._results import EighResult, EigResult, QRResult, SVDResult
-from ._scaling import largest_power, times
-from ._shapes import matrices, square
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     """Cholesky factor of symmetric or Hermitian positive-definite matrices.
 
@@ -36,34 +46,16 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
         Lower triangular factors L with ``L @ adjoint(L) = x``, or upper ones U with ``adjoint(U) @ U = x``;
         NaN where ``x`` is not positive definite.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``cholesky``.
-
     Examples
     --------
     >>> print(cholesky(jnp.asarray([[4.0, 0.0], [0.0, 9.0]])))
     [[2. 0.]
      [0. 3.]]
     """
-    return _cholesky(as_operand(x), upper)
+    return of_squares(jnp.linalg.cholesky, x, upper=upper)
 
 
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _cholesky(x, upper):
-    return jnp.linalg.cholesky(square(x), upper=upper)
-
-
+@of_standard(LINALG, "; differentiable in the eigenvalues alone", raises=NOT_SQUARE)
 def eig(x: ArrayLike, /) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices.
 
@@ -80,33 +72,15 @@ def eig(x: ArrayLike, /) -> EigResult:
         ``eigenvalues``, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose columns belong to
         them; both complex.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable in the eigenvalues alone.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eig``.
-
     Examples
     --------
     >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
     [(2+0j), (8+0j)]
     """
-    return _eig(as_operand(x))
+    return EigResult(*of_squares(jnp.linalg.eig, x))
 
 
-@compiled
-@full_precision
-def _eig(x):
-    return EigResult(*jnp.linalg.eig(square(x)))
-
-
+@of_standard(LINALG, "; differentiable where eigenvalues differ", raises=NOT_SQUARE)
 def eigh(x: ArrayLike, /) -> EighResult:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices.
 
@@ -124,33 +98,15 @@ def eigh(x: ArrayLike, /) -> EighResult:
         ``eigenvalues``, real, ascending, shape (..., n), and ``eigenvectors``, shape (..., n, n), whose
         columns are orthonormal.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where eigenvalues differ.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigh``.
-
     Examples
     --------
     >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
     [2. 8.]
     """
-    return _eigh(as_operand(x))
+    return EighResult(*of_squares(jnp.linalg.eigh, x))
 
 
-@compiled
-@full_precision
-def _eigh(x):
-    return EighResult(*jnp.linalg.eigh(square(x)))
-
-
+@of_standard(LINALG, raises=NOT_SQUARE)
 def eigvals(x: ArrayLike, /) -> Array:
     """Eigenvalues of square matrices.
 
@@ -166,33 +122,15 @@ def eigvals(x: ArrayLike, /) -> Array:
     Array
         Complex, shape (..., n), in no particular order.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvals``.
-
     Examples
     --------
     >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
     [(2+0j), (8+0j)]
     """
-    return _eigvals(as_operand(x))
+    return of_squares(jnp.linalg.eigvals, x)
 
 
-@compiled
-@full_precision
-def _eigvals(x):
-    return jnp.linalg.eigvals(square(x))
-
-
+@of_standard(LINALG, raises=NOT_SQUARE)
 def eigvalsh(x: ArrayLike, /) -> Array:
     """Eigenvalues of symmetric or Hermitian matrices.
 
@@ -209,33 +147,19 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     Array
         Real, ascending, shape (..., n).
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``eigvalsh``.
-
     Examples
     --------
     >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [2. 8.]
     """
-    return _eigvalsh(as_operand(x))
+    return of_squares(jnp.linalg.eigvalsh, x)
 
 
-@compiled
-@full_precision
-def _eigvalsh(x):
-    return jnp.linalg.eigvalsh(square(x))
-
-
+@of_standard(
+    LINALG,
+    "; differentiable where x has full rank. On NVIDIA GPUs the host waits for the decomposition, to see "
+    "whether precision was lost",
+)
 def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
@@ -263,15 +187,6 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     ValueError
         If ``mode`` is another one.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where x has full rank. On NVIDIA GPUs the
-    host waits for the decomposition, to see whether precision was lost.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``qr``.
-
     Examples
     --------
     >>> print(abs(qr(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).R))
@@ -294,6 +209,9 @@ def _qr(x, mode):
     return QRResult(q, times(r, power))
 
 
+@of_standard(
+    LINALG, "; differentiable where singular values differ, with ``full_matrices=False``", raises=NO_MATRIX
+)
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition.
 
@@ -313,34 +231,15 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
         ``U``, the singular values ``S`` in descending order, and ``Vh``; ``U * S @ Vh = x`` with
         ``full_matrices=False``.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable where singular values differ, with
-    ``full_matrices=False``.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``svd``.
-
     Examples
     --------
     >>> print(svd(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).S)
     [8. 2.]
     """
-    return _svd(as_operand(x), full_matrices)
+    return SVDResult(*of_matrices(jnp.linalg.svd, x, full_matrices=full_matrices))
 
 
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _svd(x, full_matrices):
-    return SVDResult(*jnp.linalg.svd(matrices(x), full_matrices=full_matrices))
-
-
+@of_standard(LINALG, raises=NO_MATRIX)
 def svdvals(x: ArrayLike, /) -> Array:
     """Singular values.
 
@@ -357,31 +256,12 @@ def svdvals(x: ArrayLike, /) -> Array:
     Array
         Real, descending, shape (..., min(m, n)).
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``svdvals``.
-
     Examples
     --------
     >>> print(svdvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [8. 2.]
     """
-    return _svdvals(as_operand(x))
-
-
-@compiled
-@full_precision
-def _svdvals(x):
-    return jnp.linalg.svdvals(matrices(x))
+    return of_matrices(jnp.linalg.svdvals, x)
 
 
 def _checked(mode: str) -> str:

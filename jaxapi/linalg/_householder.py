@@ -11,7 +11,7 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 
 from .._core._typing import Array
-from ._scaling import largest_power, times
+from ._matrices import largest_power, times
 
 __all__ = ["repaired_qr"]
 

@@ -15,20 +15,17 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from .._core._docs import of_standard
 from .._core._dtypes import with_operands_promoted
 from .._core._errors import check_broadcast
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 
-__all__ = [
-    "matmul",
-    "matrix_transpose",
-    "tensordot",
-    "vecdot",
-]
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
+@of_standard("linear algebra functions")
 def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrix product in full precision.
 
@@ -53,14 +50,6 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ValueError
         If an operand is 0-d, the contracted sizes differ, or the leading axes do not broadcast.
 
-    Notes
-    -----
-    Works under `jax.jit`, `jax.vmap` and `jax.grad`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, "Linear algebra functions".
-
     Examples
     --------
     >>> import jaxapi as xp
@@ -72,6 +61,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _matmul(x1, x2)
 
 
+@of_standard("linear algebra functions")
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Swap the last two axes.
 
@@ -91,14 +81,6 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     ------
     ValueError
         If ``x`` has fewer than two dimensions.
-
-    Notes
-    -----
-    Works under `jax.jit`, `jax.vmap` and `jax.grad`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, "Linear algebra functions".
 
     Examples
     --------

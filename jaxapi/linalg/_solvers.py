@@ -8,17 +8,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._docs import of_standard
 from .._core._dtypes import as_inexact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from ._precision import full_precision
+from ._matrices import (
+    LINALG,
+    NO_MATRIX,
+    NOT_SQUARE,
+    check_system,
+    full_precision,
+    matrices,
+    of_matrices,
+    of_squares,
+    square,
+)
 from ._results import SlogdetResult
-from ._shapes import check_system, matrices, square
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def det(x: ArrayLike, /) -> Array:
     """Compute the determinants of square matrices.
 
@@ -33,19 +44,6 @@ def det(x: ArrayLike, /) -> Array:
     -------
     Array
         Shape (...); 1 for n = 0.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``det``.
 
     Examples
     --------
@@ -123,6 +121,7 @@ def _products_without(s, left_out: int):
 _einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST)
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """Signs and logarithms of the absolute determinants of square matrices.
 
@@ -138,33 +137,15 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
     SlogdetResult
         ``sign`` (0 for a singular matrix) and ``logabsdet`` (-inf there), shape (...).
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``slogdet``.
-
     Examples
     --------
     >>> print(slogdet(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).sign)
     1.0
     """
-    return _slogdet(as_operand(x))
+    return SlogdetResult(*of_squares(jnp.linalg.slogdet, x))
 
 
-@compiled
-@full_precision
-def _slogdet(x):
-    return SlogdetResult(*jnp.linalg.slogdet(square(x)))
-
-
+@of_standard(LINALG, raises=NOT_SQUARE)
 def inv(x: ArrayLike, /) -> Array:
     """Inverses of square matrices.
 
@@ -180,34 +161,16 @@ def inv(x: ArrayLike, /) -> Array:
     Array
         Infinite or NaN for a singular matrix; nothing is raised.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``inv``.
-
     Examples
     --------
     >>> print(inv(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [[0.5   0.   ]
      [0.    0.125]]
     """
-    return _inv(as_operand(x))
+    return of_squares(jnp.linalg.inv, x)
 
 
-@compiled
-@full_precision
-def _inv(x):
-    return jnp.linalg.inv(square(x))
-
-
+@of_standard(LINALG)
 def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Solutions y of the linear systems ``x1 @ y = x2``.
 
@@ -232,14 +195,6 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ValueError
         If the shapes do not fit.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``solve``.
-
     Examples
     --------
     >>> print(solve(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), jnp.asarray([2.0, 4.0])))
@@ -255,6 +210,7 @@ def _solve(x1, x2):
     return jnp.linalg.solve(x1, x2)
 
 
+@of_standard(LINALG, raises=NO_MATRIX)
 def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """Moore-Penrose pseudo-inverses.
 
@@ -274,19 +230,6 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     -------
     Array
         Shape (..., n, m).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``pinv``.
 
     Examples
     --------
@@ -314,6 +257,7 @@ def _pinv_for(x, rtol):
     return jnp.linalg.pinv(matrices(x), rtol=rtol)
 
 
+@of_standard(LINALG, "", raises=NO_MATRIX)
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """Numbers of singular values that are not zero.
 
@@ -333,19 +277,6 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     Array
         Integers, shape (...).
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``x`` has fewer than two dimensions (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_rank``.
-
     Examples
     --------
     >>> print(matrix_rank(jnp.asarray([[2.0, 0.0], [0.0, 0.0]])))
@@ -362,6 +293,7 @@ def _matrix_rank(x, rtol):
     return jnp.linalg.matrix_rank(x, rtol=rtol)
 
 
+@of_standard(LINALG, raises=NOT_SQUARE)
 def matrix_power(x: ArrayLike, n: int, /) -> Array:
     """Integer powers of square matrices.
 
@@ -379,34 +311,16 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     Array
         Of the shape and dtype of ``x``.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the last two axes are not of one size (a ``ValueError``).
-
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_power``.
-
     Examples
     --------
     >>> print(matrix_power(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), 2))
     [[ 4.  0.]
      [ 0. 64.]]
     """
-    return _matrix_power(as_operand(x), operator.index(n))
+    return of_squares(jnp.linalg.matrix_power, x, n=operator.index(n))
 
 
-@functools.partial(compiled, static_argnums=(1,))
-@full_precision
-def _matrix_power(x, n):
-    return jnp.linalg.matrix_power(square(x), n)
-
-
+@of_standard(LINALG)
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
     """Norms of matrices.
 
@@ -434,23 +348,9 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     ValueError
         If ``ord`` is another one.
 
-    Notes
-    -----
-    The same under `jax.jit` and `jax.vmap`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``matrix_norm``.
-
     Examples
     --------
     >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
     8.0
     """
-    return _matrix_norm(as_operand(x), keepdims, ord)
-
-
-@functools.partial(compiled, static_argnums=(1, 2))
-@full_precision
-def _matrix_norm(x, keepdims, ord):
-    return jnp.linalg.matrix_norm(matrices(x), keepdims=keepdims, ord=ord)
+    return of_matrices(jnp.linalg.matrix_norm, x, keepdims=keepdims, ord=ord)

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
+from .._core._docs import of_standard
 from .._core._dtypes import as_inexact, with_operands_promoted
 from .._core._errors import raises_as_numpy
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from .._interop._arguments import static_axis
+from ._matrices import LINALG
 
 __all__ = ["cross", "outer", "vector_norm"]
 
 
+@of_standard(LINALG)
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross product of 3-element vectors.
 
@@ -42,14 +45,6 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     numpy.exceptions.AxisError
         If an operand has no such axis (a ``ValueError`` and an ``IndexError``).
 
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``cross``.
-
     Examples
     --------
     >>> print(cross(jnp.asarray([1, 0, 0]), jnp.asarray([0, 1, 0])))
@@ -68,6 +63,7 @@ def _cross(x1, x2, axis):
     return jnp.linalg.cross(x1, x2, axis=axis)
 
 
+@of_standard(LINALG)
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Outer product of two vectors.
 
@@ -89,14 +85,6 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     ValueError
         If an operand is not 1-D.
 
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``outer``.
-
     Examples
     --------
     >>> print(outer(jnp.asarray([1, 2]), jnp.asarray([3, 4])))
@@ -114,6 +102,7 @@ def _outer(x1, x2):
     return jnp.linalg.outer(x1, x2)
 
 
+@of_standard(LINALG)
 def vector_norm(
     x: ArrayLike,
     /,
@@ -148,14 +137,6 @@ def vector_norm(
     ------
     ValueError
         If an axis is out of range, ``ord`` is no number, or there is no element to be the smallest.
-
-    Notes
-    -----
-    The same under `jax.vmap` and `jax.jit`; differentiable.
-
-    References
-    ----------
-    .. [1] Array API standard 2025.12, linear algebra extension, ``vector_norm``.
 
     Examples
     --------

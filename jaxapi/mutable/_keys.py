@@ -9,17 +9,8 @@ from .._core._dtypes import x64_on
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 
-__all__ = [
-    "FULL",
-    "LONG",
-    "check_int",
-    "expand",
-    "indices_along",
-    "is_array",
-    "is_mask",
-    "length_of",
-    "parts_of",
-]
+__all__ = ["FULL", "LONG", "check_int", "expand", "indices_along", "is_array", "is_mask", "length_of"]
+__all__ += ["parts_of"]
 
 FULL = slice(None)
 LONG = 2**31  # from here on the length of an axis is no int32

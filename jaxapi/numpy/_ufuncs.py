@@ -27,12 +27,8 @@ _REDUCE |= {"logical_and": "all", "logical_or": "any"}
 _AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
-_COARSE = (
-    "exp2",
-    "log2",
-    "log10",
-    "logaddexp2",
-)  # XLA's lose bits of float16, and NumPy's compute in float32
+# XLA's lose bits of float16, and NumPy's compute in float32.
+_COARSE = ("exp2", "log2", "log10", "logaddexp2")
 
 
 class ufunc:
@@ -320,17 +316,6 @@ def _placed(result, out, where, casting, args):
             into(out, ours(result), casting)
             result = jnp.where(mask, out._value, before)
     return into(out, ours(result, *args), casting)
-
-
-@functools.cache
-def _loop(numpys: np.ufunc, given: tuple, dtype, casting):
-    """Return the dtypes that NumPy computes in; None for dtypes that NumPy does not have."""
-    if any(isinstance(d, np.dtype) and d.isbuiltin != 1 for d in given):
-        return None
-    options: dict[str, Any] = (
-        {} if dtype is None else {"signature": (None,) * numpys.nin + (dtype,) * numpys.nout}
-    )
-    return numpys.resolve_dtypes(given + (None,) * numpys.nout, casting=casting, **options)
 
 
 def _extreme(name: str):

@@ -20,33 +20,10 @@ from .._interop import as_array
 from .._interop._numbers import leaf_types, refuse_masked
 from ._settings import Columns
 
-__all__ = [
-    "box_lengths",
-    "capacity",
-    "check_rows",
-    "check_vectors",
-    "counted_radii",
-    "floating",
-    "leaf_size",
-    "limit",
-    "neighbour_columns",
-    "norm_order",
-    "numbers",
-    "on_one_device",
-    "one_of",
-    "one_radius",
-    "pair_weights",
-    "periodic_lengths",
-    "query_array",
-    "radii_of",
-    "real_array",
-    "reject_traced",
-    "row_count",
-    "row_numbers",
-    "same_dimensions",
-    "whole",
-    "worker_count",
-]
+__all__ = ["box_lengths", "capacity", "check_rows", "check_vectors", "counted_radii", "floating"]
+__all__ += ["leaf_size", "limit", "neighbour_columns", "norm_order", "numbers", "on_one_device", "one_of"]
+__all__ += ["one_radius", "pair_weights", "periodic_lengths", "query_array", "radii_of", "real_array"]
+__all__ += ["reject_traced", "row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))

@@ -14,14 +14,7 @@ from . import _hierarchy, _host
 from ._arrays import OnHost
 from ._spanning import Edges, spanning_tree
 
-__all__ = [
-    "components",
-    "computed",
-    "dbscan",
-    "hdbscan",
-    "linkage",
-    "tree_edges",
-]
+__all__ = ["components", "computed", "dbscan", "hdbscan", "linkage", "tree_edges"]
 
 
 def computed(function: Callable, shapes, *values):

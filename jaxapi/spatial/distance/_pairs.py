@@ -15,15 +15,8 @@ from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_
 from ._matrices import default_arrays, in_units
 from ._metrics import find_metric
 
-__all__ = [
-    "NearestRows",
-    "cdist",
-    "directed_hausdorff",
-    "distance_matrix",
-    "kernel_sum",
-    "nearest",
-    "pdist",
-]
+__all__ = ["NearestRows", "cdist", "directed_hausdorff", "distance_matrix", "kernel_sum", "nearest"]
+__all__ += ["pdist"]
 
 Metric = str | Callable[..., Any]
 

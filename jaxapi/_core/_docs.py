@@ -1,0 +1,46 @@
+"""Sections of docstrings that several functions share, written once."""
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Completion", "of_standard", "sharing"]
+
+F = TypeVar("F", bound=Callable)
+
+
+class Completion(Protocol):
+    """What returns a function with a longer docstring."""
+
+    def __call__(self, function: F, /) -> F: ...
+
+
+def sharing(sections: str, **words: Any) -> Completion:
+    """Return what puts ``sections`` into a function's docstring, before its examples.
+
+    ``{name}`` in them is the function's name, and ``words`` stand for what is in other braces.
+    """
+
+    def decorate(function: F, /) -> F:
+        own, heading, examples = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples\n")
+        shared = inspect.cleandoc(sections).format(name=function.__name__, **words)
+        function.__doc__ = f"{own}\n\n{shared}{heading}{examples}"
+        return function
+
+    return decorate
+
+
+def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: str = "") -> Completion:
+    """Complete the docstring of a function of a chapter of the Array API standard.
+
+    ``chapter`` may go on with "``{name}``" and more; ``raises`` is the whole section.
+    """
+    notes = textwrap.fill(f"The same under `jax.jit` and `jax.vmap`{derivatives}.", 105)
+    sections = [("Raises", raises)] if raises else []
+    place = chapter if "``" in chapter else f"{chapter}, ``{{name}}``"
+    sections += [
+        ("Notes", notes),
+        ("References", f".. [1] Array API standard 2025.12, {place}."),
+    ]
+    return sharing("\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections))

@@ -1,0 +1,92 @@
+"""What functions of matrices share: precision, shapes, scaling, and sections of docstrings."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._core._programs import compiled
+from .._core._typing import Array
+from .._interop import as_operand
+
+__all__ = ["LINALG", "NOT_SQUARE", "NO_MATRIX", "check_system", "full_precision", "largest_power", "matrices"]
+__all__ += ["of_matrices", "of_squares", "square", "times"]
+
+LINALG = "linear algebra extension"
+NOT_SQUARE = """numpy.linalg.LinAlgError
+    If the last two axes are not of one size (a ``ValueError``)."""
+NO_MATRIX = """numpy.linalg.LinAlgError
+    If ``x`` has fewer than two dimensions (a ``ValueError``)."""
+
+
+def full_precision(function):
+    """Trace ``function`` with full float32 products, unless the user set a precision.
+
+    JAX's default on NVIDIA GPUs is TF32, which rounds factors to 11 bits.
+    """
+
+    @functools.wraps(function)
+    def traced(*args, **kwargs):
+        if jax.config.jax_default_matmul_precision is not None:
+            return function(*args, **kwargs)
+        with jax.default_matmul_precision("highest"):
+            return function(*args, **kwargs)
+
+    return traced
+
+
+def of_matrices(function, x, **options):
+    """Return a function of `jax.numpy` of matrices, in full precision; ``options`` shape the program."""
+    return _computed(function, matrices, tuple(options.items()), as_operand(x))
+
+
+def of_squares(function, x, **options):
+    """Return the same of square matrices."""
+    return _computed(function, square, tuple(options.items()), as_operand(x))
+
+
+@functools.partial(compiled, static_argnums=(0, 1, 2))
+@full_precision
+def _computed(function, checked, options, x):
+    return function(checked(x), **dict(options))
+
+
+def matrices(x: Array) -> Array:
+    """Return ``x``, which must have two dimensions or more."""
+    shape = jnp.shape(x)
+    if len(shape) < 2:
+        raise np.linalg.LinAlgError(f"x must be matrices, of shape (..., m, n), got shape {shape}")
+    return x
+
+
+def square(x: Array) -> Array:
+    """Return ``x``, whose last two axes must be of one size."""
+    shape = jnp.shape(x)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise np.linalg.LinAlgError(f"x must be square matrices, of shape (..., n, n), got shape {shape}")
+    return x
+
+
+def check_system(x1: Array, x2: Array) -> None:
+    """Raise ValueError unless ``x2`` is a vector, or matrices, of as many rows as ``x1``."""
+    n, shape = jnp.shape(square(x1))[-1], jnp.shape(x2)
+    if not shape or shape[-2:][0] != n:
+        raise ValueError(f"x2 must have shape ({n},) or (..., {n}, k) for x1 of {x1.shape}, got {shape}")
+
+
+# Scaling by powers of two is exact, so that squares neither overflow nor vanish.
+
+
+def largest_power(x: Array, axis: int) -> Array:
+    """Return the power of two next to the largest element along an axis; 1 where that is 0, NaN or inf."""
+    parts = jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) if jnp.iscomplexobj(x) else jnp.abs(x)
+    largest = lax.stop_gradient(parts).max(axis=axis, keepdims=True)
+    power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)
+    return jnp.where((power > 0) & (power < jnp.inf), power, 1)
+
+
+def times(x: Array, factor: Array) -> Array:
+    """Multiply by a real factor, part by part: an infinite real part leaves the imaginary one alone."""
+    return lax.complex(x.real * factor, x.imag * factor) if jnp.iscomplexobj(x) else x * factor

@@ -1,0 +1,273 @@
+"""Joining and taking apart, positions, sorting and searching."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any as Array
+from typing import Any as ArrayLike  # the wrapper goes by these names
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from ..._core._dtypes import default_dtype, x64_for
+from ..._core._programs import compiled, is_traced
+from ...mutable._array import wrap
+from .._array import ndarray
+from .._wrap import cast, narrowed, result_dtype, together
+from ._common import on_flat, refuse
+
+_NAMES = """
+amax amin append argmax argmin argpartition argsort array_equiv column_stack concat concatenate delete
+diag_indices dstack hstack indices ix_ max min nonzero pad partition ravel_multi_index repeat
+searchsorted sort_complex stack take take_along_axis tile tril triu unique unravel_index vander vstack
+"""
+__all__ = _NAMES.split()
+
+
+# Joining, repeating and taking apart
+
+
+def _joined(name):
+    function = {"concatenate": jaxapi.concat, "stack": jaxapi.stack}.get(name) or compiled(getattr(jnp, name))
+    takes_axis = name in ("concatenate", "stack")
+
+    def join(arrays: list[ArrayLike], axis=0, dtype=None, casting="same_kind"):
+        listed = [x if hasattr(x, "dtype") else jnp.asarray(x) for x in arrays]
+        refuse(not listed, ValueError, "need at least one array to concatenate")
+        dtype = result_dtype(*listed) if dtype is None else np.dtype(dtype)
+        for x in listed:
+            text = f"Cannot cast array data from {x.dtype} to {dtype} according to the rule {casting!r}"
+            refuse(not np.can_cast(x.dtype, dtype, casting), TypeError, text)
+        with x64_for(dtype):
+            return function([cast(x, dtype) for x in listed], **({"axis": axis} if takes_axis else {}))
+
+    return join
+
+
+for _name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"):
+    globals()[_name] = _joined(_name)
+concat = globals()["concatenate"]
+
+
+def append(arr, values, axis=None):  # numbers are as strong as arrays
+    given = [x if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x)) for x in (arr, values)]
+    return jnp.append(*together(given), axis)
+
+
+def delete(arr: Array, obj, axis=None):
+    if not isinstance(obj, slice):
+        obj = obj if hasattr(obj, "dtype") else np.asarray(obj, None if np.size(obj) else int)
+        refuse(obj.dtype.kind not in "iub", IndexError, f"positions are integers or bools, got {obj.dtype}")
+        length = arr.size if axis is None else arr.shape[axis]
+        bad = obj.dtype == bool and obj.shape != (length,)
+        refuse(bad, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
+    return jnp.delete(arr, obj, axis)
+
+
+def unique(
+    ar: Array,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    equal_nan=True,
+    sorted=True,
+):
+    equal_nan = equal_nan and axis is None  # NumPy compares rows by their elements
+    values, places, *more = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    if jnp.iscomplexobj(ar):  # of which jax.numpy's lose a part, if the other is NaN
+        values = jnp.take(ar.reshape(-1) if axis is None else ar, places, axis or 0)
+    made = (values, *([places] if return_index else []), *more)
+    return made if len(made) > 1 else values
+
+
+def pad(array: Array, pad_width, mode="constant", **kwargs):
+    refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
+    if not callable(mode):
+        return jnp.pad(array, pad_width, mode, **kwargs)
+    padded = wrap(jnp.pad(array, pad_width), ndarray)
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    for axis, rows in enumerate(np.moveaxis(padded, axis, -1) for axis in range(array.ndim)):
+        for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
+            mode(rows[(*place, ...)], tuple(widths[axis]), axis, kwargs)
+    return padded._value
+
+
+def repeat(a: Array, repeats, axis=None):
+    counts = np.asarray(repeats)
+    text = f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'"
+    refuse(counts.size and not np.can_cast(counts.dtype, np.int64), TypeError, text)
+    refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
+    refuse(counts.size and counts.min() < 0, ValueError, "repeats may not contain negative values.")
+    return jaxapi.repeat(a, int(counts) if not counts.ndim else jnp.asarray(counts), axis=axis)
+
+
+def tile(A: Array, reps):
+    reps = np.asarray(reps).tolist()
+    refuse(np.min(reps, initial=0) < 0, ValueError, "negative dimensions are not allowed")
+    return jnp.tile(A, reps)
+
+
+def vander(x: Array, N=None, increasing=False):
+    return jnp.vander(x.astype(narrowed(np.promote_types(x.dtype, int), x)), N, increasing)
+
+
+# Positions, and what lies at positions
+
+
+def diag_indices(n, ndim=2):
+    return (jnp.arange(builtins.max(n, 0), dtype=int),) * builtins.max(ndim, 0)
+
+
+def _triangle(function):
+    def of_matrix(m: Array, k=0):
+        return function(m if m.ndim > 1 else jnp.broadcast_to(m, (len(m), len(m))), k)
+
+    return of_matrix
+
+
+tril, triu = _triangle(jnp.tril), _triangle(jnp.triu)
+
+
+def ix_(*args: Array):
+    made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
+    refuse(any(x.ndim != 1 for x in made), ValueError, "Cross index must be 1 dimensional")
+    return jnp.ix_(*made)
+
+
+def _checked(order, *indices):
+    refuse(order not in ("C", "F", None), ValueError, "only 'C' or 'F' order is permitted")
+    found = [jnp.asarray(x) for x in indices]
+    refuse(any(x.dtype.kind not in "iu" for x in found), TypeError, "only int indices permitted")
+    return found
+
+
+def unravel_index(indices: Array, shape, order="C"):
+    (indices,) = _checked(order, indices)
+    shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    if not is_traced(indices) and indices.size:
+        inside = int(indices.min()) >= 0 and int(indices.max()) < np.prod(shape)
+        refuse(not inside, ValueError, f"index is out of bounds for array with size {np.prod(shape)}")
+    parts = jnp.unravel_index(indices, shape[::-1] if order == "F" else shape)
+    return parts[::-1] if order == "F" else parts
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    places = _checked(order, *multi_index)
+    text = f"parameter multi_index must be a sequence of length {len(dims)}"
+    refuse(len(places) != len(dims), ValueError, text)
+    return jnp.ravel_multi_index(places, dims, mode, order or "C")
+
+
+def indices(dimensions, dtype=None, sparse=False):
+    dtype = default_dtype(int) if dtype is None else dtype
+    return jax.tree.map(lambda x: x.astype(dtype), jnp.indices(tuple(dimensions), sparse=sparse))
+
+
+def _in_bounds(indices, size, mode="raise"):
+    """Return positions by NumPy's modes; traced ones are not checked."""
+    if mode == "wrap":
+        return indices % size
+    if mode == "clip":
+        return jnp.clip(indices, 0, builtins.max(size - 1, 0))
+    refuse(mode != "raise", ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
+    if not is_traced(indices) and indices.size:
+        low, high = int(indices.min()), int(indices.max())
+        text = f"index {high if high >= size else low} is out of bounds for size {size}"
+        refuse(low < -size or high >= size, IndexError, text)
+    return indices
+
+
+def take(a: Array, indices: Array, axis=None, mode="raise"):
+    a, axis = on_flat(jnp.atleast_1d(a), axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    indices = _in_bounds(indices if indices.size else indices.astype(int), a.shape[axis], mode)
+    return jnp.take(a, indices, axis, mode="wrap")
+
+
+def take_along_axis(arr: Array, indices: Array, axis=-1):
+    arr, axis = on_flat(arr, axis)
+    axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
+    text = "`indices` and `arr` must have the same number of dimensions"
+    refuse(indices.ndim != arr.ndim, ValueError, text)
+    refuse(indices.dtype.kind not in "iu", IndexError, "`indices` must be an integer array")
+    return jnp.take_along_axis(arr, _in_bounds(indices, arr.shape[axis]), axis)
+
+
+# Sorting, searching and extremes
+
+
+def argsort(a: Array, axis=-1, descending=False):
+    a, axis = on_flat(jnp.atleast_1d(a), axis)
+    return jnp.argsort(a, axis, descending=descending)
+
+
+def _partitioned(function):
+    def of_axis(a: Array, kth, axis=-1):
+        refuse(
+            not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes"
+        )
+        a, axis = on_flat(a, axis)
+        size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
+        for k in np.ravel(kth).tolist():
+            refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
+        return function(a, axis)
+
+    return of_axis
+
+
+partition, argpartition = map(_partitioned, (jnp.sort, jnp.argsort))
+
+
+def array_equiv(a1: Array, a2: Array):
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return jnp.asarray(False)
+    return jnp.array_equiv(a1, a2)
+
+
+def sort_complex(a: Array):
+    narrow = a.dtype.char in "bhBHF"
+    return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
+
+
+def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
+    if sorter is not None:
+        refuse(sorter.dtype.kind not in "iu", TypeError, "sorter must only contain integers")
+        refuse(sorter.shape != a.shape, ValueError, "sorter.size must equal a.size")
+    text = f"search side must be 'left' or 'right' (got {side!r})"
+    refuse(side not in ("left", "right"), ValueError, text)
+    return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
+
+
+def nonzero(a: Array):
+    refuse(not a.ndim, ValueError, "nonzero takes an array with axes: use atleast_1d(x).nonzero()")
+    return jaxapi.nonzero(a)
+
+
+def _extreme(name):
+    """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
+    best = getattr(jnp, name[-3:])
+
+    def of_axis(a: Array, axis=None, keepdims=False, **options):
+        axis = tuple(axis) if isinstance(axis, list) else axis
+        if not jnp.iscomplexobj(a):
+            return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
+        refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")
+        missing = jnp.isnan(a)
+        is_missing = missing.any(axis, keepdims=keepdims)
+        if not name.startswith("arg"):
+            return jnp.where(is_missing, jnp.nan, best(a, axis, keepdims=keepdims, **options))
+        found = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
+        return jnp.where(is_missing, jnp.argmax(missing, axis, keepdims=keepdims), found)
+
+    return of_axis
+
+
+max, min, argmax, argmin = map(_extreme, ("max", "min", "argmax", "argmin"))
+amax, amin = max, min
