@@ -389,7 +389,7 @@ def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     inputs = tree, x, halvings, radii, weights.astype(narrow), box
     order, parts = sums_within(*inputs, search=search, dtype=weights.dtype)
     own = x_weights[order]
-    return jnp.concatenate([jnp.sum(part * own, axis=1, dtype=weights.dtype) for part in parts])
+    return jnp.concatenate([jnp.sum(part * own[None], axis=1, dtype=weights.dtype) for part in parts])
 
 
 def sums_within(tree: Tree, x, halvings, radii, weights, box, *, search: Search, dtype):
@@ -411,6 +411,8 @@ def sums_within(tree: Tree, x, halvings, radii, weights, box, *, search: Search,
     def some(radii):
         bounds = radius_bound(tree, radii, search.p)
         found = search.run("bin_counts", tree, queries, bounds, weights, box, p=search.p).astype(dtype)
-        return jnp.where(far[None], jnp.where(apart[None] <= radii[:, None], total, jnp.zeros_like(total)), found)
+        return jnp.where(
+            far[None], jnp.where(apart[None] <= radii[:, None], total, jnp.zeros_like(total)), found
+        )
 
     return order, (some(radii[start : start + at_once]) for start in range(0, radii.shape[0], at_once))
