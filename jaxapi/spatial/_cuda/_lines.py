@@ -20,6 +20,7 @@ from ..._core._devices import gpu_of
 from ..._core._dtypes import x64_for
 from ..._core._typing import Array
 from .. import _lax
+from .._structure._lengths import tensor_of
 from ._launch import Kernel, launch
 
 __all__ = ["lines", "with_room"]
@@ -78,11 +79,12 @@ def with_room(x, rows: int, place):
     if x.dtype not in TYPES:
         return _lax.with_room(x, rows, place)
     with x64_for(x.dtype):
-        if not isinstance(x, jax.Array) or gpu_of(x) is None or not _in_c_order(x):
+        ours = not isinstance(x, jax.Array) or gpu_of(x) is None or not _in_c_order(x)
+        if ours:
             x = jax.device_put(np.asarray(x), place)
         address = x.unsafe_buffer_pointer() if x.size else 0  # type: ignore[attr-defined]
         words = _words_on((address & 0xFFFFFFFF, address >> 32), x.sharding)
-        return Lines(words, _after(x), (rows, *x.shape[1:]), x)
+        return Lines(words, _after(x, ours), (rows, *x.shape[1:]), x)
 
 
 def _in_c_order(x: jax.Array) -> bool:
@@ -90,27 +92,28 @@ def _in_c_order(x: jax.Array) -> bool:
     return x.format.layout.major_to_minor == tuple(range(x.ndim))  # type: ignore[attr-defined]
 
 
-def _after(x: jax.Array) -> jax.Array:
+def _after(x: jax.Array, ours: bool) -> jax.Array:
     """Return a number of the dtype of an array that is there once the array is."""
-    number = _number_on(x.dtype, x.sharding)
-    return number if x.is_ready() else jax.dlpack.from_dlpack(_After(x, number))  # type: ignore[attr-defined]
+    if x.is_ready():  # type: ignore[attr-defined]
+        return _number_on(x.dtype, x.sharding)
+    # A user's array is not held: it is the user's to donate.
+    number = x if ours else jax.device_put(np.zeros(1, x.dtype), x.sharding)
+    return jax.dlpack.from_dlpack(_After(x, number))
 
 
 class _After:
-    """A number that by DLPack is there once an array is."""
+    """The first number of an array, that by DLPack is there once another array is."""
 
     def __init__(self, x: jax.Array, number: jax.Array):
         self._x, self._number = x, number
         self.__dlpack_device__ = number.__dlpack_device__  # type: ignore[attr-defined]
 
     def __dlpack__(self, *, stream=None, **_):
-        # XLA's stream waits for the array. To hold that for longer would keep its user from donating it.
-        _capsule(self._x, stream)
-        return _capsule(self._number, stream)
-
-
-def _capsule(x: jax.Array, stream):
-    return x.__dlpack__(stream=stream)  # type: ignore[call-arg]
+        self._x.__dlpack__(stream=stream)  # type: ignore[call-arg]  # XLA's stream waits for it
+        capsule = self._number.__dlpack__(stream=stream)  # type: ignore[call-arg]
+        tensor = tensor_of(capsule)
+        tensor.ndim = tensor.shape[0] = 1
+        return capsule
 
 
 @functools.lru_cache(maxsize=1024)  # a loop's arrays lie in the same few places
