@@ -319,7 +319,7 @@ class TreeState:
         is_array = isinstance(self._boxsize, jax.Array)
         array, numbers = (self._boxsize, None) if is_array else (None, self._boxsize)
         rows = None if self._layout is None and self._count is not None else self._rows
-        aux = (rows, self._m, numbers, self._options, self._asked, self._layout)
+        aux = (rows, self._m, numbers, self._options, self._asked, self._layout and self._layout.static)
         on_host = _engines.only_the_cpu() if self._asked is None else self._asked == "scipy"
         tree = None if on_host and self._layout is None else self._structure()
         count = np.int32(self._count) if type(self._count) is int else self._count

@@ -22,7 +22,7 @@ EACH = 24  # points of a device
 
 class TestTransformations:
     def test_explicit_axes(self):
-        """In jit; of a tree that jit returned; and of queries that are not spread."""
+        """In jit; of a tree that jit returned; of queries that are not spread; of weights of the host."""
         mesh = mesh_of(2, AxisType.Explicit)
         points, queries = clouds(2 * EACH)["uniform"]
         expected = nearest(points, queries, 3)
@@ -37,6 +37,14 @@ class TestTransformations:
             agree(tree.query(queries, 3), expected)
         count = jax.jit(lambda tree, x: tree.query_ball_point(x, 0.5, return_length=True))
         np.testing.assert_array_equal(count(tree, same), counts)
+        outside, weights = KDTree(points), np.arange(len(points))
+        assert jax.tree.structure(tree) == jax.tree.structure(outside), "a loop can carry either"
+        assert [*map(jax.typeof, jax.tree.leaves(tree))] == [*map(jax.typeof, jax.tree.leaves(outside))]
+        right = SciPyTree(points).count_neighbors(SciPyTree(queries), 0.5, weights=(weights, weights))
+        assert outside.count_neighbors(KDTree(queries), 0.5, weights=(weights, weights)) == right
+        near = np.linalg.norm(np.asarray(points)[:, None] - np.asarray(points), axis=2) <= 0.3
+        cores = outside.dbscan(0.3, 9, sample_weight=weights).core
+        np.testing.assert_array_equal(cores, near @ weights >= 9)
 
     def test_a_traced_number_of_rows_that_count(self):
         """As on one device, of a tree that comes out of jit, too."""

@@ -145,6 +145,19 @@ def test_far_queries_of_a_cloud_far_from_the_origin():
     np.testing.assert_allclose(distances, SciPyTree(points).query(x, p=4.0)[0], rtol=1e-6)
 
 
+def test_far_queries_in_a_box(radius_kernel):
+    """Their nearest images count. The origin is not far."""
+    points = np.random.default_rng(0).random((40, 2), np.float32) * np.float32(1e-21)
+    x = np.float32([[0.9, 0.05], [0.3, 0.2], [0.5, 0.99], [0, 0]])
+    right, other = SciPyTree(points.astype(float), boxsize=1), SciPyTree(x.astype(float), boxsize=1)
+    tree, reach = KDTree(points, boxsize=1), np.float32([0.2, 0.4, 0.45, 1e-30])
+    np.testing.assert_allclose(tree.query(x)[0], right.query(x.astype(float))[0], rtol=1e-6)
+    counts = right.query_ball_point(x.astype(float), reach, return_length=True)
+    np.testing.assert_array_equal(tree.query_ball_point(x, reach, return_length=True), counts)
+    pairs = right.count_neighbors(other, [0.2, 0.4])
+    np.testing.assert_array_equal(tree.count_neighbors(KDTree(x), [0.2, 0.4]), pairs)
+
+
 def test_radii_as_far_as_the_queries(radius_kernel):
     points = np.random.default_rng(0).random((60, 3), np.float32)
     x = np.array([[1e20, 0, -3e19], [2e38, -1e38, 0], [0.5, 0.5, 0.5], [-7e30, 1, 1]], np.float32)

@@ -119,7 +119,7 @@ def nearest(tree: Tree, x, bound, eps, box, *, k: int, search: Search, rooted: b
     if box is not None:
         x = into_box(x, box)
     if rooted:
-        x, bound, halvings = brought_near(tree, x, bound, search.p)
+        x, bound, halvings = brought_near(tree, x, bound, box, search.p)
     size = max(LARGEST_PIECE // max(k, m), 1)
     found = []
     for start in range(0, max(q, 1), size):
@@ -175,7 +175,7 @@ def counts_within(tree: Tree, x: Array, count, radius: Array, box: Array | None,
 def _ordered(tree, x, radius, box, search):
     """Return the queries made ready, their order, and how often those far from all points were halved."""
     x = x if box is None else into_box(x, box)
-    x, radius, halvings = brought_near(tree, x, radius, search.p)
+    x, radius, halvings = brought_near(tree, x, radius, box, search.p)
     return *search.run("ordered_queries", tree, x, radius, box, p=search.p), halvings
 
 
@@ -383,7 +383,7 @@ def two_point(tree: Tree, x: Array, count, own, others, radii: Array, box, *, se
 def _two_point(tree, x, x_weights, weights, radii, box, *, search):
     tree = tree.astype(search.dtype)
     x = x if box is None else into_box(x, box)
-    x, _, halvings = brought_near(tree, x, jnp.zeros((), search.dtype), search.p)
+    x, _, halvings = brought_near(tree, x, jnp.zeros((), search.dtype), box, search.p)
     weights = weights.at[tree.rows].get(mode="fill", fill_value=0)
     narrow = jnp.int32 if jnp.issubdtype(weights.dtype, jnp.integer) else weights.dtype
     inputs = tree, x, halvings, radii, weights.astype(narrow), box

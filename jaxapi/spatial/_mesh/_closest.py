@@ -39,7 +39,7 @@ def halved(forest: Forest, x, bound, lengths, p: float):
     """Return queries and their bounds as `brought_near` does, in the periodic box, and how often."""
     x = x if lengths is None else into_box(x, lengths)
     corner = forest.lower.min(axis=0)[:, None]  # of all devices: this one may have no point
-    return brought_near(forest.tree._replace(points=corner), x, jnp.asarray(bound, x.dtype), p)
+    return brought_near(forest.tree._replace(points=corner), x, jnp.asarray(bound, x.dtype), lengths, p)
 
 
 def in_units(forest: Forest, powers, lengths, p: float):

@@ -42,6 +42,14 @@ class Layout(NamedTuple):
         assert self.mesh is not None
         return NamedSharding(self.mesh, spec)
 
+    @property
+    def static(self) -> "Layout":
+        """The layout as the static part of a tree, in `jax.jit` and outside: arrays show an Explicit mesh."""
+        mesh = self.mesh
+        if isinstance(mesh, Mesh) and AxisType.Explicit in mesh.axis_types:
+            return self._replace(mesh=mesh.abstract_mesh)
+        return self
+
     def own_rows(self, s: int, dtype):
         """Return the `s` rows of the data that this device has; inside of `run`."""
         return self.axes.index().astype(dtype) * s + jnp.arange(s, dtype=dtype)

@@ -11,7 +11,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import PartitionSpec
+from jax.sharding import AxisType, PartitionSpec
 
 from .._device._arrays import as_dtype
 from .._device._searches import picked
@@ -168,7 +168,8 @@ def two_point(forest, x, x_weights, weights, radii, box, *, layout: Layout, sett
         sums = _within.sums_within(_local(forest, settings), x, radii, weights, box, axes, **static)
         return axes.sum((sums * x_weights[:, None]).sum(axis=0, dtype=sums.dtype))
 
-    place = layout.rows if spread else SAME
+    place, weights = layout.rows if spread else SAME, _as_rows(weights, layout)
+    x_weights = _as_rows(x_weights, layout) if spread else x_weights
     specs = layout.rows, place, place, layout.rows, SAME, SAME
     x, radii = as_dtype(x, settings.dtype), as_dtype(radii, settings.dtype)
     return layout.run(local, specs, SAME, forest, x, x_weights, weights, radii, box)
@@ -211,8 +212,14 @@ def dbscan(forest, weights, radius, box, *, layout: Layout, settings, s: int, mi
         core, labels = _clusters.dbscan(forest, weights, radius, box, layout.axes, **static)
         return core, labels.astype(settings.index_dtype)
 
-    specs = layout.rows, layout.rows, SAME, SAME
+    specs, weights = (layout.rows, layout.rows, SAME, SAME), _as_rows(weights, layout)
     return layout.run(local, specs, layout.rows, forest, weights, radius, box)
+
+
+def _as_rows(weights, layout: Layout):
+    """Return weights of all rows as these lie, which `shard_map` does not do on Explicit axes."""
+    explicit = layout.mesh is not None and AxisType.Explicit in layout.mesh.axis_types
+    return jax.sharding.reshard(weights, layout.sharding) if explicit and weights is not None else weights
 
 
 def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, settings, spread):

@@ -10,17 +10,25 @@ from ._tree import Tree
 __all__ = ["a_point", "brought_near", "exponent_of", "power_of_two", "times_power_of_two"]
 
 
-def brought_near(tree: Tree, x: Array, bound: Array, p: float):
+def brought_near(tree: Tree, x: Array, bound: Array, box, p: float):
     """Return queries (q, m) and their bounds (q,), on the way to the tree halved so often that powers fit.
 
-    Also return how often, (q,). To so far a query all points are as near as one, to the last digit.
+    Also return how often, (q,). To so far a query all points are as near as one, to the last digit, and as
+    near to its mirror image: it comes to the side of the point where the periodic box does not end.
     """
     info, order = jnp.finfo(x.dtype), p if p <= LARGEST_SUMMED_P else 1
     most = int((info.maxexp - 2 - x.shape[1].bit_length()) / order) - 1
-    largest = jnp.max(jnp.where(jnp.isfinite(x), jnp.abs(x), 0), axis=1)
-    halvings = jnp.maximum(exponent_of(largest) + exponent_of(tree.scale) - 1 - most, 0)
-    one, lines = a_point(tree)[None], halvings[:, None]
-    near = times_power_of_two(x, -lines) + (one - times_power_of_two(one, -lines))
+    one = a_point(tree)[None]
+    half = jnp.abs(x / 2 - one / 2)  # of the way, which may overflow
+    back = False
+    if box is not None:
+        box = jnp.broadcast_to(box, x.shape)
+        half, back = jnp.where(box > 0, jnp.minimum(half, box / 2 - half), half), (box > 0) & (one > box / 2)
+    largest = jnp.max(jnp.where(jnp.isfinite(half), half, 0), axis=1)
+    halvings = jnp.maximum(exponent_of(largest) + exponent_of(tree.scale) - most, 0)
+    halvings = jnp.where(largest > 0, halvings, 0)
+    way, lines = times_power_of_two(half, 1 - halvings[:, None]), halvings[:, None]
+    near = jnp.where(back, one - way, one + way)
     return jnp.where(lines > 0, near, x), times_power_of_two(bound, -halvings), halvings
 
 
