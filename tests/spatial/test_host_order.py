@@ -1,5 +1,7 @@
 """The order in which SciPy searches many points changes nothing but the time it takes."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,23 @@ def test_many_queries_that_are_not_finite():
     x[7] = np.nan
     with pytest.raises(ValueError, match="'x' must be finite"):
         KDTree(np.zeros((5, 2))).query(x)
+
+
+@pytest.mark.parametrize("q", [0, 1, 1023, 1025, MANY])
+def test_pieces_hold_every_query_once(q):
+    for width, threads in itertools.product((1, 9, 5000), (1, 2, 16)):
+        parts = _searches._parts(q, width, threads, fewest=64)
+        assert [i for part in parts for i in range(q)[part]] == list(range(q))
+        assert max((part.stop - part.start for part in parts), default=0) <= _searches._EACH
+
+
+@pytest.mark.parametrize("workers", [None, 3])
+def test_fewer_points_than_neighbours(workers):
+    """In pieces as by a stable sort of all distances, which are exact here."""
+    points, x = queries(2, np.float32)[:4], queries(2, np.float32)
+    squares = ((x[:, None].astype(float) - points) ** 2).sum(axis=2)
+    order = np.argsort(squares, axis=1, kind="stable")
+    distances, rows = KDTree(points).query(x, 6, workers=workers)
+    np.testing.assert_array_equal(rows, np.pad(order, ((0, 0), (0, 2)), constant_values=4))
+    nearest = np.sqrt(np.take_along_axis(squares, order, axis=1)).astype(np.float32)
+    np.testing.assert_array_equal(distances, np.pad(nearest, ((0, 0), (0, 2)), constant_values=np.inf))

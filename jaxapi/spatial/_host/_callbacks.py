@@ -99,7 +99,7 @@ def _workers() -> queue.SimpleQueue:
         while True:
             functions.get()()
 
-    for _ in range(os.cpu_count() or 1):
+    for _ in range(min(os.cpu_count() or 1, 16)):  # others wait: a search uses all cores
         threading.Thread(target=work, daemon=True).start()
     return functions
 

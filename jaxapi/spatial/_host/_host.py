@@ -93,8 +93,7 @@ class Host(Searcher):
         *ends, distances, count = _searches.fixed_edges(
             self._cloud(), r, relation="later", size=size, settings=settings
         )
-        pairs = np.stack([np.minimum(*ends), np.maximum(*ends)], axis=1)
-        return placed_like(self.data, pairs, distances, np.asarray(count))
+        return placed_like(self.data, np.stack(ends, axis=1), distances, np.asarray(count))
 
     def pairs(self, r, settings: SearchSettings, output_type: str):
         """Return SciPy's set of pairs, or an array of them."""

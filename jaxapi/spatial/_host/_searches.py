@@ -299,11 +299,11 @@ def _csr_of_one_radius(cloud: Cloud, x, radius, settings: SearchSettings):
     return by_query.indptr.astype(np.int64), by_query.indices, by_query.data
 
 
-def _distances(cloud: Cloud, x, queries, rows, p: float):
+def _distances(cloud: Cloud, x, queries, rows, p: float, threads: int = 1):
     """Return the distance of each query, in the units of the tree, to each of its rows."""
     distances, points, box = np.empty(len(rows)), cloud.tree.data, cloud.tree.boxsize
-    for start in range(0, len(rows), 1 << 16):
-        part = slice(start, start + (1 << 16))
+
+    def piece(part):
         along = x.take(queries[part], axis=0)
         along -= points.take(rows[part], axis=0)
         if box is not None:
@@ -313,6 +313,8 @@ def _distances(cloud: Cloud, x, queries, rows, p: float):
             distances[part] = np.sqrt(np.einsum("ij,ij->i", along, along))
         else:
             distances[part] = np.linalg.norm(along, ord=p, axis=1)
+
+    _in_threads(piece, [slice(i, i + (1 << 16)) for i in range(0, len(rows), 1 << 16)], threads)
     return distances
 
 
@@ -336,7 +338,9 @@ def edges(cloud: Cloud, radius, settings: SearchSettings, relation: str):
     tree = cloud.tree
     if relation == "later":
         one, two = pairs(cloud, radius, settings._replace(eps=0.0), "ndarray").T
-        found = {"i": one, "j": two, "v": _distances(cloud, tree.data, one, two, settings.p) / cloud.scale}
+        threads = _threads(settings.workers, len(one), 0)
+        distances = _distances(cloud, tree.data, one, two, settings.p, threads)
+        found = {"i": one, "j": two, "v": distances / cloud.scale}
     else:
         found = distance_entries(cloud, cloud, radius, settings)
     by_receiver = _grouped(found["i"], found["j"], found["v"], (tree.n, tree.n))
