@@ -40,7 +40,8 @@ COMPILED = {
 PARALLEL = ("-n", "2", "--dist", "loadfile")
 # Tests compile without XLA's optimizations, in half the time: they should change no result. From JAX 0.11 on
 # all but these, which compile large programs, see what users see, to the last bit.
-LARGE = ("tests/spatial", "tests/test_derivatives.py", "tests/test_docs.py", "tests/test_examples.py")
+LARGE = ("derivatives", "docs", "examples", "transforms")
+LARGE = ("tests/spatial", *(f"tests/test_{name}.py" for name in LARGE))
 UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
 UNOPTIMIZED_0_10 = f"{UNOPTIMIZED} --xla_cpu_use_fusion_emitters=false"  # halves the time again; gone later

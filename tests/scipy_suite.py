@@ -8,10 +8,9 @@ which they else compare as if they were numbers. Tests that cannot pass are expe
 reason given; one of them that passes is a failure.
 """
 
-import jax
-import numpy as np
 import pytest
 import scipy.spatial
+from scipy_comparisons import pytest_configure  # noqa: F401  (which pytest calls)
 
 import jaxapi.spatial
 
@@ -32,29 +31,6 @@ class cKDTree(jaxapi.spatial.KDTree):
 
 scipy.spatial.KDTree = jaxapi.spatial.KDTree
 scipy.spatial.cKDTree = cKDTree
-
-
-def taking_jax_arrays(compare):
-    """Return one of NumPy's comparisons that takes jax arrays by their values."""
-
-    def compared(actual, desired, *arguments, **options):
-        return compare(_host(actual), _host(desired), *arguments, **options)
-
-    return compared
-
-
-def _host(value):
-    return np.asarray(value) if isinstance(value, jax.Array) else value
-
-
-np.testing.assert_equal = taking_jax_arrays(np.testing.assert_equal)
-np.testing.assert_almost_equal = taking_jax_arrays(np.testing.assert_almost_equal)
-
-
-def pytest_configure(config):
-    """Register the marks that SciPy's own configuration knows."""
-    for mark in ("array_api_backends", "thread_unsafe", "fail_asan", "fail_slow", "slow", "xslow"):
-        config.addinivalue_line("markers", f"{mark}: SciPy's")
 
 
 def pytest_collection_modifyitems(items):

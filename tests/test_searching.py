@@ -35,21 +35,28 @@ def test_the_first_extreme(x64, function, dtype):
     if x.dtype.kind == "f":
         x = np.where(rng.random(x.shape) < 0.6, rng.choice(VALUES, x.shape), x).astype(dtype)
         x[:3] = [[-np.inf] * 5, [np.inf] * 5, [np.nan] * 5]
-    for axis, keepdims in itertools.product([None, 0, -1], [False, True]):
+    for axis, keepdims in ((None, False), (0, True), (-1, False)):
         found = getattr(xp, function)(x, axis=axis, keepdims=keepdims)
         assert found.dtype == jnp.result_type(int)
         np.testing.assert_array_equal(found, getattr(np, function)(x, axis=axis, keepdims=keepdims))
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("size", [1, 32, 33, 300])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [
+        *itertools.product(["int32", "int64", "uint8", "float32", "float64", "complex64"], [32, 33]),
+        ("float32", 1),
+        ("float32", 300),
+    ],
+)
 def test_isin(x64, dtype, size):
+    """By all pairs up to 32, else by sorting."""
     rng = np.random.default_rng(2)
     x, among = (rng.integers(0, 60, n).astype(dtype) for n in (200, size))
     if np.dtype(dtype).kind == "f":
         x[:4], among[::7] = [np.nan, np.inf, -np.inf, -0.0], np.nan
         among[-1:] = np.inf
-    for invert in (False, True):
+    for invert in (False, True) if size == 33 else (False,):
         np.testing.assert_array_equal(xp.isin(x, among, invert=invert), np.isin(x, among, invert=invert))
 
 

@@ -15,7 +15,7 @@ import pytest
 import jaxapi.mutable as xp
 from jaxapi.mutable import _storage
 
-pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
+of_both_sizes = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
 ARITHMETIC = "add sub mul truediv floordiv mod pow".split()  # noqa: SIM905
 BITWISE = "and_ or_ xor lshift rshift".split()  # noqa: SIM905
@@ -60,6 +60,7 @@ def theirs(x):
     return jnp.asarray(x) if isinstance(x, np.ndarray) else x
 
 
+@of_both_sizes
 @pytest.mark.parametrize("name", ARITHMETIC + BITWISE)
 def test_operators_in_place(name):
     kind = np.int32 if name in BITWISE else np.float32
@@ -79,6 +80,7 @@ def test_operators_in_place(name):
     np.testing.assert_allclose(x, apply(expected, expected.copy()), rtol=1e-5)
 
 
+@of_both_sizes
 def test_matmul():
     a, b = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.eye(3, dtype=np.float32)[::-1]
     x, y = xp.asarray(a), xp.asarray(b)
@@ -94,6 +96,7 @@ def test_unary():
         np.testing.assert_array_equal(apply(xp.asarray(a)), apply(a), strict=True)
 
 
+@of_both_sizes
 def test_in_place_keeps_dtype_and_shape():
     x = xp.asarray([1, 2], dtype=xp.int32)
     with pytest.raises(TypeError, match=r"float32.*int32 in place"):
@@ -117,6 +120,7 @@ def test_an_int_that_does_not_fit():
         xp.ones(2, dtype=xp.uint8) + 300
 
 
+@of_both_sizes
 def test_numbers_keep_their_digits(x64):
     x = xp.ones(1, dtype=xp.float64)
     x += 0.1
@@ -134,6 +138,7 @@ def test_pythons_types_are_the_defaults(x64):
         xp.astype(x, None)
 
 
+@of_both_sizes
 def test_aliases_and_copies():
     x = xp.zeros(3)
     for alias in (
@@ -155,6 +160,7 @@ def test_aliases_and_copies():
     assert [float(y[0]) for y in copies] == [-1] * len(copies)
 
 
+@of_both_sizes
 def test_a_function_changes_its_argument():
     def clear(x):
         x[x < 0] = 0
@@ -180,6 +186,7 @@ def test_writes_reuse_memory():
     assert address(x) == before
 
 
+@of_both_sizes
 @pytest.mark.parametrize(
     "hold",
     [
@@ -206,6 +213,7 @@ def test_writes_leave_what_others_hold(hold):
         assert float(x[1]) == 3
 
 
+@of_both_sizes
 def test_memory_of_numpy_is_not_written():
     host = np.zeros(1024, np.float32)
     for x in (xp.asarray(host), xp.from_dlpack(host)):
@@ -289,6 +297,7 @@ def test_attributes():
         x.__array_namespace__(api_version="2030.12")
 
 
+@of_both_sizes
 def test_writes_are_atomic():
     """Two threads add; none of their additions is lost, and a third sees whole arrays only."""
     x = xp.zeros(1000)
@@ -313,6 +322,7 @@ def test_writes_are_atomic():
     np.testing.assert_array_equal(x, np.full(1000, 200))
 
 
+@of_both_sizes
 def test_a_failed_write_changes_nothing():
     x = xp.ones(3)
     x[0] = 2
@@ -332,6 +342,7 @@ def test_small_arrays_share_the_operators_programs(monkeypatch, caplog):
     np.testing.assert_array_equal(x, expected)
 
 
+@of_both_sizes
 def test_lists_are_operands():
     host = np.asarray([[3, 1], [2, 5]], np.int32)
     x, pair = xp.asarray(host), [1, 2]
@@ -347,7 +358,7 @@ def test_lists_are_operands():
 
 @pytest.mark.parametrize("x", [np.array([7.5, -7.5, 2.0]), np.array([7, -7, 2])], ids=["floats", "ints"])
 @pytest.mark.parametrize("y", [2, -2, 2.5])
-def test_divmod_is_numpys(size, x, y):
+def test_divmod_is_numpys(x, y):
     for actual, expected in zip(
         divmod(xp.asarray(x), y) + divmod(y, xp.asarray(x)), divmod(x, y) + divmod(y, x), strict=True
     ):

@@ -7,7 +7,7 @@ import pytest
 import jaxapi.mutable as xp
 from jaxapi.mutable import _indexing
 
-pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
+of_both_sizes = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
 SHAPE = (4, 3, 2)
 HOST = np.arange(24, dtype=np.float32).reshape(SHAPE)
@@ -55,6 +55,7 @@ def test_read(key):
         np.testing.assert_array_equal(found, expected, strict=isinstance(expected, np.ndarray))
 
 
+@of_both_sizes
 @pytest.mark.parametrize("key", KEYS, ids=identify)
 def test_write_a_number(key):
     expected = HOST.copy()
@@ -64,6 +65,7 @@ def test_write_a_number(key):
     np.testing.assert_array_equal(x, expected, strict=True)
 
 
+@of_both_sizes
 @pytest.mark.parametrize("key", KEYS, ids=identify)
 def test_write_an_array(key):
     expected = HOST.copy()
@@ -74,6 +76,7 @@ def test_write_an_array(key):
     np.testing.assert_array_equal(x, expected, strict=True)
 
 
+@of_both_sizes
 @pytest.mark.parametrize("key", BASIC + MASKS[2:6], ids=identify)
 def test_write_a_row(key):
     expected = HOST.copy()
@@ -133,6 +136,7 @@ def test_no_index(key):
         xp.asarray(HOST)[key] = 1
 
 
+@of_both_sizes
 def test_slices_with_steps():
     """Some end early, some are read with all of their axis."""
     host = np.arange(9, dtype=np.float32)
@@ -167,6 +171,7 @@ def test_values_that_do_not_fit(key, new):
     np.testing.assert_array_equal(x, HOST)
 
 
+@of_both_sizes
 @pytest.mark.parametrize("key", [0, [0, 1], HOST[:, 0, 0] > 5])
 def test_dtypes(key):
     x = xp.asarray(HOST.astype(np.int16))
@@ -182,6 +187,7 @@ def test_dtypes(key):
         np.testing.assert_array_equal(x, expected, strict=True)
 
 
+@of_both_sizes
 def test_64_bits(x64):
     x = xp.zeros(3, dtype=xp.int64)
     x[0] = 2**40 + 1
@@ -194,6 +200,7 @@ def test_64_bits(x64):
     np.testing.assert_array_equal(y, np.asarray([0.1, 1e300]), strict=True)
 
 
+@of_both_sizes
 def test_one_program_for_all_positions(caplog):
     """A new position compiles nothing."""
     x = xp.zeros(37)
@@ -218,6 +225,7 @@ def test_an_ellipsis_of_no_axes_between_arrays_is_refused():
         xp.asarray(HOST)[:, [0, 1], ..., [0, 1]]
 
 
+@of_both_sizes
 def test_masks_of_any_count():
     """Random masks and values, NumPy's result."""
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The CUDA engine's radius searches: the numbers of `_lax`.
+"""The CUDA engine's radius searches: the numbers of NumPy and of `_lax`.
 
 Its kernels are compiled for the host, or run on a GPU where there is one.
 
@@ -56,28 +56,55 @@ def both(name, *arrays, **options):
     return tuple(jitted(getattr(engine, name), **options)(*arrays) for engine in (_cuda, _lax))
 
 
+def by_numpy(tree, queries, order, box, relation, p):
+    """Return the place of each query, and its neighbours' rows and distances in the order of slots."""
+    points, x = np.asarray(tree.points).T.astype(float), np.asarray(queries.points).T.astype(float)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(x[:, None] - points)
+        length = np.inf if box is None else np.where(box > 0, box * np.asarray(tree.scale), np.inf)
+        apart = np.where(apart > length / 2, length - apart, apart)
+        powers = apart.max(axis=2) if p == np.inf else (apart**p).sum(axis=2)
+    hits = (powers <= np.asarray(queries.bound)[:, None]) & np.isfinite(powers)
+    slots, own = np.arange(len(points)), np.asarray(queries.own)[:, None]
+    hits &= {"any": True, "other": slots != own, "later": slots > own}[relation]
+    distances = (powers if p == np.inf else powers ** (1 / p)) / np.asarray(tree.scale)
+    rows = np.asarray(tree.rows)
+    return [
+        (i, rows[hit], line[hit]) for i, hit, line in zip(np.asarray(order), hits, distances, strict=True)
+    ]
+
+
 def assert_same(tree, queries, order, box, *, relation, p):
     """Count and fill, whole, in halves of the places, and cut off."""
-    found, counts = both("count", tree, queries, order, box, p=p, relation=relation)
+    lines, n = by_numpy(tree, queries, order, box, relation, p), int(tree.n)
+    counts = np.zeros(len(queries.bound), np.int32)
+    for place, rows, _ in lines:
+        counts[place] += len(rows)
+    found = jitted(_cuda.count, p=p, relation=relation)(tree, queries, order, box)
     np.testing.assert_array_equal(found, counts)
-    counts = np.asarray(counts)
     offsets = np.append(0, np.cumsum(counts, dtype=np.int32)).astype(np.int32)
     total = int(offsets[-1])
+    options = {"size": total + 3, "p": p}
     for places in (offsets, offsets // 2, np.minimum(offsets, total // 2)):
-        inputs = tree, queries, order, places, box
-        filled, expected = both("fill", *inputs, size=total + 3, p=p, relation=relation)
-        np.testing.assert_array_equal(filled[0], expected[0])
-        np.testing.assert_allclose(filled[1], expected[1], rtol=1e-6)
+        ends, senders, lengths = (np.full(total + 3, each) for each in (n, n, np.inf))
+        for place, rows, distances in lines:
+            if len(rows):
+                part = slice(places[place], min(places[place + 1], places[place] + len(rows)))
+                ends[part] = place
+                senders[part], lengths[part] = (each[: part.stop - part.start] for each in (rows, distances))
+        filled = jitted(_cuda.fill, relation=relation, **options)(tree, queries, order, places, box)
+        np.testing.assert_array_equal(filled[0], senders)
+        np.testing.assert_allclose(filled[1], lengths, rtol=1e-6)
         if relation == "any":
             continue
-        inputs = tree, queries, places, box
-        filled, expected = both("fill_edges", *inputs, size=total + 3, p=p, relation=relation)
-        for one, other in zip(filled[:2], expected[:2], strict=True):
-            np.testing.assert_array_equal(one, other)
+        filled = jitted(_cuda.fill_edges, relation=relation, **options)(tree, queries, places, box)
+        np.testing.assert_array_equal(filled[0], ends)
+        np.testing.assert_array_equal(filled[1], senders)
         if relation == "later":
-            found, pairs = both("fill_pairs", *inputs, size=total + 3, p=p)
-            np.testing.assert_array_equal(found, pairs)
-            assert (np.asarray(found)[: int(places[-1]) // 2] < int(tree.n)).any()
+            found = jitted(_cuda.fill_pairs, **options)(tree, queries, places, box)
+            right = np.stack([np.minimum(ends, senders), np.maximum(ends, senders)], axis=1)
+            np.testing.assert_array_equal(found, right)
+            assert (right[: int(places[-1]) // 2] < n).any()
     return counts
 
 
@@ -85,7 +112,7 @@ def assert_same(tree, queries, order, box, *, relation, p):
     ("relation", "p", "box", "leaf_size"),
     [("any", 2.0, None, 4), ("any", 1.0, BOX, 12), ("other", np.inf, BOX, 4), ("later", 2.0, None, 16)],
 )
-def test_same_as_lax(relation, p, box, leaf_size):
+def test_same_as_numpy(relation, p, box, leaf_size):
     tree = jitted_build(cloud(300), np.int32(290), leaf_size=leaf_size)
     if relation == "any":
         queries, order = queries_of(tree, 70, 4.0, box)

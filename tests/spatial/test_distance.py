@@ -15,7 +15,7 @@ from jaxapi.spatial.distance._metrics import METRICS
 
 RNG = np.random.default_rng(0)
 A, B = RNG.random((6, 5)) + 0.1, RNG.random((8, 5)) + 0.1
-W = RNG.random(5)
+W = RNG.random(5) * [1, 1, 0, 1, 1]
 VI = np.cov(np.vstack([RNG.random((30, 5)), A, B]).T)
 BOOLEAN = [name for name, metric in METRICS.items() if metric.product and name != "inner_product"]
 OURS = ["hellinger", "inner_product", "kl_divergence"]
@@ -317,14 +317,15 @@ class TestReductions:
         assert near.distances.tolist() == [[0, 5, np.inf], [np.inf] * 3]
 
     def test_kernel_sum(self):
-        weights = RNG.random((8, 2))
-        full = np.exp(-scipys.cdist(A, B))
+        b = np.concatenate([B, B[:5] / 2])  # which fill no number of tiles
+        weights = RNG.random((13, 2))
+        full = np.exp(-scipys.cdist(A, b))
         for w, expected in (
             (None, full.sum(1)),
             (weights[:, 0], full @ weights[:, 0]),
             (weights, full @ weights),
         ):
-            got = distance.kernel_sum(lambda d: jnp.exp(-d), A, B, w)
+            got = distance.kernel_sum(lambda d: jnp.exp(-d), A, b, w)
             np.testing.assert_allclose(got, expected, rtol=1e-12)
 
     def test_directed_hausdorff(self):

@@ -42,9 +42,12 @@ class TestNearest:
     def test_other_points(self, name):
         mesh, points, queries = cloud(name)
         tree = KDTree(points, sharding=NamedSharding(mesh, SPREAD))
-        found = tree.query(spread(mesh, queries), K)
-        agree(found, nearest(points, queries, K))
+        x = spread(mesh, queries)
+        found, expected = tree.query(x, K), nearest(points, queries, K)
+        agree(found, expected)
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
+        vectors = tree.displacements(x, found[1])
+        np.testing.assert_array_equal(vectors, points[expected[1]] - queries[:, None])
 
     @pytest.mark.parametrize("name", NAMES)
     def test_every_point(self, name):
