@@ -6,7 +6,7 @@ from collections.abc import Collection
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["missing", "missing_attribute"]
+__all__ = ["missing", "missing_attribute", "says_what_to_write"]
 
 # Names of NumPy and CuPy, and those that have the same meaning here.
 _SAME = """
@@ -86,6 +86,15 @@ def missing(module: str, name: str) -> AttributeError:
     if "mutable" in module:
         return _error(f"module {module!r}", name, _mutable_advice(module.replace(".mutable", ""), name))
     return _error(f"module {module!r}", name, _advice(module, name))
+
+
+def says_what_to_write(module: str):
+    """Return a module's ``__getattr__``: it says what to write for a name of NumPy, CuPy or JAX."""
+
+    def __getattr__(name: str):
+        raise missing(module, name)
+
+    return __getattr__
 
 
 def missing_attribute(name: str, functions: Collection[str]) -> AttributeError:

@@ -14,7 +14,7 @@ from ._core._typing import Array, ArrayLike
 from ._frequencies import fftfreq, rfftfreq
 from ._interop import as_array
 from ._interop._arguments import takes_array
-from ._missing import missing
+from ._missing import says_what_to_write
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft"]
 __all__ += ["irfftn", "rfft", "rfftfreq", "rfftn"]
@@ -84,7 +84,4 @@ def _ihfft(x, n, axis, norm):
 
 
 if not TYPE_CHECKING:  # for a type checker unknown names stay errors
-
-    def __getattr__(name: str):
-        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
-        raise missing(__name__, name)
+    __getattr__ = says_what_to_write(__name__)

@@ -1,4 +1,4 @@
-"""Arrays of one value, and the identity matrix: each is one compiled call."""
+"""Arrays of one value, of a shape or like another array, and the identity matrix: one compiled call each."""
 
 import functools
 import operator
@@ -11,12 +11,12 @@ from jax import lax
 from .._core._devices import as_sharding, check_device
 from .._core._docs import sharing
 from .._core._dtypes import default_dtype, refuse_complex, resolve_dtype, x64_for
-from .._core._programs import compiled
+from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
 from .._interop._numbers import leaf_types, numbers_to_numpy
 
-__all__ = ["empty", "eye", "filled", "full", "ones", "zeros"]
+__all__ = ["empty", "empty_like", "eye", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
 
 
 _of_shape = sharing(
@@ -143,7 +143,7 @@ def full(
     >>> xp.full(2, 2**40, dtype=xp.int64)
     Array([1099511627776, 1099511627776], dtype=int64)
     """
-    return filled(shape, fill_value, resolve_dtype(dtype), device)
+    return _filled(shape, fill_value, resolve_dtype(dtype), device)
 
 
 def eye(
@@ -202,11 +202,130 @@ def eye(
     return _call(_eye, diagonal, shape=shape, dtype=_float_unless(dtype), device=device)
 
 
+_like_another = sharing(
+    """
+    Unlike `jax.numpy.{name}`, it is one compiled call, and 64-bit dtypes stay with x64 mode off.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype, optional
+        Default: that of ``x``.
+    device : jax.Device or jax.sharding.Sharding, optional
+        Default: that of ``x``, sharding included.
+
+    Returns
+    -------
+    Array
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is not array-like, or ``dtype`` or ``device`` is not one.
+
+    Notes
+    -----
+    Works under `jax.jit` and `jax.vmap`. Follows ``{name}`` of the Array API standard, 2025.12.
+    """
+)
+
+
+@_like_another
+def zeros_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
+    """Return an array of zeros of the shape, dtype and device of ``x``.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.zeros_like(xp.asarray([1, 2]))
+    Array([0, 0], dtype=int32)
+    """
+    return _filled_like(x, 0, dtype, device)
+
+
+@_like_another
+def ones_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
+    """Return an array of ones of the shape, dtype and device of ``x``.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.ones_like(xp.asarray([1, 2]))
+    Array([1, 1], dtype=int32)
+    """
+    return _filled_like(x, 1, dtype, device)
+
+
+@_like_another
+def empty_like(x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: Device | None = None) -> Array:
+    """Return an array of zeros of the shape, dtype and device of ``x``: JAX has no uninitialised memory.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.empty_like(xp.asarray([1, 2])).shape
+    (2,)
+    """
+    return _filled_like(x, 0, dtype, device)
+
+
+def full_like(
+    x: ArrayLike, /, fill_value: ArrayLike, *, dtype: DTypeLike | None = None, device: Device | None = None
+) -> Array:
+    """Return an array of the shape, dtype and device of ``x`` filled with one value.
+
+    Unlike `jax.numpy.full_like`, a new value does not compile, 64-bit dtypes and values stay with x64
+    mode off, and a Python int that does not fit raises.
+
+    Parameters
+    ----------
+    x : array_like
+    fill_value : number or array_like
+        May be traced. An array is broadcast to the shape of ``x``.
+    dtype : dtype, optional
+        Default: that of ``x``.
+    device : jax.Device or jax.sharding.Sharding, optional
+        Default: that of ``x``, sharding included.
+
+    Returns
+    -------
+    Array
+        Of the shape of ``x``. Gradients flow to ``fill_value``.
+
+    Raises
+    ------
+    OverflowError
+        If a Python int does not fit the dtype.
+    TypeError
+        If ``x`` is not array-like, ``dtype`` or ``device`` is not one, or a complex value is to fill a real
+        dtype.
+
+    Notes
+    -----
+    Works under `jax.jit` and `jax.vmap`. Follows ``full_like`` of the Array API standard, 2025.12.
+
+    Examples
+    --------
+    >>> import jaxapi as xp
+    >>> xp.full_like(xp.asarray([1, 2]), 7)
+    Array([7, 7], dtype=int32)
+    """
+    return _filled_like(x, fill_value, dtype, device)
+
+
+def _filled_like(x, fill_value, dtype: DTypeLike | None, device) -> Array:
+    x = as_array(x)
+    if device is None and not is_traced(x) and x.committed:
+        device = x.sharding
+    return _filled(x.shape, fill_value, x.dtype if dtype is None else resolve_dtype(dtype), device)
+
+
 def _float_unless(dtype: DTypeLike | None) -> np.dtype:
     return default_dtype(float) if dtype is None else resolve_dtype(dtype)
 
 
-def filled(shape, fill_value, dtype: np.dtype | None, device) -> Array:
+def _filled(shape, fill_value, dtype: np.dtype | None, device) -> Array:
     """Return an array of one value, its dtype by default."""
     shape = _checked(shape, device)
     value = _value(fill_value, dtype)

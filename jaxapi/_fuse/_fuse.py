@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from ._fusion import Fusion
 
-__all__ = ["fuse"]
+__all__ = ["fuse", "fused"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -139,19 +139,18 @@ def fuse(
     [[inf inf]
      [ 3.  4.]]
     """
+    options = {"pad": pad, "static_argnums": static_argnums, "static_argnames": static_argnames}
+    options |= {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
+    return fused(Fusion, func, kernel_name, options)
+
+
+def fused(kind, func, kernel_name, options):
+    """Return a fusion of a class, or what makes one of a function."""
     if isinstance(func, str):
         func, kernel_name = None, func
     if func is not None and not callable(func):
-        kind = type(func).__name__
-        remedy = f": put @{kind} above @fuse" if isinstance(func, (classmethod, property)) else ""
-        raise TypeError(f"fuse takes a function, got {kind}{remedy}")
-    make = functools.partial(
-        Fusion,
-        name=kernel_name,
-        pad=pad,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames,
-    )
+        given = type(func).__name__
+        remedy = f": put @{given} above @fuse" if isinstance(func, (classmethod, property)) else ""
+        raise TypeError(f"fuse takes a function, got {given}{remedy}")
+    make = functools.partial(kind, name=kernel_name, **options)
     return make if func is None else make(func)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 
 from .._interop._arguments import takes_array
-from .._missing import missing
+from .._missing import says_what_to_write
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
@@ -20,7 +20,4 @@ trace = takes_array(jnp.linalg.trace)
 
 
 if not TYPE_CHECKING:  # for a type checker unknown names stay errors
-
-    def __getattr__(name: str):
-        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
-        raise missing(__name__, name)
+    __getattr__ = says_what_to_write(__name__)

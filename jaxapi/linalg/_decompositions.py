@@ -5,20 +5,18 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from .._core._docs import of_standard
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._householder import repaired_qr
 from ._matrices import (
-    LINALG,
-    NO_MATRIX,
-    NOT_SQUARE,
+    documented,
     full_precision,
     largest_power,
     matrices,
     of_matrices,
     of_squares,
+    square,
     times,
 )
 from ._results import EighResult, EigResult, QRResult, SVDResult
@@ -26,12 +24,9 @@ from ._results import EighResult, EigResult, QRResult, SVDResult
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     """Cholesky factor of symmetric or Hermitian positive-definite matrices.
-
-    Unlike `jax.numpy.linalg.cholesky`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -55,12 +50,9 @@ def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
     return of_squares(jnp.linalg.cholesky, x, upper=upper)
 
 
-@of_standard(LINALG, "; differentiable in the eigenvalues alone", raises=NOT_SQUARE)
+@documented(square, "; differentiable in the eigenvalues alone")
 def eig(x: ArrayLike, /) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices.
-
-    Unlike `jax.numpy.linalg.eig`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -80,12 +72,9 @@ def eig(x: ArrayLike, /) -> EigResult:
     return EigResult(*of_squares(jnp.linalg.eig, x))
 
 
-@of_standard(LINALG, "; differentiable where eigenvalues differ", raises=NOT_SQUARE)
+@documented(square, "; differentiable where eigenvalues differ")
 def eigh(x: ArrayLike, /) -> EighResult:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices.
-
-    Unlike `jax.numpy.linalg.eigh`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -106,12 +95,9 @@ def eigh(x: ArrayLike, /) -> EighResult:
     return EighResult(*of_squares(jnp.linalg.eigh, x))
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def eigvals(x: ArrayLike, /) -> Array:
     """Eigenvalues of square matrices.
-
-    Unlike `jax.numpy.linalg.eigvals`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -130,12 +116,9 @@ def eigvals(x: ArrayLike, /) -> Array:
     return of_squares(jnp.linalg.eigvals, x)
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def eigvalsh(x: ArrayLike, /) -> Array:
     """Eigenvalues of symmetric or Hermitian matrices.
-
-    Unlike `jax.numpy.linalg.eigvalsh`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -155,18 +138,16 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     return of_squares(jnp.linalg.eigvalsh, x)
 
 
-@of_standard(
-    LINALG,
+@documented(
+    None,
     "; differentiable where x has full rank. On NVIDIA GPUs the host waits for the decomposition, to see "
     "whether precision was lost",
 )
 def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
-    Unlike `jax.numpy.linalg.qr`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. Each column is
-    scaled by a power of two, so that the squares of its elements neither overflow nor vanish, and matrices
-    of which cuBLAS loses precision are decomposed again, column by column.
+    Each column is scaled by a power of two, so that the squares of its elements neither overflow nor vanish,
+    and matrices of which cuBLAS loses precision are decomposed again, column by column.
 
     Parameters
     ----------
@@ -209,14 +190,9 @@ def _qr(x, mode):
     return QRResult(q, times(r, power))
 
 
-@of_standard(
-    LINALG, "; differentiable where singular values differ, with ``full_matrices=False``", raises=NO_MATRIX
-)
+@documented(matrices, "; differentiable where singular values differ, with ``full_matrices=False``")
 def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """Singular value decomposition.
-
-    Unlike `jax.numpy.linalg.svd`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -239,12 +215,9 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(*of_matrices(jnp.linalg.svd, x, full_matrices=full_matrices))
 
 
-@of_standard(LINALG, raises=NO_MATRIX)
+@documented(matrices)
 def svdvals(x: ArrayLike, /) -> Array:
     """Singular values.
-
-    Unlike `jax.numpy.linalg.svdvals`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------

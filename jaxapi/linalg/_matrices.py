@@ -1,24 +1,39 @@
 """What functions of matrices share: precision, shapes, scaling, and sections of docstrings."""
 
 import functools
+import inspect
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._docs import Completion, F, of_standard
 from .._core._programs import compiled
 from .._core._typing import Array
 from .._interop import as_operand
 
-__all__ = ["LINALG", "NOT_SQUARE", "NO_MATRIX", "check_system", "full_precision", "largest_power", "matrices"]
-__all__ += ["of_matrices", "of_squares", "square", "times"]
+__all__ = ["check_system", "documented", "full_precision", "largest_power", "matrices", "of_matrices"]
+__all__ += ["of_squares", "square", "times"]
 
-LINALG = "linear algebra extension"
-NOT_SQUARE = """numpy.linalg.LinAlgError
-    If the last two axes are not of one size (a ``ValueError``)."""
-NO_MATRIX = """numpy.linalg.LinAlgError
-    If ``x`` has fewer than two dimensions (a ``ValueError``)."""
+_PRECISION = """Unlike `jax.numpy.linalg.{}`, float32 is computed in full precision on every device unless
+``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_."""
+
+
+def documented(check: Callable | None = None, derivatives: str = "; differentiable") -> Completion:
+    """Complete a docstring as `of_standard`, by its precision, and by what a check of shapes raises."""
+    reason = (
+        "the last two axes are not of one size" if check is square else "``x`` has fewer than two dimensions"
+    )
+    raises = f"numpy.linalg.LinAlgError\n    If {reason} (a ``ValueError``)." if check else ""
+
+    def decorate(function: F, /) -> F:
+        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+        function.__doc__ = f"{summary}\n\n{_PRECISION.format(function.__name__)}\n\n{rest}"
+        return of_standard("linear algebra extension", derivatives, raises=raises)(function)
+
+    return decorate
 
 
 def full_precision(function):

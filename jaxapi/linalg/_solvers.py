@@ -8,33 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._core._docs import of_standard
 from .._core._dtypes import as_inexact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
-from ._matrices import (
-    LINALG,
-    NO_MATRIX,
-    NOT_SQUARE,
-    check_system,
-    full_precision,
-    matrices,
-    of_matrices,
-    of_squares,
-    square,
-)
+from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def det(x: ArrayLike, /) -> Array:
     """Compute the determinants of square matrices.
-
-    Unlike `jax.numpy.linalg.det`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -121,12 +107,9 @@ def _products_without(s, left_out: int):
 _einsum = functools.partial(jnp.einsum, precision=lax.Precision.HIGHEST)
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """Signs and logarithms of the absolute determinants of square matrices.
-
-    Unlike `jax.numpy.linalg.slogdet`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -145,12 +128,9 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
     return SlogdetResult(*of_squares(jnp.linalg.slogdet, x))
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def inv(x: ArrayLike, /) -> Array:
     """Inverses of square matrices.
-
-    Unlike `jax.numpy.linalg.inv`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -170,12 +150,9 @@ def inv(x: ArrayLike, /) -> Array:
     return of_squares(jnp.linalg.inv, x)
 
 
-@of_standard(LINALG)
+@documented()
 def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Solutions y of the linear systems ``x1 @ y = x2``.
-
-    Unlike `jax.numpy.linalg.solve`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -210,13 +187,11 @@ def _solve(x1, x2):
     return jnp.linalg.solve(x1, x2)
 
 
-@of_standard(LINALG, raises=NO_MATRIX)
+@documented(matrices)
 def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """Moore-Penrose pseudo-inverses.
 
-    Unlike `jax.numpy.linalg.pinv`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_. The default
-    ``rtol`` is the standard's, a tenth of JAX's.
+    The default ``rtol`` is the standard's, a tenth of JAX's.
 
     Parameters
     ----------
@@ -257,12 +232,9 @@ def _pinv_for(x, rtol):
     return jnp.linalg.pinv(matrices(x), rtol=rtol)
 
 
-@of_standard(LINALG, "", raises=NO_MATRIX)
+@documented(matrices, "")
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """Numbers of singular values that are not zero.
-
-    Unlike `jax.numpy.linalg.matrix_rank`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -293,12 +265,9 @@ def _matrix_rank(x, rtol):
     return jnp.linalg.matrix_rank(x, rtol=rtol)
 
 
-@of_standard(LINALG, raises=NOT_SQUARE)
+@documented(square)
 def matrix_power(x: ArrayLike, n: int, /) -> Array:
     """Integer powers of square matrices.
-
-    Unlike `jax.numpy.linalg.matrix_power`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------
@@ -320,12 +289,9 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     return of_squares(jnp.linalg.matrix_power, x, n=operator.index(n))
 
 
-@of_standard(LINALG)
+@documented()
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
     """Norms of matrices.
-
-    Unlike `jax.numpy.linalg.matrix_norm`, float32 is computed in full precision on every device unless
-    ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_.
 
     Parameters
     ----------

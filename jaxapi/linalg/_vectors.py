@@ -14,12 +14,11 @@ from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from .._interop._arguments import static_axis
-from ._matrices import LINALG
 
 __all__ = ["cross", "outer", "vector_norm"]
 
 
-@of_standard(LINALG)
+@of_standard("linear algebra extension")
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross product of 3-element vectors.
 
@@ -63,7 +62,7 @@ def _cross(x1, x2, axis):
     return jnp.linalg.cross(x1, x2, axis=axis)
 
 
-@of_standard(LINALG)
+@of_standard("linear algebra extension")
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Outer product of two vectors.
 
@@ -102,7 +101,7 @@ def _outer(x1, x2):
     return jnp.linalg.outer(x1, x2)
 
 
-@of_standard(LINALG)
+@of_standard("linear algebra extension")
 def vector_norm(
     x: ArrayLike,
     /,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import jaxapi as _plain
 
-from .._missing import missing as _missing
+from .._missing import says_what_to_write as _says_what_to_write
 from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
 from ._array import Array
 from ._fuse import fuse
@@ -31,7 +31,4 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # for a type checker unknown names stay errors
-
-    def __getattr__(name: str):
-        """Say what to write instead of a name of NumPy, CuPy or JAX that is not here."""
-        raise _missing(__name__, name)
+    __getattr__ = _says_what_to_write(__name__)

@@ -18,7 +18,7 @@ from ._declared import Declared
 from ._indexing import element_of, is_symbolic, read, selection_of, write
 from ._keys import parts_of
 from ._methods import Methods
-from ._selection import Selection, put, put_element, take, take_element
+from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
 from ._views import View
 
@@ -202,7 +202,7 @@ class Array(Storage, Conversion, Methods, Declared):
             owner, place = self._place_of_element(place)
             if (host := owner._seen_by_host()) is not None:
                 return _held_by_host(np.array(host[tuple(place)]), type(self))
-            return _wrap_apart(take_element(owner._value, place), owner)
+            return _wrap_apart(take(owner._value, Selection(tuple(place), ())), owner)
         selection = selection_of(self.shape, keys)
         return wrap(read(self._value, keys), type(self)) if selection is None else self._part(selection)
 
@@ -211,7 +211,7 @@ class Array(Storage, Conversion, Methods, Declared):
         if place is not None:
             owner, place = self._place_of_element(place)
             if not owner._write_by_host(place, value):
-                owner._rewrite(put_element, place, unwrap(value))
+                owner._rewrite(put, Selection(tuple(place), ()), unwrap(value))
             return
         selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape:

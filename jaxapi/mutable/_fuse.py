@@ -6,13 +6,14 @@ from typing import Any, ParamSpec, TypeVar, overload
 import jax
 import numpy as np
 
+from .._fuse._fuse import fused
 from .._fuse._fusion import Fusion as _Fusion
 from .._fuse._objects import belongs_to_method
 from .._fuse._static import Static
 from ._array import Array, unwrap, view_of, wrap
 from ._storage import duplicate
 
-__all__ = ["Fusion", "fuse", "fused"]
+__all__ = ["Fusion", "fuse"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -246,14 +247,3 @@ def fuse(func: Any = None, /, kernel_name: str | None = None, **options: Any) ->
     [3. 3. 3.]
     """
     return fused(Fusion, func, kernel_name, options)
-
-
-def fused(kind, func, kernel_name, options):
-    """Return a fusion of a class, or what makes one of a function."""
-    if isinstance(func, str):
-        func, kernel_name = None, func
-    if func is None:
-        return lambda f: kind(f, kernel_name, **options)
-    if not callable(func):
-        raise TypeError(f"fuse takes a function, got {type(func).__name__}")
-    return kind(func, kernel_name, **options)

@@ -84,15 +84,6 @@ def _binary(function, numbers_of):
     return operator
 
 
-def _reflected(function, numbers_of):
-    def operator(self, other):
-        value = self._value
-        other = _operand(other, value, numbers_of)
-        return NotImplemented if other is NotImplemented else wrap(function(other, value), type(self))
-
-    return operator
-
-
 def _in_place(function, numbers_of, can_cast):
     def changed(value, other):
         return _as_before(function(value, other), value, can_cast)
@@ -164,7 +155,7 @@ def add_operators(kind, functions, can_cast) -> None:
         numbers_of, function = getattr(jaxapi, name), functions(name)
         of_two = function, numbers_of if function is numbers_of else None
         setattr(kind, f"__{operator}__", _binary(*of_two))
-        setattr(kind, f"__r{operator}__", _reflected(*of_two))
+        setattr(kind, f"__r{operator}__", _binary(lambda x, y, function=function: function(y, x), of_two[1]))
         setattr(kind, f"__i{operator}__", _in_place(function, numbers_of, can_cast))
     for operator, compared in _COMPARISONS.items():
         setattr(kind, f"__{operator}__", _binary(functions(compared.__name__), compared))

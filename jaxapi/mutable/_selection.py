@@ -17,10 +17,10 @@ from jax import lax
 from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, is_traced
 from .._interop import as_array
-from ._keys import LONG, check_int, expand, indices_along
+from ._keys import check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "put_element", "read_before"]
-__all__ += ["take", "take_element", "values_for"]
+__all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]
+__all__ += ["take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -256,50 +256,6 @@ def _written(value, new, starts, layout, one_by_one):
 
 
 _put = compiled_pair(_written, static_argnums=(3, 4))
-
-
-# One element, whose position is one number for all axes: loops over elements read and write many
-
-
-def take_element(value: jax.Array, place: list[int]) -> jax.Array:
-    """Return one element."""
-    if not _is_quick(value):
-        return take(value, Selection(tuple(place), ()))
-    return _take_element(value, _number_of(place, value.shape))
-
-
-def put_element(value: jax.Array, place: list[int], new, made: list | None) -> jax.Array:
-    """Return the array after one element was written, in its memory if ``made`` is a list."""
-    if not _is_quick(value):
-        return put(value, Selection(tuple(place), ()), new, made)
-    with x64_for(value.dtype):
-        return _put_element(made, value, values_for(new, value), _number_of(place, value.shape))
-
-
-def _is_quick(value) -> bool:
-    return not is_traced(value) and value.ndim > 0 and value.size < LONG
-
-
-def _number_of(place, shape) -> int:
-    number = 0
-    for i, size in zip(place, shape, strict=True):
-        number = number * size + i
-    return number
-
-
-@compiled
-@on_any_mesh(2, keeps_sharding=False)
-def _take_element(value, number):
-    return lax.dynamic_slice(value, jnp.unravel_index(number, value.shape), (1,) * value.ndim).reshape(())
-
-
-@on_any_mesh(3)
-def _written_element(value, new, number):
-    new = broadcast(new.astype(value.dtype), ()).reshape((1,) * value.ndim)
-    return lax.dynamic_update_slice(value, new, jnp.unravel_index(number, value.shape))
-
-
-_put_element = compiled_pair(_written_element)
 
 
 # Values

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from .._fuse._fuse import fused
 from ..mutable._array import Array, register
 from ..mutable._fuse import Fusion as _Fusion
-from ..mutable._fuse import fused
 
 __all__ = ["Fusion", "fuse", "ndarray"]
 

@@ -76,11 +76,8 @@ def _looked_through(a):
     """Take lists of nothing but NumPy's numbers to NumPy, whose rules for their dtype are the right ones."""
     if isinstance(a, range):
         return np.asarray(a)
-    return a if isinstance(a, (Array, jax.Array)) or not hasattr(a, "__array__") else _host_or_not(a)
-
-
-def _host_or_not(a):
-    return a if hasattr(a, "__dlpack__") or hasattr(a, "__jax_array__") else np.asarray(a)
+    is_ready = isinstance(a, (Array, jax.Array)) or hasattr(a, "__dlpack__") or hasattr(a, "__jax_array__")
+    return a if is_ready or not hasattr(a, "__array__") else np.asarray(a)
 
 
 def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blocking=False):

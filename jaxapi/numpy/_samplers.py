@@ -126,8 +126,26 @@ def _negative_binomial(key, shape, dtype, n, p):
     return _poisson(second, shape, dtype, _gamma(first, shape, dtype, n) * (1 - p) / p)
 
 
-def _located(draw):
-    return lambda key, shape, dtype, loc, scale: loc + scale * draw(key, shape, dtype)
+def _scaled_gamma(key, shape, dtype, a, scale):
+    return scale * _gamma(key, shape, dtype, a)
+
+
+def _wald(key, shape, dtype, mean, scale):
+    return scale * jr.wald(key, mean / scale, shape, dtype)
+
+
+def _given(draw):
+    """Draw by JAX's function of the same parameters."""
+    return lambda key, shape, dtype, *given: draw(key, *given, shape, dtype)
+
+
+def _changed(draw, change):
+    """Draw by JAX's function without parameters, and apply these."""
+    return lambda key, shape, dtype, *given: change(draw(key, shape, dtype), *given)
+
+
+def _placed(x, loc, scale):
+    return loc + scale * x
 
 
 _RULES = {
@@ -153,58 +171,36 @@ def _sampler(parameters: str, draw, is_discrete=False) -> Sampler:
 
 
 SAMPLERS = {
-    "beta": _sampler("a>0 b>0", lambda key, shape, dtype, a, b: jr.beta(key, a, b, shape, dtype)),
+    "beta": _sampler("a>0 b>0", _given(jr.beta)),
     "chisquare": _sampler("df>0", _chisquare),
-    "exponential": _sampler(
-        "scale=1>=0", lambda key, shape, dtype, scale: scale * jr.exponential(key, shape, dtype)
-    ),
+    "exponential": _sampler("scale=1>=0", _changed(jr.exponential, lambda x, scale: scale * x)),
     "f": _sampler("dfnum>0 dfden>0", _ratio(_chisquare, _chisquare)),
-    "gamma": _sampler(
-        "shape>=0 scale=1>=0", lambda key, shape, dtype, a, scale: scale * _gamma(key, shape, dtype, a)
-    ),
-    "gumbel": _sampler("loc=0 scale=1>=0", _located(jr.gumbel)),
-    "laplace": _sampler("loc=0 scale=1>=0", _located(jr.laplace)),
-    "logistic": _sampler("loc=0 scale=1>=0", _located(jr.logistic)),
+    "gamma": _sampler("shape>=0 scale=1>=0", _scaled_gamma),
+    "gumbel": _sampler("loc=0 scale=1>=0", _changed(jr.gumbel, _placed)),
+    "laplace": _sampler("loc=0 scale=1>=0", _changed(jr.laplace, _placed)),
+    "logistic": _sampler("loc=0 scale=1>=0", _changed(jr.logistic, _placed)),
     "lognormal": _sampler(
-        "mean=0 sigma=1>=0",
-        lambda key, shape, dtype, mean, sigma: jnp.exp(mean + sigma * jr.normal(key, shape, dtype)),
+        "mean=0 sigma=1>=0", _changed(jr.normal, lambda x, *given: jnp.exp(_placed(x, *given)))
     ),
     "noncentral_chisquare": _sampler("df>0 nonc>=0", _noncentral_chisquare),
-    "noncentral_f": _sampler(
-        "dfnum>0 dfden>0 nonc>=0",
-        lambda key, shape, dtype, dfnum, dfden, nonc: _ratio(
-            lambda key, shape, dtype, df: _noncentral_chisquare(key, shape, dtype, df, nonc), _chisquare
-        )(key, shape, dtype, dfnum, dfden),
-    ),
-    "normal": _sampler("loc=0 scale=1>=0", _located(jr.normal)),
-    "pareto": _sampler("a>0", lambda key, shape, dtype, a: jnp.expm1(jr.exponential(key, shape, dtype) / a)),
-    "power": _sampler("a>0", lambda key, shape, dtype, a: jnp.exp(-jr.exponential(key, shape, dtype) / a)),
-    "rayleigh": _sampler(
-        "scale=1>=0", lambda key, shape, dtype, scale: scale * jnp.sqrt(2 * jr.exponential(key, shape, dtype))
-    ),
+    "noncentral_f": _sampler("dfnum>0 dfden>0 nonc>=0", _ratio(_noncentral_chisquare, _chisquare)),
+    "normal": _sampler("loc=0 scale=1>=0", _changed(jr.normal, _placed)),
+    "pareto": _sampler("a>0", _changed(jr.exponential, lambda x, a: jnp.expm1(x / a))),
+    "power": _sampler("a>0", _changed(jr.exponential, lambda x, a: jnp.exp(-x / a))),
+    "rayleigh": _sampler("scale=1>=0", _changed(jr.exponential, lambda x, scale: scale * jnp.sqrt(2 * x))),
     "standard_cauchy": _sampler("", jr.cauchy),
     "standard_exponential": _sampler("", jr.exponential),
-    "standard_gamma": _sampler("shape>=0", _gamma),
+    "standard_gamma": _sampler("shape>=0", _given(jr.gamma)),
     "standard_normal": _sampler("", jr.normal),
-    "standard_t": _sampler("df>0", lambda key, shape, dtype, df: jr.t(key, df, shape, dtype)),
+    "standard_t": _sampler("df>0", _given(jr.t)),
     "triangular": _sampler("left mode right", _triangular),
-    "uniform": _sampler(
-        "low=0 high=1",
-        lambda key, shape, dtype, low, high: low + (high - low) * jr.uniform(key, shape, dtype),
-    ),
+    "uniform": _sampler("low=0 high=1", _changed(jr.uniform, lambda x, low, high: low + (high - low) * x)),
     "vonmises": _sampler("mu kappa>=0", _vonmises),
-    "wald": _sampler(
-        "mean>0 scale>0",
-        lambda key, shape, dtype, mean, scale: scale * jr.wald(key, mean / scale, shape, dtype),
-    ),
-    "weibull": _sampler("a>=0", lambda key, shape, dtype, a: jr.exponential(key, shape, dtype) ** (1 / a)),
-    "binomial": _sampler(
-        "n>=0 pin[0,1]", lambda key, shape, dtype, n, p: jr.binomial(key, n, p, shape, dtype), True
-    ),
+    "wald": _sampler("mean>0 scale>0", _wald),
+    "weibull": _sampler("a>=0", _changed(jr.exponential, lambda x, a: x ** (1 / a))),
+    "binomial": _sampler("n>=0 pin[0,1]", _given(jr.binomial), True),
     "geometric": _sampler(
-        "pin(0,1]",
-        lambda key, shape, dtype, p: jnp.ceil(-jr.exponential(key, shape, dtype) / jnp.log1p(-p)),
-        True,
+        "pin(0,1]", _changed(jr.exponential, lambda x, p: jnp.ceil(-x / jnp.log1p(-p))), True
     ),
     "hypergeometric": _sampler("ngood>=0 nbad>=0 nsample>=0", _hypergeometric, True),
     "logseries": _sampler("pin[0,1)", _logseries, True),

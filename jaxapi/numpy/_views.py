@@ -113,12 +113,7 @@ def transpose(a, axes=None):
     order = range(a.ndim)[::-1] if axes is None else axes
     if len(order) != a.ndim:
         raise ValueError("axes don't match array")
-    return a._transposed(tuple(_axis(i, a.ndim) for i in _checked_axes(order, a.ndim)))
-
-
-def _checked_axes(order, ndim):
-    _axes(tuple(order), ndim)
-    return order
+    return a._transposed(_axes(tuple(order), a.ndim))
 
 
 permute_dims = transpose
