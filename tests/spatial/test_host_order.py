@@ -15,7 +15,7 @@ MANY = 5000
 @pytest.fixture(autouse=True)
 def _many_are_fewer(monkeypatch):
     """Order queries, and search them in pieces, where tests have so many."""
-    monkeypatch.setattr(_order, "_FROM", 1024)
+    monkeypatch.setattr(_order, "_FEWEST", 1024)
     monkeypatch.setattr(_searches, "_EACH", 1024)
 
 

@@ -8,13 +8,13 @@ import numpy as np
 
 __all__ = ["spatial_order"]
 
-_FROM = 1 << 14  # points from which on the order pays
+_FEWEST = 1 << 14  # points from which on the order pays
 _BITS = 15  # of a place on the curve: with 16 or fewer NumPy sorts by counting
 
 
-def spatial_order(x: np.ndarray) -> np.ndarray | None:
+def spatial_order(x: np.ndarray, fewest: int | None = None) -> np.ndarray | None:
     """Return an order of points (q, m) along a Z-order curve; `None`: leave them as they are."""
-    if len(x) < _FROM:
+    if len(x) < (fewest or _FEWEST):
         return None
     coordinates = np.ascontiguousarray(x[:, :3].T, dtype=np.float64)
     least = coordinates.min(axis=1)

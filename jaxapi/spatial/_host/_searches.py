@@ -240,7 +240,7 @@ def nearest_within(cloud: Cloud, x, radius, *, limit: int, settings: SearchSetti
 
 def csr(cloud: Cloud, x, radius, *, settings: SearchSettings, sort: bool):
     """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
-    q, order = len(x), spatial_order(x)
+    q, order = len(x), spatial_order(x, 1024)  # which brings together what a tree of queries holds
     order = np.arange(q) if order is None else order
     alike = q * _SPARSE >= cloud.tree.n and q and (radius == radius[0]).all()
     find = _csr_of_one_radius if alike else _csr_of_lists
