@@ -34,8 +34,7 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         The points, real and finite, n >= 0 and m >= 1. float64 stays float64 (also with x64 off), other
         floats are kept as float32, integers and booleans as float64 (exact up to 2**53).
     leafsize : int, default 10
-        Points in a leaf of SciPy's structure, where 10 stands for 16; a hint, the other engines pick their
-        own.
+        Points in a leaf of SciPy's structure; a hint, the other engines pick their own.
     compact_nodes, balanced_tree : bool
         Passed to SciPy where it is the engine; no effect elsewhere, and never on results. Without a balanced
         tree SciPy builds in two thirds of the time, and in many times as long where the distances of points

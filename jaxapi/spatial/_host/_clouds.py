@@ -14,7 +14,6 @@ __all__ = ["Cloud", "Options", "cloud_of"]
 
 KEPT = 8  # trees that callbacks keep: points are compared with those of each
 POINTS = 1 << 22  # of these
-LEAF = 16  # points where SciPy's default of 10 is asked for: a search of 100,000 takes a tenth less
 
 
 class Options(NamedTuple):
@@ -46,8 +45,7 @@ class Cloud:
         if self.scale != 1:
             points *= self.scale
         box = None if lengths is None else np.asarray(lengths, np.float64) * self.scale
-        leafsize = LEAF if options.leafsize == 10 else options.leafsize
-        self.tree = cKDTree(points, boxsize=box, **options._replace(leafsize=leafsize)._asdict())
+        self.tree = cKDTree(points, boxsize=box, **options._asdict())
 
     def scaled(self, scale: float) -> "Cloud":
         """Return these points in the units of another cloud."""
