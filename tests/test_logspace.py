@@ -162,10 +162,7 @@ def powers_arguments(draw):
 
 
 @given(
-    arguments=powers_arguments(),
-    num=st.integers(0, 5),
-    endpoint=st.booleans(),
-    axis=st.sampled_from([0, -1]),
+    arguments=powers_arguments(), num=st.integers(0, 5), endpoint=st.booleans(), axis=st.sampled_from([0, -1])
 )
 def test_concrete_floats_are_numpys(arguments, num, endpoint, axis):
     start, stop, base = arguments

@@ -19,16 +19,8 @@ from jaxapi.spatial._structure._sorting import lexsorted
 N = 60
 SELECTIONS = {
     "eom": {"min_cluster_size": 5},
-    "leaf": {
-        "min_cluster_size": 3,
-        "cluster_selection_method": "leaf",
-        "cluster_selection_epsilon": 0.1,
-    },
-    "single": {
-        "min_cluster_size": 4,
-        "cluster_selection_epsilon": 0.2,
-        "allow_single_cluster": True,
-    },
+    "leaf": {"min_cluster_size": 3, "cluster_selection_method": "leaf", "cluster_selection_epsilon": 0.1},
+    "single": {"min_cluster_size": 4, "cluster_selection_epsilon": 0.2, "allow_single_cluster": True},
     "large": {"min_cluster_size": N + 1, "allow_single_cluster": True},
 }
 

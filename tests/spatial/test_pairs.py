@@ -1,7 +1,6 @@
 """Pairs, ball trees, sparse distances and radius graphs against SciPy, on every engine; nodes."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
@@ -135,27 +134,6 @@ def test_empty_and_single():
         assert int(tree.radius_graph(1.0, loop=True).count) == n
         assert tree.query_ball_tree(tree, 1.0) == [[0]] * n
         assert tree.sparse_distance_matrix(tree, 1.0).shape == (n, n)
-
-
-def test_under_jit_with_derivatives():
-    with jax.enable_x64(True):
-        points = jnp.asarray(A)
-
-        def energy(points):
-            found = KDTree(points, boxsize=1.0).query_pairs(0.3, max_pairs=300)
-            return jnp.sum(
-                jnp.where(found.distances < jnp.inf, (0.3 - found.distances) ** 2, 0.0)
-            ), found.count
-
-        both = jax.jit(jax.value_and_grad(energy, has_aux=True))  # one program for all
-        (value, count), slope = both(points)
-        assert int(count) == len(BOXED.query_pairs(0.3))
-        step = 1e-6 * SEED.standard_normal(A.shape)
-        numeric = (both(points + step)[0][0] - both(points - step)[0][0]) / 2
-        np.testing.assert_allclose(jnp.sum(slope * step), numeric, rtol=1e-6)
-        graph = jax.jit(lambda points: KDTree(points, boxsize=1.0).radius_graph(0.3, max_edges=600))(points)
-        twice = np.where(graph.distances < np.inf, (0.3 - graph.distances) ** 2, 0.0)
-        np.testing.assert_allclose(twice.sum() / 2, value, rtol=1e-12)
 
 
 def test_python_objects_cannot_be_traced():

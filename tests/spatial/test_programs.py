@@ -110,24 +110,10 @@ def test_points_sharded_over_one_device(engine, monkeypatch):
         assert np.array_equal(tree.query_ball_point(queries, 0.25, return_length=True), counts)
 
 
-def test_a_traced_box_and_its_derivative():
-    """As in a simulation at constant pressure."""
+def test_a_box_of_traced_and_other_lengths():
     with jax.enable_x64(True):
-
-        @jax.jit
-        def energy(lengths):
-            tree = KDTree(POINTS, boxsize=lengths)
-            return tree.query(QUERIES, k=3)[0].sum() + tree.displacements(QUERIES[0], 5).sum()
-
         lengths = np.array([1.0, 0.0, 1.25])
         tree = SciPyTree(POINTS, boxsize=lengths)
-        along = POINTS[5] - QUERIES[0]
-        along[[0, 2]] -= np.round(along[[0, 2]] / lengths[[0, 2]]) * lengths[[0, 2]]
-        expected = tree.query(QUERIES, k=3)[0].sum() + along.sum()
-        np.testing.assert_allclose(energy(lengths), expected, rtol=1e-13)
-        slope, step = jax.grad(energy)(lengths), np.array([1e-6, 0.0, 2e-6])
-        numeric = (energy(lengths + step) - energy(lengths - step)) / 2
-        np.testing.assert_allclose(slope @ step, numeric, rtol=1e-6, atol=1e-15)
         built = jax.jit(lambda length: KDTree(POINTS, boxsize=[length, 0.0, 1.25]))(1.0)
         np.testing.assert_array_equal(built.boxsize, lengths)
         np.testing.assert_array_equal(built.query(QUERIES, k=3)[1], tree.query(QUERIES, k=3)[1])

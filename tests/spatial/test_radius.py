@@ -171,24 +171,6 @@ def test_non_finite_values_under_jit():
     assert found.indices[0].tolist() == [60] * 60
 
 
-def test_gradients_against_finite_differences():
-    with jax.enable_x64(True):
-        points, x = jnp.asarray(POINTS[2]), jnp.asarray(QUERIES[2])
-
-        def energy(points, x):
-            found = KDTree(points).query_radius(x, 0.4, max_neighbors=60)
-            return jnp.sum(jnp.where(found.distances < jnp.inf, (0.4 - found.distances) ** 3, 0.0))
-
-        both = jax.jit(jax.value_and_grad(energy, argnums=(0, 1)))  # one program for all
-        _, slopes = both(points, x)
-        for argument, slope in enumerate(slopes):
-            step = 1e-6 * SEED.standard_normal(slope.shape)
-            up, down = [points, x], [points, x]
-            up[argument], down[argument] = up[argument] + step, down[argument] - step
-            numeric = (both(*up)[0] - both(*down)[0]) / 2
-            np.testing.assert_allclose(jnp.sum(slope * step), numeric, rtol=1e-6)
-
-
 def test_gradient_is_zero_at_distance_zero():
     points = jnp.asarray(POINTS[2], jnp.float32)
     total = lambda x: KDTree(points).query_radius(x, 0.0, max_neighbors=1).distances.sum()  # noqa: E731
