@@ -139,10 +139,10 @@ def test_lines_are_those_of_lax(limit, p, box):
     whole = counts <= limit
     np.testing.assert_array_equal(np.asarray(found[0])[whole], np.asarray(expected[0])[whole])
     np.testing.assert_allclose(np.asarray(found[1])[whole], np.asarray(expected[1])[whole], rtol=1e-6)
-    pairs = np.stack([np.asarray(found[1]), np.asarray(found[0])], axis=2)[~whole]
-    assert (pairs[:, :, 1] < int(tree.n)).all()
-    assert pairs[:, :, 0].max(initial=0) <= 5
+    pairs = np.stack([np.asarray(found[1]), np.asarray(found[0])], axis=2)
     assert (np.lexsort((pairs[:, :, 1], pairs[:, :, 0]), axis=1) == np.arange(limit)).all()
+    assert (pairs[~whole, :, 1] < int(tree.n)).all()
+    assert pairs[~whole, :, 0].max(initial=0) <= 5
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])

@@ -175,6 +175,10 @@ def test_lists_and_dtypes():
     big = distance.sqeuclidean(np.array([0], np.uint64), np.array([2**64 - 1], np.uint64))
     assert big.item() == 2.0**128
     assert distance.cdist([[True]], [[False]], "dice").dtype == np.float64
+    half = np.full((1, 2000), 0.1, np.float16)  # summed in float32
+    total = distance.cdist(half, 0 * half, "cityblock")
+    assert total.dtype == np.float16
+    np.testing.assert_allclose(total, half.astype(float).sum(keepdims=True).reshape(1, 1), rtol=5e-4)
 
 
 def test_minkowski_distance_and_matrix():
