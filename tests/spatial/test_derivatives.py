@@ -133,7 +133,7 @@ def compare(name, results, values):
     assert (np.abs(right[2]) > 1e-2).mean() > 0.1, "the energies bend"
 
 
-@pytest.mark.parametrize("name", SEARCHES.keys() - {"columns"})
+@pytest.mark.parametrize("name", sorted(SEARCHES.keys() - {"columns"}))
 def test_derivatives_inside_of_jit(name):
     with jax.enable_x64(True):
         compare(name, jax.jit(derivatives(name))(VALUES), VALUES)
