@@ -27,6 +27,7 @@ def runs(version):
         return False
 
 
+# 3.14 has JAX's wheels from 0.11 on; the free-threaded 3.14t is not tried.
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
 # Compiled programs and modules are kept for the other core, the next Python and the next run, and for other
 # clones where the environment names a folder.
@@ -36,15 +37,12 @@ COMPILED = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "PYTHONDONTWRITEBYTECODE": "",
 }
-# each core takes whole files: what their tests compile and trace is alike
-PARALLEL = ("-n", "2", "--dist", "loadfile")
-# Tests compile without XLA's optimizations, in half the time: they should change no result. From JAX 0.11 on
-# all but these, which compile large programs, see what users see, to the last bit.
+# Each core takes whole files: what their tests compile and trace is alike. A process that dies ends the run,
+# as its successor may wait for ever.
+PARALLEL = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
+# Their tests compile large programs, and do so without XLA's optimizations: tests/conftest.py.
 LARGE = ("derivatives", "docs", "examples", "transforms")
 LARGE = ("tests/spatial", *(f"tests/test_{name}.py" for name in LARGE))
-UNOPTIMIZED = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-UNOPTIMIZED += " --xla_cpu_parallel_codegen_split_count=1"
-UNOPTIMIZED_0_10 = f"{UNOPTIMIZED} --xla_cpu_use_fusion_emitters=false"  # halves the time again; gone later
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
@@ -57,52 +55,81 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, python="python", paths=()):
-    """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
+def pytest(session, *arguments, python="python", paths=(), large=True):
+    """Run the tests that the session's arguments pick, or all of `paths`, on two cores.
 
-    def run(flags, *chosen):
+    Without `large` those stay out that compile large programs.
+    """
+
+    def run(*chosen, **environment):
         command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
-        flags = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-        session.run(*command, env={**COMPILED, "XLA_FLAGS": flags}, external=True)
+        session.run(*command, env={**COMPILED, **environment}, external=True)
 
-    printed = session.run(python, "-c", "import jax; print(jax.__version__)", silent=True, external=True)
-    if printed.split()[-1].startswith("0.10."):
-        run(UNOPTIMIZED_0_10, *(session.posargs or paths))
-    elif session.posargs:
-        run("", *session.posargs)
+    if session.posargs:
+        run(*session.posargs)
     else:
-        run(UNOPTIMIZED, *LARGE)
-        run("", *paths, *(f"--ignore={path}" for path in LARGE))
+        if large:
+            run(*LARGE, JAXAPI_TESTS_UNOPTIMIZED="1")
+        run(*paths, *(f"--ignore={path}" for path in LARGE))
 
 
 @nox.session(python=PYTHONS)
 def tests(session):
-    """Run the tests on every interpreter found."""
+    """Run the tests on every interpreter found: whole on the oldest and the newest.
+
+    Those in between leave out what compiles large programs: their JAX is the newest one's.
+    """
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
     if session.python == PYTHONS[-1]:
         pytest(session)
     else:
-        pytest(session, "-m", "not kernels")
+        pytest(session, "-m", "not kernels", large=session.python == PYTHONS[0])
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session):
+    """Run the quick tests on the lowest versions that pyproject.toml allows; arguments pick others."""
+    session.install("uv")
+    floors = pathlib.Path(session.create_tmp(), "floors.txt").resolve()
+    resolution = ("--resolution", "lowest-direct", "--python-version", session.python)
+    session.run("uv", "pip", "compile", "--quiet", *resolution, "pyproject.toml", "--output-file", floors)
+    session.install("-e", ".", *group("tests"), "--constraint", floors)
+    chosen = session.posargs or [f"--ignore={path}" for path in LARGE]
+    session.run("python", "-m", "pytest", *PARALLEL, "-m", "not kernels", *chosen, env=COMPILED)
 
 
 @nox.session(python=PYTHONS[-1])
 def prerelease(session):
-    """Run the tests on JAX's newest pre-release, or its newest release where that is newer."""
+    """Run the tests on the newest pre-releases of the dependencies, or releases where those are newer."""
     session.install("-e", ".", *group("tests"))
-    session.install("--upgrade", "--pre", "jax", "jaxlib")
-    session.run("python", "-c", "import jax; print('jax', jax.__version__)")
+    session.install("--upgrade", "--pre", "jax", "jaxlib", "numpy", "scipy", "array-api-compat")
+    versions = "jax.__version__, numpy.__version__, scipy.__version__"
+    session.run("python", "-c", f"import jax, numpy, scipy; print({versions})")
     pytest(session)
+
+
+def distributions(session, folder):
+    """Build the sdist and, of that, the wheel into a folder, which is emptied first."""
+    session.install("build")
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", folder)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return sdist, wheel
+
+
+@nox.session
+def build(session):
+    """Build the sdist and the wheel into dist."""
+    distributions(session, HERE / "dist")
 
 
 @nox.session
 def package(session):
     """Build sdist and wheel, resolve every extra, run the tests of the sdist on the installed wheel."""
-    session.install("build", "uv")
+    session.install("uv")
     folder = pathlib.Path(session.create_tmp(), "package").resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    session.run("python", "-m", "build", "--outdir", folder)
-    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    sdist, wheel = distributions(session, folder)
     for extra in PROJECT["project"]["optional-dependencies"]:
         # pip's dry run would download gigabytes of CUDA libraries
         session.run("uv", "pip", "install", "--dry-run", "--quiet", f"{wheel}[{extra}]")
@@ -201,6 +228,22 @@ def clients(session):
             *tests,
         )
         session.run(*command, *session.posargs, env={**env, "PYTHONPATH": paths})
+
+
+@nox.session
+def numpy_suites(session):
+    """Run NumPy's own tests on `jaxapi.numpy`, and CuPy's if CUPY_CHECKOUT names a checkout.
+
+    Arguments name suites, such as `numpy.linalg`; the failures are counted by cause, and if all run, the
+    tables of the documentation are written. With `JAXAPI_NUMPY_ON_HOST=0` in the environment the CPU's
+    arrays are JAX's.
+    """
+    session.install("-e", ".", *group("clients"))
+    records = pathlib.Path(session.create_tmp(), "records").resolve()
+    shutil.rmtree(records, ignore_errors=True)
+    session.run("python", "tests/clients/run_suites.py", records, *session.posargs, env=COMPILED)
+    docs = () if session.posargs else ("--docs",)
+    session.run("python", "tests/clients/failure_causes.py", records, *docs)
 
 
 @nox.session

@@ -2,8 +2,8 @@
 
     python benchmarks/bench_kdtree.py [--only EXPRESSION] [--no-memory] [--json FILE]
 
-`--only` takes the rows whose names an expression matches. `--no-memory` leaves out what each row holds at
-most, which takes a process for each.
+`--only` takes the rows whose names an expression matches, such as "terrain|sphere". `--no-memory` leaves out
+what each row holds at most, which takes a process for each.
 
 Each figure is the median time of whole public calls with the data on the device, checks and synchronisation
 included, in ms; a peer that is not here, or cannot do the work, prints a dash or what it raised. jztree's
@@ -107,6 +107,40 @@ def repeats(n, seed, times=100):
     """Return points of which each is there so many times, in any order."""
     places = uniform(max(n // times, 1), seed=5)
     return places[np.random.default_rng(seed).integers(0, len(places), n)]
+
+
+def terrain(n, seed):
+    x, y = np.random.default_rng(seed).random((2, n))
+    height = 0.05 * np.sin(9 * x) * np.cos(7 * y) + 0.02 * np.sin(40 * x + 30 * y)
+    return jnp.asarray(np.stack([x, y, height], axis=1).astype(np.float32))
+
+
+def sphere(n, seed):
+    x = np.random.default_rng(seed).standard_normal((n, 3))
+    return jnp.asarray((x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32))
+
+
+def line(n, seed):
+    return uniform(n, 1, seed) * np.float32([[1, 2, 3]])
+
+
+def lattice(n, seed):
+    """Return the integer points of a cube, in any order; what is over of `n` again."""
+    side = round(n ** (1 / 3))
+    axes = np.meshgrid(*[np.arange(side, dtype=np.float32)] * 3, indexing="ij")
+    corners = np.stack(axes, axis=-1).reshape(-1, 3)
+    return jnp.asarray(np.resize(np.random.default_rng(seed).permutation(corners), (n, 3)))
+
+
+def fractal(n, seed):
+    """Return points near a Sierpinski tetrahedron."""
+    rng = np.random.default_rng(seed)
+    corners = np.array([[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]])
+    places = sum(2.0**-i * corners[rng.integers(0, 4, n)] for i in range(1, 16))
+    return jnp.asarray((places + 1e-5 * rng.random((n, 3))).astype(np.float32))
+
+
+CLOUDS = (terrain, sphere, lattice, line, fractal)
 
 
 class Peers:
@@ -283,6 +317,15 @@ def table():
         yield query_row(f"{label} in 64 clusters, others of the same", clustered, same, k, peers=both)
         yield query_row(f"{label} in 64 clusters, others of 64 more", clustered, far, k)  # CuPy takes 6 s
         yield query_row(f"{label} in {n // 100} places, others there", copies, same_copies, k, peers=both)
+    for make in CLOUDS:
+        for k in (1, 8, 32):
+            yield query_row(
+                f"{label} {make.__name__}, others of the same", Cloud(make, n, 1), Cloud(make, n, 2), k
+            )
+    many_copies = Cloud(repeats, n, 2, 1000)
+    if GPU:  # a CPU takes minutes to settle so many ties
+        for queries, words in ((Cloud(repeats, n, 4, 1000), "others there"), (others, "uniform others")):
+            yield query_row(f"{label} in {n // 1000} places, {words}", many_copies, queries)
     few, few_others = Cloud(uniform, n // 100, 3, 12), Cloud(uniform, n // 100, 3, 13)
     yield query_row(f"{n // 100}, {n // 100} others", few, few_others, peers=("cupy",))
     wide, wide_others = Cloud(uniform_float64, n), Cloud(uniform_float64, n, 1)

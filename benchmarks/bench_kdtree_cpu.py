@@ -1,14 +1,17 @@
-"""KDTree on the CPU: concrete arrays against SciPy, arrays under jit against jaxkd (where it is installed).
+"""KDTree on the CPU beside SciPy: called alone, inside of `jit`, a few queries at a time, in dynamics.
 
-Run: ``python benchmarks/bench_kdtree_cpu.py``. Each figure stands next to its peer's of the same run; the two
-take turns, and the least of several rounds counts, in CPU time for one thread and in wall time for all. The
-rows "new" have other points and queries at each call, "new sizes" other numbers of both, the build included.
+    python benchmarks/bench_kdtree_cpu.py [points ...] [--parts searches calls ...] [--json FILE]
+
+Calls take turns; the least of several rounds counts, in milliseconds of wall time. `searches` include the
+build, SciPy works on all cores, and the first call of `jit` compiles; these rows go to the file. `calls` are
+of trees that are built. `radius` has about ten neighbours a query, against SciPy's lists. `dimensions` are
+many, where every distance by a product takes the place of a tree. `dynamics` are steps of a program of a few
+atoms, beside the same with every pair by hand. `jaxkd` is beside that package inside of `jit`, if it is here.
 """
 
+import argparse
 import importlib.util
-import json
-import os
-import sys
+import itertools
 import time
 from functools import partial
 
@@ -16,148 +19,233 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.spatial
+from timing import keep
 
 import jaxapi as xp
-from jaxapi.spatial._lax import _brute
-from jaxapi.spatial._structure import _build
 
-N, Q = 100_000, 65_536
+KDTree = xp.spatial.KDTree
+SciPyTree = scipy.spatial.KDTree
 
 
-def least(calls, rounds=7, clock=time.process_time):
-    """Return the least time of each call in milliseconds, the calls taking turns."""
+def least(calls, seconds=1.0):
+    """Return the least times of calls that take turns, in ms."""
     times = [[] for _ in calls]
-    for _ in range(rounds + 1):
+    end = time.perf_counter() + seconds * len(calls)
+    while time.perf_counter() < end or len(times[0]) < 4:
         for call, own in zip(calls, times, strict=True):
-            start = clock()
+            start = time.perf_counter()
             jax.block_until_ready(call())
-            own.append((clock() - start) * 1e3)
-    return [min(own[1:]) for own in times]
+            own.append((time.perf_counter() - start) * 1e3)
+    return [min(own) for own in times]
 
 
-def row(table, work, ours, peer, name):
-    """Print and keep one line."""
-    table.append({"work": work, "jaxapi": ours, "peer": peer, "name": name, "ratio": ours / peer})
-    print(f"{work:46s} {ours:10.3f} {peer:10.3f} {name:8s} {ours / peer:6.2f}", flush=True)
+def beside(work, ours, peer, name="SciPy", unit="ms"):
+    """Print a line of two calls that take turns."""
+    first, second = least([ours, peer])
+    print(f"{work:52} {first:10.3f} {name} {second:10.3f} {unit}, ratio {first / second:6.2f}", flush=True)
 
 
-def new_data(table, rng):
-    """Measure build and search of points that no call has seen."""
-    for words, sizes in (("new data", [N] * 8), ("new sizes", [N + 1_000 * i for i in range(8)])):
-        for k in (1, 8):
-            inputs = [rng.random((2, n, 3)).astype(np.float32) for n in sizes]
-            ours, peer = (
-                (tree(points).query(x, k=k) for points, x in inputs)
-                for tree in (xp.spatial.KDTree, scipy.spatial.KDTree)
-            )
-            times = least([lambda: next(ours), lambda: next(peer)], 7)  # noqa: B023
-            row(table, f"{words}, build and q={N} k={k} ms", *times, "scipy")
+# --- searches, the build included -----------------------------------------------------------------------
 
 
-def beside_scipy(table, rng):
-    """Measure concrete arrays."""
+def arrays_of(tree, x, r):
+    """Return SciPy's neighbours within a radius as arrays, as its lists are used."""
+    lists = tree.query_ball_point(x, r, workers=-1)
+    return np.cumsum([len(each) for each in lists]), np.concatenate(lists)
+
+
+SEARCHES = {
+    "k=1": (lambda t, x, r: t.query(x), lambda t, x, r: t.query(x, workers=-1)),
+    "k=8": (lambda t, x, r: t.query(x, k=8), lambda t, x, r: t.query(x, k=8, workers=-1)),
+    "k=32": (lambda t, x, r: t.query(x, k=32), lambda t, x, r: t.query(x, k=32, workers=-1)),
+    "within r, 16": (
+        lambda t, x, r: t.query_radius(x, r, max_neighbors=16),
+        lambda t, x, r: t.query(x, k=16, distance_upper_bound=r, workers=-1),
+    ),
+    "within r, CSR": (lambda t, x, r: t.query_radius(x, r), arrays_of),
+    "counts": (
+        lambda t, x, r: t.query_ball_point(x, r, return_length=True),
+        lambda t, x, r: t.query_ball_point(x, r, return_length=True, workers=-1),
+    ),
+    "pairs": (
+        lambda t, x, r: t.query_pairs(r, max_pairs=8 * len(x)),
+        lambda t, x, r: t.query_pairs(r, output_type="ndarray"),
+    ),
+}
+
+
+def searches(n, rng):
+    """Print and return the rows of n points and queries."""
+    rows = []
+    shifts = itertools.count()  # other points at each call of `jit`, so that each builds its tree
+    names = "SciPy", "eager", "ratio", "jit", "ratio", "first"
+    print(f"{'points':>8} {'search':14}", *(f"{name:>{6 if name == 'ratio' else 9}}" for name in names))
+    points, x = rng.random((2, n, 3)).astype(np.float32)
+    r = (8 / (n * 4.19)) ** (1 / 3)  # 8 neighbours
+    device = jax.device_put((points, x))
+    for name, (ours, theirs) in SEARCHES.items():
+        calls = [
+            lambda theirs=theirs: theirs(SciPyTree(points), x, r),
+            lambda ours=ours: ours(KDTree(device[0]), device[1], r),
+        ]
+        first = None
+        if name != "within r, CSR":
+            jitted = jax.jit(lambda s, p, x, ours=ours: ours(KDTree(p + 1e-6 * s), x, r))
+            start = time.perf_counter()
+            jax.block_until_ready(jitted(next(shifts), *device))
+            first = (time.perf_counter() - start) * 1e3
+            calls.append(lambda jitted=jitted: jitted(next(shifts), *device))
+        scipys, eager, *inside = least(calls)
+        line = f"{n:8} {name:14} {scipys:9.2f} {eager:9.2f} {eager / scipys:6.2f}"
+        if inside:
+            line += f" {inside[0]:9.2f} {inside[0] / scipys:6.2f} {first:9.0f}"
+        print(line, flush=True)
+        figures = {"scipy": scipys, "eager": eager, "jit": inside[0] if inside else None, "first": first}
+        figures = {key: value and round(value, 2) for key, value in figures.items()}
+        rows.append({"points": n, "work": name, **figures})
+    return rows
+
+
+# --- trees that are built -------------------------------------------------------------------------------
+
+
+def calls(n, rng):
+    """Print the times of searches for one point, and for a few, in one thread."""
     for dtype in (np.float32, np.float64):
-        points = rng.random((N, 3)).astype(dtype)
-        ours, peer = xp.spatial.KDTree(points), scipy.spatial.KDTree(points)
-        for q in (10_000, Q):
+        points = rng.random((n, 3)).astype(dtype)
+        ours, peer = KDTree(points), SciPyTree(points)
+        many = [lambda t=t, x=points[0]: [t.query(x) for _ in range(1000)] for t in (ours, peer)]
+        beside(f"{np.dtype(dtype)}, {n} points, one query", *many, unit="us")
+        for q, k in itertools.product((100, 1_000, 10_000), (1, 8)):
             x = rng.random((q, 3)).astype(dtype)
-            for k in (1, 4, 8, 32):
-                times = least([lambda: ours.query(x, k=k), lambda: peer.query(x, k=k)])  # noqa: B023
-                row(table, f"{np.dtype(dtype)} q={q} k={k} ms", *times, "scipy")
-        times = least(
-            [lambda: ours.query(x, k=8, workers=-1), lambda: peer.query(x, k=8, workers=-1)],  # noqa: B023
-            clock=time.perf_counter,
-        )
-        row(table, f"{np.dtype(dtype)} q={q} k=8 all cores ms", *times, "scipy")
-        many = [lambda t=t: [t.query(points[0]) for _ in range(100)] for t in (ours, peer)]  # noqa: B023
-        row(table, f"{np.dtype(dtype)} one query us", *(10 * t for t in least(many, 30)), "scipy")
-    grid = rng.integers(0, 40, (N, 3)).astype(float)
-    ours, peer = xp.spatial.KDTree(grid), scipy.spatial.KDTree(grid)
-    times = least([lambda: ours.query(grid[:Q], k=8), lambda: peer.query(grid[:Q], k=8)], 3)
-    row(table, f"whole numbers, ties everywhere q={Q} k=8 ms", *times, "scipy")
+            pair = [lambda t=t, x=x, k=k: t.query(x, k=k) for t in (ours, peer)]
+            beside(f"{np.dtype(dtype)}, {n} points, {q} queries, k={k}", *pair)
+    grid = rng.integers(0, 40, (n, 3)).astype(float)
+    ours, peer = KDTree(grid), SciPyTree(grid)
+    beside(f"{n} whole numbers, ties, k=8", lambda: ours.query(grid, k=8), lambda: peer.query(grid, k=8))
 
 
-def radius_beside_scipy(table, rng):
-    """Measure radius searches, about ten neighbours a query, against SciPy's lists."""
-    points = rng.random((N, 3)).astype(np.float32)
-    ours, peer = xp.spatial.KDTree(points), scipy.spatial.KDTree(points)
-    r = 0.03
-    for q in (2_000, 20_000):
-        x = rng.random((q, 3)).astype(np.float32)
-        radii = (r * rng.uniform(0.5, 1.3, q)).astype(np.float32)
-        for name, radius, search in (
-            ("lists", r, ours.query_ball_point),
-            ("lists, a radius per point", radii, ours.query_ball_point),
-            ("arrays", r, ours.query_radius),
-            ("arrays, a radius per point", radii, ours.query_radius),
-            ("arrays, sorted", r, partial(ours.query_radius, sort=True)),
-            ("at most 32", r, partial(ours.query_radius, max_neighbors=32)),
-            ("at most 32, a radius per point", radii, partial(ours.query_radius, max_neighbors=32)),
-        ):
-            times = least([lambda: search(x, radius), lambda: peer.query_ball_point(x, radius)])  # noqa: B023
-            row(table, f"radius q={q} {name} ms", *times, "scipy")
-        times = least(
-            [lambda t=t: t.query_ball_point(x, r, return_length=True) for t in (ours, peer)]  # noqa: B023
-        )
-        row(table, f"radius q={q} numbers ms", *times, "scipy")
-    many = [lambda t=t: [t.query_ball_point(points[0], r) for _ in range(100)] for t in (ours, peer)]
-    row(table, "radius one list us", *(10 * t for t in least(many, 30)), "scipy")
+def radius(n, rng):
+    """Print the times of radius searches, against SciPy's lists."""
+    points = rng.random((n, 3)).astype(np.float32)
+    ours, peer = KDTree(points), SciPyTree(points)
+    r = (10 / (n * 4.19)) ** (1 / 3)
+    q = max(n // 5, 1)
+    x = rng.random((q, 3)).astype(np.float32)
+    radii = (r * rng.uniform(0.5, 1.3, q)).astype(np.float32)
+    for name, bound, search in (
+        ("lists", r, ours.query_ball_point),
+        ("lists, a radius per point", radii, ours.query_ball_point),
+        ("arrays", r, ours.query_radius),
+        ("arrays, a radius per point", radii, ours.query_radius),
+        ("arrays, sorted", r, partial(ours.query_radius, sort=True)),
+        ("at most 32", r, partial(ours.query_radius, max_neighbors=32)),
+        ("at most 32, a radius per point", radii, partial(ours.query_radius, max_neighbors=32)),
+        ("at most 700", r, partial(ours.query_radius, max_neighbors=700)),
+    ):
+        pair = partial(search, x, bound), partial(peer.query_ball_point, x, bound)
+        beside(f"{n} points, radius, {q} queries, {name}", *pair)
+    pair = [partial(t.query_ball_point, x, r, return_length=True) for t in (ours, peer)]
+    beside(f"{n} points, radius, {q} queries, numbers", *pair)
 
 
-def beside_jaxkd(table, rng):
-    """Measure arrays under jit."""
+def dimensions(n, rng, q=500, k=8):
+    """Print the times of every distance by a product beside SciPy's tree.
+
+    Uniform points are the tree's worst case; points near a surface of three dimensions are an easy one.
+    """
+    for m in (17, 32, 64, 128):
+        surface = rng.random((n + q, 3)) @ rng.standard_normal((3, m)) + 0.01 * rng.random((n + q, m))
+        for kind, cloud in (("uniform", rng.random((n + q, m))), ("near a surface", surface)):
+            points, x = np.split(cloud.astype(np.float32), [n])
+            ours, peer = KDTree(points, engine="lax"), SciPyTree(points)
+            pair = [lambda t=t, x=x: t.query(x, k=k) for t in (ours, peer)]
+            beside(f"{n} points, m={m}, {q} queries, {kind}", *pair)
+
+
+# --- programs -------------------------------------------------------------------------------------------
+
+STEPS = 50
+CUTOFF = 1.8
+
+
+def force_by_graph(x, length):
+    n = len(x)
+    tree = KDTree(x, boxsize=length)
+    graph = tree.radius_graph(CUTOFF, max_edges=60 * n, fill_value=0.0)
+    vectors = tree.displacements(x[graph.receivers], graph.senders)
+    pulls = jnp.exp(-graph.distances)[:, None] * vectors
+    return -jax.ops.segment_sum(pulls, graph.receivers, n)
+
+
+def force_by_hand(x, length):
+    vectors = x[None] - x[:, None]
+    vectors = vectors - jnp.round(vectors / length) * length
+    squares = (vectors * vectors).sum(axis=-1)
+    distances = jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
+    weights = jnp.where((squares > 0) & (distances <= CUTOFF), jnp.exp(-distances), 0.0)
+    return -(weights[..., None] * vectors).sum(axis=1)
+
+
+def dynamics(n, rng):
+    """Print the time of a step of dynamics of n atoms."""
+    length = (n / 0.8) ** (1 / 3)
+    start = rng.uniform(0, length, (n, 3)).astype(np.float32), np.zeros((n, 3), np.float32)
+
+    def simulation(force):
+        def step(state, _):
+            x, v = state
+            v = v + 0.001 * force(x, length)
+            return ((x + 0.001 * v) % length, v), None
+
+        run = jax.jit(lambda x, v: jax.lax.scan(step, (x, v), length=STEPS)[0])
+        return lambda: run(*start)
+
+    both = [simulation(force) for force in (force_by_graph, force_by_hand)]
+    beside(f"{n} atoms, {STEPS} steps of dynamics, radius_graph", *both, name="by hand")
+
+
+def jaxkd(n, rng):
+    """Print the times inside of jit beside jaxkd's."""
     if importlib.util.find_spec("jaxkd") is None:
         print("jaxkd is not installed: its rows are left out")
         return
     import jaxkd
 
-    points, x = (jnp.asarray(rng.random((count, 3)), jnp.float32) for count in (N, Q))
+    points, x = (jnp.asarray(rng.random((n, 3)), jnp.float32) for _ in range(2))
     peer = jaxkd.build_tree(points)
+    tree = KDTree(points)
     for k in (1, 8, 32):
         search = jax.jit(lambda tree, x, k=k: tree.query(x, k=range(1, k + 1)))
-        tree = xp.spatial.KDTree(points)
-        times = least(
-            [lambda: search(tree, x), lambda: jaxkd.query_neighbors(peer, x, k=k)],  # noqa: B023
-            3,
-            time.perf_counter,
-        )
-        row(table, f"under jit, float32 q={Q} k={k} ms", *times, "jaxkd")
-    build = jax.jit(xp.spatial.KDTree)
-    times = least([lambda: build(points), lambda: jaxkd.build_tree(points)], 3, time.perf_counter)
-    row(table, f"build under jit n={N} ms", *times, "jaxkd")
+        pair = partial(search, tree, x), partial(jaxkd.query_neighbors, peer, x, k=k)
+        beside(f"{n} points under jit, k={k}", *pair, name="jaxkd")
 
 
-def by_dimension(table, rng, n=30_000, q=500, k=8):
-    """Measure SciPy's tree and every distance in 8 to 128 dimensions: what the choice by m rests on.
-
-    Uniform points are the tree's worst case; points near a surface of three dimensions are an easy one.
-    """
-    for m in (8, 12, 16, 17, 32, 64, 128):
-        surface = rng.random((n + q, 3)) @ rng.standard_normal((3, m)) + 0.01 * rng.random((n + q, m))
-        for kind, cloud in (("uniform", rng.random((n + q, m))), ("near a surface", surface)):
-            points, x = np.split(cloud.astype(np.float32), [n])
-            peer = scipy.spatial.KDTree(points)
-            flat, queries = _build.flat(jnp.asarray(points), n), jnp.asarray(x)
-            none = jnp.float32(np.inf), jnp.float32(0), None
-            every = jax.jit(lambda x, flat=flat, none=none: _brute.nearest(flat, x, *none, k=k, p=2.0))
-            times = least([lambda: every(queries), lambda: peer.query(x, k=k)], 2)  # noqa: B023
-            row(table, f"every distance, m={m} n={n} q={q} {kind} ms", *times, "scipy")
+PARTS = {
+    "searches": (searches, (1_000, 10_000, 100_000)),
+    "calls": (calls, (10_000,)),
+    "radius": (radius, (100_000,)),
+    "dimensions": (dimensions, (30_000,)),
+    "dynamics": (dynamics, (64, 256, 1_000)),
+    "jaxkd": (jaxkd, (100_000,)),
+}
 
 
 def main():
-    """Print the table; with a file name, write it as JSON too."""
-    print(f"jax {jax.__version__}, scipy {scipy.__version__}, {os.cpu_count()} cores, n={N}, m=3")
-    print(f"{'':46s} {'jaxapi':>10s} {'peer':>10s} {'':8s} {'ratio':>6s}")
-    table, rng = [], np.random.default_rng(0)
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("sizes", type=int, nargs="*", help="numbers of points; each part has its own")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--json", help="write the rows of `searches` to this file, too")
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    rows = []
     with jax.default_device(jax.devices("cpu")[0]):
-        new_data(table, rng)
-        beside_scipy(table, rng)
-        radius_beside_scipy(table, rng)
-        beside_jaxkd(table, rng)
-        by_dimension(table, rng)
-    if len(sys.argv) > 1:
-        with open(sys.argv[1], "w") as file:
-            json.dump(table, file, indent=1)
+        for name in options.parts:
+            part, sizes = PARTS[name]
+            for n in options.sizes or sizes:
+                rows += part(n, rng) or []
+    keep(options.json, rows)
 
 
 if __name__ == "__main__":

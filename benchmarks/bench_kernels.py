@@ -23,10 +23,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxapi.spatial._cuda import _build, _compile, _every, _launch, _nearest, _radius, _side_stream
-from jaxapi.spatial._cuda._launch import Kernel
-from jaxapi.spatial._structure._build import flat, tree_size
-from jaxapi.spatial._structure._queries import own_queries
+from jaxapi.spatial._engines._cuda import _build, _compile, _every, _launch, _nearest, _radius
+from jaxapi.spatial._engines._cuda._launch import Kernel
+from jaxapi.spatial._tree._build import flat, tree_size
+from jaxapi.spatial._tree._metric import Measure, TreeMetric
+from jaxapi.spatial._tree._queries import Limits, Relation, own_queries
 
 NEIGHBOURS = {"counts": 4, "counts50": 50, "fill": 4, "fill50": 50}
 
@@ -100,21 +101,6 @@ class Gpu:
         self._checked(driver.cuEventSynchronize(self.end))
         return 1e3 * self._checked(driver.cuEventElapsedTime(self.start, self.end))
 
-    def all_finite(self, x: np.ndarray) -> bool:
-        """Do what `_side_stream.SideStream` does."""
-        kernel, found = Kernel.of("not_finite", m=1, dtype=x.dtype), np.zeros(1, np.int32)
-        numbers, answer = self._memory(x.nbytes), self._memory(found.nbytes)
-        self._send(numbers, x)
-        self._send(answer, found)
-        arguments = numbers, ctypes.c_longlong(x.size), answer
-        blocks = -(-x.size // (_side_stream.THREADS * _side_stream.EACH))
-        times = [self.launched(kernel, blocks, _side_stream.THREADS, arguments) for _ in range(self.repeats)]
-        self._fetch(found, answer)
-        self._free(numbers)
-        self._free(answer)
-        self.times.setdefault(kernel.name, []).append(statistics.median(times))
-        return not found[0]
-
     def _loaded(self, kernel):
         if kernel not in self.kernels:
             ptx = _compile.compiled(kernel.name, self.architecture, kernel.macros)
@@ -165,32 +151,34 @@ def tree_of(points, leaf_size=_build.LEAF_SIZE, size=None):
 def nearest(tree, x, k, p=2.0, box=None):
     """Search for queries from outside; for the tree's own points without."""
     dtype = tree.points.dtype
-    bound, eps = jnp.asarray(np.inf, dtype), jnp.asarray(0, dtype)
+    limits = Limits(jnp.asarray(np.inf, dtype), jnp.asarray(0, dtype))
+    metric = TreeMetric(p, box)
     if x is None:
-        return _nearest.nearest_of_all(tree, bound, eps, box, lines=int(tree.n), k=k, p=p)
-    return _nearest._nearest(tree, jnp.asarray(x), bound, eps, box, k=k, p=p, rooted=True)
+        return _nearest.nearest_of_all(tree, limits, metric, row_count=int(tree.n), k=k)
+    return _nearest._nearest(tree, jnp.asarray(x), limits, metric, k=k, measure=Measure.DISTANCE)
 
 
 def within(tree, x, neighbours, volume=1.0, then=("fill",)):
     """Count the neighbours within the radius that gives so many, and list them."""
     radius = (3 * volume * neighbours / (4 * np.pi * int(tree.n))) ** (1 / 3)
     radius = jnp.full(len(x), radius, tree.points.dtype)
-    queries, order = _radius.ordered_queries(tree, jnp.asarray(x), radius, None, p=2.0)
-    counts = _radius.count(tree, queries, order, None, p=2.0, relation="any")
+    metric = TreeMetric(2.0)
+    queries = _radius.ordered_queries(tree, jnp.asarray(x), radius, metric)
+    counts = _radius.count(tree, queries, metric, relation=Relation.ANY)
     if "fill" in then:
         offsets = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(counts)])
         size = int(offsets[-1])
-        _radius.fill(tree, queries, order, offsets, None, size=size, p=2.0, relation="any")
-    if "lines" in then:
-        _radius.fill_lines(tree, queries, order, None, limit=40, p=2.0)
+        _radius.fill(tree, queries, offsets, metric, size=size, relation=Relation.ANY)
+    if "rows" in then:
+        _radius.fill_rows(tree, queries, metric, max_neighbors=40)
     if "bins" in then:
         radii = jnp.asarray([0.01, 0.05, 0.2], tree.points.dtype)
-        _radius.bin_counts(tree, queries, radii, jnp.ones(tree.rows.shape, jnp.int32), None, p=2.0)
+        _radius.bin_counts(tree, queries, radii, jnp.ones(tree.rows.shape, jnp.int32), metric)
     if "own" in then:
-        own = own_queries(tree, radius[0], p=2.0)
-        counts = _radius.count(tree, own, tree.rows, None, p=2.0, relation="later")
+        own = own_queries(tree, radius[0], metric.p)
+        counts = _radius.count(tree, own, metric, relation=Relation.LATER)
         offsets = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(counts)])
-        _radius.fill_pairs(tree, own, offsets, None, size=int(offsets[-1]), p=2.0)
+        _radius.fill_pairs(tree, own, offsets, metric, size=int(offsets[-1]))
 
 
 def nasty(n, m, dtype, seed):
@@ -217,23 +205,23 @@ def check(gpu, n):
     for i, (m, dtype) in enumerate(kinds):
         with jax.enable_x64(dtype == np.float64):
             x, y = nasty(n, m, dtype, m), nasty(n // 3, m, dtype, m + 20)
-            gpu.all_finite(x), gpu.all_finite(y[7:8])
             # leaves of 8 and of 24 slots: some levels by sorts, or all by one block
             tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
                 distances, _ = nearest(tree, y, k)
-            _nearest.in_units(tree, distances, None, p=2.0)
+            _nearest.in_units(tree, distances, TreeMetric(2.0))
             nearest(tree, None, 8)
             if m == 3:
                 nearest(tree, y, 8, p=np.inf, box=jnp.ones(3, dtype))
                 nearest(tree, y, 100)
-                within(tree, np.nan_to_num(y, posinf=9, neginf=-9), 20, then=("fill", "lines", "bins", "own"))
+                within(tree, np.nan_to_num(y, posinf=9, neginf=-9), 20, then=("fill", "rows", "bins", "own"))
     _nearest.by_packets = lambda k, m, count: False
     nearest(tree_of(nasty(n, 3, np.float32, 5)), nasty(n // 3, 3, np.float32, 6), 8)
     _nearest.by_packets = by_packets
     with jax.disable_jit():  # rounds of every distance, which else are a loop of XLA's
         x, y = nasty(n, 20, np.float32, 7), nasty(n // 3, 20, np.float32, 8)
-        _every.nearest(flat(x, n), jnp.asarray(y), jnp.float32(np.inf), k=8, rooted=True)
+        bound = jnp.float32(np.inf)
+        _every.nearest(flat(x, n), jnp.asarray(y), bound, k=8, measure=Measure.DISTANCE)
 
 
 def main():
@@ -256,7 +244,7 @@ def main():
         return print("checked", sorted(gpu.times))
     x, y = (np.random.default_rng(seed).random((options.points, 3), dtype=np.float32) for seed in (0, 1))
     tree = tree_of(x)
-    works = {"build": lambda: tree_of(x), "finite": lambda: gpu.all_finite(x)}
+    works = {"build": lambda: tree_of(x)}
     for name in options.work:
         kind, _, k = name.partition("=")
         if k:

@@ -130,7 +130,7 @@ def every(points, k, cloud, name):
 
     report(work, points, f"{SIZE} devices, own order", lambda: search("tree"))
     report(work, points, f"{SIZE} devices, input order", lambda: search("input"))
-    report(work, points, f"{SIZE} devices, build alone", lambda: KDTree(x)._structure())
+    report(work, points, f"{SIZE} devices, build alone", lambda: KDTree(x)._built_tree())
 
 
 def others(points):
@@ -188,7 +188,7 @@ def largest(points):
     for _ in range(2):
         start = time.perf_counter()
         tree = KDTree(x)
-        jax.block_until_ready(tree._structure())
+        jax.block_until_ready(tree._built_tree())
         built = time.perf_counter()
         jax.block_until_ready(tree.query(tree.data, 8, order="tree"))
         end = time.perf_counter()

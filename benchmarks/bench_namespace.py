@@ -1,14 +1,18 @@
-"""Every function of the namespace on a million elements: time and memory beside NumPy's and jax.numpy's.
+"""Every function of the namespace: a million elements, and small calls, beside NumPy's and jax.numpy's.
 
-Times are the shortest of single calls in ms, waited for, compilation apart. Memory is what a program needs
-beside its arguments, result included, in MB: XLA's own analysis of the compiled program, Python's trace of
-NumPy's arrays. What takes more than `--worst` times jax.numpy's time or memory is marked, as is what grows
+`large`: times are the shortest of single calls in ms, waited for, compilation apart. Memory is what a program
+needs beside its arguments, result included, in MB: XLA's own analysis of the compiled program, Python's trace
+of NumPy's arrays. What takes more than `--worst` times jax.numpy's time or memory is marked, as is what grows
 faster than the elements: a tenth of them takes less than a fiftieth of the time or memory.
 
-    python benchmarks/bench_namespace.py [--only isin sort] [--elements 1000000] [--worst 1.1] [--json FILE]
+`small`: the host's time of an eager call on 16 elements in us, against the same function under one plain
+`jax.jit` and against jax.numpy's. "New data" are other arrays at each call.
+
+    python benchmarks/bench_namespace.py [--parts small] [--only isin sort] [--elements 1000000] [--json FILE]
 """
 
 import argparse
+import contextlib
 import functools
 import operator
 import time
@@ -17,7 +21,7 @@ import tracemalloc
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import keep
+from timing import keep, new_data_us
 
 import jaxapi as xp
 
@@ -192,9 +196,11 @@ def measure(row, rounds=7):
     return {label: (min(times.get(label, [np.nan])), memory.get(label)) for label in labels}
 
 
-def marks(found, few, worst):
+def marks(measured, few, worst):
     """Say what is wrong with a row, of which ``few`` has a tenth of the elements."""
-    ((ms, mb), (jnps, jnps_mb)), said = (found["jaxapi"], found["jnp"]), ""
+    ms, mb = measured["jaxapi"]
+    jnps, jnps_mb = measured["jnp"]
+    said = ""
     if ms > worst * jnps + 0.03:
         said += "  SLOWER"
     if None not in (mb, jnps_mb) and mb > worst * jnps_mb + 0.1:
@@ -204,29 +210,99 @@ def marks(found, few, worst):
     return said
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", nargs="*", help="functions, by their names")
-    parser.add_argument("--elements", type=int, default=10**6)
-    parser.add_argument("--worst", type=float, default=1.1, help="times jax.numpy's, to be marked")
-    parser.add_argument("--json", help="a file for the figures")
-    options = parser.parse_args()
-    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {options.elements} elements")
+CALLS = 100  # of a round
+ROUNDS = 60
+
+
+def small_calls(only):
+    """Print the host's time of small calls; the times of a row are taken in turn."""
+    print(f"\n{'us, 16 elements':<28}{'jaxapi':>8}{'jit':>8}{'ratio':>7}{'jnp':>11}{'new data':>10}")
+    ratios = []
+    for label, name, arguments, options in rows(16):
+        if only and name not in only:
+            continue
+        arrays = on_device(arguments)
+        ours = functools.partial(operator.attrgetter(name)(xp), **options)
+        on, jit_arrays = call_of(xp, name, arguments, options)
+        program = jax.jit(on)
+        calls = {
+            "jaxapi": functools.partial(ours, *arrays),
+            "jit": functools.partial(program, *jit_arrays),
+        }
+        with contextlib.suppress(AttributeError):
+            calls["jnp"] = functools.partial(operator.attrgetter(name)(jnp), *arrays, **options)
+        times = {key: host_us(call) for key, call in calls.items() if runs(call)}
+        if "jaxapi" not in times:
+            continue
+        for _ in range(ROUNDS - 1):
+            times = {key: min(best, host_us(calls[key])) for key, best in times.items()}
+        us, jit_us, jnp_us = (times.get(key, np.nan) for key in ("jaxapi", "jit", "jnp"))
+        ratios.append(us / jit_us)
+        new_us = new_data_us(ours, lambda arguments=arguments: on_device(arguments), calls=CALLS)
+        print(f"{label:<28}{us:8.1f}{jit_us:8.1f}{us / jit_us:7.2f}{jnp_us:11.1f}{new_us:10.1f}", flush=True)
+    few = np.sum(np.array(ratios) <= 1.15)
+    print(f"{few} of {len(ratios)} at most 1.15, median {np.nanmedian(ratios):.2f}")
+
+
+def runs(call):
+    """Whether a call works at all: some results have no size under `jax.jit`, some names are not JAX's."""
+    try:
+        jax.block_until_ready(call())
+    except (AttributeError, TypeError, ValueError, jax.errors.JAXTypeError):
+        return False
+    return True
+
+
+def host_us(call):
+    """Return the microseconds of a call, of many to one wait."""
+    for _ in range(CALLS // 10):  # the function measured before, a slow one even, leaves cold caches
+        call()
+    start = time.perf_counter()
+    for _ in range(CALLS):
+        result = call()
+    seconds = (time.perf_counter() - start) / CALLS
+    jax.block_until_ready(result)
+    return 1e6 * seconds
+
+
+def on_device(arguments):
+    """Return arguments with new jax arrays in the place of NumPy's."""
+    return jax.tree.map(lambda x: jax.device_put(x) if isinstance(x, np.ndarray) else x, arguments)
+
+
+def large_calls(options):
+    """Print the table of many elements, and return its figures."""
+    print(f"{options.elements} elements")
     print(f"{'ms: NumPy':>36}{'jnp':>10}{'jaxapi':>10}{'/ jnp':>8}{'MB: NumPy':>12}{'jnp':>9}{'jaxapi':>9}")
     table = []
     smaller = {row[0]: row for row in rows(options.elements // 10)}
     for row in rows(options.elements):
         if options.only and row[1] not in options.only:
             continue
-        found = measure(row)
-        ms, mb = zip(*found.values(), strict=True)
+        measured = measure(row)
+        ms, mb = zip(*measured.values(), strict=True)
         few = measure(smaller[row[0]]) if ms[2] > 5 and row[1] != "matmul" else None
         text = f"{row[0]:26}" + "".join(f"{t:10.3f}" for t in ms) + f"{ms[2] / ms[1]:8.2f}   "
         text += "".join(f"{'':>9}" if m is None else f"{m:9.1f}" for m in mb)
-        print(text + marks(found, few, options.worst), flush=True)
-        figures = {label: None if time != time else round(time, 4) for label, (time, _) in found.items()}
+        print(text + marks(measured, few, options.worst), flush=True)
+        figures = {label: None if time != time else round(time, 4) for label, (time, _) in measured.items()}
         table.append({"elements": options.elements, "work": row[0], **figures})
-    keep(options.json, table)
+    return table
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--parts", nargs="*", default=["large", "small"], choices=["large", "small"])
+    parser.add_argument("--only", nargs="*", help="functions, by their names")
+    parser.add_argument("--elements", type=int, default=10**6)
+    parser.add_argument("--worst", type=float, default=1.1, help="times jax.numpy's, to be marked")
+    parser.add_argument("--json", help="a file for the figures of many elements")
+    options = parser.parse_args()
+    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, x64 {jax.config.jax_enable_x64}")
+    if "large" in options.parts:
+        keep(options.json, large_calls(options))
+    if "small" in options.parts:
+        small_calls(options.only)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """KDTree as programs call it: other points, other queries and other sizes at each call.
 
-    python benchmarks/bench_new_data.py [--points 1000000] [--lengths 3000 100000] [--out FILE.json]
-                                        [--methods "query, k=4" kneighbors]
+    python benchmarks/bench_new_data.py [--points 1000000] [--lengths 3000 100000] [--json FILE]
+                                        [--methods "query, k=4" kneighbors] [--memory 10000]
 
 Each work is timed on the same data again and again, on the same after the host has made other data, which
 takes its caches, and on points and queries that no call has seen, whose trees are built before the clock
@@ -10,10 +10,17 @@ starts; --points 0 leaves these out.
 Then calls 1 to 7 of a length that no call has seen, build included: the first row of a method is of a size
 that it is padded to for the first time, the second of another length of that size. `other lengths` is the
 median of calls of a length each, `warm` that of calls of a tree that is built.
+
+At last the resident memory of the process while it calls every method again and again, so many calls as
+`--memory` says. Eagerly every size changes: points, queries, neighbours; under jit values change, since a
+shape is a program. After the first tenth of the calls it is to stay where it is.
 """
 
 import argparse
+import gc
 import math
+import os
+import resource
 import time
 
 import jax
@@ -103,12 +110,74 @@ def methods(n):
     }
 
 
+def eager_calls(rng):
+    """Call every method once, each for points and queries of other numbers."""
+
+    def cloud():
+        return rng.random((rng.integers(20, 3000), 3), dtype=np.float32)
+
+    def tree():
+        return KDTree(cloud())
+
+    near = tree().query_radius(cloud(), 0.1)
+    yield near.receivers
+    yield tree().query(cloud(), k=int(rng.integers(1, 9)))
+    yield tree().query(cloud()[0])
+    yield tree().query_radius(cloud(), 0.1, max_neighbors=int(rng.integers(1, 20)))
+    yield tree().query_ball_point(cloud(), 0.05)
+    yield tree().query_ball_point(cloud(), 0.05, return_length=True)
+    yield tree().query_pairs(0.04)
+    yield tree().query_pairs(0.04, output_type="ndarray")
+    yield tree().query_ball_tree(tree(), 0.05)
+    yield tree().count_neighbors(tree(), [0.1, 0.2])
+    yield tree().sparse_distance_matrix(tree(), 0.05)
+    yield tree().kneighbors(3)
+    yield tree().knn_graph(2).senders
+    yield tree().radius_graph(0.05).senders
+
+
+def jitted_calls(rng):
+    """Call what works under jit, for other points each time."""
+    points, x = (jnp.asarray(rng.random((count, 3), dtype=np.float32)) for count in (300, 100))
+    yield _jitted(points, x, np.float32(rng.uniform(0.05, 0.15)))
+
+
+@jax.jit
+def _jitted(points, x, r):
+    tree = KDTree(points)
+    fixed = tree.query_radius(x, r, max_neighbors=8)
+    graph, pairs = tree.radius_graph(r, max_edges=500), tree.query_pairs(r, max_pairs=300)
+    return tree.query(x, k=4), fixed, graph, pairs, tree.count_neighbors(tree, r), tree.kneighbors(2)
+
+
+def resident() -> float:
+    """Return the resident memory in MB."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+
+
+def print_memory(call_count):
+    """Print the memory as the calls go on."""
+    print(f"process {os.getpid()}")
+    for name, calls in (("eager", eager_calls), ("jit", jitted_calls)):
+        rng, done, told = np.random.default_rng(0), 0, 0
+        while done < call_count:
+            for result in calls(rng):
+                jax.block_until_ready(result)
+                done += 1
+            if done >= told:
+                gc.collect()
+                print(f"{name:6} {done:6} calls {resident():8.1f} MB", flush=True)
+                told += max(call_count // 10, 1)
+
+
 def main():
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
     parser.add_argument("--methods", nargs="*", help="their names, all by default")
+    parser.add_argument("--memory", type=int, default=10_000, metavar="CALLS", help="0: leave it out")
     parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
@@ -130,14 +199,17 @@ def main():
             for extra in (0, 7):
                 length = n + 13 * number + extra
                 times = of_new_length(call, rng, length)
-                text = " ".join(f"{each:8.2f}" for each in times)
+                text = " ".join(f"{time:8.2f}" for time in times)
                 print(f"{name:25} {length:>9} points {text}", flush=True)
                 rows.append({"work": name, "points": length, "calls": times})
             others = [of_length(call, rng, n + 13 * number + extra) for extra in range(8, 8 + CALLS)]
-            found = float(np.median(others)), warm(call, rng, n)
-            print(f"{name:25} other lengths {found[0]:.2f}, at most {max(others):.2f}; warm {found[1]:.2f}")
-            rows.append({"work": name, "points": n, "others": found[0], "warm": found[1]})
+            median = float(np.median(others))
+            warm_time = warm(call, rng, n)
+            print(f"{name:25} other lengths {median:.2f}, at most {max(others):.2f}; warm {warm_time:.2f}")
+            rows.append({"work": name, "points": n, "others": median, "warm": warm_time})
     keep(options.json, rows)
+    if options.memory:
+        print_memory(options.memory)
 
 
 if __name__ == "__main__":

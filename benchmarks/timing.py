@@ -14,7 +14,7 @@ import jax
 
 __all__ = ["clock", "keep", "median_us", "new_data_us"]
 
-SHOWN = "jax numpy scipy scikit-learn cupy-cuda12x cupy-cuda13x jztree jaxkd torch"
+SHOWN = "jax numpy scipy scikit-learn cupy-cuda12x cupy-cuda13x jztree jaxkd torch vesin matscipy"
 
 
 def keep(path, rows):

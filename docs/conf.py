@@ -28,7 +28,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_data"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 default_role = "py:obj"  # docstrings quote names by single backticks, as numpydoc has it

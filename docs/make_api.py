@@ -9,6 +9,8 @@ from make_conformance import CHAPTERS, names
 
 import jaxapi as xp
 import jaxapi.mutable
+import jaxapi.numpy
+from jaxapi.numpy import _table
 from jaxapi.spatial import _results
 from jaxapi.spatial._clusters import _results as _clusters
 
@@ -51,11 +53,31 @@ OURS = {
         "Distances of vectors and of all pairs of rows. The guide is :doc:`../distance`.",
         [f"jaxapi.spatial.distance.{name}" for name in xp.spatial.distance.__all__],
     ),
+    "interpolate": (
+        "interpolate",
+        "Functions of scattered data. The guide is :doc:`../interpolate`.",
+        [f"jaxapi.interpolate.{name}" for name in xp.interpolate.__all__],
+    ),
     "mutable": (
         "mutable: arrays that can be assigned to",
         "The functions are those of jaxapi and return arrays of this class. The guide is :doc:`../mutable`.",
         [f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)],
     ),
+}
+NUMPYS = """
+numpy: NumPy's interface
+========================
+
+NumPy's functions, with NumPy's arguments by place and name; what they say about arguments and results is in
+NumPy's reference. The guide is :doc:`../numpy`, which tells what differs, and a table says where each name
+:doc:`comes from <../numpy-names>`. Dtypes, constants and functions of text are NumPy's own.
+
+"""
+NUMPYS_MODULES = {
+    "": "the main namespace",
+    "linalg": "linear algebra",
+    "fft": "Fourier transforms",
+    "random": "random numbers",
 }
 CONSTANTS = {
     "e": "Euler's number, 2.718281828459045",
@@ -80,6 +102,7 @@ def main(folder):
         pages[name.lower().replace(" ", "-")] = page(heading, "", found)
     for name, (heading, introduction, found) in OURS.items():
         pages[name] = page(heading, introduction, {full: at(full) for full in found})
+    pages["numpy"] = numpys_page()
     for name, text in pages.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
     toctree = ".. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {name}\n" for name in pages)
@@ -101,13 +124,59 @@ def page(heading, introduction, found):
     return "\n".join([*lines, "", *(entry(full, value) for full, value in found.items())])
 
 
+def numpys_page():
+    """Return the page of `jaxapi.numpy`: for each module a table of its functions, then their signatures."""
+    lines = [NUMPYS.strip()]
+    for part, title in NUMPYS_MODULES.items():
+        module = getattr(jaxapi.numpy, part) if part else jaxapi.numpy
+        heading = f"jaxapi.numpy.{part}: {title}" if part else f"jaxapi.numpy: {title}"
+        lines += ["", heading, "-" * len(heading), "", ".. list-table::", "   :widths: 1 3", ""]
+        found = {f"{module.__name__}.{name}": getattr(module, name) for name in numpys_functions(module)}
+        lines += [
+            f"   * - :py:obj:`~{full}`\n     - {numpys_summary(value)}" for full, value in found.items()
+        ]
+        lines += ["", *(numpys_entry(full, value) for full, value in found.items())]
+    return "\n".join(lines) + "\n"
+
+
+def numpys_functions(module):
+    """Return the names of a module's functions that are ours."""
+    return [
+        name
+        for name in module.__all__
+        if callable(getattr(module, name))
+        and not inspect.isclass(getattr(module, name))
+        and name not in _table.NUMPYS_OBJECTS
+    ]
+
+
+def numpys_entry(full, value):
+    """Return the entry of a function: its signature, and what it does in a sentence."""
+    try:
+        signature = inspect.signature(value).replace(return_annotation=inspect.Signature.empty)
+        parameters = re.sub(r"<[^<>]*>", "...", str(signature))
+    except (TypeError, ValueError):
+        parameters = "(...)"
+    return f".. py:function:: {full}{parameters}\n\n   {numpys_summary(value)}.\n"
+
+
+def numpys_summary(value):
+    """Return the first sentence of the docstring; after "As numpy.sin" what NumPy says of that."""
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    is_reference = paragraphs[0].startswith("As `numpy.") and len(paragraphs) > 1
+    first = " ".join(paragraphs[is_reference].split())
+    first = re.sub(r"`+([^`]+)`+", r"``\1``", ROLE.sub(r"`\1`", first)).replace("*", r"\*")
+    return re.split(r"(?<=[a-z`)])\. ", first)[0].rstrip(".")
+
+
 def entry(full, value):
     """Return a name's entry: its docstring, or for a function of jax.numpy what it does in a sentence."""
     if value in RESULTS:
         members = ", ".join(name for name, kind in vars(value).items() if isinstance(kind, property))
         return f".. autoclass:: {full}\n   :members: {members}\n"
     if inspect.isclass(value) and is_ours(value):
-        return f".. autoclass:: {full}\n   :members:\n   :inherited-members:\n   :exclude-members: {HIDDEN}\n"
+        text = f".. autoclass:: {full}\n   :members:\n   :inherited-members:\n   :exclude-members: {HIDDEN}\n"
+        return text + "   :special-members: __call__\n" * ("__call__" in vars(value))
     if is_ours(value):
         return f".. autofunction:: {full}\n"
     if not is_function(value):

@@ -11,7 +11,7 @@ import jax
 import jaxapi as xp
 
 TABLE = pathlib.Path(__file__).parent / "differences.csv"
-OURS = {"fuse", "logspace", "numpy", "spatial", "__version__"}
+OURS = {"fuse", "interpolate", "logspace", "numpy", "spatial", "__version__"}
 CHAPTERS = [
     ("Constants", xp, ["_constants"]),
     ("Creation functions", xp, ["_creation"]),

@@ -11,6 +11,7 @@ EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 # Every example, in the order of the gallery, with the title of its page.
 TITLES = {
     "point_normals": "Normals of a point cloud",
+    "terrain": "Terrain and slopes from lidar points",
     "icp": "Registration of scans of changing size (ICP)",
     "dbscan": "Clusters of airports (DBSCAN)",
     "haloes": "Haloes of a snapshot (friends of friends)",
@@ -18,7 +19,9 @@ TITLES = {
     "crossmatch": "Cross-match of two catalogues",
     "crossmatch_devices": "Cross-match over many devices",
     "argon_dynamics": "Molecular dynamics in a periodic box",
+    "argon_stress": "Pressure and stress in a sheared cell",
     "radius_graph": "Forces of a crystal, by a radius graph",
+    "molecules": "Molecules of differing sizes in one program",
     "force_matching": "A potential fitted to forces",
     "knn_regression": "Regression that learns its metric",
     "numpy_programs": "Nine NumPy programs by their import line",

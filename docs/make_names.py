@@ -11,13 +11,16 @@ import sys
 import numpy as np
 
 import jaxapi.numpy as ours
+from jaxapi.numpy import _table as table
 
 PAGE = pathlib.Path(__file__).parent / "numpy-names.md"
 PARTS = {"numpy": (np, ours), "numpy.linalg": (np.linalg, ours.linalg), "numpy.fft": (np.fft, ours.fft)}
 PARTS["numpy.random"] = (np.random, ours.random)
 HEAD = """# NumPy's names in `jaxapi.numpy`
 
-Written by `docs/make_names.py`. *here*: takes and returns arrays on the device; *ufunc*: an object with
+Written by `docs/make_names.py` from the table in `jaxapi/numpy/_table.py`. On the CPU, outside of JAX's
+transformations, each is NumPy's own. Elsewhere: *jaxapi*, *jax.numpy*: their function with NumPy's signature;
+*NumPy's code*: NumPy's Python code, which runs on these arrays; *ours*, and why; *ufunc*: an object with
 `reduce`, `accumulate`, `reduceat`, `outer` and `at`; *NumPy's*: NumPy's own object, of dtypes, constants
 and text; *host*: takes copies in host memory.
 """
@@ -35,10 +38,14 @@ def state(name, numpys, module):
         return "ufunc"
     if found is getattr(numpys, name):
         return "NumPy's"
-    return "host" if module is ours and name in ours._names.ON_HOST else "here"
+    if module is not ours:
+        return "here"
+    groups = {"host": table.ON_HOST, "NumPy's code": table.NUMPYS_CODE, "jaxapi": table.OF_JAXAPI}
+    groups |= {"jax.numpy": table.OF_JAX} | {f"ours: {reason}": names for reason, names in table.OURS.items()}
+    return next(group for group, names in groups.items() if name in names)
 
 
-def table() -> str:
+def page() -> str:
     """Return the page."""
     text = HEAD
     for part, (numpys, module) in PARTS.items():
@@ -54,7 +61,7 @@ def table() -> str:
 
 def main():
     """Write the page, or check it."""
-    made = table()
+    made = page()
     if "--check" in sys.argv:
         same = PAGE.exists() and PAGE.read_text() == made
         sys.exit(0 if same else "not up to date: run python docs/make_names.py")

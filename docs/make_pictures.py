@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 
 import jaxapi as xp
+from jaxapi.interpolate import NearestNDInterpolator, RBFInterpolator
 from jaxapi.spatial import KDTree
 
 matplotlib.use("agg")
@@ -23,7 +24,7 @@ def main(folder):
     """Draw each picture into `folder`, unless it is there and newer than this file."""
     folder.mkdir(exist_ok=True)
     newest = pathlib.Path(__file__).stat().st_mtime
-    for draw in (nearest, radius, periodic, gradient, logspace):
+    for draw in (nearest, radius, periodic, cell, gradient, logspace, interpolate):
         path = folder / f"{draw.__name__}.png"
         if path.exists() and path.stat().st_mtime > newest:
             continue
@@ -93,6 +94,32 @@ def periodic():
     return figure
 
 
+def cell():
+    """Neighbours of a query in a sheared cell, with the shifts of their images."""
+    figure, (axis,) = square()
+    vectors = np.array([[1.0, 0.0], [0.35, 0.8]])
+    points = np.array([[0.2, 0.15], [0.9, 0.3], [0.75, 0.65]])
+    query = np.array([0.12, 0.4])
+    found = KDTree(points, cell=vectors).query_radius(query, 0.5)
+    for shift in np.ndindex(3, 3):
+        corner = (np.array(shift) - 1) @ vectors
+        outline = corner + np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) @ vectors
+        is_home = shift == (1, 1)
+        axis.plot(*outline.T, color="black" if is_home else GREY, linewidth=1.4 if is_home else 0.5)
+        axis.plot(*(points + corner).T, "o", color=GREY, markersize=6, alpha=1 if is_home else 0.4)
+    ends = points[np.asarray(found.indices)] + np.asarray(found.shifts) @ vectors
+    axis.add_patch(pyplot.Circle(query, 0.5, fill=False, color=ORANGE, linestyle="--"))
+    axis.add_collection(LineCollection([[query, end] for end in ends], colors=BLUE, linewidths=1.2))
+    axis.plot(*ends.T, "o", color=BLUE, markersize=7)
+    for row, shift, end in zip(found.indices.tolist(), found.shifts.tolist(), ends, strict=True):
+        label = f"{row} {tuple(shift)}"
+        axis.annotate(label, end, xytext=(5, 5), textcoords="offset points", fontsize=9)
+    axis.plot(*query, "*", color=ORANGE, markersize=13)
+    axis.set(xlim=(-0.7, 1.5), ylim=(-0.6, 1.3))
+    axis.set_title("KDTree(points, cell=vectors)", family="monospace", fontsize=11)
+    return figure
+
+
 def gradient():
     """What pushes each point away from its neighbours."""
     figure, (axis,) = square()
@@ -126,6 +153,25 @@ def logspace():
         axis.set_title(f"{name}: {len(powers)} wrong", fontsize=11)
         axis.set_xlabel("exponent")
     axes[0].set_ylabel("base")
+    return figure
+
+
+def interpolate():
+    """Maps of the temperatures of some stations."""
+    measured = 15 - 8 * POINTS[:, 1] + 3 * np.sin(6 * POINTS[:, 0])
+    north, east = np.mgrid[0:1:200j, 0:1:200j]
+    places = np.stack([east.ravel(), north.ravel()], axis=1)
+    maps = {
+        "RBFInterpolator": RBFInterpolator(POINTS, measured),
+        "neighbors=8": RBFInterpolator(POINTS, measured, neighbors=8),
+        "NearestNDInterpolator": NearestNDInterpolator(POINTS, measured),
+    }
+    figure, axes = square(3)
+    for axis, (name, function) in zip(axes, maps.items(), strict=True):
+        heat = np.asarray(function(places)).reshape(north.shape)
+        axis.imshow(heat, origin="lower", extent=(0, 1, 0, 1), cmap="RdYlBu_r", vmin=5, vmax=18)
+        axis.scatter(*POINTS.T, c=measured, s=22, cmap="RdYlBu_r", vmin=5, vmax=18, edgecolors="black")
+        axis.set_title(name, family="monospace", fontsize=11)
     return figure
 
 

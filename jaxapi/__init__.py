@@ -4,8 +4,8 @@ Arrays are plain `jax.Array`. Names whose `jax.numpy` function is right are `jax
 rest are repaired here. Assembled from the chapters of the standard; each chapter lists its names.
 """
 
-import importlib
-from typing import TYPE_CHECKING
+import importlib as _importlib
+import typing as _typing
 
 from . import (
     _constants,
@@ -24,7 +24,7 @@ from . import (
     linalg,
 )
 from ._constants import *
-from ._core._dtypes import allow_explicit_dtypes
+from ._core._dtypes import allow_explicit_dtypes as _allow_explicit_dtypes
 from ._creation import *
 from ._dtypes import *
 from ._elementwise._arithmetic import *  # one by one, as type checkers follow no sums of lists
@@ -33,7 +33,7 @@ from ._fuse import fuse
 from ._indexing import *
 from ._info import *
 from ._manipulation import *
-from ._missing import missing
+from ._missing import missing as _missing_name
 from ._searching import *
 from ._set import *
 from ._sorting import *
@@ -45,26 +45,29 @@ from .linalg import matmul, matrix_transpose, tensordot, vecdot
 
 __array_api_version__ = "2025.12"
 
-__all__ = ["__array_api_version__", "__version__", "fft", "fuse", "linalg", "logspace", "numpy", "spatial"]
+__all__ = ["__array_api_version__", "__version__", "fft", "fuse", "interpolate", "linalg", "logspace"]
+__all__ += ["spatial"]
 __all__ += ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 __all__ += _constants.__all__ + _creation.__all__ + _dtypes.__all__ + _elementwise.__all__
 __all__ += _indexing.__all__ + _info.__all__ + _manipulation.__all__ + _searching.__all__
 __all__ += _set.__all__ + _sorting.__all__ + _statistical.__all__ + _utility.__all__
 
-allow_explicit_dtypes()
+_allow_explicit_dtypes()
 
 
 def __dir__() -> list[str]:
-    """Only the public names."""
-    return sorted(__all__)
+    """Return the public names; a star import brings all but `numpy`, which stays the user's NumPy."""
+    return sorted([*__all__, "numpy"])
 
 
-if TYPE_CHECKING:
-    from . import numpy, spatial
+if _typing.TYPE_CHECKING:
+    from . import interpolate as interpolate
+    from . import numpy as numpy
+    from . import spatial as spatial
 else:  # for a type checker unknown names stay errors
 
     def __getattr__(name: str):
-        """Load `spatial` or `numpy` where it is used; say what to write for names that are not here."""
-        if name in ("numpy", "spatial"):
-            return importlib.import_module(f".{name}", __name__)
-        raise missing(__name__, name)
+        """Load a module where it is used; say what to write for names that are not here."""
+        if name in ("interpolate", "numpy", "spatial"):
+            return _importlib.import_module(f".{name}", __name__)
+        raise _missing_name(__name__, name)

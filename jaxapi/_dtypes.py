@@ -253,5 +253,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> np.dtype:
 
 def _array_or_dtype(x):
     """Convert what is neither an array nor a number nor a dtype: lists, other libraries' arrays."""
-    is_list = isinstance(x, list | tuple)
-    return as_array(x) if is_list or (hasattr(x, "__dlpack__") and not isinstance(x, Array)) else x
+    if isinstance(x, list | tuple):
+        return as_array(x)
+    is_foreign = hasattr(x, "__dlpack__") and not isinstance(x, Array)
+    return as_array(x) if is_foreign else x

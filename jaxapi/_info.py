@@ -75,17 +75,16 @@ class Info:
 
     def dtypes(self, *, device=None, kind=None) -> dict:
         """Return the dtypes of one kind, several kinds, or all; every device has them all."""
-        kinds = [part for one in _listed(kind) for part in _KINDS.get(one, (one,))]
-        names = [name for one in kinds for name in _NAMES[one]]
-        dtypes = {name: jnp.dtype(name) for name in names}
+        basic_kinds = [basic for name in _listed(kind) for basic in _KINDS.get(name, (name,))]
+        dtypes = {name: jnp.dtype(name) for basic in basic_kinds for name in _NAMES[basic]}
         return {name: dtype for name, dtype in dtypes.items() if dtype not in WIDE or explicit_64_bits()}
 
 
 def _listed(kind) -> tuple[str, ...]:
     if kind is None:
         return ("bool", "numeric")
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    for one in kinds:
-        if one not in _NAMES and one not in _KINDS:
-            raise ValueError(f"kind must be one of {[*_NAMES, *_KINDS]} or a tuple of them, got {one!r}")
-    return kinds
+    names = kind if isinstance(kind, tuple) else (kind,)
+    for name in names:
+        if name not in _NAMES and name not in _KINDS:
+            raise ValueError(f"kind must be one of {[*_NAMES, *_KINDS]} or a tuple of them, got {name!r}")
+    return names

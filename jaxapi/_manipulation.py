@@ -44,7 +44,13 @@ def reshape(x, shape, *options, **named_options):
 def _check_reshape(size: int, lengths: list[int]) -> None:
     """Raise NumPy's ValueError, where JAX raises TypeError."""
     known = math.prod(n for n in lengths if n != -1)
-    fits = size % known == 0 if lengths.count(-1) == 1 and known else size == known and -1 not in lengths
+    unknown_count = lengths.count(-1)
+    if unknown_count == 0:
+        fits = size == known
+    elif unknown_count == 1 and known:
+        fits = size % known == 0
+    else:
+        fits = False
     if not fits or min(lengths, default=0) < -1:
         raise ValueError(f"cannot reshape array of size {size} into shape {tuple(lengths)}")
 

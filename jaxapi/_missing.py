@@ -70,6 +70,29 @@ _EXPLAINED = {
         "norm": "use jaxapi.linalg.vector_norm or jaxapi.linalg.matrix_norm",
     },
     "jaxapi.fft": {},
+    "jaxapi.spatial": {
+        "AgglomerativeClustering": "use KDTree(points).connected_components(r), or single_linkage",
+        "BallTree": "use KDTree, or distance.nearest for other metrics",
+        "DBSCAN": "use KDTree(points).dbscan(eps, min_samples)",
+        "HDBSCAN": "use KDTree(points).hdbscan(min_cluster_size)",
+        "KNeighborsClassifier": "use KDTree(points).query(x, k), whose rows are of the labels",
+        "NearestNeighbors": "use KDTree(points).query(x, k), or .query_radius(x, r)",
+        "cKDTree": "use KDTree",
+        "distance_matrix": "use distance.cdist(x, y, 'minkowski', p=p)",
+        "dbscan": "use KDTree(points).dbscan(eps, min_samples)",
+        "hdbscan": "use KDTree(points).hdbscan(min_cluster_size)",
+        "knn_graph": "use KDTree(points).knn_graph(k)",
+        "minkowski_distance": "use distance.minkowski",
+        "neighbor_list": "use KDTree(points, boxsize=lengths).query_radius(points, r, max_neighbors=m)",
+        "radius_graph": "use KDTree(points).radius_graph(r)",
+    },
+    "jaxapi.spatial.distance": {
+        "euclidean_distances": "use cdist(x, y)",
+        "haversine": "use jaxapi.spatial.great_circle_distance",
+        "haversine_distances": "use jaxapi.spatial.great_circle_distance",
+        "manhattan_distances": "use cdist(x, y, 'cityblock')",
+        "pairwise_distances": "use cdist(x, y, metric), or pdist(x, metric)",
+    },
 }
 # Where arrays can be assigned to, modules' names and arrays' attributes.
 _ASSIGNED = {
@@ -112,25 +135,26 @@ def _mutable_advice(module: str, name: str) -> str | None:
     advice = _ASSIGNED.get(name) or _advice(module, name)
     if advice is None or name in _ASSIGNED:
         return advice
-    found = re.search(r"use jax\.numpy\.([\w.]+), whose arrays are the same$", advice)
-    if found:
-        return f"it is not in the Array API standard: use jaxapi.numpy.{found[1]}, whose arrays are the same"
+    of_jax = re.search(r"use jax\.numpy\.([\w.]+), whose arrays are the same$", advice)
+    if of_jax:
+        return f"it is not in the Array API standard: use jaxapi.numpy.{of_jax[1]}, whose arrays are the same"
     advice = advice.replace("whose arrays are the same", "which returns a jax.Array")
     return re.sub(r"\bjaxapi\b", "jaxapi.mutable", advice)
 
 
 def _advice(module: str, name: str) -> str | None:
+    explained = _EXPLAINED[module].get(name)
+    if explained or module not in _RENAMED:  # SciPy's modules
+        return explained
     renamed = _RENAMED[module].get(name)
     if renamed:
         return f"use {module}.{renamed}"
-    explained = _EXPLAINED[module].get(name)
-    if explained:
-        return explained
     path = module.removeprefix("jaxapi").removeprefix(".")
-    jax_module, numpy_module = (getattr(m, path) if path else m for m in (jnp, np))
-    place = f"jax.numpy.{path}" if path else "jax.numpy"
+    jax_module = getattr(jnp, path) if path else jnp
+    numpy_module = getattr(np, path) if path else np
     if hasattr(jax_module, name):
-        return f"it is not in the Array API standard: use {place}.{name}, whose arrays are the same"
+        jax_name = f"jax.numpy.{path}.{name}" if path else f"jax.numpy.{name}"
+        return f"it is not in the Array API standard: use {jax_name}, whose arrays are the same"
     if path and hasattr(jnp, name):
         return f"use jax.numpy.{name}, whose arrays are the same"
     if hasattr(numpy_module, name):

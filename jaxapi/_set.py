@@ -74,16 +74,23 @@ def _isin(x1, x2, invert):
 
 def _is_among(x1, x2, invert):
     method = "compare_all" if x2.size <= _FEW else "binary_search"
-    signed1, signed2 = (jnp.issubdtype(x.dtype, jnp.signedinteger) for x in (x1, x2))
-    unsigned1, unsigned2 = (jnp.issubdtype(x.dtype, jnp.unsignedinteger) for x in (x1, x2))
-    if not x2.size or not ((signed1 and unsigned2) or (unsigned1 and signed2)):
+    if not x2.size or not _differ_in_sign(x1.dtype, x2.dtype):
         return jnp.isin(x1, x2, invert=invert, method=method)
     # Compare unsigned, where no value is lost, and let no negative number match.
     bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
+    unsigned = f"uint{bits}"
     can_match = x1 >= 0
-    if signed2:
+    if jnp.issubdtype(x2.dtype, jnp.signedinteger):
         largest = x2.max()
         x2 = jnp.where(x2 >= 0, x2, largest)
         can_match &= largest >= 0
-    found = can_match & jnp.isin(x1.astype(f"uint{bits}"), x2.astype(f"uint{bits}"), method=method)
-    return ~found if invert else found
+    is_in = can_match & jnp.isin(x1.astype(unsigned), x2.astype(unsigned), method=method)
+    return ~is_in if invert else is_in
+
+
+def _differ_in_sign(dtype1, dtype2) -> bool:
+    """Whether one dtype is of signed integers and the other of unsigned ones."""
+    if jnp.issubdtype(dtype1, jnp.unsignedinteger):
+        return jnp.issubdtype(dtype2, jnp.signedinteger)
+    is_signed = jnp.issubdtype(dtype1, jnp.signedinteger)
+    return is_signed and jnp.issubdtype(dtype2, jnp.unsignedinteger)

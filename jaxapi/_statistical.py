@@ -14,7 +14,7 @@ from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
-from ._interop import ARRAY_TYPES, as_array, as_operand, scalar_like
+from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, scalar_like
 from ._interop._arguments import static_axis, takes_array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -37,14 +37,17 @@ def _prod(
     a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True
 ):
     x = jnp.asarray(a)
-    x = x if dtype is None or out is not None else x.astype(dtype)
+    if dtype is not None and out is None:
+        x = x.astype(dtype)
     if not _has_own_derivative(x):
         return jnp.prod(a, axis, dtype, out, keepdims, initial, where, promote_integers)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim, "axis")
-    x = x if where is None else jnp.where(where, x, 1)
-    others = [n for i, n in enumerate(x.shape) if i not in axes]
-    product = _product(jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *others))
-    product = product if initial is None else product * jnp.asarray(initial, x.dtype)
+    if where is not None:
+        x = jnp.where(where, x, 1)
+    kept_shape = [n for i, n in enumerate(x.shape) if i not in axes]
+    product = _product(jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept_shape))
+    if initial is not None:
+        product = product * jnp.asarray(initial, x.dtype)
     return lax.expand_dims(product, axes) if keepdims else product
 
 
@@ -244,7 +247,7 @@ def min(
 
 def _extreme(function, x, axis, keepdims, initial, where):
     if type(x) not in ARRAY_TYPES:
-        x = as_array(x)
+        x = as_argument(x)
     axis = static_axis(axis)
     if initial is None and where is None:
         return _reduced(function, x, axis, keepdims)

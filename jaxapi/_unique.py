@@ -54,13 +54,14 @@ def in_two_programs(function):
     @functools.wraps(function)
     def unique(x, /, *, size=None, fill_value=None):
         if size is not None or not _is_concrete(x):
-            found = function(x, size=size, fill_value=fill_value)
-            return found if result is None else result(*found)
-        index = jnp.result_type(int)
+            distinct = function(x, size=size, fill_value=fill_value)
+            return distinct if result is None else result(*distinct)
+        index_dtype = jnp.result_type(int)
+        with_order = "indices" in parts or "inverse_indices" in parts
         with x64_for(x.dtype):
-            *sorted_x, count = _sorted(x, index, "indices" in parts or "inverse_indices" in parts)
-            found = _taken(*sorted_x, x.shape, int(count), index, parts)
-        return found[0] if result is None else result(*found)
+            in_order = _sorted(x, index_dtype, with_order)
+            taken = _taken(in_order, x.shape, int(in_order.distinct_count), parts)
+        return taken[0] if result is None else result(*taken)
 
     return unique
 
@@ -71,28 +72,45 @@ def _is_concrete(x) -> bool:
     return len(x.sharding.device_set) == 1
 
 
+class _Sorted(NamedTuple):
+    """The elements of an array in order."""
+
+    values: jax.Array
+    order: Any  # where each stood; None if nobody asked
+    rank: jax.Array  # of each among the distinct ones
+    distinct_count: jax.Array
+
+
 @functools.partial(compiled, static_argnums=(1, 2))
-def _sorted(x, index, with_order):
-    """Return the elements in order, where each stood, the rank of each, and how many ranks there are."""
-    x = x.reshape(-1)
+def _sorted(x, index_dtype, with_order) -> _Sorted:
+    values = x.reshape(-1)
+    order = None
     if with_order:
-        x, order = lax.sort((x, lax.iota(index, x.size)), num_keys=1, is_stable=True)
+        positions = lax.iota(index_dtype, values.size)
+        values, order = lax.sort((values, positions), num_keys=1, is_stable=True)
     else:
-        x, order = lax.sort(x, is_stable=True), None
-    begins = jnp.concatenate([jnp.zeros(1, bool), x[1:] != x[:-1]])  # NaN differs from NaN
-    rank = jnp.cumsum(begins, dtype=index)
-    return x, order, rank, rank[-1] + 1
+        values = lax.sort(values, is_stable=True)
+    begins = jnp.concatenate([jnp.zeros(1, bool), values[1:] != values[:-1]])  # NaN differs from NaN
+    rank = jnp.cumsum(begins, dtype=index_dtype)
+    return _Sorted(values, order, rank, rank[-1] + 1)
 
 
-@functools.partial(compiled, static_argnums=(3, 4, 5, 6))
-def _taken(x, order, rank, shape, count, index, parts):
-    to = jnp.where(rank[1:] > rank[:-1], rank[1:], count)
-    places = jnp.zeros(count, index).at[to].set(1 + lax.iota(index, x.size - 1), mode="drop")
-    found = {"values": x[places]}
+@functools.partial(compiled, static_argnums=(1, 2, 3))
+def _taken(in_order: _Sorted, shape, count, parts) -> tuple:
+    """Return the parts of a result of as many elements as are distinct."""
+    values, order, rank, _ = in_order
+    size = values.size
+    index_dtype = rank.dtype
+    begins = rank[1:] > rank[:-1]
+    # The first of each run of equals writes its position to its rank, the others nowhere.
+    target = jnp.where(begins, rank[1:], count)
+    positions = 1 + lax.iota(index_dtype, size - 1)
+    firsts = jnp.zeros(count, index_dtype).at[target].set(positions, mode="drop")
+    made = {"values": values[firsts]}
     if "indices" in parts:
-        found["indices"] = order[places]
+        made["indices"] = order[firsts]
     if "counts" in parts:
-        found["counts"] = jnp.diff(places, append=jnp.full(1, x.size, index))
+        made["counts"] = jnp.diff(firsts, append=jnp.full(1, size, index_dtype))
     if "inverse_indices" in parts:
-        found["inverse_indices"] = jnp.zeros(x.size, index).at[order].set(rank).reshape(shape)
-    return tuple(found[part] for part in parts)
+        made["inverse_indices"] = jnp.zeros(size, index_dtype).at[order].set(rank).reshape(shape)
+    return tuple(made[part] for part in parts)

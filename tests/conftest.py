@@ -1,13 +1,38 @@
-"""What every test shares: x64 on and off, hypothesis profiles, the device."""
+"""What every test shares: XLA's flags, x64 on and off, hypothesis profiles, the device."""
 
 import gc
+import importlib.metadata
 import os
 
-import jax
-import pytest
-from hypothesis import HealthCheck, settings
+# Tests may compile without XLA's optimizations, in half the time: they should change no result. With JAX 0.10
+# all do. From 0.11 on only a run with JAXAPI_TESTS_UNOPTIMIZED does, for tests that compile large programs;
+# the others see what users see, to the last bit.
+UNOPTIMIZED = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+WITHOUT_FUSION_EMITTERS = "--xla_cpu_use_fusion_emitters=false"  # halves the time again; unknown to later XLA
 
-import jaxapi  # noqa: F401  (its import lets explicit 64-bit dtypes through)
+
+def set_xla_flags():
+    """Set the flags of this process and of those that it starts, before any of them imports JAX."""
+    is_jax_0_10 = importlib.metadata.version("jax").startswith("0.10.")
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    if is_jax_0_10 or os.environ.get("JAXAPI_TESTS_UNOPTIMIZED"):
+        flags += [flag for flag in UNOPTIMIZED if flag not in flags]
+    if is_jax_0_10 and WITHOUT_FUSION_EMITTERS not in flags:
+        flags.append(WITHOUT_FUSION_EMITTERS)
+    os.environ["XLA_FLAGS"] = " ".join(flags)
+
+
+set_xla_flags()
+
+import jax  # noqa: E402  (after its flags)
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+import jaxapi  # noqa: E402, F401  (its import lets explicit 64-bit dtypes through)
 
 # The CPU plays several devices; what does not ask for them uses the first.
 jax.config.update("jax_num_cpu_devices", 8)

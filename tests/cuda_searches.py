@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from jaxapi.spatial import _cuda
-from jaxapi.spatial._cuda import _every, _launch, _nearest
-from jaxapi.spatial._structure._build import build
-from jaxapi.spatial._structure._metric import into_box
+from jaxapi.spatial._engines import _cuda
+from jaxapi.spatial._engines._cuda import _every, _launch, _nearest
+from jaxapi.spatial._tree._build import build
+from jaxapi.spatial._tree._metric import Measure, TreeMetric
+from jaxapi.spatial._tree._queries import Limits
+from jaxapi.spatial._tree._scaling import with_room_for_powers
 
 POINTS, QUERIES = 300, 50  # few shapes: each is a compilation of XLA's
 
@@ -30,17 +32,17 @@ def kernels_on_host(monkeypatch):
     monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
 
 
-def search(tree, queries, bound, eps, box, *, k, p, rooted=True):
-    if box is not None:
-        queries = into_box(queries, box)
-    return _cuda.nearest(tree, queries, bound, eps, box, k=k, p=p, rooted=rooted)
+def search(tree, queries, limits, metric, *, k, measure):
+    queries = metric.wrap(queries)
+    tree = with_room_for_powers(tree, metric.p, queries)
+    return _cuda.nearest(tree, queries, limits, metric, k=k, measure=measure)
 
 
 def searches(**options):
     """Return a search with these options, traced once for all tests that change nothing of what it reads."""
     read = [_launch.custom_call, _nearest.by_packets, _nearest.AT_ONCE, _every.architecture]
     read += [_every.CANDIDATE_WARPS, _every.FIRST, _every.LARGEST, _every.BLOCKS, _every.ROOM, _every.MEMORY]
-    return _jitted(tuple(read), **{"rooted": True, **options})
+    return _jitted(tuple(read), **{"measure": Measure.DISTANCE, **options})
 
 
 @functools.cache
@@ -48,13 +50,16 @@ def _jitted(read, **options):
     return jax.jit(partial(search, **options))
 
 
-def query(points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, leaf_size=4, rooted=True):
+def query(
+    points, queries, *, k=3, p=2.0, bound=np.inf, eps=0.0, box=None, leaf_size=4, measure=Measure.DISTANCE
+):
     """Return NumPy distances and rows."""
     dtype = points.dtype.type
-    with jax.enable_x64(True) if dtype == np.float64 else contextlib.nullcontext():
+    with cuda_host.x64_in_all_threads() if dtype == np.float64 else contextlib.nullcontext():
         tree = jitted_build(points, np.int32(len(points)), leaf_size=leaf_size)
         box = None if box is None else np.broadcast_to(np.asarray(box, dtype), points.shape[1:])
-        found = searches(k=k, p=p, rooted=rooted)(tree, queries, np.asarray(bound, dtype), dtype(eps), box)
+        limits = Limits(np.asarray(bound, dtype), dtype(eps))
+        found = searches(k=k, measure=measure)(tree, queries, limits, TreeMetric(p, box))
         return tuple(np.asarray(x) for x in found)
 
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxapi as xp
+from jaxapi.spatial import distance
 
 __all__ = ["CASES", "audit"]
 
@@ -84,6 +85,29 @@ def up_to_signs(function):
     return lambda x: [jnp.einsum("ik,jk->kij", v, v.conj()) for v in function(x)]
 
 
+def distances(name, option=None, point=(), **fixed):
+    """Return a case of a metric: of two vectors, the first rows of the point, and its option, the others."""
+    rows = np.asarray(point or VECTORS)
+
+    def function(x):
+        given = {} if option is None else {option: x[2:] if option == "VI" else x[2]}
+        matrix = distance.cdist(x[:1], x[1:2], name, **given, **fixed)
+        return getattr(distance, name)(x[0], x[1], **given, **fixed), matrix
+
+    options = {None: np.empty((0, 3)), "VI": SQUARE}.get(option, WEIGHTS[None, :3])
+    return Case(function, np.concatenate([rows, options]))
+
+
+def with_zero(case, place):
+    """Return the case at a point with 0 at one place."""
+    point = case.point.copy()
+    point[place] = 0
+    return case._replace(point=point)
+
+
+VECTORS = np.array([[0.2, 0.7, 0.45], [0.9, 0.15, 0.6]])
+WITH_WEIGHTS = "braycurtis canberra chebyshev cityblock correlation cosine dice euclidean hamming"
+WITH_WEIGHTS += " sqeuclidean"
 ELEMENTWISE = "abs cos cosh exp expm1 log log10 log1p log2 negative positive reciprocal sign sin sinh"
 ELEMENTWISE += " sqrt square tan tanh real conj acos asin asinh atan atanh"
 STEPS = "ceil floor round trunc sign"  # whose derivative is 0
@@ -220,6 +244,29 @@ CASES = {
     "fft.fft,n": one("fft.fft", n=5),
     "fft.fftfreq": Case(lambda x: xp.fft.fftfreq(4, x[0], dtype="float64"), np.array([0.7])),
     "fft.rfftfreq": Case(lambda x: xp.fft.rfftfreq(4, x[0], dtype="float64"), np.array([0.7])),
+    # distances, also where weights or probabilities are 0, and at corners. minkowski has no weight of 0 here:
+    # the difference needs a negative one, of which there is no root; test_distance_edges.py has that case.
+    **{f"distance.{name}": distances(name, "w") for name in names(WITH_WEIGHTS)},
+    **{
+        f"distance.{name},zero weight": with_zero(distances(name, "w"), (2, 1))
+        for name in names("braycurtis canberra cityblock correlation cosine euclidean hamming sqeuclidean")
+    },
+    **{
+        f"distance.{name},zero": distances(name, "w", point=2 * [[0.2, 0.7, 0.45]])._replace(second=False)
+        for name in names("chebyshev cityblock euclidean")
+    },
+    **{  # quotients, of numbers so large that the two sides of the corner differ by less than is allowed
+        f"distance.{name},zero": distances(name, "w", point=2 * [[2e2, 7e2, 4.5e2]])._replace(second=False)
+        for name in names("braycurtis canberra")
+    },
+    **{f"distance.{name}": distances(name) for name in names("hellinger jensenshannon kl_divergence")},
+    "distance.inner_product": distances("inner_product"),
+    "distance.minkowski": distances("minkowski", "w", p=3.5),
+    "distance.minkowski,zero": distances("minkowski", "w", point=2 * [[0.2, 0.7, 0.45]], p=3.5)._replace(
+        second=False
+    ),
+    "distance.mahalanobis": distances("mahalanobis", "VI"),
+    "distance.seuclidean": distances("seuclidean", "V"),
 }  # fmt: skip
 
 

@@ -38,7 +38,8 @@ def agree(found, expected):
     """Compare distances and rows with those of `nearest`."""
     distances, rows = map(np.asarray, found)
     np.testing.assert_array_equal(rows, expected[1])
-    np.testing.assert_allclose(distances, expected[0], rtol=1e-5)
+    least = np.finfo(distances.dtype).smallest_subnormal
+    np.testing.assert_allclose(distances, expected[0], rtol=1e-5, atol=least)
 
 
 def clouds(n):
@@ -58,5 +59,6 @@ def clouds(n):
         "half equal": (np.where(uniform[:, :1] < 0.5, np.float32(0.5), uniform), others),
         "queries in a corner": (uniform, others / 16),
         "queries at one point": (uniform, np.broadcast_to(others[:1], others.shape)),
+        "subnormal": tuple(each * np.float32(2**-149) for each in (grid, rng.permutation(grid))),
         "far queries": (np.round(uniform * 16), np.round(others * 400 - 200)),
     }

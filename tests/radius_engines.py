@@ -4,9 +4,8 @@ import cuda_host
 import jax
 import pytest
 
-from jaxapi.spatial import _cuda, _lax
-from jaxapi.spatial._cuda import _every, _launch
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial._engines import _choice, _cuda, _lax
+from jaxapi.spatial._engines._cuda import _every, _launch
 
 __all__ = ["radius_engine", "radius_kernel"]
 
@@ -39,7 +38,7 @@ def use(name, monkeypatch):
         monkeypatch.setattr(_launch, "custom_call", cuda_host.custom_call)
         monkeypatch.setattr(_every, "architecture", lambda: "90")
     if name != "natural":
-        monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-        monkeypatch.setattr(_engines, "engine_of", lambda data: ENGINES[name])
-        monkeypatch.setattr(_engines, "only_the_cpu", lambda: False)
+        monkeypatch.setattr(_choice, "engine_name", lambda data: "lax")
+        monkeypatch.setattr(_choice, "engine_of", lambda data: ENGINES[name])
+        monkeypatch.setattr(_choice, "only_the_cpu", lambda: False)
     return name

@@ -67,6 +67,7 @@ CALLS = {
     "count_nonzero": ((IDS - IDS[0],),),
     "nonzero": ((IDS - IDS[0],),),
     "searchsorted": ((np.sort(IDS), IDS),),
+    "top_k": ((IDS,), (2,)),
     "where": ((IDS[1] < IDS, X, SQUARE),),
     "isin": ((IDS, IDS[:1]),),
     "unique_all": ((IDS,),),

@@ -87,7 +87,7 @@ def test_array_api_extra(name):
 
 @pytest.mark.filterwarnings("ignore:.*exists in the standard:DeprecationWarning")
 def test_array_api_extra_rest(x64):
-    xpx = pytest.importorskip("array_api_extra")
+    xpx = pytest.importorskip("array_api_extra", minversion="0.11")
     assert set(xpx.__all__) <= EXTRA.keys() | NO_ARRAYS
     assert xpx.broadcast_shapes((2, 1), (3,), xp=xp) == (2, 3)
     for kind in ("real floating", "complex floating", "integral", "indexing"):
@@ -178,6 +178,11 @@ with sklearn.config_context(array_api_dispatch=True):
     compare("mse", lambda x, y: mean_squared_error(x[:, 0], x[:, 1]), array=False)
     compare("mae", lambda x, y: mean_absolute_error(x[:, 0], x[:, 1]), array=False)
     compare("log loss", lambda x, y: log_loss(y, 1 / (1 + abs(x[:, 0]))), array=False)
+with jax.enable_x64(True), sklearn.config_context(array_api_dispatch=True):
+    wide = host.astype("float64")
+    expected, got = (PCA(2, svd_solver="full").fit_transform(each) for each in (wide, xp.asarray(wide)))
+    assert isinstance(got, jax.Array) and got.dtype == np.float64
+    np.testing.assert_allclose(abs(np.asarray(got)), abs(expected), rtol=1e-9, atol=1e-12)
 compare("scaler", lambda x, y: StandardScaler().fit_transform(x), array=False)
 print("passed")
 """

@@ -9,6 +9,7 @@ import pytest
 
 import jaxapi as xp
 import jaxapi.mutable
+import jaxapi.numpy
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -47,7 +48,16 @@ def test_reference_has_every_public_name(tmp_path, monkeypatch):
     pages = "".join(page.read_text(encoding="utf-8") for page in (tmp_path / "api").glob("*.rst"))
     entries = set(re.findall(r"^\.\. (?:autofunction|autoclass|py:\w+):: ([\w.]+)", pages, re.MULTILINE))
     modules = {"jaxapi": xp, "jaxapi.linalg": xp.linalg, "jaxapi.fft": xp.fft, "jaxapi.spatial": xp.spatial}
+    modules["jaxapi.interpolate"] = xp.interpolate
     expected = {f"{name}.{short}" for name, module in modules.items() for short in module.__all__}
     expected |= {f"jaxapi.mutable.{name}" for name in jaxapi.mutable.__all__ if not hasattr(xp, name)}
+    parts = {"": jaxapi.numpy, ".linalg": jaxapi.numpy.linalg, ".fft": jaxapi.numpy.fft}
+    parts[".random"] = jaxapi.numpy.random
+    expected |= {
+        f"jaxapi.numpy{part}.{name}"
+        for part, module in parts.items()
+        for name, value in vars(module).items()
+        if name in module.__all__ and getattr(value, "__module__", "") == "jaxapi.numpy"
+    }
     expected -= {*modules, "jaxapi.numpy", "jaxapi.__version__", "jaxapi.__array_api_version__"}
     assert expected <= entries

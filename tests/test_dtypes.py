@@ -142,3 +142,32 @@ class TestInfo:
 
 def test_isdtype_by_name():
     assert xp.isdtype(dtype=xp.int8, kind="integral")
+
+
+REFUSED = {
+    "scan": lambda x: jax.lax.scan(lambda total, x: (total + x, total), 0.0, x)[0],
+    "fori_loop": lambda x: jax.lax.fori_loop(0, 3, lambda i, total: total + x[i], 0.0),
+    "while_loop": lambda x: jax.lax.while_loop(lambda total: total < 1, lambda total: total + x[1], 0.0),
+    "cond": lambda x: jax.lax.cond(x[0] > 1, lambda: x[0], lambda: 0.0),
+    "lax.add": lambda x: jax.lax.add(x, 0.1),
+    "lax.clamp": lambda x: jax.lax.clamp(0.15, x, 0.25),
+    "argmax": lambda x: jnp.argmax(x),
+    "ndtr": lambda x: jax.scipy.special.ndtr(x),
+    "norm.cdf": lambda x: jax.scipy.stats.norm.cdf(x),
+    "normal": lambda x: jax.random.normal(jax.random.key(0), (2,), x.dtype),
+}
+
+
+@pytest.mark.parametrize("function", REFUSED.values(), ids=REFUSED)
+def test_what_jax_refuses_with_x64_off_is_done_by_fuse(function):
+    """As docs/dtypes.md says: a call with a 64-bit argument runs in 64-bit mode as a whole."""
+    host = np.array([0.1, 0.2, 0.3])
+    with jax.enable_x64(True):
+        expected = jax.jit(function)(jnp.asarray(host))
+    with jax.enable_x64(False):
+        wide = xp.asarray(host)
+        with pytest.raises(TypeError):
+            function(wide)
+        result = xp.fuse(function)(wide)
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)

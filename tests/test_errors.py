@@ -16,7 +16,7 @@ MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
 ARGUMENTS = {
     "concat": ((X, X),), "linalg.cross": (X, X), "linalg.vecdot": (X, X), "linspace": (0, X, 3),
     "logspace": (0, X, 3), "repeat": (X, 2), "roll": (X, 1), "stack": ((X, X),), "take": (X, [0]),
-    "take_along_axis": (X, [[0]]), "vecdot": (X, X),
+    "take_along_axis": (X, [[0]]), "top_k": (X, 1), "vecdot": (X, X),
 }  # fmt: skip
 
 DO_NOT_FIT = {

@@ -36,6 +36,14 @@ def test_point_normals(capsys):
     assert "138632 points" in capsys.readouterr().out
 
 
+def test_terrain(tmp_path, capsys):
+    errors, steepness, expected = load("terrain").main(tmp_path / "picture.png", returns=15_000, step=8)
+    assert np.median(abs(errors)) < 8  # metres, of 840 of relief
+    assert abs(np.median(steepness) / np.median(expected) - 1) < 0.25  # 100 metres between returns and more
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    assert "15000 returns" in capsys.readouterr().out
+
+
 def test_cupy_to_pytorch(capsys):
     example = load("cupy_to_pytorch")
     denoised, taken, stretched, received, found = example.main()
@@ -71,9 +79,20 @@ def test_icp():
         assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
 
 
+def test_argon_stress():
+    pressures, stress, by_differences = load("argon_stress").main()
+    assert pressures[0] > 0 > pressures[-1]
+    np.testing.assert_allclose(stress, by_differences, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(stress, stress.T, atol=1e-9)
+
+
 def test_force_matching():
     fitted = load("force_matching").main()
     np.testing.assert_allclose(fitted, [0.0104, 3.40], rtol=0.02)  # what was put into the data
+
+
+def test_molecules():
+    np.testing.assert_allclose(load("molecules").main(), [0.0104, 3.40], rtol=1e-3)
 
 
 def test_crossmatch():

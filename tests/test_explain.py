@@ -1,6 +1,7 @@
-"""`explain`: what it reads from the compiled module, checked on hand-written modules and known programs."""
+"""`explain`: kernels, bytes and operations of known programs, against `jax.jit`'s own cost analysis."""
 
 import functools
+import os
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +10,72 @@ import pytest
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._fuse._explain import explain_traced, kernels_of
+from jaxapi._fuse._explain import count_kernels
 
+X = np.ones((1024, 512), np.float32)
+
+PROGRAMS = {
+    "map": (lambda x, y: 1 + 0.5 * x * y, (X, X), 3 * X.nbytes),
+    "where": (
+        lambda mask, x: xp.where(mask[:, xp.newaxis], xp.inf, x),
+        (np.ones(1024, bool), X),
+        1024 + 2 * X.nbytes,
+    ),
+    "map and reduce": (lambda x, y: xp.sum(xp.sqrt(x * x + y * y)), (X, X), 2 * X.nbytes + 4),
+}
+
+
+# Without its emitters of fusions XLA reduces apart from the map.
+HAS_EMITTERS = "--xla_cpu_use_fusion_emitters=false" not in os.environ.get("XLA_FLAGS", "")
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "least"),
+    [program for name, program in PROGRAMS.items() if HAS_EMITTERS or name != "map and reduce"],
+)
+def test_one_pass_over_memory(function, args, least):
+    explanation = fuse(function, kernel_name="kern").explain(*args)
+    assert explanation.name == "kern"
+    assert 1 <= explanation.kernels <= 2
+    assert least <= explanation.bytes_accessed <= 1.1 * least
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [(function, args) for function, args, _ in PROGRAMS.values()]
+    + [(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: jnp.sin(c) @ c, x), (X[:8, :8],))],
+)
+def test_costs_are_those_of_jit(function, args):
+    explanation = fuse(function).explain(*args)
+    costs = jax.jit(function).lower(*args).compile().cost_analysis()
+    assert explanation.flops == costs.get("flops", 0)
+    assert explanation.bytes_accessed == costs["bytes accessed"]
+
+
+def test_kernels_of_loops_branches_and_sorts_count_once():
+    """A product in a loop, a sort with its comparison, a reduction in either branch."""
+    x = X[:8, :8]
+    one_product = fuse(lambda x: x @ x).explain(x)
+    looped = fuse(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: c @ c, x)).explain(x)
+    assert one_product.kernels == 1
+    assert one_product.kernels < looped.kernels <= one_product.kernels + 6  # counter, condition, copies
+    assert fuse(lambda x: jax.lax.sort(x)).explain(x).kernels <= 2
+    branches = fuse(lambda x: jax.lax.cond(x[0, 0] > 0, jnp.max, jnp.min, x)).explain(x)
+    assert 3 <= branches.kernels <= 6
+
+
+# As XLA writes modules for GPUs, in which command buffers are called and copies start and end apart.
 MODULE = """HloModule jit_f, is_scheduled=true, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
 
 %fused_computation (param_0: f32[4]) -> f32[4] {
   %param_0 = f32[4]{0} parameter(0)
   ROOT %sin.1 = f32[4]{0} sine(%param_0), metadata={op_name="jit(f)/sin (a = b)"}
+}
+
+%less (a: f32[], b: f32[]) -> pred[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %lt = pred[] compare(%a, %b), direction=LT
 }
 
 %body.1 (arg: (s32[], f32[4])) -> (s32[], f32[4]) {
@@ -34,7 +94,7 @@ MODULE = """HloModule jit_f, is_scheduled=true, entry_computation_layout={(f32[4
 
 %command_buffer (p: f32[4]) -> f32[4] {
   %p = f32[4]{0} parameter(0)
-  ROOT %gemm = (f32[4]{0}, s8[64]{0}) custom-call(%p), custom_call_target="__cublas$gemm"
+  ROOT %gemm = (f32[4]{0}, s8[64]{0}) custom-call(%p), custom_call_target="gemm", called_computations={%less}
 }
 
 ENTRY %main.9 (x.1: f32[4]) -> f32[4] {
@@ -48,73 +108,28 @@ ENTRY %main.9 (x.1: f32[4]) -> f32[4] {
 """
 
 
-def test_counts_entry_calls_and_loop_bodies_but_not_the_inside_of_fusions():
-    found = {(k.kind, k.name, k.in_loop) for k in kernels_of(MODULE)}
-    assert found == {
-        ("custom-call", "gemm", False),
-        ("copy", "copy.1", False),
-        ("fusion", "wrapped_sine", True),
-        ("copy", "start", True),
-        ("fusion", "compare", True),
-    }
-
-
-X = np.ones((1024, 512), np.float32)
-
-
-@pytest.mark.parametrize(
-    ("function", "args", "least"),
-    [
-        (lambda x, y: 1 + 0.5 * x * y, (X, X), 3 * X.nbytes),
-        (lambda m, p: xp.where(m[:, xp.newaxis], xp.inf, p), (np.ones(1024, bool), X), 1024 + 2 * X.nbytes),
-        (lambda x, y: xp.sum(xp.sqrt(x * x + y * y)), (X, X), 2 * X.nbytes + 4),
-    ],
-    ids=["map", "where", "map-reduce"],
-)
-def test_one_pass_over_memory(function, args, least):
-    explanation = fuse(function, kernel_name="kern").explain(*args)
-    assert explanation.name == "kern"
-    assert explanation.module == "jit_kern"
-    assert explanation.device == jax.devices()[0].device_kind
-    assert 1 <= explanation.kernels <= 2
-    assert explanation.kernels == len(explanation.instructions)
-    assert explanation.bytes_least == least
-    assert least <= explanation.bytes_accessed <= 1.1 * least
-    assert explanation.flops > 0
-    assert explanation.compile_seconds > 0
-
-
-def test_unused_inputs_are_not_moved():
-    explanation = fuse(lambda x, unused: x + 1).explain(X, X)
-    assert explanation.bytes_least == 2 * X.nbytes
+def test_a_module_of_a_gpu():
+    """The custom call, the two copies and the two fusions."""
+    assert count_kernels(MODULE) == 5
 
 
 def test_table():
-    text = str(fuse(lambda x: xp.sum(x), kernel_name="total").explain(X))
-    assert text.startswith(f"total on {jax.devices()[0].device_kind}\n")
-    for label in ("bytes moved", "inputs + outputs", "floating-point operations", "compile time"):
-        assert f"\n  {label} " in text
-    assert "2.1 MB" in text
-
-
-def test_loop_is_seen():
-    explanation = fuse(lambda x: jax.lax.fori_loop(0, 5, lambda i, c: jnp.sin(c) @ c, x)).explain(
-        np.ones((8, 8), "f4")
-    )
-    assert any(k.in_loop for k in explanation.instructions)
+    lines = str(fuse(lambda x: xp.sum(x), kernel_name="total").explain(X)).splitlines()
+    assert lines[0] == "total"
+    assert [line.split()[0] for line in lines[1:]] == ["kernels", "bytes", "floating-point"]
+    assert "2.1 MB" in lines[2]
 
 
 def test_counts_are_of_these_arguments_and_calls_do_not_matter():
     f = fuse(lambda x, g, k=2: g(x) * k)
     before = f.explain(X, xp.sin, k=3)
     f(X, xp.sin, k=3)
-    after = f.explain(X, xp.sin, k=3)
-    assert before[:-1] == after[:-1]
-    assert f.explain(X[:1], xp.sin).bytes_least < before.bytes_least
+    assert f.explain(X, xp.sin, k=3) == before
+    assert f.explain(X[:1], xp.sin).bytes_accessed < before.bytes_accessed
 
 
 def test_wide_inputs_stay_wide(x64):
-    assert fuse(lambda x: x + 1).explain(X.astype(np.float64)).bytes_least == 4 * X.nbytes
+    assert fuse(lambda x: x + 1).explain(X.astype(np.float64)).bytes_accessed == 4 * X.nbytes
 
 
 def test_of_a_method_and_errors_are_translated():
@@ -126,8 +141,8 @@ def test_of_a_method_and_errors_are_translated():
         def of(self, x):
             return x * self.by
 
-    scalar = np.dtype(float).itemsize if jax.config.jax_enable_x64 else 4
-    assert Scale().of.explain(X).bytes_least == 2 * X.nbytes + scalar
+    moved = Scale().of.explain(X).bytes_accessed
+    assert 2 * X.nbytes < moved <= 2 * X.nbytes + 8
     with pytest.raises(TypeError, match="Python scalar"):
         fuse(lambda x: x if x > 0 else -x).explain(X)
     with pytest.raises(OverflowError, match="out of bounds for int8"):
@@ -136,53 +151,3 @@ def test_of_a_method_and_errors_are_translated():
 
 def test_partial_has_a_name():
     assert fuse(functools.partial(xp.sum, axis=0)).explain(X).name == "partial"
-
-
-class Future:
-    """Stands for what a JAX of the future returns: each attribute as given, calls return it or raise it."""
-
-    def __init__(self, **answers):
-        self._answers = answers
-
-    def __getattr__(self, name):
-        answer = self._answers[name]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def raises(*args, **kwargs):
-    raise NotImplementedError("not in this JAX")
-
-
-SILENT = {"as_text": raises, "cost_analysis": raises, "input_shardings": KeyError("gone")}
-OTHER = {
-    "as_text": lambda: "module @main { func.func ... }",
-    "cost_analysis": lambda: [{"bytes": 3}],
-    "input_shardings": (),
-    "output_shardings": (),
-}
-
-
-@pytest.mark.parametrize(
-    "answers", [SILENT, OTHER, {**OTHER, "as_text": lambda: None, "cost_analysis": dict}]
-)
-def test_another_jax_leaves_fields_unknown(answers):
-    compiled = Future(**answers)
-    traced = Future(lower=lambda: Future(compile=lambda: compiled), jaxpr=AttributeError("gone"))
-    explanation = explain_traced("kern", traced)
-    assert explanation.name == "kern"
-    assert explanation.module is explanation.kernels is None
-    assert explanation.bytes_accessed is explanation.bytes_least is None
-    assert explanation.instructions == ()
-    text = str(explanation)
-    assert "bytes moved " in text
-    assert text.count("unknown") >= 3
-
-
-def test_an_error_of_the_compiler_is_not_hidden():
-    def refuse():
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(RuntimeError, match="out of memory"):
-        explain_traced("kern", Future(lower=lambda: Future(compile=refuse)))

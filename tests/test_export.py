@@ -75,7 +75,7 @@ def test_cpu(tmp_path):
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="calls SciPy back on the CPU")
 def test_callbacks_are_refused():
     with pytest.raises(NotImplementedError, match="callbacks"):
-        export.export(jax.jit(partial(smoothness, engine=None)))(*shapes(*clouds()))
+        export.export(jax.jit(partial(smoothness, engine="scipy")))(*shapes(*clouds()))
 
 
 @pytest.mark.gpu
@@ -97,3 +97,35 @@ def test_any_batch_size(tmp_path):
     for size in (2, 5):
         x = np.linspace(0, 1, 3 * size, dtype="float32").reshape(size, 3)
         np.testing.assert_allclose(exported.call(jnp.asarray(x)), (x / (1 + 0.5 * x * x)).sum(1), rtol=1e-6)
+
+
+def three_searches(points, x):
+    """Search by every method whose number of queries may be open."""
+    tree = xp.spatial.KDTree(points)
+    distances, rows = tree.query(x, k=3)
+    near = tree.query_radius(x, 0.2, max_neighbors=5)
+    return distances, rows, near.indices, near.counts, tree.query_ball_point(x, 0.3, return_length=True)
+
+
+@pytest.mark.parametrize("points_are_an_argument", [True, False])
+def test_any_number_of_queries(points_are_an_argument):
+    """Also of a tree that the program itself builds."""
+    points, _ = clouds()
+    (q,) = export.symbolic_shape("q")
+    x = jax.ShapeDtypeStruct((q, 3), "float32")
+    if points_are_an_argument:
+        exported = export.export(jax.jit(three_searches))(*shapes(points), x)
+        search = partial(exported.call, points)
+    else:
+        search = export.export(jax.jit(partial(three_searches, points)))(x).call
+    for size in (1, 300):
+        queries = np.random.default_rng(size).random((size, 3), dtype="float32")
+        distances, rows, near_rows, near_counts, counts = map(np.asarray, search(queries))
+        apart = np.sqrt(((queries[:, None] - points) ** 2).sum(-1))
+        order = np.argsort(apart, axis=1)
+        np.testing.assert_array_equal(rows, order[:, :3])
+        np.testing.assert_allclose(distances, np.take_along_axis(apart, rows, 1), rtol=1e-5)
+        near = np.take_along_axis(apart, order[:, :5], 1) <= 0.2
+        np.testing.assert_array_equal(near_rows, np.where(near, order[:, :5], len(points)))
+        np.testing.assert_array_equal(near_counts, (apart <= 0.2).sum(1))
+        np.testing.assert_array_equal(counts, (apart <= 0.3).sum(1))

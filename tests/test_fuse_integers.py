@@ -12,7 +12,6 @@ from test_fuse import X, same
 
 import jaxapi as xp
 from jaxapi import fuse
-from jaxapi._fuse._integers import integer_promotions
 
 INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64]
 
@@ -117,16 +116,13 @@ class TestPythonIntegers:
             same(power(X, n), X**n)
         assert int(fuse(lambda x, n: carried(x, n, lambda c: c[0] > 5, lambda c: c))(1, 70_000)) == 1
 
-    def test_another_jax_leaves_ints_unchecked(self):
-        for traced in (None, types.SimpleNamespace(jaxpr=types.SimpleNamespace(jaxpr=None))):
-            assert integer_promotions(traced, 2) == [None, None]
-
-        class Unlike:
-            aval = jax.core.ShapedArray((), np.dtype("int32"), weak_type=True)
-
-        jaxpr = types.SimpleNamespace(invars=[Unlike()], outvars=[], eqns=[object()])
-        traced = types.SimpleNamespace(jaxpr=types.SimpleNamespace(jaxpr=jaxpr))
-        assert integer_promotions(traced, 1) == [None]
+    @pytest.mark.parametrize("jaxpr", [None, types.SimpleNamespace(jaxpr=None)])
+    def test_another_jax_leaves_ints_unchecked(self, jaxpr, monkeypatch):
+        """Where the traced program is of another form: ints are passed as they are."""
+        f = fuse(lambda x, n: x + n)
+        monkeypatch.setattr(jax.stages.Traced, "jaxpr", property(lambda self: jaxpr))
+        same(f(np.zeros(2, np.int16), 300), np.full(2, 300, np.int16))
+        f(np.zeros(2, np.int8), 300)
 
     def test_int_enum(self):
         class Color(enum.IntEnum):

@@ -51,8 +51,9 @@ else:
         def of(self, x):
             return x * self.by
 
-    def exchanges(explanation):
-        return {kernel.kind for kernel in explanation.instructions} & EXCHANGES
+    def exchanges(function, *args):
+        program = function.lower(*args).compile().as_text()
+        return {name for name in EXCHANGES if f" {name}(" in program or f" {name}-start(" in program}
 
     def test_element_wise_functions_keep_the_sharding_and_exchange_nothing(rows, everywhere):
         x, w = jax.device_put(X, rows), jax.device_put(X[0], everywhere)
@@ -61,14 +62,13 @@ else:
             (f, (x, w, 3.0)),
             (f, (x, X[0], 3)),
             (fuse(lambda x, w, g: g(x) * w), (x, w, xp.sin)),
-            (fuse(lambda x, w: x * w, pad=True), (x, w)),
             (Scale(w).of, (x,)),
         ]
         for function, args in calls:
             result = function(*args)
             assert result.sharding.is_equivalent_to(rows, 2)
             assert {shard.data.shape for shard in result.addressable_shards} == {(8, 6)}
-            assert exchanges(function.explain(*args)) == set()
+            assert exchanges(function, *args) == set()
         np.testing.assert_array_equal(f(x, w, 3.0), np.where(X > 3, X * X[0], -X))
 
     def test_reductions_exchange_results_and_not_arrays(rows):
@@ -79,16 +79,13 @@ else:
         assert total.sharding.is_fully_replicated
         np.testing.assert_array_equal(by_row, X.sum(1))
         np.testing.assert_array_equal(total, X.sum(0))
-        assert exchanges(f.explain(x)) == {"all-reduce"}
+        assert exchanges(f, x) == {"all-reduce"}
 
     def test_explain_counts_one_device(rows, everywhere):
         x, w = jax.device_put(X, rows), jax.device_put(X[0], everywhere)
-        explanation = fuse(lambda x, unused, w: x * w, kernel_name="scaled").explain(x, X, w)
-        assert explanation.devices == DEVICES
-        assert explanation.bytes_least == 2 * X.nbytes // DEVICES + w.nbytes
-        assert explanation.bytes_least <= explanation.bytes_accessed <= 1.1 * explanation.bytes_least
-        assert str(explanation).startswith("scaled on each of 8 x cpu\n")
-        assert fuse(lambda x: x + 1).explain(X).devices == 1
+        least = 2 * X.nbytes // DEVICES + w.nbytes
+        moved = fuse(lambda x, unused, w: x * w).explain(x, X, w).bytes_accessed
+        assert least <= moved <= 1.1 * least
 
     def test_donation_and_wide_arrays(rows):
         x = xp.asarray(X.astype(np.float64) / 3)

@@ -237,7 +237,7 @@ class TestRefused:
         ("method", "physics", "path"),
         [
             ("assign_new", None, "other"), ("append", [1.0], "physics"), ("put", {"a": [X]}, "physics"),
-            ("assign_method", None, "physics"), ("assign_method", {1, 2}, "physics"),
+            ("assign_method", None, "physics"), ("assign_method", (1, 2), "physics"),
             ("delete", X, "physics"),
         ],
     )  # fmt: skip
@@ -258,15 +258,16 @@ class TestRefused:
         ],
         ids=lambda x: type(x).__name__,
     )  # fmt: skip
-    def test_where_it_is_used(self, unknown):
+    def test_what_cannot_be_compared(self, unknown):
+        """By its name, whether the method uses it or not."""
         simulation = Simulation(unknown)
-        same(simulation.ignore(X), X + 1)
-        use = simulation.call if isinstance(unknown, list) else simulation.count
-        with pytest.raises(
-            TypeError, match=r"uses self\.physics, a .* whose changes would not be seen: make it an array"
-        ):
-            use(X)
+        for method in (simulation.ignore, simulation.count):
+            with pytest.raises(
+                TypeError, match=r"uses self\.physics, a .* whose changes would not be seen: make it an array"
+            ):
+                method(X)
         simulation.physics = (1, 2)
+        same(simulation.ignore(X), X + 1)
         same(simulation.count(X), 2 * X)
 
     def test_an_object_that_cannot_be_copied(self):
@@ -277,6 +278,75 @@ class TestRefused:
 
         with pytest.raises(TypeError, match=r"cannot copy its Keys.*register the class as a pytree"):
             Keys(a=1).of(X)
+
+
+class TestOfTheClass:
+    """What a class holds is a constant of the program, as for `jax.jit`."""
+
+    class Model:
+        rate = 0.5
+        table = np.float32([1.0, 2.0, 3.0])
+
+        @fuse
+        def of_object(self, x):
+            return x * self.rate * self.table
+
+        @classmethod
+        @fuse
+        def of_class(cls, x):
+            return x * cls.rate * cls.table
+
+    class Derived(Model):
+        rate = 3.0
+
+    def test_a_subclass_has_the_last_word(self):
+        for owner in (self.Model, self.Derived, self.Model):
+            for call in (owner().of_object, owner().of_class, owner.of_class, fuse(owner.of_class)):
+                same(call(X), X * np.float32(owner.rate) * owner.table)
+
+    def test_a_field_comes_first(self):
+        model = self.Model()
+        same(model.of_object(X), X * 0.5 * model.table)
+        model.rate = 4.0
+        same(model.of_object(X), X * 4 * model.table)
+        same(self.Model().of_object(X), X * 0.5 * model.table)
+
+    def test_changes_of_a_class_are_not_read(self):
+        class Model(self.Model):
+            pass
+
+        model = Model()
+        expected = jax.jit(lambda x: x * 0.5 * Model.table)(X)
+        same(model.of_object(X), np.asarray(expected))
+        Model.rate = 2.0
+        same(model.of_object(X), np.asarray(expected))
+        Model.of_object.clear_cache()
+        same(model.of_object(X), X * 2 * Model.table)
+
+    def test_with_slots(self):
+        class WithSlots:
+            __slots__ = ("scale", "unset")
+            factor = 2.0
+
+            @fuse
+            def of(self, x):
+                return x * self.factor * self.scale
+
+        model = WithSlots()
+        for model.scale in (3.0, 5.0):
+            same(model.of(X), x := 2 * X * np.float32(model.scale))
+        assert x.shape == X.shape
+
+    def test_an_object_of_a_class_of_the_same_name_is_no_self(self):
+        class Model:
+            def apply(self, x):
+                return x
+
+        other = type("Model", (), {"__qualname__": Model.__qualname__, "__module__": "elsewhere"})()
+        f = fuse(Model.apply)
+        np.testing.assert_array_equal(f(Model(), np.ones(3)), np.ones(3))
+        with pytest.raises(TypeError, match=r"fuse takes arrays.*got Model as argument 0"):
+            f(other, np.ones(3))
 
 
 def test_constants_stay_the_objects_that_they_are():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
-from jaxapi._interop import _host_memory, as_array
+from jaxapi._interop import aligned_empty
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -38,7 +38,7 @@ def test_numpy_layouts_keep_values_and_dtype(dtype, x64):
         *(base[0, 0], base[2, 3, ...], base[:0], np.broadcast_to(base[0], (4, 6)), read_only),
     ]
     for host in layouts:
-        assert_same(as_array(host), np.asarray(host))
+        assert_same(xp.asarray(host), np.asarray(host))
 
 
 STEPS = st.sampled_from([-3, -2, -1, 1, 2, 3])
@@ -56,7 +56,7 @@ VIEW_DTYPES = ["bool", "int8", "<i8", ">i8", "uint64", "float16", ">f4", "float6
 )
 def test_any_view_of_numpy(dtype, cuts, axes, copy):
     view = (np.arange(210).reshape(5, 6, 7) * 257).astype(dtype)[cuts].transpose(axes)
-    assert_same(as_array(view), view)
+    assert_same(xp.asarray(view), view)
     assert_same(xp.from_dlpack(view, copy=copy), view)
 
 
@@ -70,18 +70,18 @@ def test_any_view_of_numpy(dtype, cuts, axes, copy):
 def test_any_nested_list(numbers):
     expected = np.asarray(numbers)
     if not expected.size:
-        assert as_array(numbers).shape == expected.shape
+        assert xp.asarray(numbers).shape == expected.shape
         return
     if expected.dtype == np.int64 and np.abs(expected).max() >= 2**31:
         with jax.enable_x64(False), pytest.raises(OverflowError):
-            as_array(numbers)
+            xp.asarray(numbers)
     with jax.enable_x64(True):
-        assert_same(as_array(numbers), expected)
+        assert_same(xp.asarray(numbers), expected)
 
 
 @pytest.mark.parametrize("dtype", [">i2", ">i8", ">f4", ">f8", ">c16"])
 def test_big_endian(dtype, x64):
-    assert_same(as_array(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
+    assert_same(xp.asarray(np.arange(6).astype(dtype)), np.arange(6).astype(dtype))
 
 
 def test_another_shape_compiles_nothing(caplog):
@@ -107,7 +107,7 @@ def test_nothing_compiles_however_often_a_shape_is_met(caplog):
 
 def test_a_copy_lies_where_xla_needs_no_other():
     for size in range(1, 60, 7):
-        private = _host_memory._aligned_empty((size, 3), np.dtype(np.float32))
+        private = aligned_empty((size, 3), np.dtype(np.float32))
         assert private.ctypes.data % 64 == 0
         assert private.shape == (size, 3)
 
@@ -115,7 +115,7 @@ def test_a_copy_lies_where_xla_needs_no_other():
 def test_later_writes_are_not_seen():
     for size in (16, 1 << 20):
         host = np.ones(size)
-        copied = as_array(host)
+        copied = xp.asarray(host)
         host[:] = 2
         assert (np.asarray(copied) == 1).all()
 
@@ -129,7 +129,7 @@ def test_later_writes_are_not_seen():
     ],
 )  # fmt: skip
 def test_python_numbers_take_the_default_dtype(numbers, kind, x64):
-    got = as_array(numbers)
+    got = xp.asarray(numbers)
     assert got.dtype == jnp.asarray([kind(0)]).dtype
     assert not got.weak_type
     np.testing.assert_array_equal(np.asarray(got), np.asarray(numbers, dtype=got.dtype))
@@ -139,13 +139,13 @@ def test_python_numbers_take_the_default_dtype(numbers, kind, x64):
 def test_an_int_that_does_not_fit_raises(number):
     for numbers in (number, [number], [[1, number]], [number, -1]):
         with jax.enable_x64(False), pytest.raises(OverflowError, match="int64"):
-            as_array(numbers)
+            xp.asarray(numbers)
     with jax.enable_x64(True):
         if -(2**63) <= number < 2**63:
-            assert int(as_array([number])[0]) == number
+            assert int(xp.asarray([number])[0]) == number
         else:
             with pytest.raises(OverflowError):
-                as_array([number])
+                xp.asarray([number])
 
 
 def test_explicit_dtype_keeps_every_digit(x64):
@@ -159,36 +159,36 @@ def test_explicit_dtype_keeps_every_digit(x64):
 
 
 def test_sequences_with_arrays_in_them(x64):
-    assert_same(as_array([np.float64(0.1), 2]), np.array([0.1, 2.0]))
-    assert_same(as_array([np.int64(2**40)]), np.array([2**40]))
-    assert_same(as_array([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
-    float64 = as_array(np.float64(0.1))
-    assert_same(as_array([float64, 0.1]), np.array([0.1, 0.1]))
-    assert_same(as_array([[float64, 1], (0.1, 0.3)]), np.array([[0.1, 1], [0.1, 0.3]]))
-    assert_same(as_array([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
+    assert_same(xp.asarray([np.float64(0.1), 2]), np.array([0.1, 2.0]))
+    assert_same(xp.asarray([np.int64(2**40)]), np.array([2**40]))
+    assert_same(xp.asarray([np.ones(2), np.zeros(2)]), np.array([[1.0, 1], [0, 0]]))
+    float64 = xp.asarray(np.float64(0.1))
+    assert_same(xp.asarray([float64, 0.1]), np.array([0.1, 0.1]))
+    assert_same(xp.asarray([[float64, 1], (0.1, 0.3)]), np.array([[0.1, 1], [0.1, 0.3]]))
+    assert_same(xp.asarray([[jnp.float32(1), 2], [3, 4]]), np.array([[1, 2], [3, 4]], "float32"))
     with pytest.raises(OverflowError, match="float"):
-        as_array([np.int8(1), 2**63, -1])
+        xp.asarray([np.int8(1), 2**63, -1])
 
 
 def test_sequences_with_traced_values():
-    stacked = jax.jit(lambda x: as_array([x[1], 5.0, x[0]]))(jnp.arange(2.0))
+    stacked = jax.jit(lambda x: xp.asarray([x[1], 5.0, x[0]]))(jnp.arange(2.0))
     np.testing.assert_array_equal(stacked, [1, 5, 0])
 
 
 def test_buffers():
-    assert_same(as_array(array.array("d", [1.5, 2])), np.array([1.5, 2]))
-    assert_same(as_array(memoryview(array.array("q", [1, 2]))[::-1]), np.array([2, 1]))
-    assert_same(as_array(bytearray(b"ab")), np.array([97, 98], "uint8"))
+    assert_same(xp.asarray(array.array("d", [1.5, 2])), np.array([1.5, 2]))
+    assert_same(xp.asarray(memoryview(array.array("q", [1, 2]))[::-1]), np.array([2, 1]))
+    assert_same(xp.asarray(bytearray(b"ab")), np.array([97, 98], "uint8"))
 
 
 def test_pandas():
     pandas = pytest.importorskip("pandas")
-    assert_same(as_array(pandas.Series([1.5, None])), np.array([1.5, np.nan]))
-    assert_same(as_array(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1]})), np.array([[1, 0.5], [2, 1]]))
+    assert_same(xp.asarray(pandas.Series([1.5, None])), np.array([1.5, np.nan]))
+    assert_same(xp.asarray(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1]})), np.array([[1, 0.5], [2, 1]]))
     with pytest.raises(TypeError, match="object"):
-        as_array(pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+        xp.asarray(pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
     with pytest.raises(TypeError, match="timedelta64"):
-        as_array(pandas.Series(np.array(["2026-01-01"], "M8[ns]")))
+        xp.asarray(pandas.Series(np.array(["2026-01-01"], "M8[ns]")))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_pandas():
         (np.array(["a"]), TypeError, "astype"), (np.zeros(2, [("a", "f4")]), TypeError, "fields"),
         (np.zeros(2, np.longdouble), TypeError, "astype"),
         (np.ma.masked_array([1, 2], [0, 1]), TypeError, "filled"), (b"abc", TypeError, "frombuffer"),
-        ("abc", TypeError, "frombuffer"), (["a"], TypeError, "astype"), ([None, 1], TypeError, "astype"),
+        ("abc", TypeError, "convert text"), (["a"], TypeError, "astype"), ([None, 1], TypeError, "astype"),
         (None, TypeError, "array-like"), ({1, 2}, TypeError, "array-like"),
         pytest.param((i for i in range(3)), TypeError, "array-like", id="generator"),
         ([[1], [2, 3]], ValueError, "inhomogeneous"), ([1, [2]], ValueError, "sequence"),
@@ -209,7 +209,7 @@ def test_pandas():
 )  # fmt: skip
 def test_refused_with_the_remedy(x, error, remedy):
     with pytest.raises(error, match=remedy):
-        as_array(x)
+        xp.asarray(x)
 
 
 def test_asarray_takes_every_way_to_name_a_dtype(x64):

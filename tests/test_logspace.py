@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
-from jaxapi._interop import as_array
 from jaxapi._spaced._spacing import evenly_spaced
 
 eighths = st.integers(-24, 80).map(lambda n: n / 8)
@@ -222,7 +221,7 @@ def test_traced_integer_powers_outside_the_dtype_saturate(x64):
     assert powers(0, 4, 5, -3, "uint8") == [1, 0, 9, 0, 81]
     assert powers(62, 65, 4, 2.0, "int64") == [2**62] + [2**63 - 1] * 3
     assert powers(62, 65, 4, 2, "uint64") == [2**62, 2**63] + [2**64 - 1] * 2
-    assert powers(1, 3, 3, as_array(np.int64(2**40 + 1)), "int64") == [2**40 + 1, 2**63 - 1, 2**63 - 1]
+    assert powers(1, 3, 3, xp.asarray(np.int64(2**40 + 1)), "int64") == [2**40 + 1, 2**63 - 1, 2**63 - 1]
     assert powers(0, 1, 2, np.nan, "int32") == [1, 0]
     assert powers(-2, 2, 5, 1, "int32") == [1] * 5
     assert powers(-2, 2, 5, -1, "int32") == [1, -1, 1, -1, 1]
@@ -242,7 +241,7 @@ def test_traced_floats_are_accurate(dtype, endpoint, x64):
         for start, stop in ((-reach, reach), rng.uniform(-reach, reach, 2), (0.99 * reach, reach)):
             for base in (10.0, 2.5, 0.3):
                 args = [np.asarray(x).astype(dtype) for x in (start, stop, base)]
-                powers = np.asarray(traced(*map(as_array, args)))
+                powers = np.asarray(traced(*map(xp.asarray, args)))
                 assert powers.dtype == dtype
                 a, b, c = map(float, args)
                 for power, e in list(zip(powers, exponents(a, b, num, endpoint), strict=True))[::7]:
@@ -268,7 +267,7 @@ def test_traced_complex_is_accurate():
     for dtype in ("complex64", "complex128"):
         for start, stop, base in ((-2 + 1j, 3 - 2j, 10.0), (-3.0, 3 + 1j, 1.5 + 0.5j), (0, 5j, 2.0)):
             args = [np.asarray(x).astype(dtype) for x in (start, stop, base)]
-            got = np.asarray(traced(*map(as_array, args)))
+            got = np.asarray(traced(*map(xp.asarray, args)))
             assert got.dtype == dtype
             start, stop, base = (x.astype(np.clongdouble) for x in args)
             steps = start + np.arange(num) * (stop - start) / (num - 1)
@@ -280,7 +279,7 @@ def test_traced_complex_is_accurate():
 def test_a_known_complex_base_loses_nothing_to_its_logarithm():
     start, stop, base, num = -20 + 30j, 25 - 40j, -3 + 2j, 21
     got = jax.jit(lambda start, stop: xp.logspace(start, stop, num, base=np.complex128(base)))(
-        as_array(np.complex128(start)), as_array(np.complex128(stop))
+        xp.asarray(np.complex128(start)), xp.asarray(np.complex128(stop))
     )
     steps = np.clongdouble(start) + np.arange(num) * np.clongdouble(stop - start) / (num - 1)
     want = np.power(np.clongdouble(base), steps)  # of exponents up to 135

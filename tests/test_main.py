@@ -1,14 +1,23 @@
 """The main job: its parts against SciPy and NumPy, its exit code, its JSON and its plot."""
 
 import json
+import runpy
 import sys
 
 import numpy as np
 import pytest
 from scipy.spatial import KDTree as SciPyKDTree
 
+import jaxapi
 from jaxapi._demo import _airports, _comparison
-from jaxapi._demo import _program as main_job
+
+
+def exit_code(monkeypatch, *options):
+    """Run ``python -m jaxapi``."""
+    monkeypatch.setattr(sys, "argv", ["jaxapi", *options])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("jaxapi", run_name="__main__")
+    return ended.value.code
 
 
 @pytest.fixture(scope="module")
@@ -17,11 +26,11 @@ def airports():
     return _airports.load()
 
 
-def test_json(capsys, tmp_path):
+def test_json(capsys, tmp_path, monkeypatch):
     pytest.importorskip("airportsdata")
     pytest.importorskip("matplotlib")
     path = tmp_path / "map.png"
-    assert main_job.main(["--json", "--plot", str(path)]) == 0
+    assert exit_code(monkeypatch, "--json", "--plot", str(path)) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["ok"] is True
     assert report["airports"] > 28_000
@@ -34,7 +43,7 @@ def test_json(capsys, tmp_path):
 
 def test_text_without_airportsdata(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "airportsdata", None)
-    assert main_job.main([]) == 0
+    assert exit_code(monkeypatch) == 0
     captured = capsys.readouterr()
     assert "pip install airportsdata" in captured.err
     assert "2. Compared with NumPy and SciPy" in captured.out
@@ -43,10 +52,9 @@ def test_text_without_airportsdata(capsys, monkeypatch):
 
 def test_exit_code_tells_a_difference(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "airportsdata", None)
-    wrong = _comparison.Case("x", "numpy", "1", "2", False)
-    monkeypatch.setattr(main_job, "comparisons", lambda: iter([("a comparison", [wrong])]))
-    assert main_job.main([]) == 1
-    assert "NOT OK" in capsys.readouterr().out
+    monkeypatch.setattr(jaxapi, "vecdot", lambda x1, x2, axis: 2 * np.vecdot(x1, x2, axis=axis))
+    assert exit_code(monkeypatch) == 1
+    assert "vecdot broadcasts, on any axis: NOT OK" in capsys.readouterr().out
 
 
 def test_compare_sees_differences(airports):

@@ -55,6 +55,9 @@ def test_the_tables_hold_no_name_that_is_here():
 @pytest.mark.parametrize(
     ("module", "name", "advice"),
     [
+        (xp.spatial, "cKDTree", "use KDTree"),
+        (xp.spatial, "DBSCAN", "KDTree(points).dbscan(eps, min_samples)"),
+        (xp.spatial.distance, "haversine", "use jaxapi.spatial.great_circle_distance"),
         (xp, "concatenate", "use jaxapi.concat"), (xp, "einsum", "use jax.numpy.einsum"),
         (xp, "median", "use jax.numpy.median"), (xp, "random", "use jax.random"),
         (xp, "ElementwiseKernel", "jaxapi.fuse"), (xp, "trace", "use jaxapi.linalg.trace"),

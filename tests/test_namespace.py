@@ -3,26 +3,62 @@
 import builtins
 import importlib
 import os
+import pathlib
+import pkgutil
 import subprocess
 import sys
+import tomllib
 
+import numpy as np
 import pytest
 
 import jaxapi
 
-OURS = {"fuse", "logspace", "spatial", "__version__"}
-MODULES = ["jaxapi", "jaxapi.fft", "jaxapi.linalg", "jaxapi.spatial"]
+OURS = {"fuse", "interpolate", "logspace", "spatial", "top_k", "__version__"}
+MODULES = [
+    "jaxapi",
+    *(
+        module.name
+        for module in pkgutil.walk_packages(jaxapi.__path__, "jaxapi.")
+        if not any(part.startswith("_") for part in module.name.split("."))
+    ),
+]
+LAZY = {"jaxapi": {"numpy", "mutable"}}  # modules that are loaded where they are used, or imported by name
+
+
+def test_all_public_modules_are_known():
+    assert {"jaxapi.fft", "jaxapi.spatial.distance", "jaxapi.mutable.spatial", "jaxapi.numpy.random"} <= set(
+        MODULES
+    )
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_all_is_complete(name):
     module = importlib.import_module(name)
     assert len(set(module.__all__)) == len(module.__all__)
-    assert all(hasattr(module, n) for n in module.__all__)
+    assert all(hasattr(module, public) for public in module.__all__)
 
 
-def test_dir_is_all():
-    assert dir(jaxapi) == sorted(jaxapi.__all__)
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_but_public_names_is_seen(name):
+    module = importlib.import_module(name)
+    public = {*module.__all__, *LAZY.get(name, ())}
+    assert {each for each in vars(module) if not each.startswith("_")} <= public
+    assert set(module.__all__) <= set(dir(module)) <= public
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_star_import_brings_public_names(name):
+    """As many as `__all__` lists, of which none hides a module of the user's."""
+    names = {}
+    exec(f"import numpy\nfrom {name} import *", names)
+    assert names["numpy"] is np
+    assert set(names) - {"__builtins__", "numpy"} == set(importlib.import_module(name).__all__)
+
+
+def test_what_is_loaded_where_it_is_used_is_listed():
+    assert "numpy" in dir(jaxapi)
+    assert "numpy" not in jaxapi.__all__
 
 
 def test_ours():
@@ -87,3 +123,15 @@ def test_the_import_loads_only_what_it_needs():
     assert ours == ""
     code = "import jaxapi; print(jaxapi.spatial.KDTree.__name__)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "KDTree\n"
+
+
+def test_every_file_has_the_same_version_and_dependencies():
+    root = pathlib.Path(__file__).parents[1]
+    recipe = (root / "packaging" / "recipe.yaml").read_text()
+    assert f'version: "{jaxapi.__version__}"' in recipe
+    assert f"version: {jaxapi.__version__}\n" in (root / "CITATION.cff").read_text()
+    assert f"Version {jaxapi.__version__};" in (root / "README.md").read_text()
+    dependencies = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    in_recipe = [line.strip(" -").replace(" ", "") for line in recipe.splitlines()]
+    for dependency in dependencies:
+        assert in_recipe.count(dependency) == 2, "of host and run"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import jaxapi as xp
 from jaxapi._core import _programs
 from jaxapi._core._programs import eagerly
-from jaxapi._interop import as_array
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "float32", "float64", "complex64", "complex128"]
@@ -148,7 +147,7 @@ def test_half_precision_asks_for_sums_in_float32(name, dtype):
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
 def test_64_bit_operands_stay_64_bit(dtype, x64):
     rng = np.random.default_rng(0)
-    x, y = (as_array((rng.random((3, 3)) * 2.0**40).astype(dtype)) for _ in range(2))
+    x, y = (xp.asarray((rng.random((3, 3)) * 2.0**40).astype(dtype)) for _ in range(2))
     calls = [
         (xp.matmul, np.matmul),
         (xp.tensordot, np.tensordot),
@@ -323,3 +322,17 @@ def test_without_the_options_of_a_compiler_that_has_others(monkeypatch):
     np.testing.assert_array_equal(double(x, times=3), 3 * x)
     with pytest.raises(TypeError):
         double(x, "a")
+
+
+def test_a_vmapped_product_that_is_summed_up_in_jit():
+    """JAX 0.10.2 gave 266342400 for the last row of 16,385."""
+    rows = np.zeros((16_385, 3))
+    rows[:, 0] = np.arange(16_385)
+    matrix = np.eye(3)
+
+    def squared_length(row):
+        return xp.sum(xp.matmul(matrix, row) ** 2)
+
+    with jax.enable_x64(True):
+        lengths = jax.jit(jax.vmap(squared_length))(jnp.asarray(rows))
+    np.testing.assert_array_equal(lengths, rows[:, 0] ** 2)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxapi as xp
-from jaxapi._interop import as_array
 
 numbers = st.floats(-1e3, 1e3) | st.integers(-1000, 1000) | st.sampled_from([-0.9, 0.9, 0.1, -0.3, 1e-300])
 
@@ -91,7 +90,7 @@ def test_linspace_of_jax_arrays_is_the_rounded_exact_value(endpoint, x64):
     start, stop, num = -0.9, 2.7, 101
     for dtype in ("float32", "float64"):
         a, b = np.asarray(start, dtype), np.asarray(stop, dtype)
-        arrays = as_array(a), as_array(b)
+        arrays = xp.asarray(a), xp.asarray(b)
         got = np.asarray(xp.linspace(*arrays, num, endpoint))
         assert got.dtype == dtype
         exact_a, exact_b = Fraction(float(a)), Fraction(float(b))

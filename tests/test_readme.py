@@ -14,6 +14,7 @@ def test_quick_start():
     names = {}
     exec(code, names)
     xp = names["xp"]
+    assert names["labels"].shape == (100_000,)
     assert names["distances"].dtype == np.float64
     assert names["distances"].shape == (1, 3)
     assert names["step"](xp.ones(3, dtype=xp.float32), 2, 0.5).dtype == xp.float32

@@ -18,13 +18,13 @@ VALUES = np.array([0.0, -0.0, 1.0, -np.inf, np.inf, np.nan, -np.nan], "float32")
 @pytest.mark.parametrize(("name", "compare"), [("argmax", lax.gt), ("argmin", lax.lt)])
 def test_pairs_are_in_order(name, compare):
     """What XLA reduces by is an order: of any three pairs the same comes first, however they are taken."""
-    find = jax.jit(lambda one, other: _earlier(compare, one, other))
+    find = jax.jit(lambda left, right: _earlier(compare, left, right))
     rng = np.random.default_rng(0)
     for values in itertools.product(VALUES, repeat=3):
         pairs = [(x, np.int32(i)) for x, i in zip(values, rng.permutation(3), strict=True)]
         first = getattr(np, name)([x for x, _ in sorted(pairs, key=operator.itemgetter(1))])
-        for one, other, third in itertools.permutations(pairs):
-            assert find(find(one, other), third)[1] == find(one, find(other, third))[1] == first
+        for a, b, c in itertools.permutations(pairs):
+            assert find(find(a, b), c)[1] == find(a, find(b, c))[1] == first
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "int64", "float16", "float32", "float64"])

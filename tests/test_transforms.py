@@ -124,6 +124,7 @@ CASES = {
     "diff": call("diff", X, n=2),
     "diff,prepend": Case((X, Y), lambda namespace, x, y: namespace.diff(x, prepend=y, axis=0)),
     "searchsorted": call("searchsorted", np.sort(X[0]), Y - 0.5),
+    "top_k": call("top_k", X, 2, numpy=False),
     "isin": call("isin", I32, I32[0]),
     "isin,many": Case((I32,), lambda namespace, x: namespace.isin(x, np.arange(4, 80, dtype="int32"))),
     "take": call("take", X, I32 % 2, axis=0),

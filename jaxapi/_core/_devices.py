@@ -5,17 +5,19 @@ done sooner than that copy.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
 from ._programs import compiled, in_a_trace, is_traced
-from ._typing import Array
+from ._typing import Array, Device
 
 __all__ = ["all_in_host_memory", "as_sharding", "check_device", "computed_in_host_memory", "cpu_device"]
 __all__ += ["gpu_of", "in_host_memory", "is_cpu", "is_on", "put"]
 
 
-def check_device(device) -> None:
+def check_device(device: Any) -> None:
     """Raise TypeError unless ``device`` is None, a device or a sharding."""
     if device is not None and not isinstance(device, (jax.Device, jax.sharding.Sharding)):
         raise TypeError(
@@ -24,18 +26,18 @@ def check_device(device) -> None:
         )
 
 
-def as_sharding(device) -> jax.sharding.Sharding:
+def as_sharding(device: Device) -> jax.sharding.Sharding:
     """Return ``device`` as a sharding."""
     if isinstance(device, jax.sharding.Sharding):
         return device
     return jax.sharding.SingleDeviceSharding(device)
 
 
-def put(array: Array, device) -> Array:
+def put(array: Array, device: Device | None) -> Array:
     """Return a new array on ``device``, inside of `jax.jit` too, where `jax.device_put` does nothing."""
     if device is None:
         return array
-    if isinstance(array, jax.core.Tracer):
+    if is_traced(array):
         return jax.jit(lambda x: x, out_shardings=as_sharding(device))(array)
     return jax.device_put(array, device)
 
@@ -45,27 +47,27 @@ def cpu_device() -> jax.Device:
     return jax.local_devices(backend="cpu")[0]
 
 
-def is_on(array: Array, device) -> bool:
+def is_on(array: Array, device: Device) -> bool:
     """Whether a concrete array lies on ``device``, shards and all."""
     if isinstance(device, jax.sharding.Sharding):
         return array.sharding.is_equivalent_to(device, array.ndim)
     return array.sharding.device_set == {device}
 
 
-def is_cpu(device) -> bool:
+def is_cpu(device: Any) -> bool:
     """Whether ``device``, or JAX's default device for None, is one CPU."""
     if device is None:
         device = jax.config.jax_default_device or jax.devices()[0]
     if isinstance(device, str):  # jax_default_device may be a platform's name
         return device == "cpu"
     if isinstance(device, jax.sharding.Sharding):
-        if len(device.device_set) != 1:
-            return False
-        (device,) = device.device_set
-    return device.platform == "cpu"
+        devices: Any = device.device_set
+        platforms = [member.platform for member in devices]
+        return platforms == ["cpu"]
+    return bool(device.platform == "cpu")
 
 
-def gpu_of(array) -> jax.Device | None:
+def gpu_of(array: Any) -> jax.Device | None:
     """Return the GPU that holds an array; None if it is traced, elsewhere or on several."""
     if is_traced(array) or not _on_gpu() or len(array.sharding.device_set) > 1:
         return None
@@ -88,14 +90,16 @@ def in_host_memory(value: jax.Array) -> jax.Array:
     return value if device is None else _compiled(_same, device)(value)
 
 
-def all_in_host_memory(*arrays: jax.Array):
+def all_in_host_memory(*arrays: jax.Array) -> tuple[jax.Array, ...]:
     """Return arrays where the host reads them fast, to be waited for once."""
-    device, *others = [_gpu(x) for x in arrays]
-    together = device is not None and all(other == device for other in others)
-    return _compiled(_same, device)(arrays) if together else arrays
+    devices = {_gpu(x) for x in arrays}
+    if len(devices) > 1 or None in devices:
+        return arrays
+    (device,) = devices
+    return _compiled(_same, device)(arrays)
 
 
-def computed_in_host_memory(program, *arrays: jax.Array):
+def computed_in_host_memory(program: Callable[..., Any], *arrays: jax.Array) -> Any:
     """Run a program on arrays of one device, and leave its results where the host reads them fast."""
     return _compiled(program, _gpu(arrays[0]))(*arrays)
 
@@ -112,11 +116,11 @@ def _has_host_memory(device: jax.Device) -> bool:
 
 
 @functools.cache
-def _compiled(program, device: jax.Device | None):
+def _compiled(program: Callable[..., Any], device: jax.Device | None) -> Any:
     if device is None:
         return compiled(program)
     return compiled(program, out_shardings=jax.sharding.SingleDeviceSharding(device, memory_kind=_HOST))
 
 
-def _same(x):
+def _same(x: Any) -> Any:
     return x

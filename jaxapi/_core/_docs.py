@@ -5,15 +5,31 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Completion", "of_standard", "sharing"]
+__all__ = ["Completion", "after_summary", "of_standard", "sharing", "with_paragraph"]
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Completion(Protocol):
     """What returns a function with a longer docstring."""
 
     def __call__(self, function: F, /) -> F: ...
+
+
+def after_summary(paragraph: str) -> Completion:
+    """Return what puts a paragraph into a function's docstring, after its first one."""
+
+    def decorate(function: F, /) -> F:
+        function.__doc__ = with_paragraph(function, paragraph)
+        return function
+
+    return decorate
+
+
+def with_paragraph(function: Callable[..., Any], paragraph: str) -> str:
+    """Return the docstring of a function with a paragraph after its first one."""
+    summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+    return "\n\n".join([summary, paragraph, rest])
 
 
 def sharing(sections: str, **words: Any) -> Completion:
@@ -23,9 +39,9 @@ def sharing(sections: str, **words: Any) -> Completion:
     """
 
     def decorate(function: F, /) -> F:
-        own, heading, examples = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples\n")
+        text, heading, examples = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples\n")
         shared = inspect.cleandoc(sections).format(name=function.__name__, **words)
-        function.__doc__ = f"{own}\n\n{shared}{heading}{examples}"
+        function.__doc__ = f"{text}\n\n{shared}{heading}{examples}"
         return function
 
     return decorate
@@ -38,9 +54,10 @@ def of_standard(chapter: str, derivatives: str = "; differentiable", *, raises: 
     """
     notes = textwrap.fill(f"The same under `jax.jit` and `jax.vmap`{derivatives}.", 105)
     sections = [("Raises", raises)] if raises else []
-    place = chapter if "``" in chapter else f"{chapter}, ``{{name}}``"
+    reference = chapter if "``" in chapter else f"{chapter}, ``{{name}}``"
     sections += [
         ("Notes", notes),
-        ("References", f".. [1] Array API standard 2025.12, {place}."),
+        ("References", f".. [1] Array API standard 2025.12, {reference}."),
     ]
-    return sharing("\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections))
+    texts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections]
+    return sharing("\n\n".join(texts))

@@ -2,7 +2,7 @@
 
 What explicitly has 64 bits keeps them, whatever JAX's x64 mode. JAX's setting for explicit requests is
 ``jax_explicit_x64_dtypes``; its default warns and truncates. Importing jaxapi sets it to ``'allow'``,
-process-wide, unless the user chose otherwise or x64 mode is on already. A few of JAX's operations then still
+process-wide, unless the user chose otherwise or x64 mode is on already. Some of JAX's operations then still
 fail on 64-bit arrays or compute with 32 bits; the functions that repair them open a 64-bit context of their
 own, by `x64_for`.
 
@@ -15,6 +15,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, overload
 
 import jax
@@ -24,8 +25,15 @@ import numpy as np
 from ._typing import Array, ArrayLike, DTypeLike
 
 __all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_indices", "as_inexact", "check_dtype"]
-__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "lacks_64_bits", "native_dtype", "promoted"]
-__all__ += ["promoted_dtype", "refuse_complex", "resolve_dtype", "with_operands_promoted", "x64_as"]
+__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "is_kept", "lacks_64_bits", "native_dtype"]
+__all__ += [
+    "promoted",
+    "promoted_dtype",
+    "refuse_complex",
+    "resolve_dtype",
+    "with_operands_promoted",
+    "x64_as",
+]
 __all__ += ["x64_for", "x64_mode", "x64_on"]
 
 NARROWED = {
@@ -40,6 +48,7 @@ NARROWED = {
 WIDE = frozenset(NARROWED)
 
 _AS_IT_IS = contextlib.nullcontext()
+_config = jax.config
 
 
 def allow_explicit_dtypes() -> None:
@@ -52,7 +61,7 @@ def allow_explicit_dtypes() -> None:
 
 def x64_mode() -> bool:
     """Whether JAX's x64 mode is on, which makes 64 bits the default."""
-    return jax.config.jax_enable_x64
+    return _config.jax_enable_x64
 
 
 def explicit_64_bits() -> bool:
@@ -71,27 +80,27 @@ def _can_make_float64() -> bool:
         return jax.eval_shape(lambda: jnp.zeros((), "float64")).dtype == np.float64
 
 
-def has_64_bits(x) -> bool:
+def has_64_bits(x: Any) -> bool:
     """Whether ``x``, traced or not, is an array of a 64-bit dtype."""
     return getattr(x, "dtype", None) in WIDE
 
 
-def lacks_64_bits(x) -> bool:
+def lacks_64_bits(x: Any) -> bool:
     """Whether x64 mode is off and the array ``x`` 64 bits wide: JAX then lacks some operations."""
     return x.dtype in WIDE and not x64_mode()
 
 
-def x64_as(on: bool):
+def x64_as(on: bool) -> AbstractContextManager[Any]:
     """Return a context in which x64 mode is on or off, whatever it is outside."""
     return jax.enable_x64(on)
 
 
-def x64_on():
+def x64_on() -> AbstractContextManager[Any]:
     """Return a context in which nothing loses its 64 bits."""
     return x64_as(True)
 
 
-def x64_for(*dtypes: np.dtype):
+def x64_for(*dtypes: np.dtype) -> AbstractContextManager[Any]:
     """Return a context in which arrays of these dtypes keep their bits: x64 mode, if one is 64 bits wide.
 
     It may be opened in the middle of a compiled function, around operations that JAX lowers by their
@@ -109,16 +118,24 @@ _NAMES = (
 )
 _SUPPORTED = frozenset(np.dtype(getattr(jnp, name)) for name in _NAMES if hasattr(jnp, name))
 
-_DEFAULTS = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+_DEFAULTS = {
+    bool: np.dtype("bool"),
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
 
+_OF_TEXT = (
+    "convert text to numbers first, as in numpy.asarray(text, float); numpy.asarray(x).astype(str) is text"
+)
 # By NumPy's dtype kind.
 _REMEDIES = {
     "M": "convert dates to numbers first, as in (x - x[0]) / numpy.timedelta64(1, 's')",
     "m": "convert durations to numbers first, as in x / numpy.timedelta64(1, 's')",
     "O": "convert it to one numeric dtype first, as in x.astype(float)",
     "S": "read the numbers out of bytes with numpy.frombuffer(x, dtype)",
-    "U": "convert text to numbers first, as in x.astype(float)",
-    "T": "convert text to numbers first, as in x.astype(float)",
+    "U": _OF_TEXT,
+    "T": _OF_TEXT,
     "V": "pass the fields of a structured array one by one",
     "f": "convert it first, as in x.astype(float)",
     "c": "convert it first, as in x.astype(complex)",
@@ -137,6 +154,11 @@ def check_dtype(dtype: np.dtype) -> None:
         raise TypeError(f"JAX has no arrays of dtype {dtype}: {remedy}")
 
 
+def is_kept(dtype: np.dtype) -> bool:
+    """Whether JAX has this dtype, and a program in JAX's mode keeps its bits."""
+    return dtype in _SUPPORTED and (dtype not in WIDE or x64_mode())
+
+
 def refuse_complex(source: np.dtype, target: np.dtype) -> None:
     """Raise TypeError where a cast would drop imaginary parts; as bool a number is whether it is not 0."""
     if not jnp.issubdtype(source, jnp.complexfloating) or target == np.bool:
@@ -145,9 +167,9 @@ def refuse_complex(source: np.dtype, target: np.dtype) -> None:
         raise TypeError(f"complex numbers do not become {target}: take real(x) or imag(x) first")
 
 
-def default_dtype(kind: type) -> np.dtype:
+def default_dtype(number_type: type) -> np.dtype:
     """Return the dtype that JAX gives a Python number of this type now (x64 mode on or off)."""
-    wide = np.dtype(_DEFAULTS[kind])
+    wide = _DEFAULTS[number_type]
     return wide if x64_mode() else NARROWED.get(wide, wide)
 
 
@@ -157,18 +179,19 @@ def resolve_dtype(dtype: None) -> None: ...
 def resolve_dtype(dtype: DTypeLike) -> np.dtype: ...
 
 
-def resolve_dtype(dtype):
+def resolve_dtype(dtype: DTypeLike | None) -> np.dtype | None:
     """Return ``dtype=`` as a NumPy dtype that JAX has; ``int``, ``float`` and the like are JAX's defaults."""
     if dtype is None:
         return None
-    if any(dtype is kind for kind in (bool, int, float, complex)):  # numpy.dtype("int64") == int
-        return default_dtype(dtype)
+    for number_type in (bool, int, float, complex):
+        if dtype is number_type:  # numpy.dtype("int64") == int
+            return default_dtype(number_type)
     dtype = native_dtype(np.dtype(dtype))
     check_dtype(dtype)
     return dtype
 
 
-def promoted_dtype(*values) -> np.dtype:
+def promoted_dtype(*values: Any) -> np.dtype:
     """Return the dtype that arrays, dtypes and Python numbers promote to, 64-bit ones with x64 off too."""
     weak = [x for x in values if _is_weak(x)]
     strong = [x for x in values if not _is_weak(x)]
@@ -186,7 +209,7 @@ def promoted_dtype(*values) -> np.dtype:
     return jnp.result_type(promoted, *weak) if weak else promoted
 
 
-def _is_weak(x) -> bool:
+def _is_weak(x: Any) -> bool:
     if isinstance(x, int | float | complex):
         return not isinstance(x, np.generic)  # numpy.float64 is a float, and has a dtype
     return getattr(x, "weak_type", False)
@@ -200,11 +223,11 @@ def promoted(*arrays: ArrayLike) -> tuple[ArrayLike, ...]:
         return tuple(jnp.asarray(x, dtype) for x in arrays)
 
 
-def with_operands_promoted(function: Callable) -> Callable:
+def with_operands_promoted(function: Callable[..., Any]) -> Callable[..., Any]:
     """Trace a function of two arrays with both in the dtype that they promote to, which it keeps."""
 
     @functools.wraps(function)
-    def traced(x1: Array, x2: Array, *options):
+    def traced(x1: Array, x2: Array, *options: Any) -> Any:
         dtype = promoted_dtype(x1, x2)
         with x64_for(dtype):
             return function(x1.astype(dtype), x2.astype(dtype), *options)

@@ -6,6 +6,8 @@ recognised changes nothing: JAX's exception passes.
 
 import functools
 import re
+from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -35,11 +37,11 @@ def numpy_error(error: Exception) -> Exception | None:
     return None if axis is None else np.exceptions.AxisError(axis.group())
 
 
-def raises_as_numpy(function):
+def raises_as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function that `jax.jit` traces raise NumPy's exceptions; it costs compiled calls nothing."""
 
     @functools.wraps(function)
-    def traced(*args, **kwargs):
+    def traced(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError) as error:

@@ -6,28 +6,44 @@ half the time and a product in a fifth.
 
 import contextlib
 import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 import jax
 import numpy as np
 
-__all__ = ["any_traced", "compiled", "eagerly", "eagerly_unless_traced", "in_a_trace", "is_traced"]
-__all__ += ["is_tracer_class"]
+__all__ = ["ARRAY_TYPES", "any_traced", "compiled", "eagerly", "eagerly_unless_traced", "in_a_trace"]
+__all__ += ["is_jax_array", "is_traced", "is_tracer_class", "traces"]
+
+# The classes of `jax.Array` that came by (they have no public names): asking a set is faster than isinstance.
+ARRAY_TYPES: set[type] = set()
 
 # The first is undocumented: it also stops `jax.vmap` and `jax.grad` from seeing the operations.
 _eval_context = getattr(jax.core, "eval_context", jax.ensure_compile_time_eval)
 
 
-def is_traced(x) -> bool:
+def is_jax_array(x: Any) -> bool:
+    """Whether ``x`` is a `jax.Array`, traced or not."""
+    if type(x) in ARRAY_TYPES:
+        return True
+    if isinstance(x, jax.Array):
+        ARRAY_TYPES.add(type(x))
+        return True
+    return False
+
+
+def is_traced(x: Any) -> bool:
     """Whether ``x`` is an abstract value of a JAX transformation."""
     return isinstance(x, jax.core.Tracer)
 
 
-def is_tracer_class(kind: type) -> bool:
+def is_tracer_class(cls: type) -> bool:
     """Whether objects of this class are abstract values."""
-    return issubclass(kind, jax.core.Tracer)
+    return issubclass(cls, jax.core.Tracer)
 
 
-def any_traced(*values) -> bool:
+def any_traced(*values: Any) -> bool:
     """Whether one of ``values`` is an abstract value of a JAX transformation."""
     for value in values:  # noqa: SIM110 (a generator takes longer, and every search asks)
         if isinstance(value, jax.core.Tracer):
@@ -35,7 +51,7 @@ def any_traced(*values) -> bool:
     return False
 
 
-def eagerly():
+def eagerly() -> AbstractContextManager[Any]:
     """Return a context in which operations on concrete arrays run at once, inside of a `jax.jit` too.
 
     They run on the devices that hold the arrays: the mesh of `jax.set_mesh`, under which JAX refuses arrays
@@ -44,13 +60,13 @@ def eagerly():
     return _eval_context() if jax.sharding.get_abstract_mesh().empty else _without_mesh()
 
 
-def eagerly_unless_traced(*values):
+def eagerly_unless_traced(*values: Any) -> AbstractContextManager[Any]:
     """Return `eagerly()`, or a context that changes nothing where one of ``values`` is traced."""
     return contextlib.nullcontext() if any_traced(*values) else eagerly()
 
 
 @contextlib.contextmanager
-def _without_mesh():
+def _without_mesh() -> Iterator[None]:
     with _eval_context(), contextlib.ExitStack() as stack:
         with contextlib.suppress(ValueError):  # JAX refuses it inside of jax.shard_map
             stack.enter_context(jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ())))
@@ -59,16 +75,17 @@ def _without_mesh():
 
 def in_a_trace() -> bool:
     """Whether a JAX transformation is running the calling code."""
-    state_now, outside = _trace_states()
-    return state_now() != outside
+    trace_now, outside = traces()
+    return trace_now(()) is not outside
 
 
 @functools.cache
-def _trace_states():
-    from jax.extend.core import get_opaque_trace_state  # which loads Pallas
+def traces() -> tuple[Callable[[tuple[()]], Any], Any]:
+    """Return what tells the trace that runs now, and its answer outside of every transformation."""
+    from jax.extend.core import find_top_trace  # which loads Pallas
 
     with _eval_context():
-        return get_opaque_trace_state, get_opaque_trace_state()
+        return find_top_trace, find_top_trace(())
 
 
 _FASTER = {
@@ -82,15 +99,15 @@ _FASTER = {
 }
 
 
-def compiled(function, **options):
+def compiled(function: Callable[..., Any], **options: Any) -> Any:
     """Return what `jax.jit` does, compiled faster where it is called on its own on a GPU.
 
     Inside of another program it is compiled as that is. A function that JAX has compiled stays JAX's there.
     """
     inside = function if hasattr(function, "lower") else jax.jit(function, **options)
-    alone = None
+    alone: Any = None
 
-    def jitted():
+    def jitted() -> Any:
         """Return the program of JAX that runs on its own."""
         nonlocal alone
         if alone is None:
@@ -99,7 +116,7 @@ def compiled(function, **options):
         return alone
 
     @functools.wraps(function, updated=())
-    def run(*args, **kwargs):
+    def run(*args: Any, **kwargs: Any) -> Any:
         nonlocal alone
         program = alone or jitted()
         if program is inside or in_a_trace():

@@ -340,12 +340,9 @@ def _checked(shape, device) -> tuple[int, ...]:
 
 def _lengths(shape) -> tuple[int, ...]:
     """Return ``shape`` as a tuple of ints; an int is a shape of one axis."""
+    is_sequence = hasattr(shape, "__getitem__") and getattr(shape, "ndim", None) != 0
     try:
-        lengths = (
-            tuple(operator.index(n) for n in shape)
-            if hasattr(shape, "__getitem__") and getattr(shape, "ndim", None) != 0
-            else (operator.index(shape),)
-        )
+        lengths = tuple(operator.index(n) for n in shape) if is_sequence else (operator.index(shape),)
     except TypeError as error:
         raise TypeError(f"shape must be an int or a tuple of ints, got {shape!r}: {error}") from None
     if any(n < 0 for n in lengths):
@@ -380,5 +377,6 @@ def _fill(value, *, shape, dtype):
 
 
 def _eye(diagonal, *, shape, dtype):
-    rows, columns = lax.broadcasted_iota(np.int32, shape, 0), lax.broadcasted_iota(np.int32, shape, 1)
+    rows = lax.broadcasted_iota(np.int32, shape, 0)
+    columns = lax.broadcasted_iota(np.int32, shape, 1)
     return (columns - rows == diagonal).astype(dtype)

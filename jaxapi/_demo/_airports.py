@@ -43,8 +43,12 @@ def load() -> Airports:
     records = list(airportsdata.load().values())
     latitude = np.array([r["lat"] for r in records], dtype=np.float64)
     longitude = np.array([r["lon"] for r in records], dtype=np.float64)
-    phi, theta = np.radians(latitude), np.radians(longitude)
-    points = np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1)
+    phi = np.radians(latitude)
+    theta = np.radians(longitude)
+    x = np.cos(phi) * np.cos(theta)
+    y = np.cos(phi) * np.sin(theta)
+    z = np.sin(phi)
+    points = np.stack([x, y, z], axis=1)
     names = [f"{r['icao']} {r['name']}, {r['country']}" for r in records]
     return Airports(importlib.metadata.version("airportsdata"), names, longitude, latitude, points)
 
@@ -61,18 +65,18 @@ def neighbours(tree_type: type, points: np.ndarray) -> Neighbours:
     for _ in range(REPEATS + 1):
         start = time.perf_counter()
         tree = tree_type(points)
-        found = tree.query(points, k=4)
+        nearest = tree.query(points, k=4)
         pairs = (int(tree.count_neighbors(tree, chord)) - len(points)) // 2  # both orders and itself
-        jax.block_until_ready(found)
+        jax.block_until_ready(nearest)
         times.append(time.perf_counter() - start)
-    distances, rows = _without_self(*map(np.asarray, found))
+    distances, rows = _without_self(*map(np.asarray, nearest))
     return Neighbours(distances, rows, pairs, statistics.median(times[1:]), times[0])
 
 
 def _without_self(distances: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Drop each point's own row: airports share coordinates, so it need not come first, nor at all."""
-    others = rows != np.arange(len(rows))[:, None]
-    keep = np.argsort(~others, axis=1, kind="stable")[:, :3]
+    is_self = rows == np.arange(len(rows))[:, None]
+    keep = np.argsort(is_self, axis=1, kind="stable")[:, :3]
     return np.take_along_axis(distances, keep, 1), np.take_along_axis(rows, keep, 1)
 
 

@@ -32,7 +32,8 @@ def comparisons() -> Iterator[tuple[str, list[Case]]]:
 
 def _same(expected, got, rtol: float) -> bool:
     """Tell whether ``got`` has the dtype, the shape and, to ``rtol``, the values of ``expected``."""
-    expected, got = np.asarray(expected), np.asarray(got)
+    expected = np.asarray(expected)
+    got = np.asarray(got)
     if expected.dtype != got.dtype or expected.shape != got.shape:
         return False
     return np.allclose(expected, got, rtol=rtol, atol=0, equal_nan=True)
@@ -82,7 +83,8 @@ def _fused_scalars() -> Iterator[Case]:
 
 def _vecdot() -> Iterator[Case]:
     rng = np.random.default_rng(0)
-    x1, x2 = rng.random(100), rng.random((100, 20))
+    x1 = rng.random(100)
+    x2 = rng.random((100, 20))
     yield _case(
         "vecdot((100,), (100, 20), axis=0)",
         "numpy",

@@ -65,10 +65,13 @@ def environment(say) -> dict:
     versions |= {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")}
     say("1. What runs here")
     say("   " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    x64, explicit = x64_mode(), explicit_64_bits()
-    mode, kept = "on" if x64 else "off", "kept" if explicit else "narrowed"
-    say(f"   Array API {__array_api_version__}; x64 mode {mode}, explicit 64-bit dtypes {kept}")
-    devices = jax.devices() + [d for d in jax.devices("cpu") if d not in jax.devices()]
+    x64 = x64_mode()
+    explicit = explicit_64_bits()
+    say(
+        f"   Array API {__array_api_version__}; x64 mode {'on' if x64 else 'off'}, explicit 64-bit dtypes "
+        f"{'kept' if explicit else 'narrowed'}"
+    )
+    devices = jax.devices() + [device for device in jax.devices("cpu") if device not in jax.devices()]
     engines = []
     points = np.zeros((1, 3), np.float32)
     for device in devices:
@@ -108,7 +111,9 @@ def run_airports(airports: Airports, plot: Path | None, say) -> dict:
     isolated = np.argsort(-km[:, 0], kind="stable")[:10]
     say("   the ten most isolated airports, and their nearest other:")
     for row in isolated:
-        say(f"   {km[row, 0]:8.1f} km  {airports.names[row]}  ->  {airports.names[ours.rows[row, 0]]}")
+        name = airports.names[row]
+        nearest_name = airports.names[ours.rows[row, 0]]
+        say(f"   {km[row, 0]:8.1f} km  {name}  ->  {nearest_name}")
     say(f"   three nearest others: median {np.median(km, axis=0).round(1).tolist()} km")
     say(f"   pairs within {PAIR_KM:g} km: jaxapi {ours.pairs}, SciPy {scipys.pairs}")
     say(f"   differences from SciPy: {differences}; largest relative difference of a distance {largest:.1e}")

@@ -1,6 +1,7 @@
 """Arithmetic, rounding, comparison, logical and bitwise functions."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -83,8 +84,10 @@ def _angle(x1, x2):
 @functools.partial(_angle.defjvp, symbolic_zeros=True)
 def _angle_jvp(primals, tangents):
     """Divide by the radius twice: its square, of which JAX's rule makes use, overflows or vanishes."""
-    (x1, x2), (dx1, dx2) = primals, tangents
-    angle, radius = _angle(x1, x2), jnp.hypot(x1, x2)
+    x1, x2 = primals
+    dx1, dx2 = tangents
+    angle = _angle(x1, x2)
+    radius = jnp.hypot(x1, x2)
     change = jnp.zeros_like(angle)
     if not isinstance(dx1, SymbolicZero):
         change += x2 / radius * (dx1 / radius)
@@ -133,11 +136,13 @@ def _limit(value, x):
 
 @functools.partial(compiled, inline=True)
 def _clip(x, min, max):
-    given = [x, *(limit for limit in (min, max) if limit is not None)]  # `None` promotes nothing
-    check_broadcast("clip", *map(jnp.shape, given))
-    x, *limits = promoted(*given)
-    max = None if max is None else limits.pop()
-    return jnp.clip(x, None if min is None else limits.pop(), max)
+    operands = [x, *(limit for limit in (min, max) if limit is not None)]  # `None` promotes nothing
+    check_broadcast("clip", *map(jnp.shape, operands))
+    limits: Any
+    x, *limits = promoted(*operands)
+    upper = None if max is None else limits.pop()
+    lower = None if min is None else limits.pop()
+    return jnp.clip(x, lower, upper)
 
 
 @of_standard("element-wise functions, ``{name}``: special cases", "; the derivative is zero")
@@ -223,21 +228,21 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(pow([2, 3], 2), pow([2.0, 4.0], -1))
     [4 9] [0.5  0.25]
     """
-    x1, power = as_operand(x1), x2
-    if type(power) is int:
-        if power < 0 and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
+    x1 = as_operand(x1)
+    if type(x2) is int:
+        if x2 < 0 and jnp.issubdtype(jnp.result_type(x1), jnp.integer):
             raise ValueError("integers to a negative integer power are no integers: make them floats first")
-        if -_FEW <= power <= _FEW and isinstance(x1, jax.Array) and x1.dtype != bool:
-            return _multiplied(x1, power)
+        if -_MOST_FACTORS <= x2 <= _MOST_FACTORS and isinstance(x1, jax.Array) and x1.dtype != bool:
+            return _multiplied(x1, x2)
     return _pow(*as_operands(x1, x2))
 
 
-_FEW = 4  # factors: multiplied, they take a tenth of the time of a power
+_MOST_FACTORS = 4  # multiplied, they take a tenth of the time of a power
 
 
 @functools.partial(compiled, static_argnums=1, inline=True)
-def _multiplied(x1, power):
-    return jnp.pow(x1, power)
+def _multiplied(x1, exponent):
+    return jnp.pow(x1, exponent)
 
 
 @functools.partial(compiled, inline=True)
@@ -250,7 +255,8 @@ def _pow(x1, x2):
     if not jnp.issubdtype(dtype, jnp.signedinteger):
         return jnp.pow(x1, x2)
     with x64_for(dtype):
-        x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
+        x1 = jnp.asarray(x1, dtype)
+        x2 = jnp.asarray(x2, dtype)
         inverse = jnp.where(jnp.abs(x1) == 1, jnp.where(x2 & 1 == 1, x1, 1), 0)
         return jnp.where(x2 < 0, inverse, jnp.pow(x1, jnp.maximum(x2, 0))).astype(dtype)
 
@@ -297,7 +303,8 @@ def _remainder(x1, x2):
     value = jnp.remainder(x1, x2)
     if not jnp.issubdtype(value.dtype, jnp.floating):
         return value
-    x1, x2 = (jnp.broadcast_to(jnp.asarray(x, value.dtype), value.shape) for x in (x1, x2))
+    x1 = jnp.broadcast_to(jnp.asarray(x1, value.dtype), value.shape)
+    x2 = jnp.broadcast_to(jnp.asarray(x2, value.dtype), value.shape)
     return _float_remainder(x1, x2)
 
 
@@ -309,7 +316,8 @@ def _float_remainder(x1, x2):
 
 @_float_remainder.defjvp
 def _float_remainder_jvp(primals, tangents):
-    (x1, x2), (dx1, dx2) = primals, tangents
+    x1, x2 = primals
+    dx1, dx2 = tangents
     return _float_remainder(x1, x2), dx1 - _floor_divide(x1, x2) * dx2
 
 

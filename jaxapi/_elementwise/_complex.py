@@ -237,14 +237,16 @@ def atanh(z: Array) -> Array:
     """Inverse hyperbolic tangent: odd in both parts."""
     a, b = _parts(z)
     real, imag = _parts(jnp.atanh(z))
+    # Next to a pole (1 - |a|)**2 + b**2 would underflow.
+    is_next_to_pole = (jnp.abs(a) == 1) & (jnp.abs(b) < 1e-10)
+    real_there = jnp.log(2 / jnp.abs(b)) / 2
     return _patched(
         jnp.copysign(real, a),
         jnp.copysign(imag, b),
         ((isinf(a) | (a == 0)) & isnan(b), _signed(0, a), nan),
         (isinf(a) | isinf(b), _signed(0, a), _signed(pi / 2, b)),
         (isnan(a) | isnan(b), nan, nan),
-        # Next to a pole (1 - |a|)**2 + b**2 would underflow.
-        ((jnp.abs(a) == 1) & (jnp.abs(b) < 1e-10), jnp.copysign(jnp.log(2 / jnp.abs(b)) / 2, a), None),
+        (is_next_to_pole, jnp.copysign(real_there, a), None),
     )
 
 
@@ -263,7 +265,8 @@ def _direction(z: Array) -> Array:
 def sign(z: Array) -> Array:
     """Sign, ``z / abs(z)``; one infinite part decides alone, the modulus of large ones does not overflow."""
     a, b = _parts(z)
-    large = jnp.maximum(jnp.abs(a), jnp.abs(b)) > _constant(float(jnp.finfo(a.dtype).max) / 4, a)
+    quarter_of_largest = float(jnp.finfo(a.dtype).max) / 4
+    large = jnp.maximum(jnp.abs(a), jnp.abs(b)) > _constant(quarter_of_largest, a)
     scale = jnp.where(large, 0.25, 1).astype(a.dtype)
     return _patched(
         *_parts(jnp.sign(lax.complex(a * scale, b * scale))),

@@ -18,7 +18,8 @@ def power(x1, x2):
 @functools.partial(power.defjvp, symbolic_zeros=True)
 def _power_jvp(primals, tangents):
     """Keep 0 to the 0 constant: JAX makes it 0 * inf, and so the derivatives of x**1, x**2 ... at 0."""
-    (x1, x2), (dx1, dx2) = primals, tangents
+    x1, x2 = primals
+    dx1, dx2 = tangents
     value = power(x1, x2)
     change = jnp.zeros_like(value)
     if not isinstance(dx1, SymbolicZero):

@@ -28,27 +28,37 @@ _SHAPED_BY_VALUES = {"argwhere", "compress", "extract", "flatnonzero", "nonzero"
 
 def translate(error: Exception, name: str) -> Exception | None:
     """Return what to raise instead of ``error`` from the fused function ``name``, or None to let it pass."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    modules = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames]
-    users = [i for i, module in enumerate(modules) if module not in _LIBRARIES]
-    last = users[-1] if users else -1
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame in frames]
+    positions = [i for i, package in enumerate(packages) if package not in _LIBRARIES]
     where = f"in fused function {name!r}"
-    if users:
-        summary = traceback.extract_tb(error.__traceback__)[last]
-        source = f": `{summary.line}`" if summary.line else ""
-        where += f", line {summary.lineno} of {summary.filename}{source}"
-    below = [frame for frame, _ in frames[last + 1 :]]  # of the libraries that the user's line called
-    functions = [frame.f_code.co_name for frame in below]
-    of_a_number = functions[:1] == ["__bool__"] and is_traced(below[0].f_locals.get("self"))
-    answer = _answer_by_class(error, functions, of_a_number, where)
-    if answer is None and modules[-1] in ("jax", "jaxapi") and (functions or not users):
+    called_frames = frames  # of the libraries that the user's line called
+    if positions:
+        last = positions[-1]
+        where += _line_of_user(error, last)
+        called_frames = frames[last + 1 :]
+    functions = [frame.f_code.co_name for frame in called_frames]
+    asks_for_truth = functions[:1] == ["__bool__"] and is_traced(called_frames[0].f_locals.get("self"))
+    answer = _answer_by_class(error, functions, asks_for_truth, where)
+    is_of_library = packages[-1] in ("jax", "jaxapi") and (functions or not positions)
+    if answer is None and is_of_library:
         answer = _mistake(error, functions, where)
-        if answer is None and not any(n.startswith("in fused") for n in getattr(error, "__notes__", ())):
+        notes = getattr(error, "__notes__", ())
+        if answer is None and not any(note.startswith("in fused") for note in notes):
             error.add_note(where)
     return answer
 
 
-def _answer_by_class(error, functions, of_a_number, where) -> Exception | None:
+def _line_of_user(error: Exception, position: int) -> str:
+    """Say which line of the user's stands at a position in the traceback."""
+    summary = traceback.extract_tb(error.__traceback__)[position]
+    source = f": `{summary.line}`" if summary.line else ""
+    return f", line {summary.lineno} of {summary.filename}{source}"
+
+
+def _answer_by_class(
+    error: Exception, functions: list[str], asks_for_truth: bool, where: str
+) -> Exception | None:
     refused = _NO_SUCH_OUT.search(str(error))
     if refused and hasattr(jnp, refused[1] or refused[2]):
         return TypeError(f"jax arrays are immutable, so out= does not work {where}: return the result")
@@ -67,7 +77,7 @@ def _answer_by_class(error, functions, of_a_number, where) -> Exception | None:
             f"the bounds of a slice are traced {where}, and a compiled function needs to know all shapes. "
             "Make them static arguments: name them in fuse(static_argnames=...)"
         )
-    if not (of_a_number or isinstance(error, _NEEDS_A_VALUE)):
+    if not (asks_for_truth or isinstance(error, _NEEDS_A_VALUE)):
         return None
     for function in functions:
         if function in _SHAPED_BY_VALUES:
@@ -84,7 +94,7 @@ def _answer_by_class(error, functions, of_a_number, where) -> Exception | None:
     )
 
 
-def _mistake(error, functions, where) -> Exception | None:
+def _mistake(error: Exception, functions: list[str], where: str) -> Exception | None:
     """Answer a mistake in shapes, axes or assignment that a library found."""
     numpys = error if isinstance(error, np.exceptions.AxisError) else numpy_error(error)
     if numpys is not None:

@@ -1,197 +1,116 @@
-"""What XLA made of a fused function: kernels, bytes, operations, read from the compiled module."""
+"""What XLA made of a fused function: its kernels, and what its cost analysis tells."""
 
-import math
 import re
-import time
-from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 
-__all__ = ["Explanation", "Kernel", "explain_traced", "kernels_of"]
+__all__ = ["Explanation", "count_kernels", "explain_compiled"]
 
-# What takes no kernel of its own: names for buffers, and the control flow whose parts are counted.
-_FREE = frozenset(
-    """
-    add-dependency after-all bitcast call conditional constant domain get-tuple-element opt-barrier parameter
-    partition-id replica-id tuple while
-    """.split()  # noqa: SIM905 (a table that one can read)
+# What takes no kernel of its own: names for buffers, and control flow, whose parts are counted.
+_WITHOUT_KERNEL = frozenset(
+    (
+        *("add-dependency", "after-all", "bitcast", "call", "conditional", "constant", "domain"),
+        *("get-tuple-element", "opt-barrier", "parameter", "partition-id", "replica-id", "tuple", "while"),
+    )
 )
-_MODULE = re.compile(r"HloModule ([^\s,]+)")
-_HEADER = re.compile(r"^(ENTRY )?%?([\w.\-<>]+) \(.*\{$")
-_CALLED = re.compile(r"(?:to_apply|body|condition|true_computation|false_computation)=%?([\w.\-<>]+)")
-_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
-_UNITS = ["", "k", "M", "G", "T", "P"]
-
-
-class Kernel(NamedTuple):
-    """One instruction of the compiled module that runs as a kernel of its own."""
-
-    kind: str  # fusion, custom-call, sort, dot, copy, ...
-    name: str
-    in_loop: bool  # whether it runs once for every iteration of a loop
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-<>]+) \(.*\{$")
+_PARTS_OF_KERNEL = re.compile(
+    r"(?:calls|to_apply|select|scatter|called_computations)=(\{[^}]*\}|%?[\w.\-<>]+)"
+)
+_UNITS = ("", "k", "M", "G", "T", "P")
 
 
 class Explanation(NamedTuple):
     """What XLA made of a fused function for one call's arguments; ``print`` shows it as a table.
 
-    On several devices every figure is of one device. What the installed JAX does not tell, or tells in
-    another form, is None.
+    On several devices every figure is of one device. What the installed JAX does not tell is None.
 
     Attributes
     ----------
     name : str
         The fused function's name.
-    module : str
-        The name of the compiled module, as a profile shows it.
-    device : str
-        The kind of device compiled for.
-    devices : int
-        How many of these the program runs on together.
     kernels : int
         How many kernels are launched: fusions, custom calls, sorts, matrix products, copies, exchanges
-        between devices and the like of the entry computation and of the loops and branches it calls, each
-        counted once. On the CPU, where nothing is launched, the count of the same instructions.
-    instructions : tuple of Kernel
-        These instructions: ``kind``, ``name``, and ``in_loop`` where it runs once an iteration.
+        between devices and the like. Those in loops and branches count once each. On the CPU, where nothing
+        is launched, the count of the same instructions.
     bytes_accessed : int
         Bytes that XLA's cost analysis expects to be read and written.
-    bytes_least : int
-        Bytes of the inputs in use and of the outputs: less is not possible.
     flops : int
         Floating-point operations by XLA's cost analysis, which counts a loop's body once.
-    compile_seconds : float
-        Time XLA took to compile, without tracing and lowering (little where the persistent cache had it).
     """
 
     name: str
-    module: str | None
-    device: str | None
-    devices: int | None
     kernels: int | None
-    instructions: tuple[Kernel, ...]
     bytes_accessed: int | None
-    bytes_least: int | None
     flops: int | None
-    compile_seconds: float
 
     def __str__(self) -> str:
-        unit = "fusions and other instructions" if self.device == "cpu" else "kernels"
-        ratio = ""
-        if self.bytes_least and self.bytes_accessed is not None:
-            ratio = f" ({self.bytes_accessed / self.bytes_least:.2f} of the least possible)"
         rows = [
-            (unit, "unknown" if self.kernels is None else f"{self.kernels}"),
-            *(("", f"{k.kind} {k.name}{' (in a loop)' if k.in_loop else ''}") for k in self.instructions),
-            ("bytes moved", f"{_with_unit(self.bytes_accessed, 'B')}{ratio}"),
-            ("inputs + outputs", _with_unit(self.bytes_least, "B")),
+            ("kernels", _with_unit(self.kernels)),
+            ("bytes moved", _with_unit(self.bytes_accessed, "B")),
             ("floating-point operations", _with_unit(self.flops)),
-            ("compile time", f"{1e3 * self.compile_seconds:.1f} ms"),
         ]
         width = max(len(label) for label, _ in rows)
-        place = f"each of {self.devices} x {self.device}" if (self.devices or 1) > 1 else self.device
-        lines = [f"{self.name} on {place}", *(f"  {label:<{width}}  {value}" for label, value in rows)]
-        return "\n".join(lines)
+        lines = [f"  {label:<{width}}  {value}" for label, value in rows]
+        return "\n".join([self.name, *lines])
 
 
 def _with_unit(number: float | None, unit: str = "") -> str:
     if number is None:
         return "unknown"
-    power = min(max(0, (len(str(int(number))) - 1) // 3), len(_UNITS) - 1)
+    thousands = (len(str(int(number))) - 1) // 3
+    power = min(thousands, len(_UNITS) - 1)
     return f"{number / 1000**power:.3g} {_UNITS[power]}{unit}".rstrip()
 
 
-def explain_traced(name: str, traced: Any) -> Explanation:
-    """Compile a traced function and read off what came out."""
-    lowered = traced.lower()
-    start = time.perf_counter()
-    compiled = lowered.compile()
-    seconds = time.perf_counter() - start
-    instructions = _read(lambda: tuple(kernels_of(compiled.as_text())))
-    devices = _read(lambda: _devices_of(compiled))
-    return Explanation(
-        name=name,
-        module=_read(lambda: _MODULE.findall(compiled.as_text())[0]),
-        device=_read(lambda: min(device.device_kind for device in devices)),
-        devices=_read(lambda: len(devices)),
-        kernels=_read(lambda: len(instructions)),
-        instructions=instructions or (),
-        bytes_accessed=_read(lambda: int(compiled.cost_analysis()["bytes accessed"])),
-        bytes_least=_read(lambda: _least_bytes(traced.jaxpr.jaxpr, compiled)),
-        flops=_read(lambda: int(compiled.cost_analysis().get("flops", 0))),
-        compile_seconds=seconds,
-    )
+def explain_compiled(name: str, compiled: jax.stages.Compiled) -> Explanation:
+    """Read off what came out of the compiler."""
+    module = compiled.as_text()
+    kernels = None if module is None else count_kernels(module)
+    costs: Any = compiled.cost_analysis()
+    if not costs:
+        return Explanation(name, kernels, bytes_accessed=None, flops=None)
+    return Explanation(name, kernels, int(costs["bytes accessed"]), int(costs.get("flops", 0)))
 
 
-def _read(what: Callable[[], Any]) -> Any:
-    """Return what JAX tells, or None: texts and fields of its internals may change with any version."""
-    try:
-        return what()
-    except Exception:
-        return None
+def count_kernels(module: str) -> int:
+    """Count the instructions of an optimised HLO module, given as text, that are a kernel each.
 
-
-def _devices_of(compiled):
-    shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
-    return shardings[0].device_set if shardings else jax.devices()[:1]
-
-
-def _least_bytes(jaxpr, compiled) -> int:
-    """Bytes of the inputs and outputs, each one device's part; unused inputs have no sharding."""
-    ends = [*jaxpr.invars, *jaxpr.outvars]
-    shardings = jax.tree.leaves(
-        (compiled.input_shardings, compiled.output_shardings), is_leaf=lambda sharding: sharding is None
-    )
-    return sum(
-        math.prod(sharding.shard_shape(v.aval.shape)) * v.aval.dtype.itemsize
-        for v, sharding in zip(ends, shardings, strict=True)
-        if sharding is not None
-    )
-
-
-def kernels_of(module: str) -> Iterator[Kernel]:
-    """Kernels in the text of an optimised HLO module, entry computation first."""
-    computations, entry = _split_computations(module)
-    if entry not in computations:
-        raise ValueError("this is no text of an HLO module")
-    waiting, seen = [(entry, False)], set()
-    while waiting:
-        name, in_loop = waiting.pop(0)
-        if name in seen or name not in computations:
-            continue
-        seen.add(name)
-        for instruction, opcode, line in computations[name]:
-            if opcode in ("while", "call", "conditional"):
-                branches = _BRANCHES.search(line)
-                called = _CALLED.findall(line) + (branches[1].split(",") if branches else [])
-                waiting += [(c.strip().lstrip("%"), in_loop or opcode == "while") for c in called]
-            elif opcode not in _FREE and not opcode.endswith(("-done", "-update")):
-                yield Kernel(opcode.removesuffix("-start"), instruction, in_loop)
-
-
-def _split_computations(module: str):
-    """Each computation's (name, opcode, line) instructions by its name, and the entry's name."""
-    computations: dict[str, list] = {}
-    entry, current = "", None
+    The computations that a fusion, a sort or a reduction names are parts of its kernel.
+    """
+    computations: dict[str, list[str]] = {}
+    parts_of_kernels: set[str] = set()
+    current: list[str] = []
     for line in module.splitlines():
-        header = _HEADER.match(line)
+        header = _COMPUTATION.match(line)
         if header:
-            current = computations[header[2]] = []
-            entry = header[2] if header[1] else entry
-        elif line.startswith("}"):
-            current = None
-        elif current is not None and " = " in line:
-            left, right = line.strip().split(" = ", 1)
-            opcode = _after_type(right).split("(", 1)[0].strip()
-            current.append((left.removeprefix("ROOT ").lstrip("%"), opcode, line))
-    return computations, entry
+            current = computations[header[1]] = []
+        elif " = " in line:
+            opcode = _opcode(line)
+            current.append(opcode)
+            if opcode != "call":
+                for names in _PARTS_OF_KERNEL.findall(line):
+                    parts_of_kernels.update(re.findall(r"[\w.\-<>]+", names))
+    return sum(
+        _has_kernel(opcode)
+        for computation, opcodes in computations.items()
+        if computation not in parts_of_kernels
+        for opcode in opcodes
+    )
 
 
-def _after_type(text: str) -> str:
-    """Drop the leading result type: a word, or a tuple in balanced parentheses."""
-    depth = 0
-    for i, character in enumerate(text):
+def _has_kernel(opcode: str) -> bool:
+    """Whether an instruction is a kernel; of one that starts and ends apart the start counts."""
+    return opcode not in _WITHOUT_KERNEL and not opcode.endswith(("-done", "-update"))
+
+
+def _opcode(line: str) -> str:
+    """Return the operation of a line ``%name = type operation(operands), attributes``."""
+    _, after_name = line.split(" = ", 1)
+    depth = 0  # of parentheses, in which the types of tuples stand
+    for position, character in enumerate(after_name):
         depth += (character == "(") - (character == ")")
         if character == " " and depth == 0:
-            return text[i + 1 :]
-    return text
+            return after_name[position + 1 :].partition("(")[0].strip()
+    return after_name

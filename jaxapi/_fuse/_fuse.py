@@ -2,24 +2,14 @@
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
-from ._fusion import Fusion
+from ._fusion import Fusion, Options
 
 __all__ = ["fuse", "fused"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Options(TypedDict, total=False):
-    """What `fuse` takes by keyword alone."""
-
-    pad: bool
-    static_argnums: int | Iterable[int] | None
-    static_argnames: str | Iterable[str] | None
-    donate_argnums: int | Iterable[int] | None
-    donate_argnames: str | Iterable[str] | None
 
 
 @overload
@@ -37,12 +27,11 @@ def fuse(
     /,
     kernel_name: str | None = None,
     *,
-    pad: bool = False,
     static_argnums: int | Iterable[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Iterable[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
-):
+) -> Any:
     """Compile a function into few kernels, as cupy.fuse does, with `jax.jit` underneath.
 
     ``@fuse``, ``@fuse()``, ``@fuse("name")``, ``@fuse(kernel_name="name")`` and ``fuse(function)`` work
@@ -54,27 +43,24 @@ def fuse(
     Parameters
     ----------
     func : callable
-        The function to compile, written with jaxapi's functions and operators on arrays of any shape. A call
-        takes
+        The function to compile, written with jaxapi's functions and operators on arrays of any shape.
 
-        - arrays of JAX, NumPy, CuPy, PyTorch and others; their dtypes are kept, 64-bit ones also with x64
-          off: a call with any 64-bit argument runs in 64-bit mode as a whole;
-        - Python bool, int, float and complex, which are inputs too: a new value does not compile again.
-          They are weakly typed by JAX's promotion rules (``1 + mu * dt * phi`` stays float32), as
-          literals are; NumPy scalars and 0-d arrays keep their dtype;
-        - a list or nested list of numbers, which becomes an array;
-        - None, and other containers (tuples, dicts, lists of arrays, registered pytrees) of all these;
-        - strings, dtypes, enums and callables, which are static: another one compiles again. A lambda written
-          in the call is another one each time; a `functools.partial` is its function, arrays (inputs) and
-          other arguments (static).
+        Arrays and numbers are traced, everything else is static and compared by value. A method's object is
+        a pytree, or its fields follow the same rule, and what cannot be compared is refused by name.
+
+        - Traced, so that a new value does not compile again: arrays of JAX, NumPy, CuPy, PyTorch and others,
+          whose dtypes are kept, 64-bit ones also with x64 off (a call with any 64-bit argument runs in 64-bit
+          mode as a whole); Python bool, int, float and complex, which are weakly typed by JAX's promotion
+          rules (``1 + mu * dt * phi`` stays float32), as literals are, while NumPy scalars and 0-d arrays
+          keep their dtype; a list or nested list of numbers, which becomes an array; and the leaves of other
+          containers (tuples, dicts, lists of arrays, registered pytrees).
+        - Static, so that another value compiles again: strings, dtypes, enums, frozen dataclasses and what
+          else is hashable by value; functions and classes. A lambda written in the call is another one each
+          time. Of a `functools.partial` the arrays are traced and the rest is static.
+        - In the fields of a method's object bools and ints are static, for they are flags, lengths and loop
+          counts; so are objects of NumPy, JAX and the standard library (a logger, a device).
     kernel_name : str, optional
         Name of the compiled module, ``jit_<name>`` in a profile; by default the function's name.
-    pad : bool, default False
-        For many lengths: pad arrays of 64 to 2**20 rows on the host to the next power of two, so that all
-        lengths of an octave share one program. Only for functions that treat each row (the first axis)
-        alone: element-wise ones, reductions over other axes, `linalg` of stacks of matrices, look-ups in each
-        row or of each row in a table. This is proved on a trace with a symbolic length, and anything else is
-        a TypeError. Such calls wait for their result.
     static_argnums, static_argnames : int or str, or several, optional
         Arguments that the program is compiled for, as in `jax.jit`: flags, axes, shapes, loop counts. They
         must be hashable, are told apart by value, type and sign of zero, and another one compiles again.
@@ -86,7 +72,7 @@ def fuse(
     Returns
     -------
     Fusion
-        Called like ``func``; has ``func``, ``name``, ``explain(*args)`` (what XLA made of it),
+        Called like ``func``; has ``func``, ``name``, ``explain(*args)`` (its kernels, bytes and operations),
         ``lower(*args)`` and ``trace(*args)`` (as of ``jax.jit(func)``), and ``clear_cache()``. Results are
         jax arrays in the containers in which ``func`` returned them.
 
@@ -95,7 +81,8 @@ def fuse(
     TypeError
         If the function branches on a traced value, returns nothing, assigns to a subscript or to ``self``,
         passes ``out=``, or calls a NumPy function on a traced array. The message names the line and the
-        remedy. If it is a generator or coroutine function.
+        remedy. If a field of a method's object cannot be compared: a set, an object of another class. If
+        ``func`` is a generator or coroutine function.
     ValueError
         If shapes do not broadcast; both are named. `numpy.exceptions.AxisError` if an axis is out of bounds.
     OverflowError
@@ -113,10 +100,9 @@ def fuse(
     change by ``x += y``, which is lost where another one is returned. Inside another JAX transformation with
     x64 off, Python floats combined with float64 there are rounded to float32 first.
 
-    In a method, ``self`` is read at each call: a registered pytree by its leaves, another object by its own
-    fields. Arrays, floats and complex numbers there, also in containers, are inputs; what is hashable by
-    value, functions and objects of libraries are static, as is what its classes hold. The use of anything
-    else (a set, an object of another class) is a TypeError. So are bound methods and callable objects read.
+    In a method, ``self`` is read at each call, and so is the object of a bound method, or one that is called;
+    the function sees a copy of it. What a class holds is a value from the surroundings, as a global variable
+    is: a constant of the program.
 
     References
     ----------
@@ -139,18 +125,23 @@ def fuse(
     [[inf inf]
      [ 3.  4.]]
     """
-    options = {"pad": pad, "static_argnums": static_argnums, "static_argnames": static_argnames}
-    options |= {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
+    options: Options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+    }
     return fused(Fusion, func, kernel_name, options)
 
 
-def fused(kind, func, kernel_name, options):
+def fused(fusion_class: type, func: Any, kernel_name: str | None, options: Any) -> Any:
     """Return a fusion of a class, or what makes one of a function."""
     if isinstance(func, str):
-        func, kernel_name = None, func
+        kernel_name = func
+        func = None
     if func is not None and not callable(func):
         given = type(func).__name__
         remedy = f": put @{given} above @fuse" if isinstance(func, (classmethod, property)) else ""
         raise TypeError(f"fuse takes a function, got {given}{remedy}")
-    make = functools.partial(kind, name=kernel_name, **options)
+    make = functools.partial(fusion_class, name=kernel_name, **options)
     return make if func is None else make(func)

@@ -6,6 +6,7 @@ a word. The traced program shows each conversion, so the bounds are known once a
 and a new value is checked against them without tracing or compiling again.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ class Promotion(NamedTuple):
 
     low: int  # a value from low to high
     high: int  # fits everywhere as the default integer
-    dtypes: frozenset  # the dtypes it is converted to, and the default where it is used as it is
+    dtypes: frozenset[np.dtype]  # the dtypes it is converted to, and the default where it is used as it is
     default: np.dtype
 
 
@@ -28,7 +29,7 @@ def fits_any_dtype(value: int) -> bool:
     return 0 <= value <= 127
 
 
-def _is_weak_integer(variable) -> bool:
+def _is_weak_integer(variable: Any) -> bool:
     """Whether an input of a jaxpr stands for a Python int."""
     aval = variable.aval
     return aval.weak_type and aval.shape == () and jnp.issubdtype(aval.dtype, np.integer)
@@ -46,9 +47,9 @@ def integer_promotions(traced: Any, count: int) -> list[Promotion | None]:
         return [None] * count
 
 
-def _promotion(jaxpr, variable) -> Promotion:
+def _promotion(jaxpr: Any, variable: Any) -> Promotion:
     default = np.dtype(variable.aval.dtype)
-    dtypes: set = set()
+    dtypes: set[np.dtype] = set()
     _collect(jaxpr, variable, default, dtypes)
     bounds = [jnp.iinfo(dtype) for dtype in {default, *dtypes} if jnp.issubdtype(dtype, np.integer)]
     low = max(int(bound.min) for bound in bounds)
@@ -56,7 +57,7 @@ def _promotion(jaxpr, variable) -> Promotion:
     return Promotion(low, high, frozenset(dtypes), default)
 
 
-def _collect(jaxpr, variable, default, dtypes) -> None:
+def _collect(jaxpr: Any, variable: Any, default: np.dtype, dtypes: set[np.dtype]) -> None:
     """Add to ``dtypes`` what ``variable`` is converted to, here and in the jaxprs it is passed to."""
     if any(out is variable for out in jaxpr.outvars):
         dtypes.add(default)
@@ -74,42 +75,51 @@ def _collect(jaxpr, variable, default, dtypes) -> None:
                 dtypes.add(default)
 
 
-def _inner_variables(equation, position):
+def _inner_variables(equation: Any, position: int) -> Iterator[tuple[Any, Any]]:
     """Where operand ``position`` enters the jaxprs of a call, a branch or a loop."""
-    count = len(equation.invars)
-    if "cond_nconsts" in equation.params:  # a while loop
-        cond_consts, body_consts = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-        cond, body = equation.params["cond_jaxpr"].jaxpr, equation.params["body_jaxpr"].jaxpr
-        if position < cond_consts:
-            yield cond, cond.invars[position]
-        else:
-            yield body, body.invars[position - cond_consts]
-            if position >= cond_consts + body_consts:
-                yield cond, cond.invars[position - body_consts]
+    if "cond_nconsts" in equation.params:
+        yield from _variables_in_while_loop(equation.params, position)
         return
-    for value in equation.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
+    for parameter in equation.params.values():
+        for item in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
             inner = getattr(item, "jaxpr", item)
             invars = getattr(inner, "invars", None)
             if invars is not None and hasattr(inner, "eqns"):
-                shift = count - len(invars)  # a branch of `cond` does not take the index
+                shift = len(equation.invars) - len(invars)  # a branch of `cond` does not take the index
                 if 0 <= shift <= position:
                     yield inner, invars[position - shift]
+
+
+def _variables_in_while_loop(params: Any, position: int) -> Iterator[tuple[Any, Any]]:
+    """Where an operand enters a loop, whose operands are the constants of the condition and the body."""
+    cond = params["cond_jaxpr"].jaxpr
+    body = params["body_jaxpr"].jaxpr
+    cond_consts = params["cond_nconsts"]
+    body_consts = params["body_nconsts"]
+    if position < cond_consts:
+        yield cond, cond.invars[position]
+        return
+    yield body, body.invars[position - cond_consts]
+    if position >= cond_consts + body_consts:  # carried from step to step
+        yield cond, cond.invars[position - body_consts]
 
 
 def fit_integer(value: Any, promotion: Promotion | None) -> Any:
     """Return what to pass for an input, or raise OverflowError for a Python int that does not fit."""
     if type(value) is not int or promotion is None or promotion.low <= value <= promotion.high:
         return value
-    default, dtypes = promotion.default, promotion.dtypes
+    dtypes = promotion.dtypes
+    default = promotion.default
     for dtype in dtypes:
         if jnp.issubdtype(dtype, np.integer) and not _is_within(value, dtype):
             raise OverflowError(
                 f"Python integer {value} out of bounds for {dtype}, to which the fused function "
                 "promotes this argument: pass a NumPy scalar of a wider dtype, or convert the array first"
             )
-    if _is_within(value, default) or not dtypes:
-        return value if dtypes else 0  # unused
+    if not dtypes:  # unused
+        return 0
+    if _is_within(value, default):
+        return value
     if all(jnp.issubdtype(d, np.unsignedinteger) and d.itemsize == default.itemsize for d in dtypes):
         return value - 2 ** (8 * default.itemsize)  # the same bits; the conversion brings them back
     if all(jnp.issubdtype(dtype, np.inexact) for dtype in dtypes):
@@ -120,5 +130,5 @@ def fit_integer(value: Any, promotion: Promotion | None) -> Any:
     )
 
 
-def _is_within(value, dtype) -> bool:
+def _is_within(value: int, dtype: np.dtype) -> bool:
     return jnp.iinfo(dtype).min <= value <= jnp.iinfo(dtype).max

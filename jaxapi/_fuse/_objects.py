@@ -1,117 +1,81 @@
-"""Objects with state that a fused function reads: the object of a method, callables, partials.
+"""Objects that a fused function reads and that are no pytrees: the object of a method, callables, partials.
 
-An object is taken by its own fields, one level deep. Arrays, floats and complex numbers there become inputs
-of the compiled program, so a changed one is seen; what is hashable by value is static, so that with another
-one the program is compiled again; the use of anything else is refused. What the classes of an object hold is
-static by its content. While it is traced the function sees a copy.
+They are taken apart as `jax.tree.flatten` takes pytrees apart: into leaves, which are inputs of the compiled
+program, and a structure, for which it is compiled. In the fields of an object arrays, floats and complex
+numbers are leaves; everything else is compared by value, and what cannot be is refused by its name. While it
+is traced the function sees a copy.
 """
 
-import contextlib
-import enum
 import functools
 import operator
-import pickle
 import sys
 import types
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 
+from .._core._programs import ARRAY_TYPES
+from ._inputs import as_input
 from ._static import Static
 
-__all__ = ["Node", "belongs_to_method", "follow_callable", "follow_object", "opened"]
+__all__ = ["Flattened", "belongs_to_method", "check_not_assigned", "fields_of", "flatten_callable"]
+__all__ += ["flatten_object", "is_array", "restore", "static_by_value"]
 
 _LIBRARIES = sys.stdlib_module_names | {"jax", "jaxlib", "jaxapi", "numpy"}  # objects of these are constants
-_PLAIN = frozenset([bool, int, str, types.NoneType])  # static, and equal ones of a class are the same
+_CONSTANTS = frozenset([bool, int, str, types.NoneType, types.FunctionType])  # if equal, the same
 _NOT_NUMBERS = "OSUMmT"  # NumPy's kinds of dtypes that are no numbers
 
 
 @jax.tree_util.register_pytree_node_class
-class Node:
-    """A value by its inputs, which are the children of this pytree, and what is compared.
+class Flattened:
+    """A value that is no pytree, as one: its leaves, and the structure that makes it again of them."""
 
-    The latter is a tuple of the function that makes of the children what the fused function sees, and of that
-    function's other arguments.
-    """
+    __slots__ = ("leaves", "structure")
 
-    __slots__ = ("form", "parts")
+    def __init__(self, leaves: list[Any], structure: "Structure"):
+        self.leaves = leaves
+        self.structure = structure
 
-    def __init__(self, parts, form):
-        self.parts = parts
-        self.form = form
-
-    def tree_flatten(self):
-        """Return the inputs, and what `jax.jit` compares."""
-        return self.parts, self.form
+    def tree_flatten(self) -> tuple[list[Any], "Structure"]:
+        """Return the leaves, and what `jax.jit` compares."""
+        return self.leaves, self.structure
 
     @classmethod
-    def tree_unflatten(cls, form, parts):
-        """Return the same with other inputs, tracers for example."""
-        return cls(parts, form)
+    def tree_unflatten(cls, structure: "Structure", leaves: Any) -> "Flattened":
+        """Return the same with other leaves, tracers for example."""
+        return cls(list(leaves), structure)
 
 
-class _Refusal(NamedTuple):
-    """A place whose changes would not be seen."""
+def restore(tree: Any, copies: list[Any]) -> Any:
+    """Put values in the place of `Static` and `Flattened`; append the copies of objects to ``copies``."""
 
-    path: str
-    kind: type
-
-
-def opened(tree: Any, watched: list) -> Any:
-    """Put values in the place of `Static` and `Node`; collect what refuses assignments to objects."""
-
-    def open_node(node):
+    def restored(node: Any) -> Any:
         if isinstance(node, Static):
-            return _Unfollowed(node.value) if type(node.value) is _Refusal else node.value
-        if not isinstance(node, Node):
-            return node
-        make, *rest = node.form
-        made = make(opened(list(node.parts), watched), *rest)
-        if make in (_copy, _class):
-            watched.append(_Assignments(made))
-        return made
+            return node.value
+        if isinstance(node, Flattened):
+            return node.structure.unflatten(iter(node.leaves), copies)
+        return node
 
-    return jax.tree.map(open_node, tree, is_leaf=lambda node: isinstance(node, (Static, Node)))
+    return jax.tree.map(restored, tree, is_leaf=lambda node: isinstance(node, (Static, Flattened)))
 
 
-def follow_callable(value: Any, convert: Callable) -> Any:
-    """Describe a callable: functions and library objects are static, the object of a method is followed.
+def flatten_callable(value: Any) -> Flattened | Static:
+    """Take a callable apart: functions, classes and objects of libraries are static.
 
-    Of a `functools.partial` arrays are inputs, and numbers are static.
+    A bound method is its function and its object. Of a `functools.partial` the arrays are leaves.
     """
-    if isinstance(value, functools.partial):
-        content = (list(value.args), value.keywords)
-        args, keywords = (_field(part, "a functools.partial's argument", convert, ()) for part in content)
-        return Node([follow_callable(value.func, convert), args, keywords], (_partial,))
-    if _is_bound(value):
-        owner = value.__self__
-        follow = follow_callable if isinstance(owner, type) else follow_object
-        return Node([follow(owner, convert)], (_method, value.__func__))
-    if isinstance(value, type) and not isinstance(value, enum.EnumMeta) and not _is_of_library(value):
-        state, unknown = _class_state(value, convert)
-        for name, kind in unknown:
-            raise TypeError(_refusal(_Refusal(f"{value.__name__}.{name}", kind)))
-        return Node([], (_class, value, state))
-    return Static(value) if _is_constant(value) else follow_object(value, convert)
+    flattener = _Flattener()
+    structure = flattener.flatten_callable(value)
+    return structure if isinstance(structure, Static) else Flattened(flattener.leaves, structure)
 
 
-def follow_object(value: Any, convert: Callable) -> Any:
-    """Describe an object by its own fields and what its classes hold; a pytree by its leaves."""
-    if not jax.tree_util.all_leaves([value]):
-        return _field(value, "self", convert)
-    plain: list = []
-    names, parts = [], []
-    for name, field in tuple(_fields(value).items()):  # other threads may add one
-        if type(field) in _PLAIN:
-            plain += name, type(field), field
-            continue
-        known = type(field) is float or isinstance(field, jax.Array)
-        names.append(name)
-        parts.append(convert(field) if known else _field(field, f"self.{name}", convert))
-    state, unknown = _class_state(type(value), convert)
-    return Node(parts, (_copy, type(value), tuple(names), tuple(plain), state, unknown))
+def flatten_object(value: Any) -> Flattened:
+    """Take an object apart by its fields."""
+    flattener = _Flattener()
+    structure = flattener.flatten_fields(value)
+    return Flattened(flattener.leaves, structure)
 
 
 def belongs_to_method(func: Any, value: Any) -> bool:
@@ -120,200 +84,303 @@ def belongs_to_method(func: Any, value: Any) -> bool:
         return False
     owner = getattr(func, "__qualname__", "").rpartition(".")[0]
     classes = type(value).__mro__[:-1]
-    if any(c.__qualname__ == owner and c.__module__ == func.__module__ for c in classes):
-        return True
-    if not hasattr(value, "__dict__") or _is_array(value):
+    for cls in classes:
+        if cls.__qualname__ == owner and cls.__module__ == func.__module__:
+            return True
+    if not hasattr(value, "__dict__") or is_array(value):
         return False
-    return any(getattr(member, "func", None) is func for c in classes for member in vars(c).values())
+    return any(getattr(member, "func", None) is func for cls in classes for member in vars(cls).values())
 
 
-# How a Node is made into what the function sees
-
-
-def _partial(parts):
-    func, args, keywords = parts
-    return functools.partial(func, *args, **keywords)
-
-
-def _method(parts, func):
-    return func.__get__(parts[0])
-
-
-def _dict(parts, *keys):
-    return dict(zip([key.value for key in keys], parts, strict=True))
-
-
-def _class(parts, kind, state):
-    return kind
-
-
-def _copy(parts, kind, names, plain, state, unknown):
-    try:
-        copy = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
-    except TypeError as error:
-        raise TypeError(
-            f"a fused method cannot copy its {kind.__name__} ({error}): register the class as a pytree "
-            "(jax.tree_util.register_pytree_node)"
-        ) from None
-    fields = {name: _Unfollowed(_Refusal(f"self.{name}", of)) for name, of in unknown}
-    fields |= zip(plain[::3], plain[2::3], strict=True)
-    fields |= zip(names, parts, strict=True)
-    for name, field in fields.items():
-        if isinstance(getattr(kind, name, None), types.MemberDescriptorType):  # of __slots__
-            object.__setattr__(copy, name, field)
-        elif hasattr(copy, "__dict__"):
-            copy.__dict__[name] = field
-        else:
-            raise TypeError(_refusal(_Refusal(f"{kind.__name__}.{name}", dict(unknown)[name])))
-    return copy
-
-
-# What objects and their classes hold
-
-
-def _fields(value) -> dict:
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return what an object holds in its ``__dict__`` and ``__slots__``."""
     state = object.__getstate__(value)
     in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
-    return {**(in_dict or {}), **in_slots} if in_slots else in_dict or {}
+    return (in_dict or {}) | (in_slots or {})
 
 
-def _field(value, path, convert, numbers=(float, complex)):
-    """Describe what a field holds, containers by their leaves."""
-    kind = type(value)
-    if kind is dict:  # by its items, for JAX sorts the keys, which not all can be
-        parts = [_field(part, path, convert, numbers) for part in value.values()]
-        return Node(parts, (_dict, *map(Static, value)))
-    if kind is list or kind is tuple:
-        return kind([_field(part, path, convert, numbers) for part in value])
-    return jax.tree.map(lambda leaf: _leaf(leaf, path, convert, numbers), value)
+# What values are made of: compared by `jax.jit`, and of other leaves the value again
 
 
-def _leaf(value, path, convert, numbers):
-    if _is_array(value) or (isinstance(value, numbers) and not isinstance(value, np.generic)):
-        return convert(value)
-    if type(value) is _Unfollowed:  # of the copy of an object whose method calls another one
-        return Static(value._refusal)
-    if isinstance(value, functools.partial) and not _is_bound(value.func):
-        return follow_callable(value, convert)
-    try:
-        return Static(value if _is_constant(value) else _Refusal(path, type(value)))
-    except TypeError:
-        return Static(_Refusal(path, type(value)))
+class Structure(Protocol):
+    """What is left of a value without its leaves; equal ones share a program."""
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any], /) -> Any:
+        """Return the value, with its leaves taken from an iterator."""
 
 
-def _class_state(kind, convert) -> tuple[tuple, tuple]:
-    """Return the data that the classes of an object hold, by content, and what cannot be compared."""
-    state: list = []
-    unknown = []
-    for name, value in _data_of(kind):
+class _Leaf:
+    """An array or number that is traced."""
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        return next(leaves)
+
+
+class _Constant(NamedTuple):
+    """A value of a class whose equal values are the same."""
+
+    cls: type
+    value: Any
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        return self.value
+
+
+class _Sequence(NamedTuple):
+    """A list or tuple."""
+
+    cls: type
+    items: tuple[Structure, ...]
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        return self.cls([item.unflatten(leaves, copies) for item in self.items])
+
+
+class _Dict(NamedTuple):
+    """A dict in its own order: as a pytree its keys would be sorted, which not all can be."""
+
+    keys: tuple[Structure, ...]
+    items: tuple[Structure, ...]
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> dict[Any, Any]:
+        keys = [key.unflatten(leaves, copies) for key in self.keys]
+        values = [item.unflatten(leaves, copies) for item in self.items]
+        return dict(zip(keys, values, strict=True))
+
+
+class _Pytree(NamedTuple):
+    """A pytree whose leaves are leaves or static."""
+
+    treedef: Any
+    items: tuple[Structure, ...]
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        return self.treedef.unflatten([item.unflatten(leaves, copies) for item in self.items])
+
+
+class _Partial(NamedTuple):
+    """A `functools.partial`."""
+
+    func: Structure
+    args: Structure
+    keywords: Structure
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> functools.partial[Any]:
+        func = self.func.unflatten(leaves, copies)
+        args = self.args.unflatten(leaves, copies)
+        keywords = self.keywords.unflatten(leaves, copies)
+        return functools.partial(func, *args, **keywords)
+
+
+class _Method(NamedTuple):
+    """A bound method."""
+
+    owner: Structure
+    function: Static
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        return self.function.value.__get__(self.owner.unflatten(leaves, copies))
+
+
+class _Object(NamedTuple):
+    """An object of a class, by its fields in their order: some are constants, the others have structures."""
+
+    cls: type
+    names: tuple[str, ...]
+    constants: tuple[tuple[str, type, Any], ...]  # (name, class, value)
+    structures: tuple[tuple[str, Structure], ...]
+
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        fields = {name: value for name, _, value in self.constants}
+        for name, structure in self.structures:
+            fields[name] = structure.unflatten(leaves, copies)
+        copy = self._new()
+        for name in self.names:
+            if isinstance(getattr(self.cls, name, None), types.MemberDescriptorType):  # of __slots__
+                object.__setattr__(copy, name, fields[name])
+            else:
+                copy.__dict__[name] = fields[name]
+        copies.append((copy, _contents_of_fields(copy)))
+        return copy
+
+    def _new(self) -> Any:
+        if self.cls is types.SimpleNamespace:
+            return types.SimpleNamespace()
         try:
-            state += name, type(value), value if type(value) in _PLAIN else _content(value, convert)
-        except Exception:  # whatever a class raises that cannot be pickled
-            unknown.append((name, type(value)))
-    return tuple(state), tuple(unknown)
+            return object.__new__(self.cls)
+        except TypeError as error:
+            raise TypeError(
+                f"a fused method cannot copy its {self.cls.__name__} ({error}): register the class as a "
+                "pytree (jax.tree_util.register_pytree_node)"
+            ) from None
 
 
-def _data_of(kind) -> list[tuple[str, Any]]:
-    """List what the classes of an object hold, but for methods, properties and slots."""
-    found: dict = {}
-    for base in kind.__mro__[-2::-1]:
-        found.update(tuple(vars(base).items()))  # other threads may add one
-    return [(k, v) for k, v in found.items() if k[:2] != "__" and not hasattr(type(v), "__get__")]
+_LEAF = _Leaf()
 
 
-def _content(value, convert) -> Any:
-    if _is_array(value):
-        convert(value)
-    elif _is_constant(value):
-        with contextlib.suppress(TypeError):
+def _constant(value: Any) -> _Constant | Static:
+    cls = type(value)
+    return _Constant(cls, value) if cls in _CONSTANTS else Static(value)
+
+
+class _Flattener:
+    """Takes values apart, and collects their leaves."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []
+
+    def flatten_fields(self, value: Any) -> _Object:
+        """Return the structure of an object by its fields."""
+        fields = fields_of(value)
+        constants = []
+        structures: list[tuple[str, Structure]] = []
+        for name, field in fields.items():
+            cls = type(field)
+            if cls in _CONSTANTS:
+                constants.append((name, cls, field))
+            elif cls is float or cls in ARRAY_TYPES:
+                self.leaves.append(field)
+                structures.append((name, _LEAF))
+            else:
+                structure = self._flatten(field, f"self.{name}", (float, complex))
+                structures.append((name, structure))
+        return _Object(type(value), tuple(fields), tuple(constants), tuple(structures))
+
+    def flatten_callable(self, value: Any) -> Structure:
+        """Return the structure of a callable."""
+        if isinstance(value, functools.partial):
+            func = self.flatten_callable(value.func)
+            name = "a functools.partial's argument"
+            args = self._flatten(value.args, name, ())
+            keywords = self._flatten(value.keywords, name, ())
+            return _Partial(func, args, keywords)
+        if _is_bound(value):
+            return _Method(self._flatten_owner(value.__self__), Static(value.__func__))
+        return _static_constant(value) or self._flatten_owner(value)
+
+    def _flatten_owner(self, value: Any) -> Structure:
+        """Return the structure of a method's object or class."""
+        if isinstance(value, type):
             return Static(value)
-    return pickle.dumps(value)
+        if not jax.tree_util.all_leaves([value]):
+            return self._flatten(value, "self", (bool, int, float, complex))
+        return self.flatten_fields(value)
+
+    def _flatten(self, value: Any, name: str, traced: tuple[type, ...]) -> Structure:
+        """Return the structure of a field or argument, in which numbers of these classes are leaves."""
+        cls = type(value)
+        if cls in traced or cls in ARRAY_TYPES:
+            self.leaves.append(value)
+            return _LEAF
+        if cls in _CONSTANTS:
+            return _Constant(cls, value)
+        if cls is list or cls is tuple:
+            return _Sequence(cls, tuple([self._flatten(item, name, traced) for item in value]))
+        if cls is dict:
+            items = tuple([self._flatten(item, name, traced) for item in value.values()])
+            return _Dict(tuple([_constant(key) for key in value]), items)
+        if not jax.tree_util.all_leaves([value]):
+            leaves, treedef = jax.tree.flatten(value)
+            return _Pytree(treedef, tuple([self._flatten_leaf(leaf, name, traced) for leaf in leaves]))
+        return self._flatten_leaf(value, name, traced)
+
+    def _flatten_leaf(self, value: Any, name: str, traced: tuple[type, ...]) -> Structure:
+        if is_array(value) or (isinstance(value, traced) and not isinstance(value, np.generic)):
+            self.leaves.append(as_input(value))
+            return _LEAF
+        if isinstance(value, functools.partial) and not _is_bound(value.func):
+            return self.flatten_callable(value)
+        static = _static_constant(value)
+        if static is not None:
+            return static
+        raise TypeError(
+            f"a fused function uses {name}, a {type(value).__name__} whose changes would not be seen: make "
+            "it an array, a number or hashable by value (a tuple, a frozen dataclass), register its class "
+            "as a pytree (jax.tree_util.register_dataclass), or pass it as an argument. A fused method takes "
+            "every field of its object"
+        )
 
 
-def _is_array(value: Any) -> bool:
+# How values are told apart
+
+
+def is_array(value: Any) -> bool:
     """Whether ``value`` is an array or NumPy scalar of numbers, of any library."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind not in _NOT_NUMBERS
     return isinstance(value, jax.Array) or (hasattr(type(value), "__dlpack__") and not callable(value))
 
 
-def _is_constant(value) -> bool:
-    """Whether nothing in ``value`` can change unseen: it is compared by value, or of a library."""
-    if _is_bound(value):
-        return _is_constant(value.__self__)
-    kind = type(value)
-    by_value = kind.__hash__ not in (object.__hash__, None)
-    return isinstance(value, type) or by_value or _is_of_library(kind)
+def static_by_value(value: Any) -> Static | None:
+    """Return a value as one that is static; None where it has no hash by value."""
+    return _static_if_comparable(value) if _has_hash_by_value(value) else None
 
 
-def _is_bound(value) -> bool:
+def _static_constant(value: Any) -> Static | None:
+    """Return as static what cannot change unseen: it has a hash by value, or is of a library."""
+    owner = value.__self__ if _is_bound(value) else value
+    is_constant = isinstance(owner, type) or _has_hash_by_value(owner) or _is_of_library(type(owner))
+    return _static_if_comparable(value) if is_constant else None
+
+
+def _static_if_comparable(value: Any) -> Static | None:
+    try:
+        return Static(value)
+    except TypeError:  # a frozen dataclass of an array, say, has no hash
+        return None
+
+
+def _has_hash_by_value(value: Any) -> bool:
+    hash_of_class: Any = type(value).__hash__
+    return hash_of_class is not None and hash_of_class is not object.__hash__
+
+
+def _is_bound(value: Any) -> bool:
     return hasattr(type(value), "__func__") and hasattr(type(value), "__self__")
 
 
-def _is_of_library(kind) -> bool:
-    return kind.__module__.partition(".")[0] in _LIBRARIES
+def _is_of_library(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in _LIBRARIES
 
 
-# What is refused
+# What a method does to the copy
 
 
-def _refusal(refusal: _Refusal) -> str:
-    return (
-        f"a fused function uses {refusal.path}, a {refusal.kind.__name__} whose changes would not be seen: "
-        "make it an array, a number or hashable by value (a tuple, a frozen dataclass), register its class "
-        "as a pytree (jax.tree_util.register_dataclass), or pass it as an argument"
-    )
+def check_not_assigned(name: str, copies: list[tuple[Any, dict[str, list[Any]]]]) -> None:
+    """Raise TypeError where a method bound a field of its object anew, or changed a container in one.
 
-
-class _Unfollowed:
-    """Stands for what cannot be followed; any use of it is refused."""
-
-    def __init__(self, refusal):
-        self._refusal = refusal
-
-    def _refuse(self, *args, **kwargs):
-        raise TypeError(_refusal(self._refusal))
-
-    __getattr__ = __call__ = __getitem__ = __setitem__ = __contains__ = __enter__ = _refuse
-    __iter__ = __next__ = __len__ = __bool__ = __int__ = __float__ = __index__ = __eq__ = __hash__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __matmul__ = __rmatmul__ = _refuse
-
-
-class _Assignments:
-    """Watches the copy of an object, or a class, for attributes that the function assigns."""
-
-    def __init__(self, watched: Any):
-        self._watched = watched
-        self._before = self._held()
-
-    def _held(self) -> dict[str, list]:
-        """Return the values in each attribute."""
-        kind = self._watched if isinstance(self._watched, type) else type(self._watched)
-        held = {
-            f"{kind.__name__}.{name}": _contents(value) if isinstance(value, (dict, list)) else [value]
-            for name, value in _data_of(kind)
-        }
-        for name, value in {} if kind is self._watched else _fields(self._watched).items():
-            if not isinstance(getattr(kind, name, None), functools.cached_property):
-                held[f"self.{name}"] = _contents(value)
-        return held
-
-    def refuse(self, name: str) -> None:
-        """Raise if an attribute was bound or a container changed: the object itself would not see it."""
-        before, after = self._before, self._held()
-        for place in {**before, **after}:
-            old, new = before.get(place, []), after.get(place, [])
-            if len(old) != len(new) or not all(map(operator.is_, old, new)):
+    The object itself would not see it.
+    """
+    for copy, before in copies:
+        after = _contents_of_fields(copy)
+        for field in {**before, **after}:
+            old = before.get(field, [])
+            new = after.get(field, [])
+            is_same = len(old) == len(new) and all(map(operator.is_, old, new))
+            if not is_same:
                 raise TypeError(
-                    f"fused method {name!r} assigned {place}, which the object would never see: "
+                    f"fused method {name!r} assigned self.{field}, which the object would never see: "
                     "return the new value and assign it outside"
                 )
 
 
-def _contents(value) -> list:
+def _contents_of_fields(copy: Any) -> dict[str, list[Any]]:
+    """Return the values in each field; what a cached property keeps is none."""
+    cls = type(copy)
+    return {
+        name: _contents(value)
+        for name, value in fields_of(copy).items()
+        if not isinstance(getattr(cls, name, None), functools.cached_property)
+    }
+
+
+def _contents(value: Any) -> list[Any]:
     """List the values in a container, and its keys."""
     if isinstance(value, dict):
         value = (*value, *value.values())
     if isinstance(value, (list, tuple)):
-        return [type(value), *[x for part in value for x in _contents(part)]]
-    return [value] if isinstance(value, _Unfollowed) else jax.tree.leaves(value) or [value]
+        contents: list[Any] = [type(value)]
+        for item in value:
+            contents += _contents(item)
+        return contents
+    return jax.tree.leaves(value) or [value]

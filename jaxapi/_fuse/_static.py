@@ -5,7 +5,7 @@ import decimal
 import enum
 import inspect
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -25,12 +25,12 @@ class Static:
         self._key = value_key(value)
         self._hash = hash(self._key)  # a TypeError for what cannot be static
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> tuple[tuple[()], "Static"]:
         """Return no leaves, and itself as what `jax.jit` compares."""
         return (), self
 
     @staticmethod
-    def tree_unflatten(static, leaves):
+    def tree_unflatten(static: "Static", leaves: Any) -> "Static":
         """Return the static value as it came."""
         return static
 
@@ -40,33 +40,38 @@ class Static:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Static) and self._key == other._key
 
+    def unflatten(self, leaves: Iterator[Any], copies: list[Any]) -> Any:
+        """Return the value: as the structure of an object's field it has no leaves."""
+        return self.value
+
     def __repr__(self) -> str:
         return f"Static({self.value!r})"
 
 
-def value_key(value: Any) -> tuple:
+def value_key(value: Any) -> tuple[Any, ...]:
     """Return what tells values apart: 1, 1.0 and True differ, as do 0.0 and -0.0; nan equals itself.
 
     Tuples, frozensets and dataclasses are told apart by their contents in the same way, and anything
     else by its class and its ``==``.
     """
-    kind = type(value)
+    cls = type(value)
     if isinstance(value, enum.Enum):
-        return kind, value.name, value.value if isinstance(value, enum.Flag) else None
+        return cls, value.name, value.value if isinstance(value, enum.Flag) else None
     if isinstance(value, _WITH_SIGNED_ZERO):
-        return kind, repr(value)
+        return cls, repr(value)
     if isinstance(value, tuple):
-        return kind, *map(value_key, value)
+        return cls, *map(value_key, value)
     if isinstance(value, frozenset):
-        return kind, frozenset(map(value_key, value))
+        return cls, frozenset(map(value_key, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         hash(value)  # a TypeError for what cannot be static
-        key = kind, *[value_key(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare]
-        return key if _is_hashable(key) else (kind, value)
-    return kind, value
+        fields = [getattr(value, field.name) for field in dataclasses.fields(value) if field.compare]
+        key = cls, *map(value_key, fields)
+        return key if _is_hashable(key) else (cls, value)
+    return cls, value
 
 
-def _is_hashable(value) -> bool:
+def _is_hashable(value: Any) -> bool:
     try:
         hash(value)
     except TypeError:
@@ -77,11 +82,11 @@ def _is_hashable(value) -> bool:
 class ArgumentNames(NamedTuple):
     """Which arguments are meant: by position, and by name."""
 
-    positions: frozenset
-    names: frozenset
+    positions: frozenset[int]
+    names: frozenset[str]
 
-    def __contains__(self, place: object) -> bool:
-        return place in self.positions or place in self.names
+    def __contains__(self, key: object) -> bool:
+        return key in self.positions or key in self.names
 
 
 def argument_names(
@@ -108,20 +113,20 @@ def argument_names(
     return ArgumentNames(frozenset(positions), frozenset(names))
 
 
-def _several(given) -> tuple:
+def _several(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     return (given,) if isinstance(given, (int, str)) else tuple(given)
 
 
-def _parameters(func) -> list:
+def _parameters(func: Any) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(func).parameters.values())
     except (TypeError, ValueError):
         return []  # a builtin without signature: anything may be meant
 
 
-def _position(number, count: int | None, what: str) -> int:
+def _position(number: Any, count: int | None, what: str) -> int:
     position = operator.index(number)
     if count is None:
         if position < 0:

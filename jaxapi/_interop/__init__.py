@@ -1,7 +1,18 @@
 """Anything array-like to a `jax.Array` that keeps its dtype."""
 
-from ._convert import ARRAY_TYPES, as_array, as_operand, as_operands, import_array, import_dlpack, place
+from ._convert import (
+    ARRAY_TYPES,
+    as_argument,
+    as_array,
+    as_operand,
+    as_operands,
+    import_array,
+    import_dlpack,
+    is_passed_on,
+    place,
+)
+from ._host_memory import aligned_empty
 from ._numbers import scalar_like
 
-__all__ = ["ARRAY_TYPES", "as_array", "as_operand", "as_operands", "import_array", "import_dlpack", "place"]
-__all__ += ["scalar_like"]
+__all__ = ["ARRAY_TYPES", "aligned_empty", "as_argument", "as_array", "as_operand", "as_operands"]
+__all__ += ["import_array", "import_dlpack", "is_passed_on", "place", "scalar_like"]

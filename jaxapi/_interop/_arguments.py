@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._docs import with_paragraph
 from .._core._dtypes import WIDE, promoted, resolve_dtype
 from .._core._errors import check_broadcast, numpy_error, raises_as_numpy
 from .._core._programs import compiled
@@ -44,7 +45,9 @@ def takes_array(
     """
     names = list(inspect.signature(function).parameters)
     arrays = frozenset(others + elements)
-    call = _compiled(function, [name for name in names[1:] if name not in arrays]) if compiled else function
+    call: Callable[..., R] = function
+    if compiled:
+        call = _compiled(function, [name for name in names[1:] if name not in arrays])
     forms = {name: _operand if name in arrays else _FORMS.get(name, static_argument) for name in names[1:]}
     convert = as_operand if compiled else as_array
 
@@ -61,8 +64,9 @@ def takes_array(
                 return call(x)
             if len(args) > len(forms):
                 return call(x, *args, **kwargs)  # which raises
-            args = [form(arg) for form, arg in zip(forms.values(), args, strict=False)]
-            return call(x, *args, **{name: forms[name](arg) for name, arg in kwargs.items()})
+            args = tuple([form(arg) for form, arg in zip(forms.values(), args, strict=False)])
+            kwargs = {name: forms[name](arg) for name, arg in kwargs.items()}
+            return call(x, *args, **kwargs)
         except (TypeError, ValueError) as error:
             if (numpys := numpy_error(error)) is not None:
                 raise numpys from None
@@ -106,7 +110,8 @@ def takes_sequence(
     names = list(inspect.signature(function).parameters)
 
     def promoting(arrays, *args, **kwargs):
-        arrays = promoted(*arrays) if isinstance(arrays, tuple) and arrays else arrays
+        if isinstance(arrays, tuple) and arrays:
+            arrays = promoted(*arrays)
         return function(arrays, *args, **kwargs)
 
     call = _compiled(raises_as_numpy(functools.wraps(function)(promoting)), names[1:])
@@ -124,9 +129,9 @@ def takes_sequence(
                 raise TypeError(f"{function.__name__} takes a sequence of arrays, got one of shape ()")
         if not args and not kwargs:
             return call(arrays)
-        args = [static_argument(arg) for arg in args]
-        forms = {name: _FORMS.get(name, static_argument) for name in kwargs}
-        return call(arrays, *args, **{name: forms[name](arg) for name, arg in kwargs.items()})
+        args = tuple([static_argument(arg) for arg in args])
+        kwargs = {name: _FORMS.get(name, static_argument)(arg) for name, arg in kwargs.items()}
+        return call(arrays, *args, **kwargs)
 
     return converting
 
@@ -139,9 +144,8 @@ def _with_precision(x, names: list[str], elements: tuple[str, ...], args: tuple,
         return args, kwargs
     computed = x if dtype is None else jax.ShapeDtypeStruct((), dtype)
     precise = {name: scalar_like(given[name], computed) for name in elements if name in given}
-    args = (
-        tuple([precise.get(name, arg) for name, arg in zip(names, args, strict=False)]) + args[len(names) :]
-    )
+    known_args = [precise.get(name, arg) for name, arg in zip(names, args, strict=False)]
+    args = (*known_args, *args[len(names) :])
     return args, {name: precise.get(name, arg) for name, arg in kwargs.items()}
 
 
@@ -159,11 +163,11 @@ def _operand(value):
 
 def static_argument(value):
     """Put an axis, a shape or an option into a form that `jax.jit` can compare."""
-    kind = type(value)
-    if kind in _PLAIN:
+    cls = type(value)
+    if cls in _PLAIN:
         return value
-    if kind is tuple or kind is list:
-        return tuple([each if type(each) is int else static_argument(each) for each in value])
+    if cls is tuple or cls is list:
+        return tuple([item if type(item) is int else static_argument(item) for item in value])
     if isinstance(value, np.ndarray | jax.Array):  # traced, it raises JAX's error
         return value.item() if value.ndim == 0 else tuple(value.tolist())
     return value
@@ -174,8 +178,8 @@ def static_axis(axis):
     if axis is None or type(axis) is int:
         return axis
     axis = static_argument(axis)
-    for each in axis if isinstance(axis, tuple) else (axis,):
-        if not hasattr(each, "__index__"):
+    for number in axis if isinstance(axis, tuple) else (axis,):
+        if not hasattr(number, "__index__"):
             raise TypeError(f"axis must be an integer, or a tuple of integers to take several, got {axis!r}")
     return axis
 
@@ -189,9 +193,9 @@ def _stands_for(function):
     def decorate(converting):
         signature = inspect.signature(converting)
         if "args" in signature.parameters:
-            first, *others = inspect.signature(function).parameters.values()
+            first, *rest = inspect.signature(function).parameters.values()
             first = first.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
-            signature = inspect.signature(function).replace(parameters=[first, *others])
+            signature = inspect.signature(function).replace(parameters=[first, *rest])
         functools.update_wrapper(converting, function, updated=())
         converting.__signature__ = signature
         converting.__module__ = f"jaxapi{_chapter(function)}"
@@ -210,9 +214,8 @@ def _chapter(function) -> str:
 def _documented(function) -> str:
     """Return JAX's docstring, with what is different after its first paragraph."""
     name = f"jax.numpy{_chapter(function)}.{function.__name__}"
-    summary, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
     difference = (
         f"Unlike `{name}`, anything array-like is taken (lists, arrays of NumPy, CuPy and PyTorch) and\n"
         "keeps its dtype, with x64 mode off too. The rest is JAX's own text."
     )
-    return "\n\n".join([summary, difference, rest])
+    return with_paragraph(function, difference)

@@ -131,8 +131,8 @@ def _own_copy(shared: Array) -> Array:
 
 
 def _refusal(producer, error) -> str:
-    kind = f"{type(producer).__module__}.{type(producer).__qualname__}"
+    class_name = f"{type(producer).__module__}.{type(producer).__qualname__}"
     remedy = ""
     if "backend" in str(error) or "requires CUDA" in str(error):
         remedy = "; copy it to the host first, as x.get() does in CuPy and x.cpu() in PyTorch"
-    return f"JAX cannot use the memory of this {kind}: {error}{remedy}"
+    return f"JAX cannot use the memory of this {class_name}: {error}{remedy}"

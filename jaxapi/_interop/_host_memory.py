@@ -10,12 +10,14 @@ from .._core._dtypes import native_dtype, x64_on
 from .._core._programs import eagerly, is_traced
 from .._core._typing import Array
 
-__all__ = ["copy_host", "share_host"]
+__all__ = ["SMALL", "aligned_empty", "copy_host", "share_host"]
 
 # XLA on the CPU works on host memory as it lies if it starts at a multiple of this.
 _ALIGNMENT = 64
 # From this many bytes on, waiting for the transfer to an accelerator costs less than a copy here.
 _LARGE = 1 << 20
+# Up to this many bytes a copy takes no time beside the call of a program.
+SMALL = 1 << 16
 
 
 def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> Array:
@@ -30,7 +32,7 @@ def copy_host(host: np.ndarray, dtype: np.dtype | None = None, device=None) -> A
             array = jax.device_put(host, device)
         if not is_traced(array):
             return array.block_until_ready()  # now the accelerator has read it
-    private = _aligned_empty(host.shape, dtype)
+    private = aligned_empty(host.shape, dtype)
     np.copyto(private, host, casting="unsafe")
     with x64_on():
         return jax.device_put(private, device)
@@ -64,7 +66,8 @@ def _share_permuted(host: np.ndarray, device) -> Array:
         raise BufferError(f"memory with strides {host.strides} cannot be shared with JAX: {error}") from None
 
 
-def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def aligned_empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return new memory that XLA on the CPU can work on as it lies: JAX takes it over."""
     size = math.prod(shape) * dtype.itemsize
     room = np.empty(size + _ALIGNMENT, np.uint8)
     start = -room.__array_interface__["data"][0] % _ALIGNMENT

@@ -18,7 +18,7 @@ def leaf_types(sequence) -> set[type]:
     types = set(map(type, sequence))
     if types <= PYTHON_NUMBERS:
         return types
-    leaves = {_plain(kind) for kind in types if not issubclass(kind, (list, tuple))}
+    leaves = {_plain(cls) for cls in types if not issubclass(cls, (list, tuple))}
     if len(leaves) < len(types):
         for element in sequence:
             if isinstance(element, (list, tuple)):
@@ -52,9 +52,9 @@ def scalar_like(x, array):
     Where x64 is off JAX would make an int32 or float32 of it first. An int that does not fit the array's
     dtype raises OverflowError.
     """
-    kinds = KINDS.get(type(x))
-    dtype = getattr(array, "dtype", None) if kinds else None
-    if dtype is None or dtype.kind not in kinds:
+    dtype_kinds = KINDS.get(type(x), "")
+    dtype = getattr(array, "dtype", None) if dtype_kinds else None
+    if dtype is None or dtype.kind not in dtype_kinds:
         return x
     if dtype in WIDE and not x64_mode():
         host = np.asarray(x, dtype)
@@ -67,21 +67,21 @@ def scalar_like(x, array):
 
 def refuse_masked(types: Iterable[type]) -> None:
     """Raise TypeError if a masked array is among what becomes an array."""
-    if any(issubclass(kind, np.ma.MaskedArray) for kind in types):
+    if any(issubclass(cls, np.ma.MaskedArray) for cls in types):
         raise TypeError("a masked array's mask would be lost: pass x.filled(value), or x.data and x.mask")
 
 
-def _plain(kind: type) -> type:
-    """Return the Python number type that ``kind`` is derived from (IntEnum, say), else ``kind``."""
-    if not issubclass(kind, np.generic):  # numpy.float64 is a float
+def _plain(cls: type) -> type:
+    """Return the Python number type that a class is derived from (IntEnum, say), else the class."""
+    if not issubclass(cls, np.generic):  # numpy.float64 is a float
         for number in (int, float, complex):
-            if issubclass(kind, number):
+            if issubclass(cls, number):
                 return number
-    return kind
+    return cls
 
 
 def _widest(types: set[type]) -> type:
-    for kind in (complex, float, int, bool):
-        if kind in types:
-            return kind
+    for number in (complex, float, int, bool):
+        if number in types:
+            return number
     return float  # an empty sequence

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ._spacing import integer_limits
+from ._spacing import Grid, integer_limits
 
 __all__ = ["truncated_powers"]
 
@@ -29,52 +29,60 @@ __all__ = ["truncated_powers"]
 _LN_LIMIT = 45
 
 
-def truncated_powers(
-    start: float, stop: float, base: float, num: int, endpoint: bool, dtype: np.dtype
-) -> list[int]:
-    """Raise ``base`` to ``num`` evenly spaced exponents, exactly, and truncate.
+def truncated_powers(start: float, stop: float, base: float, grid: Grid) -> list[int]:
+    """Raise ``base`` to evenly spaced exponents, exactly, and truncate.
 
-    Raises ``OverflowError`` for a power outside ``dtype``, ``ValueError`` for one that is not a finite real
-    number.
+    Raises ``OverflowError`` for a power outside the grid's dtype, ``ValueError`` for one that is not a finite
+    real number.
     """
-    # Exponent i is (first + i * step) / parts, in integers.
-    low_end, high_end, div = Fraction(start), Fraction(stop), max(num - 1 if endpoint else num, 1)
-    scale = math.lcm(low_end.denominator, high_end.denominator)
-    first, step, parts = int(low_end * scale) * div, int((high_end - low_end) * scale), scale * div
-    low, high = integer_limits(dtype)
-    whole_base = base == int(base)
-    floats, clear = _clear_powers(start, stop, num, endpoint, base)
+    # Exponent i is (first + i * step) / denominator, in integers.
+    first_exponent = Fraction(start)
+    last_exponent = Fraction(stop)
+    intervals = max(grid.intervals, 1)
+    scale = math.lcm(first_exponent.denominator, last_exponent.denominator)
+    first = int(first_exponent * scale) * intervals
+    step = int((last_exponent - first_exponent) * scale)
+    denominator = scale * intervals
+
+    low, high = integer_limits(grid.dtype)
+    base_is_whole = base == int(base)
+    floats, is_clear = _clear_powers(start, stop, base, grid)
     powers = []
-    for i in range(num):
-        n = first + i * step
-        if clear[i]:
+    for i in range(grid.num):
+        numerator = first + i * step
+        if is_clear[i]:
             power = int(floats[i])
-        elif whole_base and n % parts == 0 and 0 <= n <= 64 * parts:
-            power = int(base) ** (n // parts)
+        elif base_is_whole and numerator % denominator == 0 and 0 <= numerator <= 64 * denominator:
+            power = int(base) ** (numerator // denominator)
         else:
-            power = _truncated_power(base, Fraction(n, parts))
+            power = _truncated_power(base, Fraction(numerator, denominator))
         if not low <= power <= high:
             raise OverflowError(
-                f"logspace: {base} to the {n / parts} is outside {dtype}, {low} to {high}; take a wider dtype"
+                f"logspace: {base} to the {numerator / denominator} is outside {grid.dtype}, {low} to "
+                f"{high}; take a wider dtype"
             )
         powers.append(power)
     return powers
 
 
-def _clear_powers(start, stop, num: int, endpoint: bool, base: float) -> tuple[list[float], list[bool]]:
+def _clear_powers(start, stop, base: float, grid: Grid) -> tuple[list[float], list[bool]]:
     """NumPy's powers, and which of them have the same whole part as the exact ones beyond doubt.
 
     Most powers lie far from an integer, and need no exact arithmetic. NumPy's exponents are within 4 ulp of
     the largest of them, which changes a power by that times ``log(base)``, relatively, and its powers are
     within 16 ulp of those of its exponents: 2**-48 in all, of which the margin is 16 times.
     """
-    start, stop, root = float(start), float(stop), float(base)
+    start = float(start)
+    stop = float(stop)
+    float_base = float(base)
     with np.errstate(all="ignore"):
-        floats = np.logspace(start, stop, num, endpoint, root)
-        if root <= 0 or root != base:
-            return floats.tolist(), [False] * num
-        margin = 2.0**-44 * (1 + max(abs(start), abs(stop)) * abs(math.log(root)))
-        return floats.tolist(), (np.abs(floats - np.rint(floats)) > margin * floats).tolist()
+        floats = np.logspace(start, stop, grid.num, grid.endpoint, float_base)
+        if float_base <= 0 or float_base != base:
+            return floats.tolist(), [False] * grid.num
+        largest_exponent = max(abs(start), abs(stop))
+        margin = 2.0**-44 * (1 + largest_exponent * abs(math.log(float_base)))
+        is_clear = np.abs(floats - np.rint(floats)) > margin * floats
+        return floats.tolist(), is_clear.tolist()
 
 
 def _truncated_power(base: int | float, exponent: Fraction) -> int:
@@ -100,7 +108,8 @@ def _truncated_power(base: int | float, exponent: Fraction) -> int:
     p, q = Fraction(base).as_integer_ratio()
     n, d = exponent.as_integer_ratio()
     if n < 0:
-        p, q, n = q, p, -n
+        p, q = q, p
+        n = -n
     if p < q:  # a power of a number below 1
         return 0
     if q == 1:
@@ -141,7 +150,8 @@ def _enclosed(base: int | float, exponent: Fraction) -> int:
             raise OverflowError(f"logspace: {base} to the {float(exponent)} is beyond any integer dtype")
         power = context.exp(ln_power)
         margin = context.scaleb(power, 4 - digits)
-        low, high = int(context.subtract(power, margin)), int(context.add(power, margin))
+        low = int(context.subtract(power, margin))
+        high = int(context.add(power, margin))
         if low == high:
             return low
         digits *= 2

@@ -15,6 +15,7 @@ from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
 from ._spacing import (
+    Grid,
     checked_axis,
     checked_num,
     complex_spaced,
@@ -105,7 +106,8 @@ def arange(
         dtype = spaced_dtype(*given)
         dtype = default_dtype(int) if dtype == jnp.bool else dtype
     if stop is None:
-        start, stop = 0, start
+        stop = start
+        start = 0
     first, stop, step = (x.item() if isinstance(x, np.number) else x for x in (start, stop, step))
     step = 1 if step is None else step
     length = _length(first, stop, step)
@@ -219,16 +221,14 @@ def linspace(
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"linspace: complex ends do not fit dtype {dtype}; take a complex dtype")
+    grid = Grid(num, bool(endpoint), inexact, dtype, axis)
     if isinstance(start, jax.Array) or isinstance(stop, jax.Array):
         start, stop = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop))
-        values = in_own_width(_linspace_arrays, start, stop, num, bool(endpoint), inexact, dtype, axis)
-        step = in_own_width(_step, start, stop, num - 1 if endpoint else num, inexact) if retstep else None
+        values = in_own_width(_linspace_arrays, start, stop, grid)
+        step = in_own_width(_step, start, stop, grid) if retstep else None
     else:
-        rows, ends = _host_rows(start, stop, num - 1 if endpoint else num, dtype)
-        if rows.ndim > 1 and not rows[2].all():  # there NumPy computes i/div*delta, for every value
-            values = on_device(np.linspace(start, stop, num, endpoint, dtype=dtype, axis=axis))  # type: ignore[arg-type]
-        else:
-            values = in_own_width(_linspace_rows, rows, ends, num, bool(endpoint), dtype, axis)
+        rows, ends = _host_rows(start, stop, grid)
+        values = _linspace_of_host(start, stop, rows, ends, grid)
         step = as_array(rows[2].astype(inexact)) if retstep else None
     values = put(values, device)
     return (values, step) if retstep else values  # type: ignore[return-value]
@@ -257,9 +257,11 @@ def _first_two(first, step, length: int, dtype: np.dtype) -> np.ndarray:
     second = first + step if length > 1 else first
     if not jnp.issubdtype(dtype, jnp.integer):
         return np.array([first, second], dtype).astype(jnp.promote_types(dtype, np.float32))
-    first, second = int(first), int(second)
+    first = int(first)
+    second = int(second)
+    last = first + (length - 1) * (second - first)
     low, high = integer_limits(dtype)
-    for value in (first, first + (length - 1) * (second - first)):
+    for value in (first, last):
         if length and not low <= value <= high:
             raise OverflowError(f"arange: {value} is outside {dtype}; take a wider dtype, as dtype='int64'")
     return np.array([first, second] if length else [0, 0], dtype)
@@ -289,70 +291,91 @@ def _rounded_product(i: Array, step: Array, most: int) -> Array:
     return (high + low).astype(step.dtype)
 
 
-def _host_rows(start, stop, div: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray | None]:
+def _linspace_of_host(start, stop, rows, ends, grid: Grid) -> Array:
+    """Return the values between numbers or NumPy arrays."""
+    has_step_0 = not rows[2].all()
+    if rows.ndim > 1 and has_step_0:  # there NumPy computes i/div*delta, for every value
+        host = np.linspace(start, stop, grid.num, grid.endpoint, dtype=grid.dtype, axis=grid.axis)
+        return on_device(host)
+    return in_own_width(_linspace_rows, rows, ends, grid)
+
+
+def _host_rows(start, stop, grid: Grid) -> tuple[np.ndarray, np.ndarray | None]:
     """Start, stop and step as NumPy computes them; the exact ends where the dtype is an integer's."""
     work = numpy_dtype(start, stop, 0.0)
     if work.itemsize < 4:
         work = np.dtype(np.float32)
     ends = None
-    if jnp.issubdtype(dtype, jnp.integer):
-        ends = _stacked(_floors(start, dtype), _floors(stop, dtype))
-    start, stop = work.type(start), work.type(stop)
+    if grid.is_integer:
+        ends = _stacked(_floors(start, grid.dtype), _floors(stop, grid.dtype))
+    start = work.type(start)
+    stop = work.type(stop)
     with np.errstate(all="ignore"):
-        step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+        step = _step_between(start, stop, grid)
     return _stacked(start, stop, step), ends
 
 
+def _step_between(start, stop, grid: Grid):
+    """Return the spacing; NaN where there is none."""
+    if grid.intervals > 0:
+        return (stop - start) / grid.intervals
+    return (stop - start) * np.nan
+
+
 def _stacked(*rows) -> np.ndarray:
-    return np.array(rows if all(row.shape == () for row in rows) else np.broadcast_arrays(*rows))
+    if all(row.shape == () for row in rows):
+        return np.array(rows)
+    return np.array(np.broadcast_arrays(*rows))
 
 
 def _floors(x: ArrayLike, dtype: np.dtype) -> np.ndarray:
     low, high = integer_limits(dtype)
     x = np.asarray(x)
     floors = np.empty(x.shape, object)
-    for where in np.ndindex(x.shape):
-        value = x[where].item()
+    for index in np.ndindex(x.shape):
+        value = x[index].item()
         if not math.isfinite(value):
             raise ValueError(f"linspace: {value} is not representable in {dtype}; take a floating dtype")
-        floors[where] = math.floor(value)
-        if not low <= floors[where] <= high:
+        floors[index] = math.floor(value)
+        if not low <= floors[index] <= high:
             raise OverflowError(f"linspace: {value} is outside {dtype}; take a wider dtype")
     return floors.astype(dtype)
 
 
-@partial(compiled, static_argnums=(2, 3, 4, 5))
-def _linspace_rows(rows, ends, num: int, endpoint: bool, dtype: np.dtype, axis: int) -> Array:
+@partial(compiled, static_argnums=2)
+def _linspace_rows(rows, ends, grid: Grid) -> Array:
     if jnp.iscomplexobj(rows):
-        real = _linspace_rows(rows.real, ends, num, endpoint, rows.real.dtype, axis)
-        imag = _linspace_rows(rows.imag, ends, num, endpoint, rows.real.dtype, axis)
-        return lax.complex(real, imag).astype(dtype)
+        of_parts = grid._replace(dtype=rows.real.dtype)
+        real = _linspace_rows(rows.real, ends, of_parts)
+        imag = _linspace_rows(rows.imag, ends, of_parts)
+        return lax.complex(real, imag).astype(grid.dtype)
     start, stop, step = rows[:, None]
-    i = lax.expand_dims(lax.iota(rows.dtype, num), range(1, start.ndim))  # (num, 1, ...)
-    values = _rounded_product(i, step, num) + start
+    i = lax.expand_dims(lax.iota(rows.dtype, grid.num), range(1, start.ndim))  # (num, 1, ...)
+    values = _rounded_product(i, step, grid.num) + start
     if ends is not None:
         start, stop = ends[:, None]
-        values = jnp.floor(values).astype(dtype)
+        values = jnp.floor(values).astype(grid.dtype)
     values = jnp.where(i == 0, start, values)
-    if endpoint and num > 1:
-        values = jnp.where(i == num - 1, stop, values)
-    return jnp.moveaxis(values, 0, axis).astype(dtype)
+    if grid.endpoint and grid.num > 1:
+        values = jnp.where(i == grid.num - 1, stop, values)
+    return jnp.moveaxis(values, 0, grid.axis).astype(grid.dtype)
 
 
-@partial(compiled, static_argnums=(2, 3, 4, 5, 6))
-def _linspace_arrays(start, stop, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
-    work, spaced = working_dtype(), evenly_spaced
-    if inexact.kind == "c":
+@partial(compiled, static_argnums=2)
+def _linspace_arrays(start, stop, grid: Grid) -> Array:
+    work = working_dtype()
+    if grid.inexact.kind == "c":
         work = np.promote_types(work, np.complex64)
-        spaced = complex_spaced  # type: ignore[assignment]  # one has a derivative of its own
     start, stop = jnp.broadcast_arrays(start.astype(work), stop.astype(work))
-    values, _ = spaced(start, stop, num, endpoint)
-    if jnp.issubdtype(dtype, jnp.integer):
-        values = saturated(jnp.floor(values), dtype)
-    return jnp.moveaxis(values, 0, axis).astype(dtype)
+    if grid.inexact.kind == "c":
+        values, _ = complex_spaced(start, stop, grid.num, grid.endpoint)
+    else:
+        values, _ = evenly_spaced(start, stop, grid.num, grid.endpoint)
+    if grid.is_integer:
+        values = saturated(jnp.floor(values), grid.dtype)
+    return jnp.moveaxis(values, 0, grid.axis).astype(grid.dtype)
 
 
-@partial(compiled, static_argnums=(2, 3))
-def _step(start, stop, div: int, inexact) -> Array:
-    step = (stop - start) / div if div > 0 else (stop - start) * np.nan
-    return step.astype(inexact)
+@partial(compiled, static_argnums=2)
+def _step(start, stop, grid: Grid) -> Array:
+    return _step_between(start, stop, grid).astype(grid.inexact)

@@ -14,6 +14,7 @@ from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (
+    Grid,
     checked_axis,
     checked_num,
     complex_spaced,
@@ -121,20 +122,20 @@ def logspace(
     dtype = inexact if dtype is None else resolve_dtype(dtype)
     if inexact.kind == "c" and not jnp.issubdtype(dtype, jnp.complexfloating):
         raise TypeError(f"logspace: complex powers do not fit dtype {dtype}; take a complex dtype")
+    grid = Grid(num, bool(endpoint), inexact, dtype, axis)
     if any_traced(start, stop, base) or any(map(_is_spread, (start, stop, base))):
         start, stop, base = (x if isinstance(x, jax.Array) else np.asarray(x) for x in (start, stop, base))
         logs = _log_in_two_words(base) if inexact.kind == "c" else None
-        options = num, bool(endpoint), inexact, dtype, axis
-        powers = in_own_width(_logspace, start, stop, base, logs, *options)
+        powers = in_own_width(_traced_powers, start, stop, base, logs, grid)
         return put(powers, device)
-    device = _common_device(start, stop, base) if device is None else device
+    if device is None:
+        device = _common_device(start, stop, base)
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
-    if jnp.issubdtype(dtype, jnp.integer):
-        rows = _integer_powers(start, stop, num, endpoint, base, dtype, axis)
+    if grid.is_integer:
+        powers = _integer_powers(start, stop, base, grid)
     else:
-        rows = _numpy_powers(start, stop, num, endpoint, base, axis).astype(dtype)
-    powers = on_device(rows)
-    return put(powers, device)
+        powers = _numpy_powers(start, stop, base, grid).astype(dtype)
+    return put(on_device(powers), device)
 
 
 def _is_spread(x) -> bool:
@@ -152,23 +153,23 @@ def _common_device(*arguments) -> jax.Device | None:
     return devices[0] if devices else None
 
 
-def _numpy_powers(start, stop, num: int, endpoint: bool, base, axis: int) -> np.ndarray:
+def _numpy_powers(start, stop, base, grid: Grid) -> np.ndarray:
     """NumPy's logspace, in float32 for the dtypes that NumPy does not promote (bfloat16, float8_*)."""
     if any(isinstance(x, np.ndarray) and x.dtype.kind == "V" for x in (start, stop, base)):
         start, stop, base = (np.asarray(x, np.float32) for x in (start, stop, base))
-    return np.logspace(start, stop, num, endpoint, base, axis=axis)
+    return np.logspace(start, stop, grid.num, grid.endpoint, base, axis=grid.axis)
 
 
-def _integer_powers(start, stop, num: int, endpoint: bool, base, dtype: np.dtype, axis: int) -> np.ndarray:
+def _integer_powers(start, stop, base, grid: Grid) -> np.ndarray:
     """Truncate the exact powers of concrete arguments."""
     start, stop, base = np.broadcast_arrays(*map(np.asarray, (start, stop, base)))
-    powers = np.empty((num, *start.shape), dtype)
-    for where in np.ndindex(start.shape):
-        values = start[where].item(), stop[where].item(), base[where].item()
+    powers = np.empty((grid.num, *start.shape), grid.dtype)
+    for index in np.ndindex(start.shape):
+        values = start[index].item(), stop[index].item(), base[index].item()
         if not all(map(math.isfinite, values)):
-            raise ValueError(f"logspace: start, stop, base must be finite with {dtype}, got {values}")
-        powers[(slice(None), *where)] = truncated_powers(*values, num, endpoint, dtype)
-    return np.moveaxis(powers, 0, axis)
+            raise ValueError(f"logspace: start, stop, base must be finite with {grid.dtype}, got {values}")
+        powers[(slice(None), *index)] = truncated_powers(*values, grid)
+    return np.moveaxis(powers, 0, grid.axis)
 
 
 def _log_in_two_words(base) -> np.ndarray | None:
@@ -181,24 +182,26 @@ def _log_in_two_words(base) -> np.ndarray | None:
         return np.stack([rounded, np.nan_to_num((exact - rounded).astype(np.complex128))])
 
 
-@partial(compiled, static_argnums=(4, 5, 6, 7, 8))
-def _logspace(start, stop, base, logs, num: int, endpoint: bool, inexact, dtype, axis: int) -> Array:
+@partial(compiled, static_argnums=4)
+def _traced_powers(start, stop, base, logs, grid: Grid) -> Array:
+    """Compute the powers on the device, from exponents of twice the precision."""
     shape = jnp.broadcast_shapes(start.shape, stop.shape, base.shape)
-    work = working_dtype()
-    if inexact.kind == "c":
-        work = np.promote_types(work, np.complex64)
-    first, last = (jnp.broadcast_to(x.astype(work), shape) for x in (start, stop))
+    is_complex = grid.inexact.kind == "c"
+    work = np.promote_types(working_dtype(), np.complex64) if is_complex else working_dtype()
+    first = jnp.broadcast_to(start.astype(work), shape)
+    last = jnp.broadcast_to(stop.astype(work), shape)
     base = jnp.broadcast_to(base, shape)[None]
-    if inexact.kind == "c":
+    if is_complex:
         if logs is None:
-            log, log_error = jnp.log(base.astype(work)), jnp.zeros(base.shape, work)
+            log = jnp.log(base.astype(work))
+            log_error = jnp.zeros(base.shape, work)
         else:
             log, log_error = (jnp.broadcast_to(x, shape)[None] for x in logs)
-        exponents, errors = complex_spaced(first, last, num, endpoint)
+        exponents, errors = complex_spaced(first, last, grid.num, grid.endpoint)
         powers = complex_powers(base.astype(work), exponents, errors, log, log_error)
     else:
-        exponents, errors = evenly_spaced(first, last, num, endpoint)
+        exponents, errors = evenly_spaced(first, last, grid.num, grid.endpoint)
         powers = real_powers(base.astype(work), exponents, errors)
-        if jnp.issubdtype(dtype, jnp.integer):
-            powers = whole_powers(base, exponents, powers, dtype)
-    return jnp.moveaxis(powers, 0, axis).astype(dtype)
+        if grid.is_integer:
+            powers = whole_powers(base, exponents, powers, grid.dtype)
+    return jnp.moveaxis(powers, 0, grid.axis).astype(grid.dtype)

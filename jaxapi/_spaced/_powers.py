@@ -30,15 +30,17 @@ def complex_powers(base: Array, exponents: Array, errors: Array, log: Array, log
     The product is a sum of four real ones; its rounding errors, which the exponential would multiply, are
     carried along.
     """
-    u, v, x, y = exponents.real, exponents.imag, log.real, log.imag
     rest = exponents * log_error + errors * log
-    real, real_error = _sum_of_products(u, x, -v, y)
-    angle, angle_error = _sum_of_products(u, y, v, x)
-    real_error, angle_error = real_error + rest.real, angle_error + rest.imag
+    real, real_error = _sum_of_products((exponents.real, log.real), (-exponents.imag, log.imag))
+    angle, angle_error = _sum_of_products((exponents.real, log.imag), (exponents.imag, log.real))
+    real_error += rest.real
+    angle_error += rest.imag
     modulus = jnp.exp(real)
     modulus += modulus * real_error
-    cos, sin = jnp.cos(angle), jnp.sin(angle)
-    cos, sin = cos - sin * angle_error, sin + cos * angle_error
+    rounded_cos = jnp.cos(angle)
+    rounded_sin = jnp.sin(angle)
+    cos = rounded_cos - rounded_sin * angle_error
+    sin = rounded_sin + rounded_cos * angle_error
     powers = lax.complex(modulus * cos, modulus * sin)
     return jnp.where(jnp.isfinite(powers), powers, jnp.power(base, exponents))
 
@@ -51,14 +53,16 @@ def _complex_powers_jvp(primals, tangents):
     return powers, powers * (exponents_dot * log + exponents * base_dot / base)
 
 
-def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    """``a*b + c*d`` and its rounding error: of halves of the bits, every product is exact."""
-    total, error = jnp.zeros_like(a), jnp.zeros_like(a)
-    half = 27 if a.dtype == jnp.float64 else 12
-    for x, y in ((a, b), (c, d)):
-        for part in split(x, half):
-            for other in split(y, half):
-                total, lost = two_sum(total, part * other)
+def _sum_of_products(*pairs: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Sum up the products of pairs, with the rounding error: of halves of the bits, each product is exact."""
+    like, _ = pairs[0]
+    total = jnp.zeros_like(like)
+    error = jnp.zeros_like(like)
+    half = 27 if like.dtype == jnp.float64 else 12
+    for x, y in pairs:
+        for x_part in split(x, half):
+            for y_part in split(y, half):
+                total, lost = two_sum(total, x_part * y_part)
                 error += lost
     return total, error
 

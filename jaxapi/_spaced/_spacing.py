@@ -9,7 +9,7 @@ available precision", Numerische Mathematik 18 (1971).
 
 import operator
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,29 @@ from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
 
-__all__ = ["checked_axis", "checked_num", "complex_spaced", "converted", "evenly_spaced", "exact_product"]
-__all__ += ["in_own_width", "integer_limits", "numpy_dtype", "on_device", "saturated", "spaced_dtype"]
-__all__ += ["split", "two_sum", "working_dtype"]
+__all__ = ["Grid", "checked_axis", "checked_num", "complex_spaced", "converted", "evenly_spaced"]
+__all__ += ["exact_product", "in_own_width", "integer_limits", "numpy_dtype", "on_device", "saturated"]
+__all__ += ["spaced_dtype", "split", "two_sum", "working_dtype"]
+
+
+class Grid(NamedTuple):
+    """What shapes the values of `linspace` and `logspace`, but for the ends."""
+
+    num: int
+    endpoint: bool
+    inexact: np.dtype  # to which the ends promote
+    dtype: np.dtype  # of the result
+    axis: int
+
+    @property
+    def intervals(self) -> int:
+        """The number of steps from the start to the stop; 0 where there is none."""
+        return self.num - 1 if self.endpoint else self.num
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are of an integer dtype."""
+        return jnp.issubdtype(self.dtype, jnp.integer)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
@@ -37,7 +57,8 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     """
     div = _intervals(num, endpoint)
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
-    start, stop = start[None], stop[None]
+    start = start[None]
+    stop = stop[None]
     delta, delta_error = two_sum(stop, -start)
     step = delta / div
     high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
@@ -61,7 +82,9 @@ def _evenly_spaced_jvp(num, endpoint, primals, tangents):
     values = evenly_spaced(*primals, num, endpoint)
     share = lax.iota(start_dot.dtype, num) / _intervals(num, endpoint)
     share = lax.expand_dims(share, range(1, start_dot.ndim + 1))
-    return values, ((1 - share) * start_dot[None] + share * stop_dot[None], jnp.zeros_like(values[1]))
+    slopes = (1 - share) * start_dot[None] + share * stop_dot[None]
+    no_slopes_of_errors = jnp.zeros_like(values[1])
+    return values, (slopes, no_slopes_of_errors)
 
 
 def complex_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[Array, Array]:
@@ -118,7 +141,8 @@ def in_own_width(function, *args):
     if x64_mode():
         return function(*args)
     if any_traced(*args):  # JAX's settings rule inside a trace
-        return function(*(as_array(x) if isinstance(x, np.ndarray) else x for x in args))
+        arrays = [as_array(x) if isinstance(x, np.ndarray) else x for x in args]
+        return function(*arrays)
     with x64_on():
         return function(*args)
 
@@ -167,9 +191,11 @@ def _array_or_number(x) -> Any:
     """Python numbers as they are, host arrays and sequences as NumPy arrays, others as JAX arrays."""
     if type(x) in _WEAK:
         return x
-    if isinstance(x, (list, tuple)) and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x)):
-        refuse_masked(leaf_types(x))
-        x = np.asarray(x)
+    if isinstance(x, (list, tuple)):
+        has_jax_arrays = any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(x))
+        if not has_jax_arrays:
+            refuse_masked(leaf_types(x))
+            x = np.asarray(x)
     if isinstance(x, (np.ndarray, np.generic)):
         refuse_masked([type(x)])
         check_dtype(x.dtype)
@@ -186,33 +212,32 @@ def integer_limits(dtype: np.dtype) -> tuple[int, int]:
 
 def spaced_dtype(*args) -> np.dtype:
     """NumPy's promotion, in JAX's default width where no argument is 64 bits wide of itself."""
-    kinds = tuple(map(_kind, args))
-    return _promoted(kinds, x64_mode() or not WIDE.isdisjoint(kinds))
+    types = tuple(map(_dtype_or_type, args))
+    return _promoted(types, x64_mode() or not WIDE.isdisjoint(types))
 
 
 def numpy_dtype(*args) -> np.dtype:
     """NumPy's promotion, Python numbers and weakly typed arrays being weak."""
-    return _promoted(tuple(map(_kind, args)), True)
+    return _promoted(tuple(map(_dtype_or_type, args)), True)
 
 
 _WEAK = {bool: False, int: 0, float: 0.0, complex: 0j}
 _WEAK_KINDS = {"b": bool, "i": int, "f": float, "c": complex}
 
 
-def _kind(x) -> np.dtype | type:
+def _dtype_or_type(x) -> np.dtype | type:
     """Dtype of an array; the Python type of a number or of a weakly typed array."""
-    kind = type(x)
-    if kind in _WEAK:
-        return kind
+    if type(x) in _WEAK:
+        return type(x)
     if isinstance(x, jax.Array) and x.weak_type:
         return _WEAK_KINDS[x.dtype.kind]
     return x.dtype
 
 
 @cache
-def _promoted(kinds: tuple, wide: bool) -> np.dtype:
-    values = [_WEAK.get(kind, kind) for kind in kinds]
-    if any(isinstance(kind, np.dtype) and kind.kind == "V" for kind in kinds):
+def _promoted(types: tuple, wide: bool) -> np.dtype:
+    values = [_WEAK.get(part, part) for part in types]
+    if any(isinstance(part, np.dtype) and part.kind == "V" for part in types):
         return jnp.result_type(*values)  # bfloat16, float8_*: NumPy does not promote them
     dtype = np.result_type(*values)
     return dtype if wide else NARROWED.get(dtype, dtype)

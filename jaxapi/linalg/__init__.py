@@ -1,12 +1,10 @@
 """The standard's extension `linalg`."""
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
-import jax.numpy as jnp
-
-from .._interop._arguments import takes_array
-from .._missing import says_what_to_write
+from .._missing import says_what_to_write as _says_what_to_write
 from ._decompositions import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from ._diagonals import diagonal, trace
 from ._products import matmul, matrix_transpose, tensordot, vecdot
 from ._solvers import det, inv, matrix_norm, matrix_power, matrix_rank, pinv, slogdet, solve
 from ._vectors import cross, outer, vector_norm
@@ -15,9 +13,11 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "ei
 __all__ += ["matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr"]
 __all__ += ["slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
 
-diagonal = takes_array(jnp.linalg.diagonal)
-trace = takes_array(jnp.linalg.trace)
+
+def __dir__() -> list[str]:
+    """Only the public names."""
+    return sorted(__all__)
 
 
-if not TYPE_CHECKING:  # for a type checker unknown names stay errors
-    __getattr__ = says_what_to_write(__name__)
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
+    __getattr__ = _says_what_to_write(__name__)

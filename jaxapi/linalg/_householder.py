@@ -27,10 +27,12 @@ def repaired_qr(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
 def _repaired_qr_jvp(primals, tangents):
     """Differentiate what was computed again as JAX does what it decomposes itself."""
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        (x, *_), (dx, *others) = primals, tangents
-        lost, (q, r) = _is_lost(*primals), repaired_qr(*primals)
-        slopes = _slopes(x, q, r, dx, lost)
-        return (q, r), tuple(jnp.where(lost, new, old) for new, old in zip(slopes, others, strict=True))
+        x, _, _ = primals
+        dx, jax_dq, jax_dr = tangents
+        lost = _is_lost(*primals)
+        q, r = repaired_qr(*primals)
+        dq, dr = _slopes(x, q, r, dx, lost)
+        return (q, r), (jnp.where(lost, dq, jax_dq), jnp.where(lost, dr, jax_dr))
 
 
 def _slopes(x, q, r, dx, lost):
@@ -41,27 +43,36 @@ def _slopes(x, q, r, dx, lost):
     (arXiv:2409.13374).
     """
     k = min(x.shape[-2:])
-    first, square = q[..., :k], jnp.where(lost, r[..., :k, :k], jnp.eye(k, dtype=r.dtype))
+    first = q[..., :k]
+    square = jnp.where(lost, r[..., :k, :k], jnp.eye(k, dtype=r.dtype))
     relative = solve_triangular(square.mT, dx[..., :k].mT, lower=True).mT  # dx / r
     along = first.mT.conj() @ relative
     below = jnp.tril(along, -1)
     turn = below - below.mT.conj() + jnp.eye(k, dtype=r.dtype) * (along - along.real)
-    dq, dr = first @ (turn - along) + relative, (along - turn) @ r[..., :k, :k]
+    dq = first @ (turn - along) + relative
+    dr = (along - turn) @ r[..., :k, :k]
     if x.shape[-1] > k:
-        dr = jnp.concatenate([dr, dq.mT.conj() @ x[..., k:] + q.mT.conj() @ dx[..., k:]], axis=-1)
+        further = dq.mT.conj() @ x[..., k:] + q.mT.conj() @ dx[..., k:]
+        dr = jnp.concatenate([dr, further], axis=-1)
     if q.shape[-1] > k:
-        top, bottom = jnp.where(lost, first[..., :k, :], 0), first[..., k:, :]
-        ratio = jnp.linalg.solve((top - jnp.eye(k, dtype=q.dtype)).mT.conj(), bottom.mT.conj())
+        top = jnp.where(lost, first[..., :k, :], 0)
+        bottom = first[..., k:, :]
+        less_one = top - jnp.eye(k, dtype=q.dtype)
+        ratio = jnp.linalg.solve(less_one.mT.conj(), bottom.mT.conj())
         rest = first + q[..., k:] @ ratio.mT.conj()
         change = dq[..., k:, :] - ratio.mT.conj() @ dq[..., :k, :]
         dq = jnp.concatenate([dq, dq @ ratio - rest @ change.mT.conj()], axis=-1)
-        dr = jnp.concatenate([dr, jnp.zeros((*dr.shape[:-2], q.shape[-1] - k, k), dr.dtype)], axis=-2)
+        row_count = q.shape[-1] - k
+        no_slopes = jnp.zeros((*dr.shape[:-2], row_count, k), dr.dtype)
+        dr = jnp.concatenate([dr, no_slopes], axis=-2)
     return dq, dr
 
 
 def _is_lost(x: Array, q: Array, r: Array) -> Array:
     """Say which matrices of finite numbers lost precision, (..., 1, 1)."""
-    return (_have_lost_precision(q, r) & jnp.isfinite(x).all(axis=(-2, -1)))[..., None, None]
+    is_finite = jnp.isfinite(x).all(axis=(-2, -1))
+    is_lost = _have_lost_precision(q, r) & is_finite
+    return is_lost[..., None, None]
 
 
 def _have_lost_precision(q: Array, r: Array) -> Array:
@@ -69,7 +80,8 @@ def _have_lost_precision(q: Array, r: Array) -> Array:
     info = jnp.finfo(r.dtype)
     remainders = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
     few = (remainders > 0) & (remainders < (info.tiny / info.eps) ** 0.5)
-    return few.any(axis=-1) | jnp.isnan(q[..., -1, :]).any(axis=-1)  # each reflection is in Q's last row
+    last_row = q[..., -1, :]  # which has a part of each reflection
+    return few.any(axis=-1) | jnp.isnan(last_row).any(axis=-1)
 
 
 def _repaired(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
@@ -77,13 +89,15 @@ def _repaired(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
     # No step where nothing is lost, since under vmap both branches of the `cond` run.
     steps = jnp.where(lost.any(), min(x.shape[-2:]), 0)
     new_q, new_r = _householder_qr(x, q.shape[-1], steps)
-    return jnp.where(lost, new_q, q), jnp.where(lost, new_r[..., : r.shape[-2], :], r)
+    new_r = new_r[..., : r.shape[-2], :]
+    return jnp.where(lost, new_q, q), jnp.where(lost, new_r, r)
 
 
 def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]:
     """Return as many ``columns`` of Q as wanted, and R with all its rows; ``steps`` is min(m, n)."""
     m, n = x.shape[-2:]
-    batch, k = x.shape[:-2], min(m, n)
+    batch = x.shape[:-2]
+    k = min(m, n)
 
     def eliminate(j, state):
         r, vectors, factors = state
@@ -96,8 +110,9 @@ def _householder_qr(x: Array, columns: int, steps: Array) -> tuple[Array, Array]
         return _reflected(q, _at(vectors, j), _at(factors, j))
 
     # made of x, so that in `jax.shard_map` they vary over the axes of the mesh that x varies over
-    state = x, jnp.zeros_like(x, shape=(*batch, m, k)), jnp.zeros_like(x, shape=(*batch, k))
-    r, vectors, factors = lax.fori_loop(0, steps, eliminate, state)
+    no_vectors = jnp.zeros_like(x, shape=(*batch, m, k))
+    no_factors = jnp.zeros_like(x, shape=(*batch, k))
+    r, vectors, factors = lax.fori_loop(0, steps, eliminate, (x, no_vectors, no_factors))
     q = jnp.zeros_like(x, shape=(*batch, m, columns)) + jnp.eye(m, columns, dtype=x.dtype)
     return lax.fori_loop(0, steps, accumulate, q), jnp.triu(r)
 
@@ -119,7 +134,8 @@ def _reflector(column: Array, j: Array) -> tuple[Array, Array]:
 def _reflected(x: Array, vector: Array, factor: Array) -> Array:
     """Return (I - factor v v^H) x."""
     row = jnp.einsum("...i,...ij->...j", jnp.conj(vector), x)
-    return x - factor[..., None, None] * vector[..., :, None] * row[..., None, :]
+    column = factor[..., None, None] * vector[..., :, None]
+    return x - column * row[..., None, :]
 
 
 def _at(x: Array, j: Array) -> Array:

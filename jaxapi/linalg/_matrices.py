@@ -1,7 +1,6 @@
 """What functions of matrices share: precision, shapes, scaling, and sections of docstrings."""
 
 import functools
-import inspect
 from collections.abc import Callable
 
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._core._docs import Completion, F, of_standard
+from .._core._docs import Completion, F, after_summary, of_standard
 from .._core._programs import compiled
 from .._core._typing import Array
 from .._interop import as_operand
@@ -27,11 +26,10 @@ def documented(check: Callable | None = None, derivatives: str = "; differentiab
         "the last two axes are not of one size" if check is square else "``x`` has fewer than two dimensions"
     )
     raises = f"numpy.linalg.LinAlgError\n    If {reason} (a ``ValueError``)." if check else ""
+    of_chapter = of_standard("linear algebra extension", derivatives, raises=raises)
 
     def decorate(function: F, /) -> F:
-        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-        function.__doc__ = f"{summary}\n\n{_PRECISION.format(function.__name__)}\n\n{rest}"
-        return of_standard("linear algebra extension", derivatives, raises=raises)(function)
+        return of_chapter(after_summary(_PRECISION.format(function.__name__))(function))
 
     return decorate
 
@@ -86,7 +84,8 @@ def square(x: Array) -> Array:
 
 def check_system(x1: Array, x2: Array) -> None:
     """Raise ValueError unless ``x2`` is a vector, or matrices, of as many rows as ``x1``."""
-    n, shape = jnp.shape(square(x1))[-1], jnp.shape(x2)
+    n = jnp.shape(square(x1))[-1]
+    shape = jnp.shape(x2)
     if not shape or shape[-2:][0] != n:
         raise ValueError(f"x2 must have shape ({n},) or (..., {n}, k) for x1 of {x1.shape}, got {shape}")
 
@@ -96,8 +95,10 @@ def check_system(x1: Array, x2: Array) -> None:
 
 def largest_power(x: Array, axis: int) -> Array:
     """Return the power of two next to the largest element along an axis; 1 where that is 0, NaN or inf."""
-    parts = jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) if jnp.iscomplexobj(x) else jnp.abs(x)
-    largest = lax.stop_gradient(parts).max(axis=axis, keepdims=True)
+    sizes = jnp.abs(x.real)
+    if jnp.iscomplexobj(x):
+        sizes = jnp.maximum(sizes, jnp.abs(x.imag))
+    largest = lax.stop_gradient(sizes).max(axis=axis, keepdims=True)
     power = lax.reduce_precision(largest / 2, jnp.finfo(largest.dtype).nexp, 0)
     return jnp.where((power > 0) & (power < jnp.inf), power, 1)
 

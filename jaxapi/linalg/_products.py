@@ -20,7 +20,7 @@ from .._core._dtypes import with_operands_promoted
 from .._core._errors import check_broadcast
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
-from .._interop import as_array
+from .._interop import as_argument
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
@@ -57,7 +57,8 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [12, 34]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1 = as_argument(x1)
+        x2 = as_argument(x2)
     return _matmul(x1, x2)
 
 
@@ -89,7 +90,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     (3, 1)
     """
     if not isinstance(x, jax.Array):
-        x = as_array(x)
+        x = as_argument(x)
     return _matrix_transpose(x)
 
 
@@ -140,7 +141,8 @@ def tensordot(
     5
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1 = as_argument(x1)
+        x2 = as_argument(x2)
     if type(axes) is not int:  # make it tuples, which can be hashed
         axes = _contracted_axes(axes, x1.ndim, x2.ndim)  # type: ignore[union-attr]  # arrays by now
     return _tensordot(x1, x2, axes)
@@ -192,7 +194,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     [3.0, 4.0]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1 = as_argument(x1)
+        x2 = as_argument(x2)
     if type(axis) is not int:
         axis = operator.index(axis)
     return _vecdot(x1, x2, axis)
@@ -216,20 +219,24 @@ def _matrix_transpose(x: Array) -> Array:
 @with_operands_promoted
 def _tensordot(x1: Array, x2: Array, axes) -> Array:
     axes1, axes2 = _contracted_axes(axes, x1.ndim, x2.ndim) if type(axes) is int else axes
-    sizes1, sizes2 = ([x.shape[a] for a in axes] for x, axes in ((x1, axes1), (x2, axes2)))
+    sizes1 = [x1.shape[axis] for axis in axes1]
+    sizes2 = [x2.shape[axis] for axis in axes2]
     if sizes1 != sizes2:
         raise ValueError(
             f"shape-mismatch for sum: axes {axes1} of x1 with shape {x1.shape} have sizes {sizes1}, "
             f"axes {axes2} of x2 with shape {x2.shape} have sizes {sizes2}; they must be equal"
         )
-    return lax.dot_general(x1, x2, ((axes1, axes2), ((), ())), **_precise(x1.dtype)).astype(x1.dtype)
+    dimension_numbers = (axes1, axes2), ((), ())
+    product = lax.dot_general(x1, x2, dimension_numbers, **_precise(x1.dtype))
+    return product.astype(x1.dtype)
 
 
 @partial(compiled, static_argnums=2)
 @with_operands_promoted
 def _vecdot(x1: Array, x2: Array, axis: int) -> Array:
     axis1, axis2 = _check_vecdot(x1.shape, x2.shape, axis)
-    x1, x2 = jnp.moveaxis(jnp.conj(x1), axis1, -1), jnp.moveaxis(x2, axis2, -1)
+    x1 = jnp.moveaxis(jnp.conj(x1), axis1, -1)
+    x2 = jnp.moveaxis(x2, axis2, -1)
     # Labels of einsum's for the broadcast axes, counted from the right; a size 1 that broadcasts is squeezed
     # away, so that the contraction reads the smaller operand as it is.
     rest = jnp.broadcast_shapes(x1.shape[:-1], x2.shape[:-1])
@@ -272,7 +279,9 @@ def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tup
     if hasattr(axes, "__len__") and len(axes) != 2:
         raise ValueError(rule)
     try:
-        axes1, axes2 = (normalize_axis_tuple(*own, "axes") for own in zip(axes, (ndim1, ndim2), strict=True))
+        axes1, axes2 = axes
+        axes1 = normalize_axis_tuple(axes1, ndim1, "axes")
+        axes2 = normalize_axis_tuple(axes2, ndim2, "axes")
     except TypeError:
         raise TypeError(rule) from None
     if len(axes1) != len(axes2):
@@ -292,7 +301,8 @@ def _check_matmul(shape1: tuple[int, ...], shape2: tuple[int, ...]) -> None:
                 f"matmul: Input operand {i} does not have enough dimensions (has 0, {signature}); "
                 "use * for a scalar"
             )
-    k1, k2 = shape1[-1], shape2[-2] if len(shape2) > 1 else shape2[0]
+    k1 = shape1[-1]
+    k2 = shape2[-2] if len(shape2) > 1 else shape2[0]
     if k1 != k2:
         raise ValueError(
             "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
@@ -309,15 +319,15 @@ def _check_vecdot(shape1: tuple[int, ...], shape2: tuple[int, ...], axis: int) -
                 f"vecdot: Input operand {i} does not have enough dimensions "
                 "(has 0, gufunc core with signature (n),(n)->() requires 1); use * for a scalar"
             )
-    axis1, axis2 = normalize_axis_index(axis, len(shape1)), normalize_axis_index(axis, len(shape2))
+    axis1 = normalize_axis_index(axis, len(shape1))
+    axis2 = normalize_axis_index(axis, len(shape2))
     if shape1[axis1] != shape2[axis2]:
         raise ValueError(
             "vecdot: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
             f"(n),(n)->() (size {shape2[axis2]} is different from {shape1[axis1]}): "
             f"axis {axis} of shapes {shape1} and {shape2} must be equal"
         )
-    check_broadcast(
-        "vecdot, all axes but the contracted one",
-        *(s[:a] + s[a + 1 :] for s, a in ((shape1, axis1), (shape2, axis2))),
-    )
+    rest1 = shape1[:axis1] + shape1[axis1 + 1 :]
+    rest2 = shape2[:axis2] + shape2[axis2 + 1 :]
+    check_broadcast("vecdot, all axes but the contracted one", rest1, rest2)
     return axis1, axis2

@@ -53,7 +53,8 @@ def _determinant(x):
 @_determinant.defjvp
 def _determinant_jvp(primals, tangents):
     """Differentiate by the adjugate, which a singular matrix has, too: JAX's rule makes zeros of some."""
-    return _determinant(*primals), _einsum("...ij,...ji->...", _adjugate(*primals), *tangents)
+    change = _einsum("...ij,...ji->...", _adjugate(*primals), *tangents)
+    return _determinant(*primals), change
 
 
 def _adjugate(x):
@@ -62,28 +63,32 @@ def _adjugate(x):
         return jnp.ones_like(x)
     if n == 2:
         (a, b), (c, d) = jnp.moveaxis(x, (-2, -1), (0, 1))
-        return jnp.stack([jnp.stack([d, -b], axis=-1), jnp.stack([-c, a], axis=-1)], axis=-2)
+        first_row = jnp.stack([d, -b], axis=-1)
+        second_row = jnp.stack([-c, a], axis=-1)
+        return jnp.stack([first_row, second_row], axis=-2)
     if n == 3:
         rows = [x[..., i, :] for i in range(3)]
-        return jnp.stack([jnp.cross(rows[i - 2], rows[i - 1]) for i in range(3)], axis=-1)
+        columns = [jnp.cross(rows[i - 2], rows[i - 1]) for i in range(3)]
+        return jnp.stack(columns, axis=-1)
     return _large_adjugate(x)
 
 
 @jax.custom_jvp
 def _large_adjugate(x):
     u, s, vh, phase = _factors(x)
-    others = _products_without(s, 1).astype(x.dtype)
-    return _einsum("...,...ki,...k,...jk->...ij", phase, vh.conj(), others, u.conj())
+    products = _products_without(s, 1).astype(x.dtype)
+    return _einsum("...,...ki,...k,...jk->...ij", phase, vh.conj(), products, u.conj())
 
 
 @_large_adjugate.defjvp
 def _large_adjugate_jvp(primals, tangents):
     """Differentiate the adjugate of the diagonal matrix of singular values, in every direction."""
     u, s, vh, phase = _factors(*primals)
-    others = _products_without(s, 2).astype(u.dtype)
+    products = _products_without(s, 2).astype(u.dtype)
     turned = _einsum("...ki,...kl,...jl->...ij", u.conj(), *tangents, vh.conj())
-    along = _einsum("...ij,...jj->...i", others, turned)
-    change = along[..., None] * jnp.eye(s.shape[-1], dtype=u.dtype) - others * turned
+    along = _einsum("...ij,...jj->...i", products, turned)
+    identity = jnp.eye(s.shape[-1], dtype=u.dtype)
+    change = along[..., None] * identity - products * turned
     change = _einsum("...,...ki,...kl,...jl->...ij", phase, vh.conj(), change, u.conj())
     return _large_adjugate(*primals), change
 
@@ -100,7 +105,8 @@ def _products_without(s, left_out: int):
     kept = ~np.eye(n, dtype=bool)
     if left_out == 1:
         return jnp.where(kept, s[..., None, :], 1).prod(axis=-1)
-    products = jnp.where(kept[:, None] & kept, s[..., None, None, :], 1).prod(axis=-1)
+    both_kept = kept[:, None] & kept
+    products = jnp.where(both_kept, s[..., None, None, :], 1).prod(axis=-1)
     return jnp.where(kept, products, 0)
 
 

@@ -12,7 +12,7 @@ from .._core._dtypes import as_inexact, with_operands_promoted
 from .._core._errors import raises_as_numpy
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
-from .._interop import as_array
+from .._interop import as_argument
 from .._interop._arguments import static_axis
 
 __all__ = ["cross", "outer", "vector_norm"]
@@ -50,7 +50,8 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     [0 0 1]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1 = as_argument(x1)
+        x2 = as_argument(x2)
     return _cross(x1, x2, operator.index(axis))
 
 
@@ -91,7 +92,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
      [6 8]]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = as_array(x1), as_array(x2)
+        x1 = as_argument(x1)
+        x2 = as_argument(x2)
     return _outer(x1, x2)
 
 
@@ -142,7 +144,7 @@ def vector_norm(
     >>> print(vector_norm([3, 4]), vector_norm([[3, 4], [6, 8]], axis=1, ord=1))
     5.0 [ 7. 14.]
     """
-    return _vector_norm(as_array(x), static_axis(axis), keepdims, ord)
+    return _vector_norm(as_argument(x), static_axis(axis), keepdims, ord)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

@@ -3,26 +3,26 @@
 The same names as `jaxapi`; arrays are of class `Array`, and ``x.__array_namespace__()`` is this module.
 """
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 import jaxapi as _plain
 
 from .._missing import says_what_to_write as _says_what_to_write
-from . import _operators, fft, linalg, spatial  # noqa: F401 (the first gives Array its operators)
+from . import fft, interpolate, linalg, spatial
 from ._array import Array
+from ._at import add_at as _add_at
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
-from ._methods import add_methods as _add_methods
 from ._sharing import asarray, astype, from_dlpack, reshape
 from ._wrap import wrap_namespace as _wrap_namespace
 
-__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "linalg", "reshape"]
-__all__ += ["spatial", "value_and_grad"]
+__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "interpolate", "linalg"]
+__all__ += ["reshape", "spatial", "value_and_grad"]
 
 _wrapped = [name for name in _plain.__all__ if name not in (*__all__, "numpy")]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)
 __all__ += _wrapped
-_add_methods(globals())
+_add_at(globals())
 
 
 def __dir__() -> list[str]:
@@ -30,5 +30,5 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
     __getattr__ = _says_what_to_write(__name__)

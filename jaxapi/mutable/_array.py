@@ -1,42 +1,146 @@
-"""The class: a `jax.Array` that can be replaced."""
+"""The class: NumPy's array in the host's memory, or a `jax.Array` that can be replaced."""
 
+import functools
 import math
+import operator
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._devices import in_host_memory
+from .._core._dtypes import refuse_complex, x64_mode
 from .._core._programs import is_traced
 from .._interop import as_array
-from ._conversion import Conversion
-from ._declared import Declared
+from . import _host_way as host_way
+from ._elementwise import ELEMENTWISE
+from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
 from ._keys import parts_of
-from ._methods import Methods
+from ._lowering import AS_THEY_ARE, BASIC_KEYS, NotOnHost, is_basic, lower, lower_key, narrow
+from ._operators import (
+    ADD,
+    AND,
+    EQ,
+    FLOORDIV,
+    GE,
+    GT,
+    LE,
+    LSHIFT,
+    LT,
+    MATMUL,
+    MOD,
+    MUL,
+    NE,
+    OR,
+    POW,
+    RSHIFT,
+    SUB,
+    TRUEDIV,
+    XOR,
+    Operator,
+)
 from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
 from ._views import View
 
-__all__ = ["Array", "copied", "register", "reshaped", "shared", "unwrap", "view_of", "wrap"]
+__all__ = ["MUTABLE", "NUMPY", "Array", "copied", "from_host", "layout_of", "raised", "reshaped", "shared"]
+__all__ += ["unwrap", "view_of", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
+MUTABLE, NUMPY = "jaxapi.mutable", "jaxapi.numpy"  # the namespaces that arrays come from
 
 
-class Array(Storage, Conversion, Methods, Declared):
+def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "Array"]:
+    """Return the method of an operator, by NumPy where both operands are in the host's memory.
+
+    It is one function, as a call takes as long as NumPy's own work on some numbers.
+    """
+    of_numpy = by.of_numpy
+    is_the_standards = by.is_the_standards
+
+    def operate(self, other, /):
+        if is_eager() and not (is_the_standards and self._module == MUTABLE):
+            host = self._host
+            if host is None:
+                host = self._readable()
+            is_array = type(other) is Array
+            operand = other._host if is_array else other
+            if operand is None or (not is_array and type(other) not in AS_THEY_ARE):
+                operand = _operand_on_host(other)
+            if host is not None and operand is not _ELSEWHERE:
+                made = of_numpy(operand, host) if is_reflected else of_numpy(host, operand)
+                module = NUMPY if is_array and other._module != self._module else self._module
+                if type(made) is np.ndarray and made.dtype is host.dtype:
+                    return from_host(made, module)
+                return raised(made, module, (host, operand))
+        return self._operate_by_jax(other, by, is_reflected)
+
+    return operate
+
+
+def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
+    """Return the method of an operator that writes its result to the array; a scalar becomes another one."""
+    of_numpy = by.of_numpy
+    in_place_of_numpy = by.in_place_of_numpy
+    is_the_standards = by.is_the_standards
+
+    def operate(self, other, /):
+        if self._is_scalar:
+            return of_numpy(self, other)
+        if is_eager() and not (is_the_standards and self._module == MUTABLE):
+            host = self._host
+            if host is None:
+                host = self._in_host_memory()
+            operand = _operand_on_host(other)
+            if host is not None and operand is not _ELSEWHERE and operand is not None:
+                in_place_of_numpy(host, operand)
+                return self
+        operand = other._value if isinstance(other, Array) else by.operand(other)
+        if operand is NotImplemented:
+            return NotImplemented
+        self._rewrite(by.write, operand)
+        return self
+
+    return operate
+
+
+def _unary(name: str) -> Callable[[Any], "Array"]:
+    """Return the method that is NumPy's function of each element."""
+    of_numpy = getattr(np, name)
+    of_values = ELEMENTWISE[name]
+
+    def operate(self, /):
+        host = self._readable() if is_eager() else None
+        if host is not None:
+            return raised(of_numpy(host), self._module, (host,))
+        made = of_values(self._value)
+        return wrap(made, self._module, is_scalar=not made.ndim)
+
+    return operate
+
+
+class Array(Storage):
     """An array that can be assigned to, of any dtype, shape and device of JAX.
 
-    It holds a `jax.Array` and replaces it when it is written to: ``x[key] = value`` and ``x += y`` change
-    ``x`` for everyone who holds ``x``, as in NumPy. ``x[1:]``, ``x[0]`` of a matrix, ``x.T``, ``x.mT`` and
-    ``reshape(x, shape)`` are views where NumPy's are: what is written to them is written to ``x``. Unlike
-    NumPy's, the results of other functions, such as ``permute_dims(x, axes)``, are copies ([1]_).
+    On the CPU it is NumPy's array and does what that does, its views, operators and indices. Elsewhere, and
+    inside of JAX's transformations, it holds a `jax.Array` and replaces it when it is written to.
+    ``x[key] = value`` and ``x += y`` change ``x`` for everyone who holds ``x``, as in NumPy. ``x[1:]``,
+    ``x[0]`` of a matrix, ``x.T``, ``x.mT`` and ``reshape(x, shape)`` are views where NumPy's are: what is
+    written to them is written to ``x``. Unlike NumPy's, the results of other functions of the standard, such
+    as ``permute_dims(x, axes)``, are copies ([1]_).
 
-    Arrays are made by the functions of `jaxapi.mutable`; the class is for ``isinstance``. Called, it takes a
-    shape and makes an array of zeros, as `numpy.ndarray` makes one of anything.
+    What NumPy returns as a scalar, such as a sum or one element, cannot be written to: ``x += 1`` binds a new
+    one. It hashes, rounds, and is an index of lists.
+
+    Arrays are made by the functions of `jaxapi.mutable` and `jaxapi.numpy`, which is this class's module
+    ``x.__array_namespace__()``; the class is for ``isinstance``. Called, it takes a shape and makes an array
+    of zeros, as `numpy.ndarray` makes one of anything.
 
     Attributes
     ----------
@@ -59,9 +163,11 @@ class Array(Storage, Conversion, Methods, Declared):
 
     Notes
     -----
-    A write reuses the memory of the array (donation) unless it may be held elsewhere, and each write is
-    atomic: another thread sees all of it or nothing. What others got before stays as it was:
-    ``jnp.asarray(x)``, DLPack.
+    ``numpy.asarray(x)`` is the host's memory itself, and writes to it are NumPy's: threads that write to one
+    array need a lock. JAX gets copies of it: ``jnp.asarray(x)``, DLPack, the arguments of `jax.jit`. On a
+    GPU a write reuses the memory of the array (donation) unless it may be held elsewhere, and each write is
+    atomic: another thread sees all of it or nothing. What others got before stays as it was, and
+    ``numpy.asarray(x)`` is a copy.
 
     A pytree: arrays pass through `jax.jit`, `jax.vmap`, `jax.lax.scan` and so on, and may be written to
     inside. There functions see values: what a function under `jax.jit` writes to its argument is not seen
@@ -85,20 +191,25 @@ class Array(Storage, Conversion, Methods, Declared):
 
     __slots__ = ()
     __array_priority__ = 1000  # NumPy's arrays leave operators to this class
-    __hash__ = None  # type: ignore[assignment]
+    _typ = "npy_extension"  # pandas' name for what it reads by to_numpy, as masks and values
 
     def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
         """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
-        from ..numpy._creation import of_shape
-
-        return wrap(of_shape(shape, dtype, buffer, offset, strides, order)._value, cls)
+        return _numpys().made_of_shape(shape, dtype, buffer, offset, strides, order)
 
     # Attributes
 
     @property
     def dtype(self) -> np.dtype:
         """The data type of the elements."""
-        return self._owner._typed.dtype
+        if self._host is not None:
+            return self._host.dtype
+        array, is_real = self, False
+        while array._view:
+            is_real = is_real or array._view.component is not None
+            array = array._view.owner
+        dtype = array._typed.dtype
+        return np.finfo(dtype).dtype if is_real else dtype
 
     @property
     def ndim(self) -> int:
@@ -123,12 +234,17 @@ class Array(Storage, Conversion, Methods, Declared):
     @property
     def device(self) -> Any:
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
+        if self._host is not None:
+            return host_way.cpu()
         value = self._owner._value
         return None if is_traced(value) else value.device
 
     @property
     def T(self) -> Self:
         """The view with the axes in reverse order."""
+        host = self._host
+        if host is not None and is_eager():
+            return from_host(host.T, self._module)
         return self._transposed(tuple(range(self.ndim))[::-1])
 
     @property
@@ -140,53 +256,257 @@ class Array(Storage, Conversion, Methods, Declared):
         return self._transposed((*rest, least, last))
 
     def _transposed(self, axes: tuple[int, ...]) -> Any:
+        host = self._in_host_memory() if is_eager() else None
+        if host is not None:
+            return from_host(host.transpose(axes), self._module)
         if is_symbolic(self.shape):
-            return wrap(jnp.transpose(self._value, axes), type(self))
+            return wrap(jnp.transpose(self._value, axes), self._module)
         return self._part(Selection.transposed(self.shape, axes))
 
     def _is_contiguous(self) -> bool:
         """Whether NumPy's array would be."""
-        return not self._view or _layout(self).flags.c_contiguous
+        return not self._view or layout_of(self).flags.c_contiguous
 
     def _part(self, selection: Selection) -> Any:
-        if 0 in selection.shape:  # perhaps along a new axis, of which the owner knows nothing
-            return wrap(take(self._value, selection), type(self))
-        return view_of(*self._place(selection))
+        if (
+            0 in selection.shape or self._is_scalar
+        ):  # perhaps along a new axis, of which the owner knows nothing
+            return wrap(take(self._value, selection), self._module)
+        return view_of(*self._place(selection), module=self._module)
+
+    @property
+    def base(self) -> Any:
+        """The array that a view is of."""
+        return self._attribute("base")
+
+    @property
+    def data(self) -> memoryview:
+        """The memory; of an array on a GPU a copy."""
+        return self._attribute("data")
+
+    @property
+    def flags(self) -> Any:
+        """What is known of the memory, as of NumPy's array."""
+        return self._attribute("flags")
+
+    @property
+    def flat(self) -> Any:
+        """The elements one after another, to read and to write."""
+        return self._attribute("flat")
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self._set_attribute("flat", value)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts: a view on the host, elsewhere a copy."""
+        return self._attribute("imag")
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self._set_attribute("imag", value)
+
+    @property
+    def real(self) -> Any:
+        """The real parts: a view on the host, elsewhere a copy of those of complex numbers."""
+        return self._attribute("real")
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._set_attribute("real", value)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes between neighbours along each axis, as NumPy's array would have them."""
+        return self._attribute("strides")
+
+    def _attribute(self, name: str) -> Any:
+        host = self._in_host_memory() if is_eager() else None
+        if host is None:
+            return _as_from(getattr(_numpys(), name)(self), self._module)
+        if name == "flat":
+            return _numpys().FlatOnHost(self, host.flat)
+        part = getattr(host, name)
+        return self if part is host else raised(part, self._module, (host,))
+
+    def _set_attribute(self, name: str, value: Any) -> None:
+        host = self._in_host_memory() if is_eager() else None
+        if host is None:
+            getattr(_numpys(), f"set_{name}")(self, value)
+        else:
+            setattr(host, name, lower(value))
 
     # To other types
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return NumPy's array: the host's memory itself, or a copy of a GPU's and of another dtype."""
+        host = self._in_host_memory() if host_way.is_on() else None
+        if host is not None:
+            return np.array(host, dtype, copy=copy)
+        if copy is False:
+            return np.asarray(self._handed_out(), dtype=dtype, copy=False)
+        return np.array(self._value, dtype=dtype)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Export the value as it is now; without a copy its memory is shared until the next write."""
+        if max_version is None or max_version < (1, 0):
+            # Such a consumer cannot be told that it must not write to memory that others read.
+            on_host = self.__dlpack_device__()[0] == 1
+            if on_host and copy is not False and self.dtype.kind in "biufc":
+                return np.array(self._value).__dlpack__()
+            max_version = None
+        value: Any = self._handed_out()  # whose declared types lack the standard's arguments
+        try:
+            return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        except ValueError as error:  # the standard's exception for what cannot be exported so
+            raise BufferError(str(error)) from None
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Return DLPack's type and number of the device."""
+        if self._host is not None:
+            return (1, 0)
+        value: Any = self._value
+        return value.__dlpack_device__()
+
     def to_device(self, device: Any, /, *, stream: None = None) -> Any:
         """Copy to another device; the array itself if it lies there."""
+        if isinstance(device, str) and device == "cpu":  # NumPy's name for the host's memory
+            device = self.device if _is_on_cpu(self) else jax.devices("cpu")[0]
         if device == self.device and stream is None:
             return self
-        return shared(self._handed_out().to_device(device, stream=stream), type(self))
+        return shared(self._handed_out().to_device(device, stream=stream), self._module)
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> types.ModuleType:
-        """Return `jaxapi.mutable`."""
+        """Return the module that the array comes from."""
         if api_version not in _VERSIONS:
             raise ValueError(
                 f"jaxapi.mutable follows the array API standard up to 2025.12, not {api_version!r}"
             )
-        return sys.modules[__package__]
+        return sys.modules[self._module]
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Let NumPy's own functions be those of `jaxapi.numpy`."""
+        return _as_from(_numpys().array_function(func, types, args, kwargs), self._module)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Let NumPy's own ufuncs be those of `jaxapi.numpy`: of its scalars, too, as in ``x.max() * x``."""
+        if method == "__call__" and not kwargs and is_eager():
+            try:
+                operands = [lower(x) for x in inputs]
+            except NotOnHost:
+                pass
+            else:
+                return raised(ufunc(*operands), self._module, operands)
+        made = _numpys().array_ufunc(ufunc, method, *inputs, **kwargs)
+        return made if self._module == NUMPY else _as_from(made, self._module)
 
     def __jax_array__(self) -> jax.Array:
         """Return the value as it is now, for the functions of jax.numpy; others of JAX do not call it."""
         return self._handed_out()
 
+    def _number(self) -> Any:
+        """Return what Python's numbers are made of."""
+        return in_host_memory(self._value) if self._host is None else self._host
+
+    def __bool__(self) -> bool:
+        return bool(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        if self._host is not None:
+            return operator.index(self._host[()] if self._is_scalar else self._host)
+        number = self._number()
+        return operator.index(self._value if type(number) is bool else number)
+
+    def __hash__(self) -> int:
+        if not self._is_scalar:
+            raise TypeError(f"unhashable type: '{type(self).__name__}'")
+        return hash(self.item())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        self._refuse_axes("round")
+        return round(self.item()) if ndigits is None else self.round(ndigits)
+
+    def __trunc__(self) -> int:
+        self._refuse_axes("trunc")
+        return math.trunc(self.item())
+
+    def __floor__(self) -> int:
+        self._refuse_axes("floor")
+        return math.floor(self.item())
+
+    def __ceil__(self) -> int:
+        self._refuse_axes("ceil")
+        return math.ceil(self.item())
+
+    def _refuse_axes(self, name: str) -> None:
+        if self.ndim:
+            raise TypeError(f"{name}() takes a number, got an array of shape {self.shape}: use numpy.{name}")
+
+    def __bytes__(self) -> bytes:
+        """Return the elements in memory, as NumPy's array does."""
+        return self.tobytes()
+
+    def __repr__(self) -> str:
+        if self._module == NUMPY and not is_traced(self._owner._typed):
+            return repr(self._as_numpys())
+        if self._host is not None:
+            start, text = f"{self._module}.", repr(self._host).replace("array(", "Array(", 1)
+            return start + text.replace("\n", "\n" + " " * len(start))
+        text = repr(self._value)
+        if is_traced(self._value):
+            return f"{self._module}.Array({text})"
+        start = f"{self._module}."
+        return start + text.replace("\n", "\n" + " " * len(start))
+
+    def __str__(self) -> str:
+        return str(self._typed)
+
+    def _as_numpys(self) -> Any:
+        """Return NumPy's array, or its scalar of one."""
+        host = np.asarray(self._value) if self._host is None else self._host
+        return host[()] if self._is_scalar else host
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if self._is_scalar and spec else self._typed, spec)
+
     def __len__(self) -> int:
-        if not self.ndim:
+        shape = self.shape
+        if not shape:
             raise TypeError("len() of an array without axes")
-        return self.shape[0]
+        return shape[0]
 
     def __iter__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise TypeError("iteration over an array without axes")
+        host = self._in_host_memory() if is_eager() else None
+        if host is not None:
+            return (as_read(part, self._module) for part in host)
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, value: Any) -> bool:
         equal = self == value
-        return bool(equal._value.any()) if isinstance(equal, Array) else equal  # None equals no element
+        return bool(equal._value.any()) if isinstance(equal, Array) else bool(np.any(equal))
 
     def __reduce__(self):
-        return _unpickled, (np.asarray(self._value), type(self))
+        host = self._host
+        return _unpickled, (np.asarray(self._value) if host is None else host, self._module, self._is_scalar)
 
     def __copy__(self) -> Self:
         return copied(self)
@@ -197,92 +517,582 @@ class Array(Storage, Conversion, Methods, Declared):
     # Indexing
 
     def __getitem__(self, key: Any, /) -> Self:
+        host = self._host
+        if host is not None and (type(key) in BASIC_KEYS or is_basic(key)):
+            part = host[key]  # a view or an element, inside of JAX's transformations, too
+            module = self._module
+            if type(part) is np.ndarray:
+                return from_host(part, module)
+            return part if module == NUMPY else as_read(part, module)
+        if is_eager():
+            if host is None:
+                host = self._in_host_memory()
+            if host is not None:
+                try:
+                    part = host[lower_key(key)]
+                except NotOnHost:
+                    pass
+                else:
+                    return as_read(part, self._module)
         keys, place = _parsed(key, self.shape)
         if place is not None:  # a copy, as NumPy's scalars are
             owner, place = self._place_of_element(place)
-            if (host := owner._seen_by_host()) is not None:
-                return _held_by_host(np.array(host[tuple(place)]), type(self))
-            return _wrap_apart(take(owner._value, Selection(tuple(place), ())), owner)
+            return _wrap_apart(take(owner._value, Selection(tuple(place), ())), owner, is_scalar=True)
         selection = selection_of(self.shape, keys)
-        return wrap(read(self._value, keys), type(self)) if selection is None else self._part(selection)
+        if selection is not None:
+            return self._part(selection)
+        made = read(self._value, keys)
+        return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
+        if self._is_scalar:
+            raise TypeError("a scalar does not support item assignment: make an array of it first")
+        host = self._host
+        if is_eager():
+            if host is None:
+                host = self._in_host_memory()
+            if host is not None and self._write_by_numpy(host, key, value):
+                return
         keys, place = _parsed(key, self.shape)
         if place is not None:
             owner, place = self._place_of_element(place)
-            if not owner._write_by_host(place, value):
-                owner._rewrite(put, Selection(tuple(place), ()), unwrap(value))
+            owner._rewrite(put, Selection(tuple(place), ()), unwrap(value))
             return
         selection = selection_of(self.shape, keys)
-        if selection is None or 0 in selection.shape:
+        if selection is None or 0 in selection.shape or self._host is not None:
             self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._place(selection)
         if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
             owner._rewrite(put, selection, unwrap(value))
 
+    def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
+        """Write to the host's memory; return False for what NumPy cannot read."""
+        new = _operand_on_host(value)
+        if new is _ELSEWHERE:
+            return False
+        if isinstance(new, (np.ndarray, np.complexfloating)) and new.dtype.kind == "c":
+            refuse_complex(new.dtype, host.dtype)
+        try:
+            host[key if is_basic(key) else lower_key(key)] = new
+        except NotOnHost:
+            return False
+        return True
+
+    # Operators
+
+    def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
+        operand: Any
+        module = self._module
+        if isinstance(other, Array):
+            module = module if other._module == module else NUMPY
+            operand = other._value
+        elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
+            return int(self) * other  # a list several times, as Python has it
+        else:
+            operand = by.operand(other)
+            if operand is NotImplemented:
+                return NotImplemented
+        made = by.of_values(operand, self._value) if is_reflected else by.of_values(self._value, operand)
+        return wrap(made, module, is_scalar=not made.ndim)
+
+    __add__ = _binary(ADD)
+    __sub__ = _binary(SUB)
+    __mul__ = _binary(MUL)
+    __truediv__ = _binary(TRUEDIV)
+    __floordiv__ = _binary(FLOORDIV)
+    __mod__ = _binary(MOD)
+    __pow__ = _binary(POW)
+    __matmul__ = _binary(MATMUL)
+    __lshift__ = _binary(LSHIFT)
+    __rshift__ = _binary(RSHIFT)
+    __and__ = _binary(AND)
+    __or__ = _binary(OR)
+    __xor__ = _binary(XOR)
+
+    __radd__ = _binary(ADD, is_reflected=True)
+    __rsub__ = _binary(SUB, is_reflected=True)
+    __rmul__ = _binary(MUL, is_reflected=True)
+    __rtruediv__ = _binary(TRUEDIV, is_reflected=True)
+    __rfloordiv__ = _binary(FLOORDIV, is_reflected=True)
+    __rmod__ = _binary(MOD, is_reflected=True)
+    __rpow__ = _binary(POW, is_reflected=True)
+    __rmatmul__ = _binary(MATMUL, is_reflected=True)
+    __rlshift__ = _binary(LSHIFT, is_reflected=True)
+    __rrshift__ = _binary(RSHIFT, is_reflected=True)
+    __rand__ = _binary(AND, is_reflected=True)
+    __ror__ = _binary(OR, is_reflected=True)
+    __rxor__ = _binary(XOR, is_reflected=True)
+
+    __iadd__ = _in_place(ADD)
+    __isub__ = _in_place(SUB)
+    __imul__ = _in_place(MUL)
+    __itruediv__ = _in_place(TRUEDIV)
+    __ifloordiv__ = _in_place(FLOORDIV)
+    __imod__ = _in_place(MOD)
+    __ipow__ = _in_place(POW)
+    __imatmul__ = _in_place(MATMUL)
+    __ilshift__ = _in_place(LSHIFT)
+    __irshift__ = _in_place(RSHIFT)
+    __iand__ = _in_place(AND)
+    __ior__ = _in_place(OR)
+    __ixor__ = _in_place(XOR)
+
+    __lt__ = _binary(LT)
+    __le__ = _binary(LE)
+    __gt__ = _binary(GT)
+    __ge__ = _binary(GE)
+    __eq__ = _binary(EQ)  # type: ignore[assignment]
+    __ne__ = _binary(NE)  # type: ignore[assignment]
+
+    __abs__ = _unary("absolute")
+    __invert__ = _unary("invert")
+    __neg__ = _unary("negative")
+    __pos__ = _unary("positive")
+
+    def __divmod__(self, other: Any, /) -> tuple[Self, Self]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Self, Self]:
+        return other // self, other % self
+
+    # NumPy's methods: its own on the host, elsewhere functions of `jaxapi.numpy`
+
+    def _call(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """Call NumPy's method, or what stands for it among the methods of `jaxapi.numpy`."""
+        if not (is_eager() and name in _OF_NUMPY):
+            return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
+        try:
+            host = lower(self) if self._host is None else self._host
+            operands = [lower(x) for x in args] if args else args
+            options = {key: lower(x) for key, x in kwargs.items()} if kwargs else kwargs
+        except NotOnHost:
+            return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
+        made = getattr(host, name)(*operands, **options)
+        if made is host:
+            return self
+        if options and made is not None and options.get("out") is made:
+            return kwargs["out"]
+        if name in _OF_POSITIONS or name == "astype":
+            return raised(made, self._module, operands, are_positions=name != "astype")
+        if type(made) is np.ndarray and made.dtype is host.dtype:
+            return from_host(made, self._module)
+        return raised(made, self._module, (host, *operands, *options.values()))
+
+    def all(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.all`."""
+        return self._call("all", args, kwargs)
+
+    def any(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.any`."""
+        return self._call("any", args, kwargs)
+
+    def argmax(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.argmax`."""
+        return self._call("argmax", args, kwargs)
+
+    def argmin(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.argmin`."""
+        return self._call("argmin", args, kwargs)
+
+    def argpartition(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.argpartition`."""
+        return self._call("argpartition", args, kwargs)
+
+    def argsort(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.argsort`."""
+        return self._call("argsort", args, kwargs)
+
+    def astype(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.astype`."""
+        return self._call("astype", args, kwargs)
+
+    def byteswap(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.byteswap`."""
+        return self._call("byteswap", args, kwargs)
+
+    def choose(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.choose`."""
+        return self._call("choose", args, kwargs)
+
+    def clip(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.clip`."""
+        return self._call("clip", args, kwargs)
+
+    def compress(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.compress`."""
+        return self._call("compress", args, kwargs)
+
+    def conj(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.conj`."""
+        return self._call("conj", args, kwargs)
+
+    def conjugate(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.conjugate`."""
+        return self._call("conjugate", args, kwargs)
+
+    def copy(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.copy`."""
+        return self._call("copy", args, kwargs)
+
+    def cumprod(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.cumprod`."""
+        return self._call("cumprod", args, kwargs)
+
+    def cumsum(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.cumsum`."""
+        return self._call("cumsum", args, kwargs)
+
+    def diagonal(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.diagonal`."""
+        return self._call("diagonal", args, kwargs)
+
+    def dot(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.dot`."""
+        return self._call("dot", args, kwargs)
+
+    def dump(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.dump`."""
+        self._call("dump", args, kwargs)
+
+    def dumps(self, *args: Any, **kwargs: Any) -> bytes:
+        """As `numpy.ndarray.dumps`."""
+        return self._call("dumps", args, kwargs)
+
+    def fill(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.fill`."""
+        self._call("fill", args, kwargs)
+
+    def flatten(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.flatten`."""
+        return self._call("flatten", args, kwargs)
+
+    def get(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a copy in the host's memory, as CuPy's method."""
+        return self._call("get", args, kwargs)
+
+    def item(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ndarray.item`."""
+        return self._call("item", args, kwargs)
+
+    def max(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.max`."""
+        return self._call("max", args, kwargs)
+
+    def mean(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.mean`."""
+        return self._call("mean", args, kwargs)
+
+    def min(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.min`."""
+        return self._call("min", args, kwargs)
+
+    def nonzero(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ndarray.nonzero`."""
+        return self._call("nonzero", args, kwargs)
+
+    def partition(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.partition`."""
+        self._call("partition", args, kwargs)
+
+    def prod(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.prod`."""
+        return self._call("prod", args, kwargs)
+
+    def ptp(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ptp`."""
+        return self._call("ptp", args, kwargs)
+
+    def put(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.put`."""
+        self._call("put", args, kwargs)
+
+    def ravel(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.ravel`."""
+        return self._call("ravel", args, kwargs)
+
+    def repeat(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.repeat`."""
+        return self._call("repeat", args, kwargs)
+
+    def reshape(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.reshape`."""
+        return self._call("reshape", args, kwargs)
+
+    def resize(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.resize`."""
+        self._call("resize", args, kwargs)
+
+    def round(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.round`."""
+        return self._call("round", args, kwargs)
+
+    def scatter_add(self, *args: Any, **kwargs: Any) -> None:
+        """Add at positions, once for each that comes again, as CuPy's method."""
+        self._call("scatter_add", args, kwargs)
+
+    def scatter_max(self, *args: Any, **kwargs: Any) -> None:
+        """Take maxima at positions, as CuPy's method."""
+        self._call("scatter_max", args, kwargs)
+
+    def scatter_min(self, *args: Any, **kwargs: Any) -> None:
+        """Take minima at positions, as CuPy's method."""
+        self._call("scatter_min", args, kwargs)
+
+    def searchsorted(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.searchsorted`."""
+        return self._call("searchsorted", args, kwargs)
+
+    def set(self, *args: Any, **kwargs: Any) -> None:
+        """Write an array of the host to this one, as CuPy's method."""
+        self._call("set", args, kwargs)
+
+    def setflags(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.setflags`."""
+        self._call("setflags", args, kwargs)
+
+    def sort(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.sort`."""
+        self._call("sort", args, kwargs)
+
+    def squeeze(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.squeeze`."""
+        return self._call("squeeze", args, kwargs)
+
+    def std(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.std`."""
+        return self._call("std", args, kwargs)
+
+    def sum(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.sum`."""
+        return self._call("sum", args, kwargs)
+
+    def swapaxes(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.swapaxes`."""
+        return self._call("swapaxes", args, kwargs)
+
+    def take(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.take`."""
+        return self._call("take", args, kwargs)
+
+    def tobytes(self, *args: Any, **kwargs: Any) -> bytes:
+        """As `numpy.ndarray.tobytes`."""
+        return self._call("tobytes", args, kwargs)
+
+    def to_numpy(self, dtype: Any = None, copy: bool = True) -> np.ndarray:
+        """Return a copy as NumPy's array, as pandas' method, by which pandas reads arrays."""
+        return np.array(self, dtype, copy=copy or None)
+
+    def tofile(self, *args: Any, **kwargs: Any) -> None:
+        """As `numpy.ndarray.tofile`."""
+        self._call("tofile", args, kwargs)
+
+    def tolist(self, *args: Any, **kwargs: Any) -> Any:
+        """As `numpy.ndarray.tolist`."""
+        return self._call("tolist", args, kwargs)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.trace`."""
+        return self._call("trace", args, kwargs)
+
+    def transpose(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.transpose`."""
+        return self._call("transpose", args, kwargs)
+
+    def var(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.var`."""
+        return self._call("var", args, kwargs)
+
+    def view(self, *args: Any, **kwargs: Any) -> Self:
+        """As `numpy.ndarray.view`."""
+        viewed = self._call("view", args, kwargs)
+        kind = kwargs.get("type", args[-1] if args else None)
+        return viewed._as_kind(kind) if isinstance(kind, type) and issubclass(kind, Array) else viewed
+
+    def _as_kind(self, kind: type) -> Any:
+        """Return the array as one of a subclass."""
+        if kind is type(self):
+            return self
+        array: Any = _new(kind)
+        for name in ("_host", "_is_scalar", "_module", "_shared", "_view"):
+            setattr(array, name, getattr(self, name))
+        if self._host is None and not self._view:
+            array._value, array._lock = self._value, self._lock
+        return array
+
+
+# CuPy's methods are none; ptp is one in some NumPys, which raises.
+_OF_NUMPY = frozenset(vars(np.ndarray)) - {"ptp"}
+_OF_POSITIONS = frozenset(["argmax", "argmin", "argpartition", "argsort", "nonzero", "searchsorted"])
+_ELSEWHERE = object()  # in place of what is not in the host's memory
+
+
+def _is_on_cpu(array: Array) -> bool:
+    return getattr(array.device, "platform", None) == "cpu"
+
+
+def _operand_on_host(x: Any) -> Any:
+    """Return an operand as NumPy takes it, or `_ELSEWHERE`."""
+    if isinstance(x, Array):
+        host = x._host
+        if host is None:
+            host = x._readable()
+        return _ELSEWHERE if host is None else host
+    if type(x) in AS_THEY_ARE or not isinstance(x, (jax.Array, list, tuple)):
+        return x
+    try:
+        return lower(x)
+    except NotOnHost:
+        return _ELSEWHERE
+
+
+@functools.cache
+def _numpys() -> types.ModuleType:
+    """Return what NumPy's methods are of values of JAX, which is loaded where the first is used."""
+    from ..numpy import _methods
+
+    return _methods
+
+
+def _method_of_jax(name: str) -> Callable:
+    return getattr(_numpys(), name)
+
+
+def _as_from(result: Any, module: str) -> Any:
+    """Return results of `jaxapi.numpy` as arrays of the namespace that an array is of."""
+    if module == NUMPY:
+        return result
+    if type(result) in (tuple, list):
+        return type(result)(_as_from(x, module) for x in result)
+    if isinstance(result, np.generic):
+        return from_host(np.asarray(result), module, is_scalar=True)
+    if isinstance(result, Array):
+        result._module = module
+    return result
+
 
 _new = object.__new__
 
 
-def wrap(value: Any, kind: type[Array] = Array) -> Any:
+def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
-    array = _new(kind)
+    array = _new(Array)
     array._value = value
     array._host = None
+    array._is_scalar = is_scalar
+    array._module = module
     array._shared = False
     array._view = None
     array._lock = threading.RLock()
     return array
 
 
-def view_of(owner: Array, part: Selection | None, shape: tuple | None = None, kind=None) -> Any:
-    """Return a part of an array as a view, or all of it, perhaps in another shape."""
-    array = _new(kind or type(owner))
-    array._view, array._host, array._shared = View(owner, part, shape), None, False
+def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
+    """Make an array of the host's memory."""
+    array = _new(Array)
+    array._host = host
+    array._is_scalar = is_scalar
+    array._module = module
+    array._shared = False
+    array._view = None
     return array
 
 
-def _held_by_host(host: np.ndarray, kind: type[Array]) -> Any:
-    array = _new(kind)
-    array._view, array._host, array._shared = None, host, False
-    array._lock = threading.RLock()
+_WIDE = 8  # bytes
+
+
+def as_read(part: Any, module: str) -> Any:
+    """Return a part of an array in the host's memory, in whose dtype it is: a view, or an element."""
+    if type(part) is np.ndarray:
+        return from_host(part, module)
+    if module == NUMPY or not isinstance(part, np.generic):
+        return part
+    return from_host(np.asarray(part), module, is_scalar=True)
+
+
+def raised(result: Any, module: str, operands: Any = (), are_positions: bool = False) -> Any:
+    """Return what NumPy returned as our arrays, in JAX's dtypes; `jaxapi.numpy` has its scalars."""
+    kind = type(result)
+    if kind is np.ndarray:
+        if result.itemsize >= _WIDE and not x64_mode():
+            result = narrow(result, operands, are_positions)
+        return from_host(result, module)
+    if isinstance(result, np.generic):
+        if result.itemsize >= _WIDE and not x64_mode():
+            result = narrow(result, operands, are_positions)
+        return result if module == NUMPY else from_host(np.asarray(result), module, is_scalar=True)
+    if kind is tuple or kind is list:
+        return kind([raised(part, module, operands, are_positions) for part in result])
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return kind(*[raised(part, module, operands, are_positions) for part in result])
+    return result
+
+
+def view_of(
+    owner: Array,
+    part: Selection | None,
+    shape: tuple | None = None,
+    module: str | None = None,
+    component: str | None = None,
+) -> Any:
+    """Return a part of an array as a view, or all of it, perhaps in another shape."""
+    array = _new(Array)
+    array._view, array._host, array._shared = View(owner, part, shape, component), None, False
+    array._is_scalar, array._module = False, module or owner._module
     return array
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
     """Return the view in another shape; None where NumPy would have to copy."""
+    host = array._in_host_memory() if is_eager() else None
+    if host is not None:
+        try:
+            return from_host(host.reshape(shape, copy=False), array._module)
+        except ValueError:
+            return None
+    if array._is_scalar:
+        return None
     if array._view:
         try:
-            _layout(array).reshape(shape, copy=False)
+            layout_of(array).reshape(shape, copy=False)
         except ValueError:
             return None
     return view_of(array, None, shape)
 
 
-def _layout(array: Array) -> np.ndarray:
-    """Return an array with the strides that NumPy's would have; its elements are nowhere and not read."""
+def layout_of(array: Array, memory: np.ndarray | None = None) -> np.ndarray:
+    """Return an array with the strides that NumPy's would have; its elements are nowhere and not read.
+
+    It is a part of ``memory``, a vector with as many elements as the owner, if that is given.
+    """
+    if array._host is not None:
+        return array._host
     if array._view:
-        return array._view.layout(_layout(array._view.owner))
+        return array._view.layout(layout_of(array._view.owner, memory))
+    if memory is not None:
+        return memory.reshape(array.shape)
     strides = [math.prod(array.shape[axis + 1 :]) for axis in range(array.ndim)]
     return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), array.shape, strides)
 
 
-def shared(value: Any, kind: type[Array] = Array) -> Any:
+def shared(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory others may have."""
-    array = wrap(value, kind)
+    array = wrap(value, module, is_scalar)
     array._shared = True
     return array
 
 
 def copied(source: Array) -> Any:
     """Return a copy."""
-    return _wrap_apart(source._value, source._owner)
+    if source._host is not None:
+        return from_host(source._host.copy(), source._module, source._is_scalar)
+    return _wrap_apart(source._value, source._owner, source._is_scalar, source._module)
 
 
-def _wrap_apart(value: jax.Array, owner: Array) -> Any:
+def _wrap_apart(value: jax.Array, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
-    return wrap(duplicate(value) if value is owner._value else value, type(owner))
+    is_all = owner._host is None and value is owner._value
+    return wrap(duplicate(value) if is_all else value, module or owner._module, is_scalar)
 
 
 def unwrap(x):
@@ -297,8 +1107,9 @@ def unwrap(x):
     return x
 
 
-def _unpickled(host, kind=Array):
-    return wrap(as_array(host), kind)
+def _unpickled(host, module=MUTABLE, is_scalar=False):
+    sys.modules.get(module) or __import__(module)
+    return from_host(host, module, is_scalar) if is_eager() else wrap(as_array(host), module, is_scalar)
 
 
 _PLAIN_PARTS = frozenset([int, slice, type(None), type(...)])
@@ -320,6 +1131,8 @@ def _plain_key(key):
     kind = type(key)
     if kind is tuple:
         return tuple(map(_plain_key, key))
+    if kind is range:
+        return list(key)
     return unwrap(key) if kind is list else key
 
 
@@ -328,25 +1141,25 @@ def _plain_key(key):
 
 def _child(array):
     view = array._view
-    is_nested = view and view.part is None and view.reshaped is None
-    return view.owner if is_nested else array._handed_out()  # jax.device_put shares memory unseen
+    return (
+        view.owner if view and view.is_whole else array._handed_out()
+    )  # jax.device_put shares memory unseen
 
 
-def register(kind: type[Array]) -> None:
-    """Make a class of arrays a pytree."""
-
-    def unflatten(_, children):
-        (child,) = children
-        # `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Such an array
-        # stays a pytree in a pytree, as JAX expects when it takes it apart again: a view of all of it.
-        return view_of(child, None) if isinstance(child, Array) else shared(child, kind)
-
-    jax.tree_util.register_pytree_with_keys(
-        kind,
-        lambda array: (((jax.tree_util.GetAttrKey("value"), _child(array)),), None),
-        unflatten,
-        lambda array: ((_child(array),), None),
-    )
+def _unflatten(module, children):
+    (child,) = children
+    # `jax.jacfwd` and its like return the arguments' pytrees as leaves of the result's. Such an array
+    # stays a pytree in a pytree, as JAX expects when it takes it apart again: a view of all of it.
+    if isinstance(child, Array):
+        return view_of(child, None, module=module)
+    # Whether it was a scalar cannot be kept: a loop of `jax.lax` starts with ``zeros(())`` and goes on with a
+    # sum, which must be of one structure, and `jax.jit` takes what is of one structure for the same.
+    return shared(child, module, is_scalar=getattr(child, "shape", None) == ())
 
 
-register(Array)
+jax.tree_util.register_pytree_with_keys(
+    Array,
+    lambda array: (((jax.tree_util.GetAttrKey("value"), _child(array)),), array._module),
+    _unflatten,
+    lambda array: ((_child(array),), array._module),
+)

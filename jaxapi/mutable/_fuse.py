@@ -8,9 +8,9 @@ import numpy as np
 
 from .._fuse._fuse import fused
 from .._fuse._fusion import Fusion as _Fusion
-from .._fuse._objects import belongs_to_method
+from .._fuse._objects import belongs_to_method, fields_of
 from .._fuse._static import Static
-from ._array import Array, unwrap, view_of, wrap
+from ._array import MUTABLE, Array, unwrap, view_of, wrap
 from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
@@ -35,7 +35,7 @@ class Fusion(_Fusion[P, R]):
         The name of the compiled module.
     """
 
-    _kind = Array  # what arrays are inside, and what is returned
+    _module = MUTABLE  # the namespace of arrays inside, and of what is returned
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
@@ -43,11 +43,13 @@ class Fusion(_Fusion[P, R]):
         call: Any = super().__call__  # which returns what _call_func does
         before = [(x, x._shared) for group in arrays.values() for x in group if isinstance(x, Array)]
         result, written = call(*given, **named)
+        if written and _is_shared(written, arrays):
+            return self.func(*args, **kwargs)  # statement by statement, as what one writes another reads
         for array, was_shared in before:  # jit shares no memory
             array._shared = was_shared
         if written:
             _hand_over(written, arrays, self.name)
-        return jax.tree.map(lambda value: wrap(value, self._kind), result)
+        return jax.tree.map(lambda value: wrap(value, self._module, not value.ndim), result)
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""
@@ -64,7 +66,7 @@ class Fusion(_Fusion[P, R]):
         return super().lower(*args, **kwargs)
 
     def _call_func(self, *args, **kwargs):
-        args, kwargs, arrays = _inside(self.func, args, kwargs, self._kind)
+        args, kwargs, arrays = _inside(self.func, args, kwargs, self._module)
         before = [(f"{place} {i}", x, x._value) for place, xs in arrays.items() for i, x in enumerate(xs)]
         result = jax.tree.map(unwrap, self._call_translating(args, kwargs), is_leaf=_is_array)
         written = {place: x._value for place, x, old in before if x._value is not old}
@@ -111,12 +113,12 @@ def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[st
     return args, kwargs, arrays
 
 
-def _inside(func, args, kwargs, kind) -> tuple[tuple, dict, dict[str, list]]:
+def _inside(func, args, kwargs, module) -> tuple[tuple, dict, dict[str, list]]:
     """Return what the function sees of its arguments, and the arrays in them: `_outside`'s other end."""
     views, scalars = kwargs.pop(_KINDS, ((), ()))
     # arrays can be assigned to, numbers stay numbers
     arguments = {
-        place: wrap(x, kind) if isinstance(x, jax.Array) and not x.weak_type and place not in scalars else x
+        place: wrap(x, module) if isinstance(x, jax.Array) and not x.weak_type and place not in scalars else x
         for place, x in _by_place(args, kwargs).items()
     }
     owners = {first: arguments[first] for _, first, _ in views}
@@ -145,7 +147,7 @@ def _arrays_in(func, arguments) -> dict[str, list]:
         elif isinstance(x, (tuple, list, dict)):
             found[place] = _arrays(x)
         elif place == "0" and belongs_to_method(func, x):
-            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in _fields(x).items()}
+            found |= {f"{place}.{name}": _arrays(attribute) for name, attribute in fields_of(x).items()}
     return found
 
 
@@ -153,13 +155,7 @@ def _spent(tree):
     """Return an argument, or a container of them, for who may delete what nobody else holds."""
     if isinstance(tree, Array):
         return tree._spent()
-    return jax.tree.map(lambda x: wrap(x._spent(), type(x)) if _is_array(x) else x, tree, is_leaf=_is_array)
-
-
-def _fields(x) -> dict:
-    state = object.__getstate__(x)
-    in_dict, in_slots = state if isinstance(state, tuple) else (state, None)
-    return {**(in_dict or {}), **(in_slots or {})}
+    return jax.tree.map(lambda x: wrap(x._spent(), x._module) if _is_array(x) else x, tree, is_leaf=_is_array)
 
 
 def _arrays(tree) -> list:
@@ -168,6 +164,20 @@ def _arrays(tree) -> list:
 
 def _is_array(x) -> bool:
     return isinstance(x, Array)
+
+
+def _is_shared(written, arrays) -> bool:
+    """Whether memory of the host that is to change is that of another argument, too."""
+    hosts = {
+        f"{name} {i}": x._host for name, group in arrays.items() for i, x in enumerate(group) if _is_array(x)
+    }
+    hosts = {place: host for place, host in hosts.items() if host is not None}
+    return any(
+        place != other and host is not hosts[other] and np.shares_memory(host, hosts[other])
+        for place, host in hosts.items()
+        if place in written
+        for other in hosts
+    )
 
 
 def _hand_over(written, arrays, name) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from ._array import unwrap
+from ._array import MUTABLE, Array, unwrap
 from ._wrap import wrap_result
 
 __all__ = ["grad", "value_and_grad"]
@@ -81,9 +81,15 @@ def _inside(fun, has_aux):
     return loss
 
 
+def _module_of(args) -> str:
+    """Return the namespace of the first array among the arguments."""
+    is_array = lambda x: isinstance(x, Array)  # noqa: E731
+    return next((x._module for x in jax.tree.leaves(args, is_leaf=is_array) if is_array(x)), MUTABLE)
+
+
 def _outside(function):
     @functools.wraps(function)
     def differentiated(*args, **kwargs):
-        return wrap_result(function(*args, **kwargs))
+        return wrap_result(function(*args, **kwargs), _module_of(args))
 
     return differentiated

@@ -2,6 +2,7 @@
 
 import operator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,6 +29,8 @@ def _part(k):
         return np.asarray(k)
     if isinstance(k, (list, tuple)):
         k = _listed(k)
+    elif hasattr(k, "__array__") and not isinstance(k, (np.ndarray, np.generic, jax.Array)):
+        k = np.asarray(k)
     if not hasattr(k, "dtype"):
         try:
             return operator.index(k)

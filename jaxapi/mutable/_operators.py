@@ -1,177 +1,110 @@
-"""The operators of the class, made of the namespace's own functions."""
+"""What the operators of arrays do: NumPy's on the host, and the same for values of JAX."""
 
-import functools
 import math
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import lacks_64_bits
-from .._interop import as_array, scalar_like
-from .._interop._numbers import KINDS
-from ._array import Array, wrap
+from .._interop import as_array
+from ._elementwise import ELEMENTWISE, Elementwise, may_raise
+from ._promotion import together
 from ._selection import compiled_pair
-from ._sharing import asarray
 
-__all__ = ["OPERATORS", "add_operators", "number_like"]
+__all__ = [
+    "ADD",
+    "AND",
+    "EQ",
+    "FLOORDIV",
+    "GE",
+    "GT",
+    "LE",
+    "LSHIFT",
+    "LT",
+    "MATMUL",
+    "MOD",
+    "MUL",
+    "NE",
+    "OR",
+]
+__all__ += ["POW", "RSHIFT", "SUB", "TRUEDIV", "XOR", "Operator"]
 
-_NUMBERS = (int, float, complex)
-_LISTS = (list, tuple)
-_COMPARISONS = {
-    "eq": jaxapi.equal,
-    "ge": jaxapi.greater_equal,
-    "gt": jaxapi.greater,
-    "le": jaxapi.less_equal,
-    "lt": jaxapi.less,
-    "ne": jaxapi.not_equal,
-}
-_OPERANDS = (*_NUMBERS, *_LISTS, np.ndarray, np.generic, jax.Array)
-
-
-def _operand(x, array, function):
-    """Return the other operand of ``array``, or NotImplemented; numbers as they are for no function."""
-    if isinstance(x, Array):
-        return x._value
-    if not isinstance(x, _OPERANDS):
-        return NotImplemented
-    if isinstance(x, _LISTS):
-        return as_array(x)
-    if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
-        return x.astype(x.dtype.str)
-    if function and isinstance(x, _NUMBERS) and not isinstance(x, np.generic):
-        return number_like(x, array, function)
-    return x
+_NUMBERS = frozenset([int, float, complex])
+_OPERANDS = (int, float, complex, list, tuple, range, np.ndarray, np.generic, jax.Array)
 
 
-def number_like(x, array, function):
-    """Return a Python number as the other operand: an int that does not fit raises, precision is kept.
+class Operator:
+    """An operator of two operands, and of one that is written to."""
 
-    Compared, such an int is more, or less, than every element, as in NumPy.
-    """
-    if function in _COMPARISONS.values() and type(x) is int and array.dtype.kind in "iub":
-        limits = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.iinfo(np.int8)
-        if not limits.min <= x <= limits.max:
-            return math.copysign(math.inf, x)
-    if _may_raise(function, array, x):
+    def __init__(self, of_numpy: Callable, in_place_of_numpy: Any, name: str):
+        """Take Python's two functions, which are NumPy's for its arrays, and the name of NumPy's ufunc."""
+        self.of_numpy, self.in_place_of_numpy, self.name = of_numpy, in_place_of_numpy, name
+        self.is_the_standards = name in ("floor_divide", "remainder")  # where NumPy's infinities differ
+        self.of_values = ELEMENTWISE.get(name, _matmul)
+        self._reusing = compiled_pair(self._changed)
+
+    def operand(self, x: Any) -> Any:
+        """Return the other operand as a value of JAX or a number, or NotImplemented."""
+        if isinstance(x, (str, bytes, type(None))) and self.name in ("equal", "not_equal"):
+            return math.nan  # which equals nothing, either
+        if not isinstance(x, _OPERANDS):
+            is_array_like = hasattr(x, "__array__") and not hasattr(x, "__array_ufunc__")
+            return as_array(np.asarray(x)) if is_array_like else NotImplemented
+        if isinstance(x, (list, tuple, range)):
+            return as_array(list(x) if isinstance(x, range) else x)
+        if type(x) is np.ulonglong or type(x) is np.longlong:  # JAX knows the other 64-bit type alone
+            return x.astype(x.dtype.str)
         return x
-    if lacks_64_bits(array):
-        fits = array.dtype.kind in KINDS.get(type(x), "")
-        return asarray(x, dtype=array.dtype)._value if fits else x
-    if type(x) is int and array.dtype.kind in "iu":
-        np.asarray(x, array.dtype)
-    # JAX raises to an int by other means than to a float
-    return scalar_like(x, array) if function is jaxapi.pow else x
+
+    def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
+        """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
+        if type(other) in _NUMBERS and isinstance(self.of_values, Elementwise):
+            other = self.of_values.number_like(other, value)
+        if made is None or may_raise(self.name, value, other):
+            return self._changed(value, other)  # by the program that x + y has, too
+        return self._reusing(made, value, other)
+
+    def _changed(self, value, other):
+        result = self.of_values(value, other)
+        if result.shape != value.shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast "
+                f"shape {result.shape}"
+            )
+        if result.dtype == value.dtype:
+            return result
+        if not np.can_cast(result.dtype, value.dtype, "same_kind"):
+            raise TypeError(
+                f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or "
+                "use astype() first"
+            )
+        return result.astype(value.dtype)
 
 
-def _may_raise(function, array, x) -> bool:
-    """Whether ``x`` raises as a power of ``array``, for what a program would not know: being a Python int."""
-    return function is jaxapi.pow and type(x) is int and x < 0 and array.dtype.kind in "iu"
+def _matmul(a, b):
+    return jaxapi.matmul(*together((a, b)))
 
 
-def _unary(function):
-    return lambda self: wrap(function(self._value), type(self))
-
-
-def _binary(function, numbers_of):
-    def operator(self, other):
-        value = self._value
-        other = _operand(other, value, numbers_of)
-        return NotImplemented if other is NotImplemented else wrap(function(value, other), type(self))
-
-    return operator
-
-
-def _in_place(function, numbers_of, can_cast):
-    def changed(value, other):
-        return _as_before(function(value, other), value, can_cast)
-
-    reusing = compiled_pair(changed)
-
-    def program(value, other, made):
-        if made is None or _may_raise(numbers_of, value, other):
-            return changed(value, other)  # by the program that x + y has, too
-        return reusing(made, value, other)
-
-    def operator(self, other):
-        other = _operand(other, self, numbers_of)
-        if other is NotImplemented:
-            return NotImplemented
-        self._rewrite(program, other)
-        return self
-
-    return operator
-
-
-def _as_before(result, value, can_cast):
-    """Return a result in the dtype of the array that it replaces; refuse another shape or kind."""
-    if result.shape != value.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {value.shape} doesn't match the broadcast shape "
-            f"{result.shape}"
-        )
-    if result.dtype == value.dtype:
-        return result
-    if not can_cast(result.dtype, value.dtype):
-        raise TypeError(
-            f"cannot cast the result from {result.dtype} to {value.dtype} in place: write x = x + y, or use "
-            "astype() first"
-        )
-    return result.astype(value.dtype)
-
-
-@functools.cache
-def _kind(dtype) -> int:
-    kinds = (np.bool, np.integer, np.floating, np.complexfloating)
-    return next(i for i, kind in enumerate(kinds) if jnp.issubdtype(dtype, kind))
-
-
-def _is_of_kind(source, target) -> bool:
-    return _kind(source) <= _kind(target)
-
-
-OPERATORS = {
-    "add": "add",
-    "and": "bitwise_and",
-    "floordiv": "floor_divide",
-    "lshift": "bitwise_left_shift",
-    "matmul": "matmul",
-    "mod": "remainder",
-    "mul": "multiply",
-    "or": "bitwise_or",
-    "pow": "pow",
-    "rshift": "bitwise_right_shift",
-    "sub": "subtract",
-    "truediv": "divide",
-    "xor": "bitwise_xor",
-}
-
-
-def add_operators(kind, functions, can_cast) -> None:
-    """Give a class its operators: of functions of values, by name, which may convert Python's numbers."""
-    for operator, name in OPERATORS.items():
-        numbers_of, function = getattr(jaxapi, name), functions(name)
-        of_two = function, numbers_of if function is numbers_of else None
-        setattr(kind, f"__{operator}__", _binary(*of_two))
-        setattr(kind, f"__r{operator}__", _binary(lambda x, y, function=function: function(y, x), of_two[1]))
-        setattr(kind, f"__i{operator}__", _in_place(function, numbers_of, can_cast))
-    for operator, compared in _COMPARISONS.items():
-        setattr(kind, f"__{operator}__", _binary(functions(compared.__name__), compared))
-    kind.__hash__ = None
-
-
-add_operators(Array, functools.partial(getattr, jaxapi), _is_of_kind)
-for _name, _unary_function in {
-    "abs": jaxapi.abs,
-    "invert": jaxapi.bitwise_invert,
-    "neg": jaxapi.negative,
-    "pos": jaxapi.positive,
-}.items():
-    setattr(Array, f"__{_name}__", _unary(_unary_function))
-for _name, _pair in {
-    "divmod": lambda self, other: (self // other, self % other),
-    "rdivmod": lambda self, other: (other // self, other % self),
-}.items():
-    setattr(Array, f"__{_name}__", _pair)
+ADD = Operator(operator.add, operator.iadd, "add")
+AND = Operator(operator.and_, operator.iand, "bitwise_and")
+FLOORDIV = Operator(operator.floordiv, operator.ifloordiv, "floor_divide")
+LSHIFT = Operator(operator.lshift, operator.ilshift, "left_shift")
+MATMUL = Operator(operator.matmul, operator.imatmul, "matmul")
+MOD = Operator(operator.mod, operator.imod, "remainder")
+MUL = Operator(operator.mul, operator.imul, "multiply")
+OR = Operator(operator.or_, operator.ior, "bitwise_or")
+POW = Operator(operator.pow, operator.ipow, "power")
+RSHIFT = Operator(operator.rshift, operator.irshift, "right_shift")
+SUB = Operator(operator.sub, operator.isub, "subtract")
+TRUEDIV = Operator(operator.truediv, operator.itruediv, "divide")
+XOR = Operator(operator.xor, operator.ixor, "bitwise_xor")
+EQ = Operator(operator.eq, None, "equal")
+GE = Operator(operator.ge, None, "greater_equal")
+GT = Operator(operator.gt, None, "greater")
+LE = Operator(operator.le, None, "less_equal")
+LT = Operator(operator.lt, None, "less")
+NE = Operator(operator.ne, None, "not_equal")

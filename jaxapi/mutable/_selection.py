@@ -15,9 +15,11 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import refuse_complex, x64_for
-from .._core._programs import compiled, is_traced
+from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
-from ._keys import check_int, expand, indices_along
+from ._constants import constant
+from ._constants import positions as positions_of
+from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]
 __all__ += ["take", "values_for"]
@@ -199,6 +201,9 @@ def _program_of(selection: Selection, value):
         spans.append(span)
         offsets.append(offset)
         steps.append(step)
+    if not is_traced(value) and max(value.shape, default=0) < LONG and not in_a_trace():
+        layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
+        return positions_of(tuple(starts)), layout
     inputs = indices_along(starts, max(value.shape, default=0))
     # one input is sent faster to a device than several; in a trace they are constants
     layout = _Layout(tuple(spans), tuple(offsets), tuple(steps), selection.axes)
@@ -261,7 +266,7 @@ _put = compiled_pair(_written, static_argnums=(3, 4))
 # Values
 
 
-def values_for(new, value: Any) -> Any:
+def values_for(new: Any, value: Any) -> Any:
     """Return what is to be written as an array; what comes from the host as NumPy casts it."""
     dtype = value.dtype
     if isinstance(new, jax.Array):
@@ -270,6 +275,9 @@ def values_for(new, value: Any) -> Any:
         return new
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
+    if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):
+        number: Any = new
+        return constant(number, dtype)
     if isinstance(new, complex) or getattr(new, "dtype", dtype).kind == "c":
         refuse_complex(np.dtype(complex), dtype)
     return np.asarray(new).astype(dtype) if hasattr(new, "dtype") else np.asarray(new, dtype)

@@ -8,7 +8,8 @@ import numpy as np
 
 import jaxapi
 
-from ._array import Array, copied, reshaped, shared, unwrap, view_of, wrap
+from . import _host_way as host_way
+from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
@@ -31,13 +32,14 @@ def _like(function):
 
 @_like(jaxapi.asarray)
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    return as_kind(Array, obj, dtype, device, copy)
+    return as_array_of(MUTABLE, obj, dtype, device, copy)
 
 
-def as_kind(kind, obj, dtype=None, device=None, copy=None):
-    """Return an array of a class: what is one, perhaps of a subclass, as it is."""
+def as_array_of(module, obj, dtype=None, device=None, copy=None):
+    """Return an array of a namespace: what is one as it is, another one's as a view."""
     if isinstance(obj, Array):
-        obj = obj if isinstance(obj, kind) else view_of(obj, None, kind=kind)
+        obj = _no_scalar(obj) if obj._is_scalar else obj
+        obj = obj if obj._module == module else _viewed(obj, module)
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
@@ -45,7 +47,19 @@ def as_kind(kind, obj, dtype=None, device=None, copy=None):
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
-    return (wrap if copy or (copy is None and isinstance(obj, _COPIED)) else shared)(value, kind)
+    return (wrap if copy or (copy is None and isinstance(obj, _COPIED)) else shared)(value, module)
+
+
+def _no_scalar(scalar):
+    """Return a scalar as an array without axes, which can be written to."""
+    if scalar._host is not None:
+        return from_host(scalar._host.copy(), scalar._module)
+    return shared(scalar._handed_out(), scalar._module)
+
+
+def _viewed(array, module):
+    host = array._in_host_memory() if host_way.is_eager() else None
+    return view_of(array, None, module=module) if host is None else from_host(host, module, array._is_scalar)
 
 
 @_like(jaxapi.astype)
@@ -75,8 +89,8 @@ def reshape(x, /, shape, *args, copy=None, **options):
             return view
         if copy is False:
             raise ValueError(f"shape {x.shape} of this view becomes {known} by a copy alone: leave out copy")
-    kind = type(x) if isinstance(x, Array) else Array
-    return wrap(jaxapi.reshape(unwrap(x), shape, *args, **options), kind)
+    module = x._module if isinstance(x, Array) else MUTABLE
+    return wrap(jaxapi.reshape(unwrap(x), shape, *args, **options), module)
 
 
 def _known_shape(shape, size: int) -> tuple[int, ...] | None:
@@ -111,6 +125,6 @@ def _elsewhere(array, device):
 
 def _again(array, value, copy):
     """Return the array itself if nothing had to change, else another one."""
-    if value is array._value:
+    if array._host is None and value is array._value:
         return copied(array) if copy else array
-    return (shared if value.dtype == array.dtype else wrap)(value, type(array))
+    return (shared if value.dtype == array.dtype else wrap)(value, array._module, array._is_scalar)

@@ -1,6 +1,6 @@
 """What an array holds: a value, or a view of another array's; and how that is replaced."""
 
-import functools
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,73 +10,90 @@ import numpy as np
 
 import jaxapi
 
-from .._core._dtypes import x64_for
+from .._core._dtypes import native_dtype
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
+from .._interop._host_memory import copy_host
 from .._missing import missing_attribute
-from ._selection import Selection, values_for
+from .._spaced._spacing import on_device
+from . import _host_way as host_way
+from ._selection import Selection
 from ._views import View
 
-__all__ = ["Storage", "duplicate"]
+__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
-_BY_HOST = 2**16  # bytes that the host copies to write single elements
 
 
 class Storage:
-    """The memory of an array, which writes replace."""
+    """The memory of an array, which writes replace: NumPy's in the host's memory, or a value of JAX.
 
-    __slots__ = ("__weakref__", "_host", "_lock", "_shared", "_value", "_view")
+    In the host's memory ``_host`` is NumPy's array, whose views are NumPy's, and ``_value`` a copy of it for
+    JAX. Everywhere else ``_value`` is what is replaced. `in_host_memory` turns the second into the first.
+    """
+
+    __slots__ = ("__weakref__", "_host", "_is_scalar", "_lock", "_module", "_shared", "_value", "_view")
 
     _value: (
         jax.Array
-    )  # empty in a view, where _host holds it, and while another thread writes: see __getattr__
-    _host: np.ndarray | None  # the value of a small array on the CPU after single elements were written
-    _view: View | None
+    )  # empty in a view, where _host is the memory, and while another thread writes: see __getattr__
+    _host: np.ndarray | None
+    _is_scalar: bool  # whether NumPy's would be a scalar, which nobody can write to
+    _lock: Any  # which a view lacks, and what _host holds
+    _module: str  # the namespace that made it
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
-    _lock: Any  # which a view lacks
+    _view: View | None
 
     if not TYPE_CHECKING:  # for a type checker unknown attributes stay errors
 
         def __getattr__(self, name):
-            """Read a view's value, one that the host holds, or one that another thread is writing."""
+            """Read a view's value, a copy of the host's memory, or a value that another thread is writing."""
             if name == "_value":
                 if self._view:
                     return self._view.value()
+                if self._host is not None:
+                    return copied_to_jax(self._host)
                 with self._lock:
-                    if (host := self._held_by_host()) is not None:
-                        with eagerly(), x64_for(host.dtype), jax.default_device(_default_cpu()):
-                            self._value = _from_host(host)  # which may use its memory
-                        self._host, self._shared = None, False
-                    return _value_of(self)
+                    if self._host is not None:  # by another thread
+                        return copied_to_jax(self._host)
+                    return _value_slot.__get__(self, Storage)
             raise missing_attribute(name, jaxapi.__all__)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        return self._view.shape if self._view else self._typed.shape
+        if self._host is not None:
+            return self._host.shape
+        return self._view.shape if self._view else self._value.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        if self._host is None:
+            raise AttributeError(
+                "the shape of an array is set on the CPU alone, outside of jit: write x = x.reshape(shape)"
+            )
+        self._host.shape = shape
 
     @property
     def _typed(self) -> Any:
-        """The value, or what has its shape and dtype."""
-        host = self._host
-        return self._value if host is None else host
+        """The memory or the value, either of which has a dtype."""
+        return self._value if self._host is None else self._host
 
     @property
     def _owner(self) -> Any:
-        """The array that holds the memory: itself, or what it is a view of."""
+        """The array that holds the value: itself, or what it is a view of."""
         array: Any = self
         while array._view:
             array = array._view.owner
         return array
 
     def _place(self, selection: Selection) -> tuple[Any, Selection]:
-        """Return a selection of this array as one of the array that owns the memory."""
+        """Return a selection of this array as one of the array that owns the value."""
         if self._view and self._view.part is not None and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.part)
         return self, selection
 
     def _place_of_element(self, place: list[int]) -> tuple[Any, list[int]]:
-        """Return the position of an element in the array that owns the memory."""
+        """Return the position of an element in the array that owns the value."""
         view = self._view
         if view is None or view.part is None or view.reshaped is not None:
             return self, place
@@ -86,56 +103,41 @@ class Storage:
                 found[axis] = found[axis][i]
         return view.owner, found
 
-    # Single elements of small arrays on the CPU. A program for each would double the time of
-    # scikit-learn's GaussianMixture on 10,000 rows; NumPy reads and writes them in the host's memory.
+    # In the host's memory
 
-    def _held_by_host(self) -> "np.ndarray | None":
-        """Return the host's memory where it alone has the value."""
-        return None if self._host is None or _value_of(self, None) is not None else self._host
-
-    def _seen_by_host(self) -> "np.ndarray | None":
-        """Return the value in the host's memory, or None where a program has to read and write it."""
-        if in_a_trace():
+    def _readable(self) -> np.ndarray | None:
+        """Return what NumPy can read, which nobody may write to; None if it is not in the host's memory."""
+        if self._host is not None:
+            return self._host
+        if self._view:
             return None
-        if self._host is None and not self._view:
-            with self._lock:  # else a write of another thread could come between
-                if _is_for_host(value := self._value):
-                    self._host = np.asarray(value)
+        value = self._value
+        return np.asarray(value) if is_for_host(value) else None
+
+    def _in_host_memory(self) -> np.ndarray | None:
+        """Return NumPy's array that is the memory from now on; None if the value is not the host's."""
+        if self._host is not None or self._view:
+            return self._host
+        with self._lock:
+            if self._host is None and is_for_host(value := self._value):
+                self._host = np.array(value)
+                del self._value
         return self._host
 
-    def _write_by_host(self, place: list[int], new: Any) -> bool:
-        """Write an element; False where a program has to do it."""
-        if self._view:
-            return False
-        if isinstance(new, Storage):
-            new = new._value if new._host is None else new._host
-        with self._lock:
-            seen = self._seen_by_host()
-            if seen is None or is_traced(new):
-                return False
-            if not hasattr(new, "dtype") or new.dtype != seen.dtype:
-                if isinstance(new, jax.Array):
-                    return False
-                new = values_for(new, seen)
-            if new.shape:
-                return False
-            host = self._held_by_host()
-            if host is None:
-                self._host = host = np.array(seen)
-                del self._value
-            host[tuple(place)] = new
-            return True
+    # JAX's values
 
     def _handed_out(self) -> jax.Array:
         """Return the value for others, who may keep its memory: the next write leaves that as it is."""
         value, owner = self._value, self._owner
-        if value is owner._value:
+        if owner._host is None and value is owner._value:
             owner._shared = True
         return value
 
     def _spent(self) -> jax.Array:
         """Return the value for who may delete it: a copy of what others hold, too."""
         value = self._value
+        if self._owner._host is not None:
+            return value  # a copy
         held = value is self._owner._value if self._view else self._shared or _count(self, value) != _ALONE
         return duplicate(value) if held else value
 
@@ -145,8 +147,17 @@ class Storage:
         ``made`` is None, or a list: then the program may use the memory of the value, and appends its result
         in the same call of C that does so. Ctrl-C is raised between calls, so one of both values is there.
         """
+        if self._is_scalar:
+            raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
+        if self._host is not None:
+            new = program(self._value, *args, None)
+            if is_traced(new):
+                _refuse_leak(is_lost=True)
+            self._host[...] = np.asarray(new)
+            return
         if self._view:
-            with self._owner._lock:
+            owner = self._owner
+            with owner._lock if owner._host is None else contextlib.nullcontext():
                 self._view.write(program(self._value, *args, None))
             return
         with self._lock:
@@ -162,42 +173,41 @@ class Storage:
                         _refuse_leak()
                     made.append(new)
             finally:  # without a call, which Ctrl-C could end
-                self._value, self._host = made[-1], None
+                self._value = made[-1]
                 if made[-1] is not value:
                     self._shared = False
 
 
 _value_slot = Storage.__dict__["_value"]
-_from_host = compiled(lambda host: host)
 
 
-def _value_of(array, *default):
-    """Return what is in the slot of the value."""
-    try:
-        return _value_slot.__get__(array, Storage)
-    except AttributeError:
-        if default:
-            return None
-        raise
+def copied_to_jax(host: np.ndarray) -> jax.Array:
+    """Return a copy of the host's memory as a value of JAX, which no later write changes.
+
+    A small one is a program's argument, and of its result: `jax.device_put` takes ten times as long, which
+    is most of what a function of a small array takes.
+    """
+    with eagerly():
+        if host.nbytes > SMALL or _checks_programs():
+            return copy_host(host)
+        return on_device(host.astype(native_dtype(host.dtype)))
 
 
-def _is_for_host(value) -> bool:
-    """Whether NumPy's memory can stand for a value: it is small, and on the CPU that JAX chooses."""
+def _checks_programs() -> bool:
+    """Whether JAX looks for NaN in what programs return, or compiles none."""
+    config = jax.config
+    return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+
+
+def is_for_host(value) -> bool:
+    """Whether a value is in the host's memory and NumPy's array can take its place."""
     return (
-        value.nbytes <= _BY_HOST
-        and value.ndim > 0
-        and not (is_traced(value) or value.committed or value.weak_type)
+        host_way.is_on()
+        and not is_traced(value)
         and value.dtype.kind in "biufc"
-        and value.sharding.device_set == {_default_cpu()}
-        and jax.config.jax_default_device is None
+        and (not value.committed or jax.device_count() == 1)
+        and value.sharding.device_set == {host_way.cpu()}
     )
-
-
-@functools.cache
-def _default_cpu() -> jax.Device | None:
-    """Return JAX's first device if it is a CPU."""
-    first = jax.local_devices()[0]
-    return first if first.platform == "cpu" else None
 
 
 _copy = compiled(jnp.copy)  # which leaves an array uncommitted to its device, as jnp.copy does not
@@ -222,21 +232,29 @@ def _count(array, value) -> int:
 
 
 def _count_alone() -> int:
-    """Return what `_rewrite` counts if nobody else holds the value."""
+    """Return what `_rewrite` counts if nobody else holds the value.
+
+    The value is handed on as there, from a local variable: Python 3.14 lends that reference, and does not
+    count it.
+    """
     array = object.__new__(Storage)
     array._value = object()  # type: ignore[assignment]
     value = array._value
     made = [value]
-    return _take_out(array, made[0] and value)
+    try:
+        holders = _take_out(array, value)
+    finally:
+        made.clear()
+    return holders
 
 
 # Without the GIL the count would prove nothing.
 _ALONE = _count_alone() if getattr(sys, "_is_gil_enabled", lambda: True)() else -1
 
 
-def _refuse_leak() -> None:
+def _refuse_leak(is_lost: bool = False) -> None:
     """Raise if an array that is no part of a trace is written to in it: the write would be lost."""
-    if is_traced(jnp.zeros(())):  # so that every array made here is traced, too
+    if is_lost or is_traced(jnp.zeros(())):  # so that every array made here is traced, too
         raise ValueError(
             "an array from outside is written to inside a function that jax.jit or jax.lax traces, where the "
             "write would be lost: pass the array as an argument and return it"

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._selection import Selection, put, take
 
@@ -17,14 +18,26 @@ __all__ = ["View"]
 class View:
     """Which part of its owner an array is."""
 
-    __slots__ = ("owner", "part", "reshaped")
+    __slots__ = ("component", "owner", "part", "reshaped")
 
-    def __init__(self, owner, part: Selection | None, reshaped: tuple | None = None):
+    def __init__(
+        self,
+        owner,
+        part: Selection | None,
+        reshaped: tuple | None = None,
+        component: str | None = None,
+    ):
         """Make the view of a part of ``owner``, or of all of it, perhaps in another shape.
 
+        ``component`` is ``"real"`` or ``"imag"`` for a part of each complex number.
         The owner is no view itself, unless reshaped.
         """
-        self.owner, self.part, self.reshaped = owner, part, reshaped
+        self.owner, self.part, self.reshaped, self.component = owner, part, reshaped, component
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its owner."""
+        return self.part is None and self.reshaped is None and self.component is None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -35,13 +48,17 @@ class View:
     def value(self) -> jax.Array:
         """Return the part as it is now."""
         value = self.owner._value
+        if self.component is not None:
+            return getattr(value, self.component)
         if self.part is not None:
             value = take(value, self.part)
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
-        if self.part is not None:
+        if self.component is not None:
+            self.owner._rewrite(_with_real if self.component == "real" else _with_imag, new)
+        elif self.part is not None:
             self.owner._rewrite(put, self.part, new)
         else:
             self.owner._rewrite(_replaced, new)
@@ -63,6 +80,14 @@ class View:
     def is_part(self, owner, selection: Selection) -> bool:
         """Whether it is this part, as what the last step of ``x[key] += y`` writes is."""
         return self.owner is owner and self.reshaped is None and self.part == selection
+
+
+def _with_real(value: jax.Array, new: Any, made: None) -> jax.Array:
+    return lax.complex(new, value.imag)
+
+
+def _with_imag(value: jax.Array, new: Any, made: None) -> jax.Array:
+    return lax.complex(value.real, new)
 
 
 def _replaced(value: jax.Array, new: Any, made: None) -> jax.Array:

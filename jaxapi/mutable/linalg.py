@@ -1,6 +1,6 @@
 """The standard's extension `linalg`, for arrays that can be assigned to."""
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 import jaxapi.linalg as _plain
 
@@ -12,5 +12,10 @@ __all__ = list(_plain.__all__)
 _wrap_namespace(_plain, __all__, globals(), __name__)
 
 
-if not TYPE_CHECKING:  # for a type checker unknown names stay errors
+def __dir__() -> list[str]:
+    """Only the public names."""
+    return sorted(__all__)
+
+
+if not _typing.TYPE_CHECKING:  # for a type checker unknown names stay errors
     __getattr__ = _says_what_to_write(__name__)

@@ -1,24 +1,56 @@
-"""jaxapi.numpy: NumPy's interface on JAX, with arrays that can be assigned to.
+"""jaxapi.numpy: NumPy's interface, with arrays on the CPU or a GPU that can be assigned to.
 
-A NumPy or CuPy program runs on it by its import line, ``import jaxapi.numpy as np``. Arrays are of
-`ndarray`, a `jaxapi.mutable.Array`. Dtypes follow JAX's mode: with ``JAX_ENABLE_X64=1`` they are NumPy's.
+A NumPy or CuPy program runs on it by its import line, ``import jaxapi.numpy as np``. On the CPU, outside of
+JAX's transformations, NumPy computes; elsewhere JAX does. Arrays are of `ndarray`, which is
+`jaxapi.mutable.Array`. Dtypes follow JAX's mode: with ``JAX_ENABLE_X64=1`` they are NumPy's. Where each name
+comes from says the table in ``_table.py``.
 """
 
 import numpy as _numpy
 
-from . import _creation, _functions, _inplace, _names, _ufuncs, _views, fft, linalg, random
-from ._array import fuse, ndarray
-from ._names import UNAVAILABLE as _UNAVAILABLE
+from .. import mutable as _mutable
+from ..mutable._array import Array as ndarray
+from ..mutable._grad import grad, value_and_grad
+from . import (
+    _creation,
+    _functions,
+    _inplace,
+    _table,
+    _ufuncs,
+    _views,
+    cuda,
+    fft,
+    lib,
+    linalg,
+    random,
+    testing,
+)
+from ._fuse import fuse
 from ._ufuncs import ufunc
+from ._wrap import host_function as _host_function
+from ._wrap import in_numpys_way as _in_numpys_way
 
-_found = {name: getattr(_numpy, name) for name in _names.AS_THEY_ARE.split()}
-_found |= {name: _names.host_function(name) for name in _names.ON_HOST}
-_found |= _functions.FUNCTIONS | _functions.GRIDS | _ufuncs.UFUNCS
+
+def _numpys_way(name, function):
+    if name in _table.DECIDES_ITSELF:
+        return function
+    return _in_numpys_way(name, getattr(_numpy, name), function, name in _table.MAKES_ARRAYS)
+
+
+_functions_by_name = dict(_functions.FUNCTIONS)
 for _module in (_creation, _views, _inplace):
-    _found |= {name: getattr(_module, name) for name in _module.__all__}
+    _functions_by_name |= {name: getattr(_module, name) for name in _module.__all__}
+_found = {name: getattr(_numpy, name) for name in _table.NUMPYS_OBJECTS}
+_found |= {name: _host_function(name) for name in _table.ON_HOST}
+_found |= {name: _numpys_way(name, function) for name, function in _functions_by_name.items()}
+_found |= _functions.GRIDS | _ufuncs.UFUNCS
 globals().update(_found)
-_found |= {"fft": fft, "fuse": fuse, "linalg": linalg, "ndarray": ndarray, "random": random, "ufunc": ufunc}
+_found |= {"cuda": cuda, "fft": fft, "lib": lib, "linalg": linalg, "random": random, "testing": testing}
+_found |= {"fuse": fuse, "grad": grad, "ndarray": ndarray, "ufunc": ufunc, "value_and_grad": value_and_grad}
 __all__ = sorted(_found)
+# What libraries ask the namespace of an array for; NumPy's has both, not in its __all__.
+__array_api_version__ = _mutable.__array_api_version__
+__array_namespace_info__ = _mutable.__array_namespace_info__
 
 
 def __dir__() -> list[str]:
@@ -28,6 +60,6 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str):
     """Say why a name of NumPy's or CuPy's cannot be, and what to write."""
-    advice = _UNAVAILABLE.get(name)
+    advice = _table.UNAVAILABLE.get(name)
     text = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(f"{text}: {advice}" if advice else text)

@@ -8,19 +8,21 @@ import numpy as np
 import jaxapi
 
 from .. import mutable
-from .._core._dtypes import resolve_dtype
+from .._core._dtypes import default_dtype, resolve_dtype
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
-from ..mutable._array import Array, unwrap
-from ..mutable._sharing import as_kind
-from ._array import ndarray
-from ._wrap import as_ours, as_type, ours, result_dtype
+from ..mutable import _host_way as host_way
+from ..mutable._array import NUMPY, Array, copied, from_host, raised, unwrap
+from ..mutable._lowering import DEFAULTS, NotOnHost, lower, narrow, refuse_overflow
+from ..mutable._promotion import narrowed
+from ..mutable._sharing import as_array_of
+from ._wrap import as_ours, as_type, made
 
 __all__ = ["arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray"]
 __all__ += ["asfortranarray", "asnumpy", "copy", "empty", "empty_like", "frombuffer", "fromfile", "fromiter"]
 __all__ += ["fromstring", "full", "full_like", "genfromtxt", "get_array_module", "load", "loadtxt", "ones"]
 __all__ += ["ones_like", "require", "zeros", "zeros_like"]
 
-asarray_of_any = functools.partial(as_kind, ndarray)
+asarray_of_any = functools.partial(as_array_of, NUMPY)
 _ORDERS = ("C", "F", "A", "K", None)
 
 
@@ -30,10 +32,19 @@ def of_shape(shape, dtype=float, buffer=None, offset=0, strides=None, order=None
     if buffer is None:
         if strides is not None:
             raise ValueError("strides= takes buffer=, too: memory has one order here")
-        return zeros(shape, dtype)
+        return zeros(shape, dtype, order or "C")
     if not isinstance(buffer, (bytes, bytearray, memoryview, np.ndarray)):
         raise TypeError(f"buffer= takes bytes of host memory, got {type(buffer).__name__}: use asarray(x)")
     return asarray_of_any(np.ndarray(shape, resolve_dtype(dtype), buffer, offset, strides, order), copy=True)
+
+
+def device_of(device):
+    """Return a device of JAX's, or None for its default; NumPy's name for the host's is ``"cpu"``."""
+    if not isinstance(device, str):
+        return device
+    if device != "cpu":
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+    return None if host_way.cpu() is not None else jax.devices("cpu")[0]
 
 
 def check_order(order) -> None:
@@ -47,17 +58,37 @@ def array(
 ):
     """Return a new array of numbers, lists or arrays, of at least ``ndmin`` axes; ``copy=None`` if needed."""
     check_order(order)
-    made = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
-    return made[(None,) * (ndmin - made.ndim)] if made.ndim < ndmin else made
+    if host_way.is_default():
+        try:
+            return _made_by_numpy(object, dtype, order, True if copy else copy, ndmin, like)
+        except NotOnHost:
+            pass
+    new = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
+    return new[(None,) * (ndmin - new.ndim)] if new.ndim < ndmin else new
 
 
 def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blocking=False):
     """Return an array; one that is given with the right dtype as it is."""
     check_order(order)
+    device = device_of(device)
+    if device is None and host_way.is_default():
+        if isinstance(a, Array) and not copy and _is_already(a, dtype, order):
+            return asarray_of_any(a)
+        try:
+            # what is NumPy's own, or of JAX, stays as it is
+            is_apart = copy is not False and isinstance(a, (np.ndarray, jax.Array))
+            return _made_by_numpy(a, dtype, order, True if is_apart else copy, 0, like)
+        except NotOnHost:
+            pass
     a = _looked_through(a)
-    if dtype is None and isinstance(a, (list, tuple)):
-        arrays = [x for x in jax.tree.leaves(unwrap(a)) if isinstance(x, jax.Array)]
-        dtype = result_dtype(*arrays) if len({x.dtype for x in arrays}) > 1 else None
+    if isinstance(a, (list, tuple)):
+        leaves = jax.tree.leaves(unwrap(a))
+        arrays = [x for x in leaves if isinstance(x, jax.Array)]
+        if not arrays:
+            return asarray(_of_numbers(a, dtype), dtype, order, device=device)
+        if dtype is None and (len({x.dtype for x in arrays}) > 1 or len(arrays) < len(leaves)):
+            numbers = [np.asarray(x).dtype for x in leaves if not isinstance(x, jax.Array)]
+            dtype = narrowed(np.result_type(*numbers, *(x.dtype for x in arrays)), *arrays)
     if dtype is None or (hasattr(a, "dtype") and a.dtype == resolve_dtype(dtype)):  # None is NumPy's float64
         return asarray_of_any(a, device=device, copy=copy)
     dtype = resolve_dtype(dtype)
@@ -70,6 +101,35 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
     if not isinstance(a, (list, tuple)) or leaf_types(a) <= PYTHON_NUMBERS:
         return asarray_of_any(np.asarray(a, dtype) if dtype.isbuiltin else a, dtype=dtype, device=device)
     return as_type(asarray_of_any(a, device=device), dtype)
+
+
+def _is_already(a: Array, dtype, order) -> bool:
+    """Whether an array has the dtype and the order in memory that are asked for."""
+    if dtype is not None and a.dtype != resolve_on_host(dtype):
+        return False
+    return order in ("K", "A", None) or a.flags["C" if order == "C" else "F"]
+
+
+def _made_by_numpy(a, dtype, order, copy, ndmin, like):
+    """Return a new array of the host's memory, in JAX's dtypes."""
+    given = lower(a)
+    dtype = dtype if dtype is None else resolve_on_host(dtype)
+    new = np.array(given, dtype, copy=copy, order=order or "K", ndmin=ndmin)
+    refuse_overflow(new, (given, dtype))
+    return raised(new, NUMPY, (given, dtype))
+
+
+def resolve_on_host(dtype):
+    """Return a dtype, which may be one that JAX does not have; ``float`` and its like are JAX's defaults."""
+    is_pythons = type(dtype) is type and dtype in DEFAULTS  # numpy.dtype("int64") == int
+    return default_dtype(dtype) if is_pythons else np.dtype(dtype)
+
+
+def _of_numbers(a, dtype) -> np.ndarray:
+    """Return lists of Python's and NumPy's numbers as NumPy's array, of JAX's default dtypes."""
+    host = np.asarray(a) if dtype is None else np.asarray(a, resolve_dtype(dtype))
+    refuse_overflow(host, (a, dtype))
+    return narrow(host, (a, dtype))
 
 
 def _looked_through(a):
@@ -86,14 +146,16 @@ def asanyarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, 
 
 
 def ascontiguousarray(a, dtype=None, *, like=None):
-    """Return an array of at least one axis: memory has one order here."""
-    a = asarray(a, dtype)
+    """Return an array of at least one axis, in C's order."""
+    a = asarray(a, dtype, "C")
+    a = a if a._is_contiguous() else copied(a)
     return a if a.ndim else a.reshape(1)
 
 
 def asfortranarray(a, dtype=None, *, like=None):
-    """Return an array: memory has one order here, which is C's."""
-    return asarray(a, dtype)
+    """Return an array of at least one axis, on the host in Fortran's order; JAX's way there is C's alone."""
+    a = asarray(a, dtype, "F")
+    return a if a.ndim else a.reshape(1)
 
 
 def asarray_chkfinite(a, dtype=None, order=None):
@@ -105,14 +167,21 @@ def asarray_chkfinite(a, dtype=None, order=None):
 
 
 def require(a, dtype=None, requirements=None, *, like=None):
-    """Return an array: what is required of memory is not known here."""
-    return asarray(a, dtype)
+    """Return an array with what is required of its memory; JAX's way there is one kind of memory."""
+    a = asarray(a, dtype)
+    try:
+        required = np.require(lower(a), None, requirements) if host_way.is_eager() else None
+    except NotOnHost:
+        required = None
+    if required is None:
+        np.require(np.empty(0), None, requirements)  # which raises for requirements that are none
+        return a
+    return a if required is a._host else from_host(required, NUMPY)
 
 
 def copy(a, order="K", subok=False):
     """Return a copy."""
-    check_order(order)
-    return as_ours(a).copy()
+    return asarray(a).copy(order)
 
 
 def asnumpy(a, stream=None, order="C", out=None, *, blocking=True):
@@ -132,11 +201,15 @@ def get_array_module(*args):
 
 
 def _filled(name):
-    function = getattr(jaxapi, name)
+    function, numpys = getattr(jaxapi, name), getattr(np, name)
 
     def make(shape, dtype=None, order="C", *, device=None, like=None):
         check_order(order)
-        return ours(function(_shape(shape), dtype=resolve_dtype(dtype or float), device=device))
+        device = device_of(device)
+        if host_way.is_default() and device is None:
+            dtype = default_dtype(float) if dtype is None else resolve_on_host(dtype)
+            return from_host(numpys(lower(shape), dtype, order), NUMPY)
+        return made(function(_shape(shape), dtype=resolve_dtype(dtype or float), device=device))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"Return a new array: `jaxapi.{name}`, with dtype by place and ``order=`` ignored."
@@ -156,17 +229,19 @@ empty, ones, zeros = map(_filled, ("empty", "ones", "zeros"))
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return an array of one value, or of values that are broadcast."""
     check_order(order)
-    fill_value = asarray(fill_value)
-    made = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
-    made[...] = as_type(fill_value, made.dtype)
-    return made
+    fill_value = asarray(fill_value, dtype if type(fill_value) is int else None)
+    new = empty(shape, fill_value.dtype if dtype is None else dtype, device=device)
+    new[...] = as_type(fill_value, new.dtype)
+    return new
 
 
 def _filled_like(name):
     def make(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
         check_order(order)
         a = as_ours(a)
-        return globals()[name](a.shape if shape is None else shape, a.dtype if dtype is None else dtype)
+        return globals()[name](
+            a.shape if shape is None else shape, a.dtype if dtype is None else dtype, device=device
+        )
 
     make.__name__ = make.__qualname__ = f"{name}_like"
     make.__doc__ = f"Return what `{name}` does, of the shape and dtype of an array."
@@ -180,20 +255,23 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     """Return what `full` does, of the shape and dtype of an array."""
     check_order(order)
     a = as_ours(a)
-    return full(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    return full(
+        a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype, device=device
+    )
 
 
 def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
     """Return evenly spaced numbers up to ``stop``: `jaxapi.arange`, with dtype by place."""
     given = [x if x is None else np.asarray(unwrap(x)).item() for x in (start, stop, step)]
-    kinds = [x.dtype for x in (start, stop, step) if isinstance(x, np.generic)]
-    if dtype is None and kinds:
-        dtype = np.result_type(*kinds, *(x for x in given if x is not None and not kinds))
+    strong = [x for x in (start, stop, step) if hasattr(x, "dtype")]
+    if dtype is None and strong:
+        of_numbers = [np.asarray(x).dtype for x in given if x is not None]
+        dtype = narrowed(np.result_type(np.intp, *of_numbers, *(x.dtype for x in strong)), *strong)
     if dtype is not None and resolve_dtype(dtype) == np.bool:
         return asarray(np.arange(*given, dtype=bool))  # NumPy's, which takes no more than two
     if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
         return asarray(np.arange(*given), dtype)
-    return ours(jaxapi.arange(*given, dtype=dtype, device=device))
+    return made(jaxapi.arange(*given, dtype=dtype, device=device))
 
 
 def _on_host(name):
@@ -216,4 +294,24 @@ genfromtxt, loadtxt = map(_on_host, ("genfromtxt", "loadtxt"))
 def load(file, *args, **kwargs):
     """Return what `numpy.load` reads: an array, or those of an ``.npz`` file in a dict."""
     read = np.load(file, *args, **kwargs)
-    return asarray_of_any(read) if isinstance(read, np.ndarray) else {k: asarray(x) for k, x in read.items()}
+    return asarray_of_any(read) if isinstance(read, np.ndarray) else Archive(read)
+
+
+class Archive(dict):
+    """The arrays of an ``.npz`` file by name, as `numpy.lib.npyio.NpzFile`."""
+
+    def __init__(self, read):
+        """Read all of them."""
+        with read:
+            super().__init__({name: asarray(x) for name, x in read.items()})
+        self.files = list(self)
+
+    def __enter__(self):
+        """Return the archive, which is read and closed."""
+        return self
+
+    def __exit__(self, *error):
+        """Do nothing: the file is closed."""
+
+    def close(self):
+        """Do nothing: the file is closed."""

@@ -1,6 +1,6 @@
 """The functions that jaxapi or jax.numpy has: NumPy's names and signatures by a table."""
 
-import inspect
+import functools
 import operator
 
 import jax
@@ -11,58 +11,26 @@ import jaxapi
 
 from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
-from .._missing import _RENAMED
-from ..mutable._array import Array, copied, unwrap, wrap
+from .._core._programs import any_traced, is_traced
+from ..mutable import _host_way as host_way
+from ..mutable._array import NUMPY, Array, copied, layout_of, raised, unwrap, wrap
+from ..mutable._lowering import NotOnHost, lower, narrow
+from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
-from ._array import ndarray
 from ._repairs import REPAIRS
+from ._table import OF_JAX, OF_JAXAPI, OURS
 from ._ufuncs import UFUNCS
 from ._wrap import (
-    IGNORED,
     as_ours,
     as_type,
+    computed_by_numpy,
     into,
-    narrowed,
     ours,
-    result_dtype,
-    signature_of,
-    together,
     value_of,
     with_numpys_signature,
 )
 
 __all__ = ["FUNCTIONS", "GRIDS"]
-
-_NAMES = """
-all allclose amax amin angle any append argmax argmin argpartition argsort argwhere around array_equal
-array_equiv average bartlett bincount blackman block broadcast_arrays broadcast_shapes broadcast_to choose
-column_stack compress concat concatenate convolve corrcoef correlate count_nonzero cov cross cumprod cumsum
-cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize
-dot dstack ediff1d extract eye flatnonzero geomspace gradient hamming hanning histogram histogram2d
-histogram_bin_edges histogramdd hstack i0 identity indices inner insert interp intersect1d isclose iscomplex
-isin isneginf isposinf isreal ix_ kaiser kron lexsort linspace logspace max mean median meshgrid min
-nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile
-nanstd nansum nanvar nonzero outer packbits pad partition percentile poly polyadd polyder polydiv polyfit
-polyint polymul polysub polyval prod ptp quantile ravel_multi_index repeat resize roll roots round
-searchsorted select setdiff1d setxor1d sinc sort sort_complex stack std sum take take_along_axis tensordot
-tile trace trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from
-union1d unique unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unwrap vander
-var vdot vstack
-"""
-
-
-def best(name: str):
-    """Return jaxapi's function if it takes all that NumPy's does, else jax.numpy's."""
-    if name in REPAIRS:
-        return REPAIRS[name]
-    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
-    if found is not None and name not in ("fix", "inner", "vdot", "outer", "round"):
-        taken = inspect.signature(found).parameters
-        wanted = signature_of(name, getattr(np, name)).parameters
-        if all(n in taken or n in IGNORED or n == "out" for n in wanted):
-            return found
-    return getattr(jnp, name)
-
 
 # Functions that need more than another signature.
 
@@ -72,12 +40,12 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     old, new = (a_min, a_max), (min, max)
     if any(x is not np._NoValue for x in old) and any(x is not np._NoValue for x in new):
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
-    made = as_ours(a)
+    clipped = as_ours(a)
     for bound, *others, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
         bound = others[0] if bound is np._NoValue else bound
         if bound is not None and bound is not np._NoValue:
-            made = UFUNCS[name](made, bound, **options)
-    return into(out, copied(made) if made is a else made)
+            clipped = UFUNCS[name](clipped, bound, **options)
+    return into(out, copied(clipped) if clipped is a else clipped, broadcasts=True)
 
 
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
@@ -136,7 +104,7 @@ def _of_products(name, *core):
         result = ours(result)
         if axes is not None and len(axes) > 2 and axes[2]:
             result = _views.moveaxis(result, range(-len(axes[2]), 0), axes[2])
-        return into(out, result, casting)
+        return into(out, result, casting, broadcasts=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -194,13 +162,26 @@ def where(condition, x=None, y=None, /):
     return ours(jaxapi.where(condition, *together((value_of(x), value_of(y)))))
 
 
+_UNTRACEABLE = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, ValueError, AttributeError)
+
+
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
-    """Return a function of each slice along an axis, which is traced once for all of them."""
+    """Return a function of each slice along an axis: traced once for all, or called for one after another.
+
+    What JAX cannot trace, such as an ``if`` on values, `sorted` or `math.sqrt`, gets slices in the host's
+    memory, as NumPy's function has it.
+    """
+    arr = as_ours(arr)
 
     def function(x):
-        return _plain(func1d(wrap(x, ndarray), *args, **kwargs))
+        return _plain(func1d(wrap(x, NUMPY), *args, **kwargs))
 
-    return ours(jnp.apply_along_axis(function, axis, as_ours(arr)._value))
+    try:
+        return ours(jnp.apply_along_axis(function, axis, arr._value))
+    except _UNTRACEABLE:
+        if is_traced(arr._value):
+            raise
+        return _creation.asarray(np.apply_along_axis(func1d, axis, np.asarray(arr), *args, **kwargs))
 
 
 def _plain(result):
@@ -224,19 +205,104 @@ def fromfunction(function, shape, *, dtype=float, like=None, **kwargs):
 
 
 def piecewise(x, condlist, funclist, *args, **kw):
-    """Return functions or values, each where its condition holds; a last one for the rest."""
+    """Return functions of the elements where a condition holds, or values; a last one for the rest.
+
+    Under a transformation, where the number of these elements is unknown, functions get all elements.
+    """
     x = as_ours(x)
     listed = isinstance(condlist, (list, tuple)) and np.ndim(unwrap(condlist[0]))
     conditions = [as_ours(c) for c in (condlist if listed or as_ours(condlist).ndim > x.ndim else [condlist])]
     if len(funclist) not in (len(conditions), len(conditions) + 1):
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    results = [f(x, *args, **kw) if callable(f) else f for f in funclist]
-    made = _creation.zeros_like(x) if len(funclist) == len(conditions) else None
-    made = as_type(_creation.full(x.shape, as_ours(results.pop())), x.dtype) if made is None else made
-    for condition, result in zip(conditions, results, strict=True):
-        made = where(condition, as_type(as_ours(result), x.dtype), made)
-    return made
+    if len(funclist) > len(conditions):
+        conditions.append(~functools.reduce(operator.or_, conditions))
+    filled = _creation.zeros_like(x)
+    knows_count = not any_traced(x._value, *[c._value for c in conditions])
+    for condition, function in zip(conditions, funclist, strict=True):
+        if not callable(function):
+            filled[condition] = as_type(as_ours(function), x.dtype)
+        elif not knows_count:
+            filled = where(condition, as_type(as_ours(function(x, *args, **kw)), x.dtype), filled)
+        elif (chosen := x[condition]).size:
+            filled[condition] = as_type(as_ours(function(chosen, *args, **kw)), x.dtype)
+    return filled
+
+
+def block(arrays):
+    """Return an array of nested lists of blocks, which are joined along the last axes."""
+    depth = _depth_of(arrays)
+    leaves = jax.tree.leaves(arrays, is_leaf=lambda x: not isinstance(x, list))
+    ndim = max(depth, *(as_ours(x).ndim for x in leaves))
+
+    def joined(part, level):
+        if isinstance(part, list):
+            return FUNCTIONS["concatenate"]([joined(x, level + 1) for x in part], axis=ndim - depth + level)
+        part = as_ours(part)
+        return part[(None,) * (ndim - part.ndim)]
+
+    return copied(joined(arrays, 0))
+
+
+def _depth_of(arrays) -> int:
+    """Return how deep lists are nested, which is the same everywhere."""
+    if isinstance(arrays, tuple):
+        raise TypeError("block takes lists of arrays, got a tuple: only lists are nested")
+    if not isinstance(arrays, list):
+        return 0
+    if not arrays:
+        raise ValueError("block takes lists that are not empty")
+    depths = set(map(_depth_of, arrays))
+    if len(depths) > 1:
+        raise ValueError("lists of blocks are nested to different depths")
+    return depths.pop() + 1
+
+
+def nanargmax(a, axis=None, out=None, *, keepdims=False):
+    """Return the positions of the largest elements that are not NaN; ValueError where all are, eagerly."""
+    return into(out, _refuse_nothing(_NANARG["max"](a, axis, keepdims=keepdims)))
+
+
+def nanargmin(a, axis=None, out=None, *, keepdims=False):
+    """Return the positions of the smallest elements that are not NaN; ValueError where all are, eagerly."""
+    return into(out, _refuse_nothing(_NANARG["min"](a, axis, keepdims=keepdims)))
+
+
+def _refuse_nothing(positions):
+    if not is_traced(positions._value) and bool((positions._value < 0).any()):
+        raise ValueError("All-NaN slice encountered")
+    return positions
+
+
+def _unless_traced(name):
+    """Return a function of few numbers that NumPy computes in the host's memory unless it is traced."""
+    numpys = getattr(np, name)
+    traced = with_numpys_signature(name, numpys, getattr(jnp, name), "jaxapi.numpy")
+
+    @functools.wraps(traced)
+    def function(*args, **kwargs):
+        values = [value_of(x) for x in (*args, *kwargs.values())]
+        if any_traced(*values):
+            return traced(*args, **kwargs)
+        given = [_on_host(x) for x in args]
+        options = {key: _on_host(x) for key, x in kwargs.items()}
+        found = numpys(*given, **options)
+        operands = [*given, *options.values()]
+        return jax.tree.map(lambda x: _narrowed(x, operands), found)
+
+    return function
+
+
+def _narrowed(x, operands):
+    return _creation.asarray(narrow(x, operands)) if hasattr(x, "dtype") else x
+
+
+def _on_host(x):
+    x = unwrap(x)
+    return np.asarray(x) if isinstance(x, jax.Array) else x
+
+
+polydiv, polyfit, roots = map(_unless_traced, ["polydiv", "polyfit", "roots"])
 
 
 def mask_indices(n, mask_func, k=0):
@@ -253,6 +319,15 @@ def real_if_close(a, tol=100):
     return ours(a._value.real) if bool(abs(a._value.imag).max(initial=0) < tol) else a
 
 
+def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
+    """Return the k largest or smallest elements along an axis, and where they are: `jaxapi.top_k`.
+
+    As NumPy 2.6 has it, but JAX computes on the CPU, too, and of equal elements the lowest index is first.
+    ``sorted=False`` lets NumPy leave the order open; here it changes nothing.
+    """
+    return ours(jaxapi.top_k(value_of(a), unwrap(k), axis=unwrap(axis), mode=mode))
+
+
 def fix(x, out=None):
     """Return the whole parts."""
     return UFUNCS["trunc"](x, out=out)
@@ -260,7 +335,25 @@ def fix(x, out=None):
 
 def astype(x, dtype, /, *, copy=True, device=None):
     """Return the array in another dtype."""
-    return as_ours(x).astype(dtype, copy=copy)
+    cast = as_ours(x).astype(dtype, copy=copy)
+    return cast if device is None else cast.to_device(device)
+
+
+def isscalar(element):
+    """Return whether NumPy's would be a scalar, or what is one."""
+    return element._is_scalar if isinstance(element, Array) else np.isscalar(element)
+
+
+def shares_memory(a, b, max_work=None):
+    """Return whether what is written to one array may be seen in the other."""
+    a, b = as_ours(a), as_ours(b)
+    if a._owner is not b._owner:
+        return False
+    memory = np.empty(a._owner.size, np.int8)
+    return np.shares_memory(layout_of(a, memory), layout_of(b, memory))
+
+
+may_share_memory = shares_memory
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
@@ -279,17 +372,38 @@ def ndenumerate(arr):
     return ((place, arr[place]) for place in np.ndindex(arr.shape))
 
 
-def vectorize(pyfunc, otypes=None, doc=None, excluded=None, cache=False, signature=None):
-    """Return a function of arrays made of one of numbers, which is traced: no ``if`` on a value in it."""
+def vectorize(pyfunc=None, otypes=None, doc=None, excluded=None, cache=False, signature=None):
+    """Return a function of arrays made of one of numbers.
+
+    On the CPU it is called for one element after another, as NumPy's. Elsewhere it is traced once for all of
+    them; what JAX cannot trace, such as an ``if`` on values, gets elements in the host's memory.
+    """
+    if pyfunc is None:
+        return functools.partial(
+            vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature
+        )
+    numpys = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)
 
     def function(*args):
-        return _plain(pyfunc(*[wrap(x, ndarray) for x in args]))
+        return _plain(pyfunc(*[wrap(x, NUMPY) for x in args]))
 
     traced = jnp.vectorize(function, excluded=excluded or (), signature=signature)
 
-    def of_arrays(*args):
-        made = ours(traced(*map(value_of, args)), *args)
-        return made if otypes is None else as_type(made, otypes[0])
+    @functools.wraps(pyfunc)
+    def of_arrays(*args, **kwargs):
+        if host_way.is_eager():
+            try:
+                return computed_by_numpy(numpys, args, kwargs)
+            except NotOnHost:
+                pass
+        values = [value_of(x) for x in args]
+        try:
+            computed = ours(traced(*values, **kwargs), *args)
+            return computed if otypes is None else as_type(computed, otypes[0])
+        except _UNTRACEABLE:
+            if any_traced(*values):
+                raise
+            return _creation.asarray(numpys(*map(_on_host, args), **kwargs))
 
     return of_arrays
 
@@ -305,30 +419,44 @@ class Grid:
     def __init__(self, name):
         """Stand for one of NumPy's, of slices of numbers, or of jax.numpy's, which takes arrays."""
         self.__name__, self._of_arrays = name, name in ("c_", "r_")
-        self._grid = getattr(jnp if self._of_arrays else np, name)
+        self._numpys = getattr(np, name)
+        self._grid = getattr(jnp, name) if self._of_arrays else self._numpys
 
     def __getitem__(self, key):
+        if host_way.is_default():
+            try:
+                given = lower(key)
+                return raised(self._numpys[given], NUMPY, given if isinstance(given, tuple) else (given,))
+            except NotOnHost:
+                pass
         if not self._of_arrays:
-            made = self._grid[key]
+            grid = self._grid[key]
             parts = [
-                _creation.asarray(x, narrowed(x.dtype)) for x in (made if isinstance(made, tuple) else [made])
+                _creation.asarray(x, narrowed(x.dtype)) for x in (grid if isinstance(grid, tuple) else [grid])
             ]
-            return tuple(parts) if isinstance(made, tuple) else parts[0]
+            return tuple(parts) if isinstance(grid, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
         try:
-            made = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+            grid = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
         except TypeError as error:
             raise numpy_error(error) or error from None
-        return ours(made, *given)
+        return ours(grid, *given)
 
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}
-_OWN = """
-apply_along_axis apply_over_axes astype broadcast clip einsum fix from_dlpack fromfunction isfortran iterable
-mask_indices matmul matvec nan_to_num ndenumerate piecewise real_if_close vecdot vecmat vectorize where
-"""
-FUNCTIONS = {}
-for _name in _NAMES.split():
-    _numpys = getattr(np, _name)
-    FUNCTIONS[_name] = with_numpys_signature(_name, _numpys, best(_name), "jaxapi.numpy")
-FUNCTIONS |= {name: globals()[name] for name in _OWN.split()}
+
+
+def _of_values(name, function):
+    return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
+
+
+_NANARG = {
+    short: with_numpys_signature(f"nanarg{short}", getattr(np, f"nanarg{short}"), function, "jaxapi.numpy")
+    for short, function in {"max": jnp.nanargmax, "min": jnp.nanargmin}.items()
+}
+FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
+FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
+FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
+_here = globals().keys() - REPAIRS.keys()
+_ours_here = [name for names in OURS.values() for name in names if name in _here]
+FUNCTIONS |= {name: globals()[name] for name in _ours_here}

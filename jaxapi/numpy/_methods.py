@@ -7,12 +7,17 @@ import jax
 import numpy as np
 
 from .._core._dtypes import resolve_dtype
-from ..mutable._array import Array, _layout, copied, unwrap
+from ..mutable._array import Array, copied, layout_of, raised, unwrap
+from ..mutable._lowering import lower, lower_key
 from . import _creation, _inplace, _views
 from ._creation import check_order
+from ._creation import of_shape as made_of_shape
 from ._functions import FUNCTIONS
+from ._protocols import array_function, array_ufunc
 from ._ufuncs import UFUNCS
-from ._wrap import as_type, into, ours
+from ._wrap import as_type, into, made
+
+__all__ = ["array_function", "array_ufunc", "made_of_shape"]  # beside the methods by their names
 
 # Functions whose first argument is the array.
 _SAME = """
@@ -91,9 +96,14 @@ def transpose(a, *axes):
 
 
 def view(a, dtype=None, type=None):
-    if dtype is None or (isinstance(dtype, builtins.type) and issubclass(dtype, Array)):
+    given = type if type is not None else dtype
+    if isinstance(given, builtins.type) and issubclass(given, Array):
         return _views.whole(a)
-    return ours(a._value.view(resolve_dtype(dtype)), a)
+    if isinstance(given, builtins.type) and issubclass(given, np.ndarray):
+        raise TypeError(f"an array is of one class here, not of {given.__name__}: use numpy.asarray(x).view")
+    if dtype is None:
+        return _views.whole(a)
+    return made(a._value.view(resolve_dtype(dtype)), a)
 
 
 def set_flat(a, value):
@@ -103,11 +113,11 @@ def set_flat(a, value):
 def set_imag(a, value):
     if a.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    a[...] = UFUNCS["add"](_views.real(a), UFUNCS["multiply"](value, 1j))
+    _views.imag(a)[...] = value
 
 
 def set_real(a, value):
-    a[...] = value if a.dtype.kind != "c" else UFUNCS["add"](value, UFUNCS["multiply"](_views.imag(a), 1j))
+    _views.real(a)[...] = value
 
 
 _METHODS = {
@@ -117,7 +127,7 @@ _METHODS = {
     "conjugate": lambda a: UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a,
     "data": lambda a: np.asarray(a).data,
     "dumps": pickle.dumps,
-    "flags": lambda a: Flags(_layout(a).flags, a._view is None),
+    "flags": lambda a: Flags(layout_of(a).flags, a._view is None),
     "flat": lambda a: FlatIterator(a),
     "flatten": lambda a, order="C": copied(_views.ravel(a, order)),
     "get": lambda a, stream=None, order="C", out=None, blocking=True: _creation.asnumpy(
@@ -147,13 +157,60 @@ class Flags:
         self.f_contiguous = layout.f_contiguous
         self.fnc, self.forc = self.f_contiguous and not self.c_contiguous, layout.forc
         self.farray, self.carray = self.fnc, self.c_contiguous
-        self.owndata, self.writeable, self.aligned, self.writebackifcopy = owns, True, True, False
+        self.owndata, self.aligned, self.writebackifcopy = owns, True, False
+
+    @property
+    def writeable(self):
+        """Whether elements can be assigned to, as always here."""
+        return True
+
+    @writeable.setter
+    def writeable(self, is_writeable):
+        if not is_writeable:
+            raise ValueError("arrays are always writeable here: pass a copy to whom must not write")
 
     def __getitem__(self, name):
         return getattr(self, {"C": "c_contiguous", "F": "f_contiguous"}.get(name, name.lower()))
 
     def __repr__(self):
         return "\n".join(f"  {name.upper()} : {value}" for name, value in vars(self).items())
+
+
+class FlatOnHost:
+    """The elements one after another, to read and to write, of an array in the host's memory: ``x.flat``."""
+
+    def __init__(self, base, flat):
+        """Stand for NumPy's iterator."""
+        self.base, self._flat = base, flat
+
+    def __getattr__(self, name):
+        return getattr(self._flat, name)
+
+    def __getitem__(self, key):
+        return raised(self._flat[lower_key(key)], self.base._module, (self._flat.base,))
+
+    def __setitem__(self, key, value):
+        self._flat[lower_key(key)] = lower(value)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return raised(next(self._flat), self.base._module, (self._flat.base,))
+
+    def __len__(self):
+        return len(self._flat)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._flat, dtype)
+
+    def __eq__(self, other):
+        return raised(np.asarray(self._flat) == lower(other), self.base._module)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def copy(self):
+        return self.base.flatten()
 
 
 class FlatIterator:

@@ -5,9 +5,12 @@ import functools
 import jax
 import numpy as np
 
-from ..mutable._array import Array
+from ..mutable import _host_way as host_way
+from ..mutable._array import NUMPY, Array
+from ..mutable._lowering import NotOnHost
 from ..mutable._wrap import wrap_result
-from ._names import ON_HOST
+from ._table import ON_HOST
+from ._wrap import computed_by_numpy, on_host
 
 __all__ = ["array_function", "array_ufunc"]
 
@@ -26,13 +29,19 @@ def _ours() -> dict:
     }
 
 
-def array_function(a, func, types, args, kwargs):
+def array_function(func, types, args, kwargs):
     """Call our function for NumPy's; those that print, compare or save take NumPy's arrays."""
     if not all(issubclass(kind, (Array, np.ndarray, jax.Array)) for kind in types):
         return NotImplemented
     name = func.__name__
-    if name in ON_HOST:
-        return func(*_on_host(args), **_on_host(kwargs))
+    if host_way.is_eager():
+        try:
+            return computed_by_numpy(func, args, kwargs)
+        except NotOnHost:
+            pass
+    has_none = name == "broadcast_arrays" and any(x is None for x in args)  # as matplotlib's bars have
+    if name in ON_HOST or has_none:
+        return func(*on_host(args), **on_host(kwargs))
     found = _ours().get(func)
     if found is None:
         raise TypeError(
@@ -41,26 +50,25 @@ def array_function(a, func, types, args, kwargs):
     return found(*args, **kwargs)
 
 
-def array_ufunc(a, ufunc, method, *inputs, **kwargs):
+def array_ufunc(ufunc, method, *inputs, **kwargs):
     """Call our ufunc for NumPy's; one that is not NumPy's, or writes to NumPy's arrays, runs on the host."""
     found = _ours().get(ufunc)
-    out = kwargs.get("out") or ()
     writes = method == "at" and not isinstance(inputs[0], Array)
+    takes_weak_numbers = found is not None and method in ("at", "outer") and not writes
+    if host_way.is_eager() and not takes_weak_numbers:
+        try:
+            numpys = ufunc if method == "__call__" else getattr(ufunc, method)
+            return computed_by_numpy(numpys, inputs, kwargs)
+        except NotOnHost:
+            pass
+    out = kwargs.get("out") or ()
     if found is None or writes or any(isinstance(x, np.ndarray) for x in out):
         if any(isinstance(x, Array) for x in out):
-            made = getattr(ufunc, method)(*_on_host(inputs), **{**kwargs, "out": None})
+            made = getattr(ufunc, method)(*on_host(inputs), **{**kwargs, "out": None})
             for to, part in zip(out, made if isinstance(made, tuple) else (made,), strict=True):
                 to[...] = part
             return out if len(out) > 1 else out[0]
-        return getattr(ufunc, method)(*_on_host(inputs), **_on_host(kwargs))
+        return getattr(ufunc, method)(*on_host(inputs), **on_host(kwargs))
     if len(out) == 1:
         kwargs["out"] = out[0]
-    return wrap_result((found if method == "__call__" else getattr(found, method))(*inputs, **kwargs))
-
-
-def _on_host(x):
-    if isinstance(x, Array):
-        return np.asarray(x)
-    if type(x) in (list, tuple):
-        return type(x)(map(_on_host, x))
-    return {key: _on_host(part) for key, part in x.items()} if type(x) is dict else x
+    return wrap_result((found if method == "__call__" else getattr(found, method))(*inputs, **kwargs), NUMPY)

@@ -2,33 +2,63 @@
 
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxapi
-
-from .._core._dtypes import NARROWED, WIDE, promoted_dtype, refuse_complex, resolve_dtype, x64_for, x64_mode
-from .._core._errors import numpy_error
-from .._interop._convert import ARRAY_TYPES
-from .._missing import _RENAMED
-from ..mutable._array import Array, unwrap
+from .._core._dtypes import refuse_complex, resolve_dtype, x64_for
+from .._core._typing import ArrayLike, DTypeLike
+from ..mutable import _host_way as host_way
+from ..mutable._array import NUMPY, Array, raised, unwrap
+from ..mutable._at import AT
+from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
-from ..mutable._operators import add_operators, number_like
-from ._array import ndarray
-from ._wrap import as_ours, as_type, cast, into, ours, together, value_of
+from ..mutable._lowering import NotOnHost, lower
+from ._wrap import as_ours, as_type, cast, computed_by_numpy, first_line, into, ours, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
 
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCE |= {"logical_and": "all", "logical_or": "any"}
-_AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
-_GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
-_MIXED = ("ldexp",)  # whose operands have dtypes of their own
-# XLA's lose bits of float16, and NumPy's compute in float32.
-_COARSE = ("exp2", "log2", "log10", "logaddexp2")
+
+
+# Python's numbers, which take the dtype of the array that they meet.
+_WEAK_TYPES = frozenset([int, float, complex])
+
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Axes = int | tuple[int, ...] | None
+
+
+def _in_numpys_way(
+    numpys_method: Any,
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """Have a method of `numpy.ufunc` compute where all arrays are in the host's memory."""
+
+    def decorate(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            if host_way.is_eager():
+                try:
+                    return computed_by_numpy(numpys_method.__get__(self._numpys), args, kwargs)
+                except NotOnHost:
+                    pass
+            return method(self, *args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _signature(operand_count: int) -> inspect.Signature:
+    """Return the signature of a ufunc, as NumPy's documentation has it."""
+    operands = "x" if operand_count == 1 else ", ".join(f"x{i + 1}" for i in range(operand_count))
+    options = "where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None"
+    return inspect.signature(eval(f"lambda {operands}, /, out=None, *, {options}: 0"))
 
 
 class ufunc:
@@ -69,13 +99,13 @@ class ufunc:
     nout: int
     identity: Any
 
-    def __init__(self, name: str, function, numpys: np.ufunc):
-        """Make the ufunc of a function of jaxapi's or jax.numpy's."""
-        self._function, self._numpys = function, numpys
-        self.__name__ = self.__qualname__ = name
+    def __init__(self, name: str, numpys: np.ufunc):
+        """Make the ufunc of NumPy's."""
+        self._of_values, self._numpys = ELEMENTWISE[name], numpys
+        self.__name__ = self.__qualname__ = numpys.__name__
         self.__module__ = "jaxapi.numpy"
-        self.__signature__ = inspect.signature(ufunc.__call__)
-        self.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`."
+        self.__signature__ = _signature(numpys.nin)
+        self.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`.{first_line(numpys)}"
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(self, attribute, getattr(numpys, attribute))
 
@@ -85,7 +115,18 @@ class ufunc:
     def __reduce__(self) -> str:
         return self.__name__
 
-    def __call__(
+    def __call__(self, *args: ArrayLike | None, **kwargs: Any) -> Any:
+        if host_way.is_eager():
+            try:
+                if kwargs or len(args) > self.nin:
+                    return computed_by_numpy(self._numpys, args, kwargs)
+                operands = [lower(x) for x in args]
+                return raised(self._numpys(*operands), NUMPY, operands)
+            except NotOnHost:
+                pass
+        return self._by_jax(*args, **kwargs)
+
+    def _by_jax(
         self, *args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, **other
     ):
         if len(args) > self.nin and out is None:
@@ -99,7 +140,7 @@ class ufunc:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {min(other)!r}")
         if dtype is None and signature is not None:
             dtype = signature[-1] if isinstance(signature, (tuple, str)) else signature
-        result = self._apply(operands, resolve_dtype(dtype), casting)
+        result = self._of_values(*operands, dtype=resolve_dtype(dtype), casting=casting)
         outs = out if isinstance(out, tuple) else (out,) * (out is not None) or (None,) * self.nout
         if len(outs) != self.nout:
             raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
@@ -107,52 +148,30 @@ class ufunc:
         made = [_placed(part, to, where, casting, args) for part, to in zip(parts, outs, strict=True)]
         return tuple(made) if self.nout > 1 else made[0]
 
-    def of_values(self, *operands):
-        """Compute of values of JAX and numbers, in NumPy's dtypes."""
-        return self._apply(operands)
-
-    def _apply(self, operands, dtype=None, casting="same_kind"):
-        if _NUMBERS.issuperset(map(type, operands)):
-            operands = [jaxapi.asarray(x) for x in operands]
-        kinds = tuple([_kind_of(x) for x in operands])
-        loop, is_direct = _plan(self.__name__, kinds, dtype, casting, x64_mode())
-        try:
-            if is_direct:
-                result = self._function(*operands)
-            else:
-                with x64_for(*loop):
-                    result = self._function(*self._cast(operands, loop))
-        except (TypeError, ValueError) as error:
-            raise numpy_error(error) or error from None
-        if loop is None or (self.nout == 1 and result.dtype == loop[-1]):
-            return result
-        with x64_for(*loop):
-            if self.nout == 1:
-                return result.astype(loop[-1])
-            return tuple(r.astype(d) for r, d in zip(result, loop[self.nin :], strict=True))
-
-    def _cast(self, operands, loop):
-        array = next(x for x in operands if hasattr(x, "dtype"))
-        if self.__name__ in _COARSE and loop[0] == np.float16:
-            loop = (np.dtype(np.float32),) * len(loop)
-        for x, dtype in zip(operands, loop, strict=False):
-            if hasattr(x, "dtype"):
-                yield cast(x, dtype)
-            elif array.dtype == dtype:
-                yield number_like(x, array, self._function)
-            else:
-                yield jnp.asarray(np.asarray(x, dtype))
-
     def _check_binary(self, method: str):
         if self.nin != 2 or self.nout != 1:
             raise ValueError(f"{method} only supported for binary functions: {self.__name__} is none")
 
-    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True):
+    def _casting_of_fold(self, result):
+        """Return how a result is cast to ``out=``: sums and products to any dtype, but complex ones."""
+        return "unsafe" if self.__name__ in ("add", "multiply") and result.dtype.kind != "c" else "same_kind"
+
+    @_in_numpys_way(np.ufunc.reduce)
+    def reduce(
+        self,
+        array: ArrayLike,
+        axis: _Axes = 0,
+        dtype: DTypeLike | None = None,
+        out: Array | None = None,
+        keepdims: bool = False,
+        initial: Any = np._NoValue,
+        where: ArrayLike = True,
+    ) -> Array:
         """Return ``f(f(x[0], x[1]), x[2])`` and so on along an axis, or several."""
         self._check_binary("reduce")
         x, dtype = as_ours(array)._value, resolve_dtype(dtype)
         initial = None if initial is np._NoValue else value_of(initial)
-        where = None if where is True else value_of(where)
+        mask = None if where is True else value_of(where)
         axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
         name, x = self.__name__, x if dtype is None else as_type(x, dtype)._value
         if len(axes) > 1 and self.identity is None and name not in ("maximum", "minimum"):
@@ -161,40 +180,41 @@ class ufunc:
             if name in _REDUCE:
                 options = {} if name.startswith("logical") else {"initial": initial}
                 options |= {"dtype": dtype} if name in ("add", "multiply") else {}
-                result = getattr(jnp, _REDUCE[name])(x, axis=axes, keepdims=keepdims, where=where, **options)
-                return into(out, ours(result, array))
-            if initial is None and (where is not None or not x.size):
+                result = getattr(jnp, _REDUCE[name])(x, axis=axes, keepdims=keepdims, where=mask, **options)
+                return into(out, ours(result, array), self._casting_of_fold(result))
+            if initial is None and (mask is not None or not x.size):
                 if self.identity is None:
                     lacks = "to use a where mask" if x.size else "of an array of no elements"
                     raise ValueError(f"reduction operation {name!r} has no identity: give initial {lacks}")
                 initial = self.identity
-            there = jnp.ones(x.shape, bool) if where is None else jnp.broadcast_to(where, x.shape)
-            x, there = (
-                jnp.moveaxis(a, axes, range(len(axes))).reshape(-1, *np.delete(a.shape, axes).astype(int))
-                for a in (x, there)
-            )
+            counted = jnp.ones(x.shape, bool) if mask is None else jnp.broadcast_to(mask, x.shape)
+            other_lengths = np.delete(x.shape, axes).astype(int)
+            x = jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *other_lengths)
+            counted = jnp.moveaxis(counted, axes, range(len(axes))).reshape(-1, *other_lengths)
             if initial is not None:
                 first = jnp.full_like(x[:1], initial, shape=(1, *x.shape[1:]))
-                x, there = (
-                    jnp.concatenate(each) for each in ([first, x], [jnp.ones_like(first, bool), there])
-                )
-            result = self._scanned(x, there, keeps=False)
+                x = jnp.concatenate([first, x])
+                counted = jnp.concatenate([jnp.ones_like(first, bool), counted])
+            result = self._scanned(x, counted, keeps=False)
             return into(out, ours(jnp.expand_dims(result, axes) if keepdims else result, array))
 
-    def _scanned(self, x, there, keeps):
-        """Fold those of the first axis that are there; keep what each step leaves, or the last alone."""
-        dtype = jax.eval_shape(lambda a: self._apply([a, a]), x[:1]).dtype
+    def _scanned(self, x, counted, keeps):
+        """Fold the elements of the first axis that count; keep what each step leaves, or the last alone."""
+        dtype = jax.eval_shape(lambda a: self._of_values(a, a), x[:1]).dtype
 
         def step(a, line):
             b, chosen = line
-            a = jnp.where(chosen, self._apply([a, b.astype(dtype)]), a)
+            a = jnp.where(chosen, self._of_values(a, b.astype(dtype)), a)
             return a, a if keeps else None
 
         first = x[0].astype(dtype)
-        last, each = jax.lax.scan(step, first, (x[1:], there[1:]))
+        last, each = jax.lax.scan(step, first, (x[1:], counted[1:]))
         return jnp.concatenate([first[None], each]) if keeps else last
 
-    def accumulate(self, array, axis=0, dtype=None, out=None):
+    @_in_numpys_way(np.ufunc.accumulate)
+    def accumulate(
+        self, array: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: Array | None = None
+    ) -> Array:
         """Return the results of `reduce` up to each element."""
         self._check_binary("accumulate")
         x, dtype = as_ours(array)._value, resolve_dtype(dtype)
@@ -203,13 +223,24 @@ class ufunc:
         x = x if dtype is None else as_type(x, dtype)._value
         with x64_for(x.dtype):
             if sums is not None:
+                dtype = (
+                    jax.eval_shape(jnp.sum, x).dtype if dtype is None else dtype
+                )  # of small integers a wide one
                 x = sums(x, axis, dtype=dtype)
             elif x.shape[axis]:
                 lines = jnp.moveaxis(x, axis, 0)
                 x = jnp.moveaxis(self._scanned(lines, jnp.ones(lines.shape[0], bool), keeps=True), 0, axis)
-        return into(out, ours(x, array))
+        return into(out, ours(x, array), self._casting_of_fold(x))
 
-    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+    @_in_numpys_way(np.ufunc.reduceat)
+    def reduceat(
+        self,
+        array: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: Array | None = None,
+    ) -> Array:
         """Return `reduce` of the slices from each index to the next; of one element where that is lower."""
         self._check_binary("reduceat")
         x = as_ours(array)
@@ -225,23 +256,44 @@ class ufunc:
         ]
         return into(out, ours(jnp.concatenate([part._value for part in parts], axis)))
 
-    def outer(self, A, B, /, **options):
-        """Return the function of each element of one array with each of the other."""
+    def outer(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
+        """Return the function of each element of one array with each of the other.
+
+        A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on.
+        """
         self._check_binary("outer")
+        if type(A) in _WEAK_TYPES or type(B) in _WEAK_TYPES:
+            return self(A, B, **options)
+        return self._outer_of_arrays(A, B, **options)
+
+    @_in_numpys_way(np.ufunc.outer)
+    def _outer_of_arrays(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
         A, B = as_ours(A), as_ours(B)
         return self(A[(..., *(None,) * B.ndim)] if B.ndim else A, B, **options)
 
-    def at(self, a, indices, b=None, /):
-        """Write ``f(a[indices], b)`` to ``a[indices]``, once for each index that comes again."""
+    def at(self, a: Array, indices: Any, b: ArrayLike | None = None, /) -> None:
+        """Write ``f(a[indices], b)`` to ``a[indices]``, once for each index that comes again.
+
+        A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on: one that this
+        dtype does not hold raises OverflowError.
+        """
+        if type(b) in _WEAK_TYPES and isinstance(a, Array) and a.dtype.isbuiltin:
+            dtypes = self._numpys.resolve_dtypes((a.dtype, type(b), None))
+            b = np.asarray(b, dtypes[1])
+        self._write_at(a, indices, b)
+
+    @_in_numpys_way(np.ufunc.at)
+    def _write_at(self, a: Array, indices: Any, b: ArrayLike | None) -> None:
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at writes to an array of jaxapi.numpy, got {type(a).__name__}")
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
-        how = _AT.get(self.__name__)
-        if how and a.dtype != np.bool:
-            new = as_ours(b)._value
+        how = AT.get(self.__name__)
+        new: Any = None if b is None else as_ours(b)._value
+        if new is not None:
             refuse_complex(new.dtype, a.dtype)
-            new = cast(new, a.dtype)  # as NumPy, floats among integers, too
+        if how and a.dtype != np.bool and _computes_in_its_own_numbers(a.dtype, new.dtype):
+            new = cast(new, a.dtype)
 
             def write(value, key, new, made):
                 return write_each(value, key, new, made, how)
@@ -249,11 +301,11 @@ class ufunc:
             a._rewrite(write, unwrap(indices), new)
             return
         places = ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
-        given = () if b is None else (jnp.broadcast_to(jnp.asarray(value_of(b)), places.shape).ravel(),)
+        given = () if new is None else (jnp.broadcast_to(new, places.shape).ravel(),)
 
         def step(x, each):
             i, *operands = each
-            return x.at[i].set(self._apply([x[i], *operands]).astype(x.dtype)), None
+            return x.at[i].set(self._of_values(x[i], *operands).astype(x.dtype)), None
 
         flat, _ = jax.lax.scan(step, a._value.ravel(), (places.ravel(), *given))
         a[...] = flat.reshape(a.shape)
@@ -263,44 +315,10 @@ class ufunc:
         return self._numpys.resolve_dtypes(dtypes, **options)
 
 
-_PYTHON = frozenset([int, float, complex])
-_NUMBERS = _PYTHON | {bool}
-_WEAK = {"i": int, "u": int, "f": float, "c": complex}
-
-
-def _kind_of(x):
-    """Return the dtype of an operand; of a number, which is weak, its Python class."""
-    kind = type(x)
-    if kind in _PYTHON:
-        return kind
-    if kind in ARRAY_TYPES and not x.weak_type:
-        return x.dtype
-    if kind is bool or not hasattr(x, "dtype"):
-        return np.dtype(bool) if kind is bool else next(c for c in (int, float, complex) if isinstance(x, c))
-    return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
-
-
-def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
-    """Return the dtypes that NumPy computes in, and whether operands have them.
-
-    None stands for dtypes that NumPy does not have.
-    """
-    numpys, given = getattr(np, name), [kind for kind in kinds if isinstance(kind, np.dtype)]
-    if any(d.isbuiltin != 1 for d in given):
-        return None, True
-    options: dict[str, Any] = {}
-    if dtype is not None:
-        options["signature"] = (None,) * numpys.nin + (dtype,) * numpys.nout
-    elif not wide and name not in _MIXED and len({d.kind in "iub" for d in given}) > 1:
-        numbers = [kind() for kind in kinds if not isinstance(kind, np.dtype)]
-        kinds = (promoted_dtype(*given, *numbers),) * len(kinds)  # as JAX's, of 32 bits
-    loop = numpys.resolve_dtypes(kinds + (None,) * numpys.nout, casting=casting, **options)
-    if dtype is None and not wide and WIDE.isdisjoint(given):
-        loop = tuple(NARROWED.get(d, d) for d in loop)
-    same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
-    special = name in ("pow", "power") or given[0].kind in "iub"  # where `number_like` checks a number
-    has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
-    return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
+def _computes_in_its_own_numbers(dtype, other) -> bool:
+    """Whether an operand may be cast first: not floats among integers, whose sum loses its fraction."""
+    is_inexact = jnp.issubdtype(dtype, np.inexact)
+    return bool(is_inexact or jnp.issubdtype(jnp.promote_types(dtype, other), np.integer))
 
 
 def _placed(result, out, where, casting, args):
@@ -313,52 +331,13 @@ def _placed(result, out, where, casting, args):
         if out is None:
             result = jnp.where(mask, result, before)
         else:
-            into(out, ours(result), casting)
+            into(out, ours(result), casting, broadcasts=True)
             result = jnp.where(mask, out._value, before)
-    return into(out, ours(result, *args), casting)
-
-
-def _extreme(name: str):
-    """Return jaxapi's function, which of complex numbers gives those that are NaN, too."""
-    function = getattr(jaxapi, name)
-
-    def of_two(x, y):
-        if not jnp.iscomplexobj(x):
-            return function(x, y)
-        return jnp.where(jnp.isnan(x), x, jnp.where(jnp.isnan(y), y, function(x, y)))
-
-    return of_two
-
-
-def _floor_divide(x, y):
-    made = jaxapi.floor_divide(x, y)
-    return made if made.dtype.kind == "f" else jnp.where(jnp.asarray(y) == 0, 0, made)  # as NumPy's integers
-
-
-def _function_of(name: str):
-    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
-    unlike = {
-        "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
-        "fabs": jnp.abs,
-        "float_power": jnp.float_power,
-        "floor_divide": _floor_divide,
-        "maximum": _extreme("maximum"),
-        "minimum": _extreme("minimum"),
-        "rint": jnp.rint,
-    }
-    return unlike.get(name) or found or getattr(jnp, name)
+    return into(out, ours(result, *args), casting, broadcasts=True)
 
 
 UFUNCS = {
-    name: ufunc(value.__name__, _function_of(value.__name__), value)
+    name: ufunc(name, value)
     for name, value in vars(np).items()
-    if isinstance(value, np.ufunc) and name not in (*_GENERALIZED, "isnat")
+    if isinstance(value, np.ufunc) and name in ELEMENTWISE
 }
-
-
-def _operator_of(name: str):
-    """Return what an operator does with values: matmul is no ufunc here."""
-    return UFUNCS[name].of_values if name in UFUNCS else lambda a, b: jaxapi.matmul(*together((a, b)))
-
-
-add_operators(ndarray, _operator_of, functools.partial(np.can_cast, casting="same_kind"))

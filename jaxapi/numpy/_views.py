@@ -7,9 +7,10 @@ import operator
 import numpy as np
 
 from .. import mutable
-from ..mutable._array import Array, _layout, view_of
+from ..mutable import _host_way as host_way
+from ..mutable._array import NUMPY, Array, from_host, layout_of, view_of
 from ._creation import check_order
-from ._wrap import as_ours, ours
+from ._wrap import as_ours, made, ours
 
 __all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "fliplr", "flipud", "imag"]
 __all__ += ["matrix_transpose", "permute_dims", "ravel", "real", "reshape", "rot90", "squeeze", "swapaxes"]
@@ -43,7 +44,7 @@ _axis = np.lib.array_utils.normalize_axis_index
 
 def strides_of(a: Array) -> tuple[int, ...]:
     """Return the bytes between neighbours along each axis, as NumPy's array would have them."""
-    return tuple(n * a.itemsize for n in _layout(a).strides)
+    return tuple(n * a.itemsize for n in layout_of(a).strides)
 
 
 def _order_of(a: Array, order) -> str:
@@ -52,7 +53,7 @@ def _order_of(a: Array, order) -> str:
     order = (order or "C").upper()
     if order != "A":
         return order
-    flags = _layout(a).flags
+    flags = layout_of(a).flags
     return "F" if flags.f_contiguous and not flags.c_contiguous else "C"
 
 
@@ -81,7 +82,7 @@ def ravel(a, order="C"):
     a = as_ours(a)
     order = _order_of(a, order)
     if order == "K":
-        a = a._transposed(tuple(sorted(range(a.ndim), key=lambda i: -abs(_layout(a).strides[i]))))
+        a = a._transposed(tuple(sorted(range(a.ndim), key=lambda i: -abs(layout_of(a).strides[i]))))
     elif order == "F":
         a = a.T
     flat = mutable.reshape(a, (-1,))
@@ -193,17 +194,24 @@ def unstack(x, /, *, axis=0):
 
 
 def real(val):
-    """Return the real parts: of real numbers a view, of complex ones a copy."""
+    """Return the real parts, a view."""
     val = as_ours(val)
-    return val if val.dtype.kind != "c" else ours(val._value.real)
+    return val if val.dtype.kind != "c" else _component(val, "real")
 
 
 def imag(val):
-    """Return the imaginary parts, a copy."""
+    """Return the imaginary parts: of complex numbers a view."""
     val = as_ours(val)
-    return ours(val._value.imag)
+    return made(val._value.imag) if val.dtype.kind != "c" else _component(val, "imag")
+
+
+def _component(val: Array, name: str) -> Array:
+    if val._is_scalar or 0 in val.shape:
+        return ours(getattr(val._value, name))
+    return view_of(val, None, component=name)
 
 
 def whole(a: Array) -> Array:
     """Return a view of all of an array."""
-    return view_of(a, None)
+    host = a._in_host_memory() if host_way.is_eager() else None
+    return view_of(a, None) if host is None else from_host(host.view(), NUMPY)

@@ -2,22 +2,25 @@
 
 import functools
 import inspect
-import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._dtypes import NARROWED, WIDE, default_dtype, promoted_dtype, resolve_dtype, x64_for, x64_mode
+from .._core._dtypes import default_dtype, resolve_dtype, x64_for
 from .._core._errors import numpy_error
-from .._core._programs import compiled
+from .._core._programs import is_traced
 from .._interop import as_array
-from ..mutable._array import Array, copied, shared, unwrap
+from ..mutable import _host_way as host_way
+from ..mutable import _promotion
+from ..mutable._array import NUMPY, Array, copied, raised, shared, unwrap, wrap
+from ..mutable._lowering import NotOnHost, lower, refuse_overflow
+from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
-from ._array import ndarray
+from ._table import ADDS, BROADCASTS_TO_OUT, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_ours", "cast", "into", "ours", "result_dtype", "signed_as", "together", "value_of"]
-__all__ += ["with_numpys_signature"]
+__all__ = ["as_ours", "cast", "computed_by_numpy", "in_numpys_way", "into", "made", "ours", "signed_as"]
+__all__ += ["first_line", "host_function", "on_host", "value_of", "with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -44,19 +47,72 @@ _SIGNATURES = {
 _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 
-_POSITIONS = """
-argmax argmin argpartition argsort argwhere count_nonzero diag_indices digitize flatnonzero lexsort nanargmax
-nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_indices_from triu_indices
-triu_indices_from unravel_index
-"""
+# On the host
 
 
-# Functions of several arrays that have one dtype, if there are integers and others among them.
-_TOGETHER = """
-allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
-isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
-tensordot trapezoid union1d vdot vecdot
-"""
+def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False):
+    """Return what NumPy's function gives for our arrays, which are all in the host's memory, else raise."""
+    operands = [lower(x) for x in args]
+    options = {name: lower(x) for name, x in kwargs.items()} if kwargs else kwargs
+    result = function(*operands, **options)
+    is_array = type(result) is np.ndarray
+    if is_array:
+        for i, host in enumerate(operands):
+            if host is result and isinstance(args[i], Array):
+                return args[i]
+    if options:
+        out = kwargs.get("out")
+        if out is not None:
+            return _written_to(out, result)
+        operands += options.values()
+    if is_new and is_array:
+        refuse_overflow(result, operands)
+    made = raised(result, NUMPY, operands, are_positions)
+    if type(result) is tuple:  # of which some may have been given by place
+        given = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
+        made = tuple([_given_or_made(part, new, given) for part, new in zip(result, made, strict=True)])
+    return made
+
+
+def _given_or_made(part, made, given):
+    """Return the argument whose memory a part of a result is, else the array that was made of it."""
+    for x, host in given:
+        if host is part:
+            return x
+    return made
+
+
+def _written_to(out, result):
+    """Return what ``out=`` was given; for None in a tuple NumPy's new result."""
+    if type(out) is not tuple:
+        return out
+    if len(out) == 1:
+        return out[0]
+    parts = zip(out, result, strict=True)
+    return tuple([raised(part, NUMPY) if to is None else to for to, part in parts])
+
+
+def in_numpys_way(name: str, numpys, function, is_new: bool = False):
+    """Return a function that NumPy computes where all arrays are in the host's memory and nothing is traced.
+
+    ``is_new`` is said of functions that make arrays of numbers, which go where JAX puts those.
+    """
+    are_positions = name in RETURNS_POSITIONS
+    is_numpys = host_way.is_default if is_new else host_way.is_eager
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if is_numpys():
+            try:
+                return computed_by_numpy(numpys, args, kwargs, are_positions, is_new)
+            except NotOnHost:
+                pass
+        return function(*args, **kwargs)
+
+    return call
+
+
+_RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
 _APART = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist"]}
 
 
@@ -77,35 +133,53 @@ def value_of(x):
         return x._value
     if isinstance(x, (list, tuple, np.ndarray, np.generic)):
         return as_array(unwrap(x))
-    return x if isinstance(x, _PLAIN) or not hasattr(x, "__dlpack__") else as_array(x)
+    if isinstance(x, _NOT_CONVERTED) or x is None:
+        return x
+    if isinstance(x, range):
+        return as_array(np.asarray(x, default_dtype(int)))
+    if hasattr(x, "__dlpack__"):
+        return as_array(x)
+    return as_array(np.asarray(x)) if hasattr(x, "__array__") else x
 
 
-_PLAIN = (int, float, complex, str, slice, jax.Array)
+_NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
 
 
 def as_ours(x) -> Array:
     """Return anything array-like as an array of ours; one of ours as it is."""
-    return x if isinstance(x, Array) else ours(x if isinstance(x, jax.Array) else as_array(unwrap(x)), x)
+    if isinstance(x, Array):
+        return x
+    return shared(x, NUMPY) if isinstance(x, jax.Array) else wrap(as_array(value_of(x)), NUMPY)
 
 
 def ours(result, *given):
-    """Return results as our arrays; one that is an argument as a copy of it."""
+    """Return results as our arrays, as scalars without axes; one that is an argument as a copy of it."""
+    return made(result, *given, is_scalar=True)
+
+
+def made(result, *given, is_scalar=False):
+    """Return results as our arrays, without axes, too; one that is an argument as a copy of it."""
     for x in given:
-        if isinstance(x, Array) and x._owner._value is result:
+        if isinstance(x, Array) and x._host is None and x._owner._host is None and x._owner._value is result:
             return copied(x)
         if x is result and isinstance(x, jax.Array):
-            return shared(x, ndarray)
-    return wrap_result(result, ndarray)
+            return shared(x, NUMPY, is_scalar and not x.ndim)
+    return wrap_result(result, NUMPY, is_scalar)
 
 
-def into(out, result, casting="same_kind"):
-    """Write a result to ``out=``, and return that; to None the result as it is."""
+def into(out, result, casting="same_kind", broadcasts=False):
+    """Write a result to ``out=``, and return that; to None the result as it is.
+
+    That of a ufunc is broadcast to ``out``, any other has its shape.
+    """
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     if out is None:
         return result
     if not isinstance(out, Array):
         raise TypeError(f"out must be an array of jaxapi.numpy, got {type(out).__name__}")
+    if not broadcasts and result.shape != out.shape:
+        raise ValueError(f"out has shape {out.shape}, the result {result.shape}: they must be the same")
     if np.broadcast_shapes(result.shape, out.shape) != out.shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast shape "
@@ -119,40 +193,12 @@ def into(out, result, casting="same_kind"):
 
 def as_type(x, dtype):
     """Return an array in a dtype, as `cast`; a new one."""
-    return ours(cast(unwrap(x), np.dtype(dtype)), x)
+    return made(cast(unwrap(x), np.dtype(dtype)), x)
 
 
 def cast(value, dtype):
-    """Cast as NumPy does, of complex numbers the real part."""
-    value = value_of(value)
-    if value.dtype == dtype and not value.weak_type:
-        return value
-    with x64_for(value.dtype, dtype):
-        if value.dtype.kind == "c" and dtype.kind not in "cb":
-            value = value.real
-        return _astype(value, dtype)
-
-
-_astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
-
-
-def result_dtype(*values) -> np.dtype:
-    """Return what arrays, dtypes and Python numbers promote to: NumPy's dtype with x64 on, else JAX's."""
-    dtypes = [getattr(x, "dtype", x) for x in values]
-    if isinstance(dtypes[0], np.dtype) and all(d == dtypes[0] for d in dtypes):
-        return dtypes[0]
-    if not x64_mode() or any(getattr(d, "isbuiltin", 1) != 1 for d in dtypes):
-        return promoted_dtype(*values)
-    return np.result_type(*dtypes)
-
-
-def together(tree):
-    """Return arrays in one dtype, that of `result_dtype`, if there are integers and others among them."""
-    arrays = [x for x in jax.tree.leaves(tree) if hasattr(x, "weak_type") or type(x) is np.ndarray]
-    if len(arrays) < 2 or len({x.dtype.kind in "iub" for x in arrays}) < 2:
-        return tree
-    dtype = result_dtype(*arrays)
-    return jax.tree.map(lambda x: cast(x, dtype) if hasattr(x, "dtype") else x, tree)
+    """Cast anything array-like as NumPy does, of complex numbers the real part."""
+    return _promotion.cast(value_of(value), dtype)
 
 
 def with_numpys_signature(name: str, numpys, function, module: str):
@@ -162,13 +208,13 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     kinds = {p.kind for p in own.values()}
     variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    counts, promotes = name in _POSITIONS.split(), name in _TOGETHER.split()
+    counts, promotes = name in RETURNS_POSITIONS, name in PROMOTES_TOGETHER
     only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
     other = unwrap if inspect.Parameter.VAR_KEYWORD in kinds else None
     allowed = None if other else set(names)
     is_repair = function.__module__.startswith(_REPAIRS)
     ignored = IGNORED - (set(own) if is_repair else set())
-    forms = {n: _form_of(p) for n, p in own.items() if n not in ignored}
+    forms = {n: _form_of(name, n) for n in own if n not in ignored}
     if is_repair:
         forms = {n: _array_or_none if form is value_of else form for n, form in forms.items()}
     if "arrays" in forms:
@@ -209,9 +255,14 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         result = ours(result, *args, *kwargs.values())
         if counts and dtype is None:
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
+        if name in _RETURNS_BOOL and not is_traced(result._value):
+            return bool(result)
         if name == "dot" and out is not None and out.dtype != result.dtype:
             raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
-        return result if out is None else into(out, result)
+        if out is None:
+            return result
+        casting = "unsafe" if name in ADDS and result.dtype.kind != "c" else "same_kind"
+        return into(out, result, casting, broadcasts=name in BROADCASTS_TO_OUT)
 
     return wrapped
 
@@ -231,14 +282,32 @@ def _as_int(x):
     return as_type(x, default_dtype(int)) if is_other else x
 
 
-def _form_of(parameter):
-    """Return what makes an argument of jax.numpy's of one of NumPy's."""
-    text = inspect.formatannotation(parameter.annotation).strip("'")
-    several = bool(re.search(r"(Sequence|list)\[", text))
-    one = value_of if "Array" in text and (not several or text.startswith("ArrayLike")) else unwrap
-    if not re.search(r"(Sequence|list)\[ArrayLike\]", text):
-        return one
-    return lambda x: [value_of(each) for each in x] if isinstance(x, (list, tuple)) else one(x)
+# Arguments that are no arrays: numbers, texts, shapes and positions, perhaps in tuples or lists.
+_PLAIN = """
+ M N UPLO axes axis axis1 axis2 axisa axisb axisc assume_unique beta bias bitorder ddof decimals deg
+density descending device dimensions dims dtype edge_order endpoint equal_nan full hermitian increasing
+indexing invert k keepdims kth kwargs left method minlength mode multi_index n ndim new_shape norm num
+offset options ord out pad_width period q range rcond repeats reps retstep return_counts return_index
+return_indices return_inverse returned right rowvar s sample shape shapes side size sorted sparse trim
+"""
+_PLAIN_ARGUMENTS = frozenset(_PLAIN.split())
+_PLAIN_OF = {"arr": ["append"], "obj": ["delete", "insert"], "values": ["append"]}  # in these functions
+# Arguments that are lists of arrays.
+_LISTS = frozenset(["arrays", "choicelist", "choices", "condlist", "keys", "tup"])
+_LISTS_OF = {"bins": ["histogram2d", "histogramdd"]}
+
+
+def _form_of(name: str, parameter: str):
+    """Return what makes a value of JAX of one of NumPy's arguments, which may be anything array-like."""
+    if parameter in _PLAIN_ARGUMENTS or name in _PLAIN_OF.get(parameter, ()):
+        return unwrap
+    if parameter in _LISTS or name in _LISTS_OF.get(parameter, ()):
+        return _each_value
+    return value_of
+
+
+def _each_value(x):
+    return [value_of(part) for part in x] if isinstance(x, (list, tuple)) else value_of(x)
 
 
 def signed_as(name, signature, numpys, module):
@@ -247,21 +316,36 @@ def signed_as(name, signature, numpys, module):
     def decorate(function):
         function.__name__ = function.__qualname__ = name
         function.__module__, function.__signature__ = module, signature
-        function.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`.{_first_line(numpys)}"
+        function.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`.{first_line(numpys)}"
         return function
 
     return decorate
 
 
 @functools.cache
-def _first_line(numpys) -> str:
+def first_line(numpys) -> str:
+    """Return the sentence that NumPy's docstring begins with, as a paragraph."""
     text = (inspect.getdoc(numpys) or "").split("\n\n")
     line = next((part for part in text if part and "(" not in part.split()[0]), "")
     return f"\n\n{line}" if line else ""
 
 
-def narrowed(dtype: np.dtype, *operands) -> np.dtype:
-    """Return the dtype of a result by JAX's mode: 64 bits with x64 off only of what has 64 bits."""
-    if x64_mode() or any(getattr(x, "dtype", None) in WIDE for x in operands):
-        return dtype
-    return NARROWED.get(dtype, dtype)
+def on_host(x):
+    """Return our arrays, also in containers, as copies in the host's memory."""
+    if isinstance(x, Array):
+        return np.asarray(x)
+    if type(x) in (list, tuple):
+        return type(x)(map(on_host, x))
+    return {key: on_host(part) for key, part in x.items()} if type(x) is dict else x
+
+
+def host_function(name: str, module=np):
+    """Return NumPy's function, which gets copies in host memory."""
+    function = getattr(module, name)
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        return function(*on_host(args), **on_host(kwargs))
+
+    call.__module__, call.__doc__ = "jaxapi.numpy", f"As `numpy.{name}`, of copies in host memory."
+    return call

@@ -1,17 +1,9 @@
 """NumPy's `numpy.fft`, of our arrays."""
 
-import jax.numpy as jnp
-import numpy as np
+from . import _fft
+from ._fft import *
 
-from ._wrap import with_numpys_signature as _signed
-
-_NAMES = """
-fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
-rfftn
-"""
-for _name in _NAMES.split():
-    globals()[_name] = _signed(_name, getattr(np.fft, _name), getattr(jnp.fft, _name), __name__)
-__all__ = _NAMES.split()
+__all__ = _fft.__all__
 
 
 def __dir__() -> list[str]:

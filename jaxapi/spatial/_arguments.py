@@ -14,15 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
-from .._core._programs import any_traced, is_traced
+from .._core._dtypes import x64_for
+from .._core._programs import any_traced, eagerly, is_traced
 from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import leaf_types, refuse_masked
-from ._settings import Columns
+from ._arrays import is_on_host
+from ._cells._lattice import is_singular
+from ._search import Columns
 
-__all__ = ["box_lengths", "capacity", "check_rows", "check_vectors", "counted_radii", "floating"]
+__all__ = ["boxsize_per_axis", "capacity", "cell_vectors", "check_clouds", "check_rows", "check_vectors"]
+__all__ += ["cloud_ids", "counted_radii", "floating", "image_shifts", "periodic_flags"]
 __all__ += ["leaf_size", "limit", "neighbour_columns", "norm_order", "numbers", "on_one_device", "one_of"]
-__all__ += ["one_radius", "pair_weights", "periodic_lengths", "query_array", "radii_of", "real_array"]
+__all__ += ["one_radius", "pair_weights", "periodic_boxsize", "query_array", "radii_of", "real_array"]
 __all__ += ["reject_traced", "row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
@@ -35,7 +39,7 @@ def real_array(x, copy: bool | None = None) -> Any:
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
     if not isinstance(x, np.ndarray | jax.Array):
-        if hasattr(x, "_searcher"):
+        if hasattr(x, "_searcher_for"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
     elif isinstance(x, np.ma.MaskedArray):
@@ -45,9 +49,10 @@ def real_array(x, copy: bool | None = None) -> Any:
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise TypeError("KDTree does not work with complex data")
     if not (jnp.issubdtype(x.dtype, jnp.number) or x.dtype == bool) or x.dtype.itemsize > 8:
-        raise TypeError(
-            f"KDTree takes real numbers of at most 64 bits, got dtype {x.dtype}: convert them first"
-        )
+        is_object = x.dtype == object and x.ndim == 0
+        given = repr(x.item())[:40] if is_object else f"dtype {x.dtype}"
+        remedy = "pass an array of shape (n, m)" if is_object else "convert them first"
+        raise TypeError(f"KDTree takes real numbers of at most 64 bits, got {given}: {remedy}")
     return x
 
 
@@ -102,13 +107,15 @@ def query_array(x, data: Array) -> np.ndarray | Array:
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
     x = real_array(x)
-    if any_traced(x, data) or not isinstance(x, jax.Array) or len(data.sharding.device_set) > 1:
+    if not isinstance(x, jax.Array) or any_traced(x, data) or len(data.sharding.device_set) > 1:
         return x
     x = on_one_device(x)
     if x.committed and x.devices() != data.devices():
-        (own,), (others,) = x.devices(), data.devices()
+        (device,) = x.devices()
+        (tree_device,) = data.devices()
         raise ValueError(
-            f"x is on {own} and the tree on {others}: bring x there with jax.device_put(x, tree.data.device)"
+            f"x is on {device} and the tree on {tree_device}: "
+            "bring x there with jax.device_put(x, tree.data.device)"
         )
     return x
 
@@ -155,6 +162,11 @@ def whole(number, name: str) -> int:
     if not isinstance(number, bool | np.bool):
         with contextlib.suppress(TypeError):
             return operator.index(number)
+    if is_traced(number):
+        raise TypeError(
+            f"{name} shapes the program, so it must be a Python integer, not traced: close over it or name it"
+            " in static_argnames of jax.jit"
+        )
     kinds = "an integer or a sequence of integers" if name == "k" else "an integer"
     raise TypeError(f"{name} must be {kinds}, got {number!r}: convert it with int()")
 
@@ -206,31 +218,120 @@ def worker_count(workers) -> int | None:
     return workers
 
 
-def box_lengths(boxsize, m: int) -> tuple[float, ...] | Array | None:
+def boxsize_per_axis(boxsize, m: int) -> tuple[float, ...] | Array | None:
     """Return the box's length along every axis as the user gave it: an array (m,) where it is traced."""
     if boxsize is None:
         return None
-    lengths = _number_array(boxsize, "boxsize")
-    if lengths.shape not in ((), (1,), (m,)):
+    sides = _number_array(boxsize, "boxsize")
+    if sides.shape not in ((), (1,), (m,)):
         raise ValueError(
-            f"boxsize must be one length, or one for each of the {m} dimensions, got shape {lengths.shape}"
+            f"boxsize must be one length, or one for each of the {m} dimensions, got shape {sides.shape}"
         )
-    if is_traced(lengths):
-        return jnp.broadcast_to(lengths, (m,))
-    lengths = np.broadcast_to(np.asarray(lengths, np.float64), (m,))
-    if np.isnan(lengths).any():
+    if is_traced(sides):
+        return jnp.broadcast_to(sides, (m,))
+    sides = np.broadcast_to(np.asarray(sides, np.float64), (m,))
+    if np.isnan(sides).any():
         raise ValueError(f"boxsize must not be nan, got {boxsize!r}; use 0 for an axis that is not periodic")
-    return tuple(float(length) for length in lengths)
+    return tuple(float(side) for side in sides)
 
 
-def periodic_lengths(boxsize: tuple[float, ...] | Array | None) -> tuple[float, ...] | Array | None:
-    """Return the lengths with 0 on the axes that are not periodic, `None` where no axis is."""
+def periodic_boxsize(boxsize: tuple[float, ...] | Array | None) -> tuple[float, ...] | Array | None:
+    """Return the box with 0 on the axes that are not periodic, `None` where no axis is."""
     if boxsize is None:
         return None
     if isinstance(boxsize, jax.Array):
         return jnp.where((boxsize > 0) & (boxsize < jnp.inf), boxsize, jnp.zeros_like(boxsize))
-    lengths = tuple(length if 0 < length < math.inf else 0.0 for length in boxsize)
-    return lengths if any(lengths) else None
+    periodic = tuple(side if 0 < side < math.inf else 0.0 for side in boxsize)
+    return periodic if any(periodic) else None
+
+
+def periodic_flags(periodic, m: int) -> tuple[bool, ...]:
+    """Return along which vectors of a cell points are repeated."""
+    if any_traced(*jax.tree.leaves(periodic)):
+        raise TypeError("periodic must be Python bools, not traced: mark it as static")
+    flags = np.asarray(periodic)
+    if flags.dtype != bool or flags.shape not in ((), (m,)):
+        raise ValueError(f"periodic must be a bool, or one for each of the {m} vectors, got {periodic!r}")
+    return tuple(np.broadcast_to(flags, (m,)).tolist())
+
+
+def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool) -> Array:
+    """Return the vectors of a cell, (m, m) or (clouds, m, m), in the dtype and on the device of the data."""
+    vectors = _number_array(cell, "cell")
+    m = len(periodic)
+    if vectors.shape[-2:] != (m, m) or vectors.ndim > (3 if has_clouds else 2):
+        kinds = (
+            f"({m}, {m}), or (clouds, {m}, {m}) with batch,"
+            if has_clouds or vectors.ndim > 2
+            else f"({m}, {m})"
+        )
+        raise ValueError(
+            f"cell must be of shape {kinds} the lattice vectors in its rows, got {vectors.shape}"
+        )
+    if is_traced(vectors):
+        return vectors.astype(data.dtype)
+    vectors = np.asarray(vectors, data.dtype)
+    if not np.isfinite(vectors).all():
+        raise ValueError("cell must be finite, check for nan or inf values")
+    if is_singular(vectors.astype(np.float64), periodic):
+        raise ValueError(
+            f"cell is singular: its periodic vectors must be linearly independent, got {vectors.tolist()}; "
+            "pass periodic=False for a vector along which nothing is repeated"
+        )
+    return _placed(vectors, data)
+
+
+def cloud_ids(batch, shape: tuple[int, ...], data: Array):
+    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
+    ids = batch if isinstance(batch, jax.Array) else numbers(batch)
+    if not jnp.issubdtype(ids.dtype, jnp.integer):
+        raise TypeError(f"batch must be integers, got dtype {ids.dtype}")
+    if _broadcast_shape(ids.shape, shape) != shape:
+        raise ValueError(f"batch must be one id for each point, of shape {shape}, got shape {ids.shape}")
+    size = math.prod(shape)
+    if is_traced(ids):
+        return jnp.broadcast_to(ids, shape).reshape(size).astype(jnp.int32)
+    ids = np.broadcast_to(np.asarray(ids), shape).reshape(size)
+    limits = np.iinfo(np.int32)
+    if size and not limits.min <= int(ids.min()) <= int(ids.max()) <= limits.max:
+        raise ValueError("the ids of batch must fit int32: number the clouds from 0 on")
+    return _placed(ids.astype(np.int32), data)
+
+
+def check_clouds(ids, clouds: int) -> None:
+    """Refuse concrete ids of points that have no cell."""
+    if is_traced(ids) or not len(ids):
+        return
+    ids = np.asarray(ids)
+    if ids.min() < 0 or ids.max() >= clouds:
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise ValueError(
+            f"batch must be ids from 0 to {clouds - 1}, as there are {clouds} cells, got {wrong}"
+        )
+
+
+def image_shifts(shifts, rows, m: int, has_cell: bool):
+    """Return the shifts of images, of shape rows.shape + (m,), None without a cell."""
+    if not has_cell and shifts is None:
+        return None
+    if not has_cell:
+        raise ValueError("shifts are those of a cell, and this KDTree has none: pass cell= to KDTree")
+    if shifts is None:
+        raise ValueError(
+            "of a KDTree with a cell a row has many images: pass shifts=, as searches return them"
+        )
+    shifts = shifts if isinstance(shifts, jax.Array) else numbers(shifts)
+    if not jnp.issubdtype(shifts.dtype, jnp.integer):
+        raise TypeError(f"shifts must be integers, got dtype {shifts.dtype}")
+    if shifts.shape != (*rows.shape, m):
+        raise ValueError(f"shifts must be of shape {(*rows.shape, m)}, got {shifts.shape}")
+    return shifts
+
+
+def _placed(array: np.ndarray, data: Array) -> Array:
+    """Return an array on the device of the data; as it is where these are traced."""
+    with eagerly(), x64_for(array.dtype):
+        return jax.device_put(array, None if is_traced(data) else data.sharding)
 
 
 def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
@@ -301,8 +402,8 @@ def row_numbers(indices, batch: tuple[int, ...]):
 
 
 def check_rows(rows, n: int) -> None:
-    """Refuse concrete rows below 0 or above `n`."""
-    if not is_traced(rows) and getattr(rows, "is_fully_addressable", True):
+    """Refuse concrete rows on the host below 0 or above `n`; on another device nobody looks at them."""
+    if not is_traced(rows) and is_on_host(rows):
         rows = np.asarray(rows)
         wrong = (rows < 0) | (rows > n)
         if wrong.any():
@@ -318,11 +419,12 @@ def one_of(value, allowed: tuple[str, ...], name: str = "output type") -> str:
 
 def same_dimensions(tree, other, method: str) -> None:
     """Refuse another tree of other dimensions, and anything that is no tree."""
-    kind = type(other)
-    if not hasattr(other, "_searcher"):
+    other_class = type(other)
+    if not hasattr(other, "_searcher_for"):
         raise TypeError(
-            f"Argument 'other' has incorrect type (expected jaxapi.spatial.KDTree, got {kind.__module__}."
-            f"{kind.__qualname__}): build a tree of its points, as KDTree(other.data)"
+            "Argument 'other' has incorrect type (expected jaxapi.spatial.KDTree, got "
+            f"{other_class.__module__}.{other_class.__qualname__}): "
+            "build a tree of its points, as KDTree(other.data)"
         )
     if tree.m != other.m:
         raise ValueError(
@@ -359,14 +461,15 @@ def pair_weights(tree, other, weights):
     if isinstance(weights, tuple):
         if len(weights) != 2:
             raise ValueError(f"weights must be a tuple of two, one for each tree, got {len(weights)}")
-        own, others = weights
+        self_weights, other_weights = weights
     elif weights is not None and other is not tree:
         raise ValueError("Two different trees are used. Specify weights for both in a tuple.")
     else:
-        own = others = weights
-    if own is None and others is None:
+        self_weights = weights
+        other_weights = weights
+    if self_weights is None and other_weights is None:
         return None, None
-    return _weights_of(tree, own), _weights_of(other, others)
+    return _weights_of(tree, self_weights), _weights_of(other, other_weights)
 
 
 def _weights_of(tree, weights):

@@ -1,28 +1,76 @@
-"""KDTree: SciPy's interface."""
+"""KDTree: arguments are checked, a searcher is asked, and results get their shapes.
+
+Public methods come first, in groups: the nearest, all within a radius, graphs, pairs, clusters. Then come the
+choice of a searcher, and how a tree becomes a pytree or a pickle.
+"""
 
 import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias, overload
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
 
-from .._core._programs import eagerly, eagerly_unless_traced, is_traced
+from .._core._dtypes import x64_for
+from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
-from . import _arguments
+from .._interop import as_array
+from . import _arguments, _clusterings
 from ._arguments import reject_traced
-from ._clustering import Clustering
-from ._graph_methods import GraphSearches
+from ._arrays import as_dtype, constant_on, placed_like
+from ._build_tree import build_tree
+from ._cells._points import ImagePoints
+from ._cells._searcher import ImageSearcher
+from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
+from ._clusters._selection import Selection
+from ._engines import _choice, _lax
+from ._engines._by_platform import BY_PLATFORM, PORTABLE
+from ._engines._protocol import Engine
+from ._every_pair import EveryPair, compares_sooner
+from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points
 from ._mesh._mesh import Mesh
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
-from ._pair_methods import PairSearches
-from ._radius_methods import RadiusSearches
-from ._settings import result_dtype
-from ._structure._lengths import flat
-from ._structure._open_shapes import has_open_shape, in_blocks
+from ._results import (
+    FixedNeighbors,
+    FixedPairs,
+    NeighborGraph,
+    Neighbors,
+    PeriodicFixedNeighbors,
+    PeriodicNeighborGraph,
+    PeriodicNeighbors,
+    PeriodicPairs,
+    filled,
+)
+from ._scipy._cloud import Cloud, Options
+from ._scipy._host import CalledBack, Host
+from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
+from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
+from ._select import select_searcher
+from ._tree._build import padded_size
+from ._tree._lengths import first_rows, flat
+from ._tree._metric import wrap
+from ._tree._open_shapes import has_open_shape, in_blocks
+from ._tree._queries import Relation
+from ._tree._tree import FLAT_FROM
 
 __all__ = ["KDTree"]
 
+SPARSE = {
+    "coo_array": sparse.coo_array,
+    "coo_matrix": sparse.coo_matrix,
+    "csr_array": sparse.coo_array,
+    "csr_matrix": sparse.coo_matrix,
+    "dok_array": sparse.coo_array,
+    "dok_matrix": sparse.coo_matrix,
+}
+Weights: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike | None]
+
 
 @jax.tree_util.register_pytree_node_class
-class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
+class KDTree:
     """Find the nearest of n points in m dimensions.
 
     `scipy.spatial.KDTree` for any array and device: NumPy, CuPy, PyTorch and jax arrays and lists go in, jax
@@ -55,36 +103,54 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         divide evenly. By default where they are. Needed for traced points on a mesh with Auto axes.
     axis_name : str or tuple of str, optional
         Inside of `jax.shard_map`: the mesh axes over which `data` are a part of the points.
+    cell : array_like, shape (m, m) or (clouds, m, m), optional
+        The vectors of a periodic cell, in rows, in the units of the data and kept in their dtype: of any
+        orientation and as sheared as one likes. Every image of a point counts, in `boxsize` the nearest one.
+        Points may lie anywhere up to 2**29 cells from the origin. With `batch` there may be one for each id
+        from 0 on. May be traced: one that is singular or not finite, and a point that is farther away, has no
+        neighbours then.
+    periodic : bool or sequence of m bools, default True
+        Along which vectors of the `cell` the points are repeated. Static under jit.
+    batch : array_like of int, shape (n,), optional
+        The cloud that each point belongs to, in any order: points of other clouds are nobody's neighbours,
+        and queries say by ``batch=`` which cloud they search. May be traced.
     engine : {'scipy', 'lax'}, optional
-        What searches; by default what suits the device. ``'lax'`` for `jax.export`, which cannot carry the
-        callbacks that SciPy is called by, and inside of a `jax.shard_map` over a part of the mesh's axes.
+        What searches points on one device; by default what suits it. ``'lax'`` for `jax.export`, which cannot
+        carry the callbacks that SciPy is called by, and inside of a `jax.shard_map` over a part of the mesh's
+        axes. Points on several devices are searched by what suits these: there is no choice.
 
     Raises
     ------
     TypeError
-        If the data are complex or not numbers.
+        If the data are complex or not numbers, or a cell or a batch comes with points on several devices.
     ValueError
+        If the cell is not of shape (m, m), not finite or singular, or comes with `boxsize`, or flags and ids
+        are not as many as vectors and points.
         If the data have another shape, are not finite, lie outside of the box, or are on several devices,
         neither whole on each nor sharded along axis 0 alone; if leafsize < 1 or boxsize is nan; if traced
-        points do not show how they lie.
+        points do not show how they lie; if an engine is asked for where points are on several devices.
 
     Notes
     -----
     Engines, by the device that holds `data`: SciPy's cKDTree on the CPU (a matrix product for many queries
     in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Where
-    the CPU is the only device, `jit` calls SciPy back (`jax.pure_callback`), once for a batch of `jax.vmap`;
-    where there is a GPU, too, programs for the CPU search by `jax.lax`, unless ``engine='scipy'`` is asked
-    for. Differences to SciPy:
+    the CPU is the only device, `jit` calls SciPy back, once for a batch of `jax.vmap`, but for a few hundred
+    points in float32, of which it computes every distance; where there is a GPU, too, programs for the CPU
+    search by `jax.lax`. Both unless ``engine='scipy'`` is asked for. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
       data and queries;
     - points that are sharded along axis 0 are searched on all their devices, with the answers of one; what
       makes Python objects on the host raises TypeError there (docs/distributed.md);
+    - with a `cell` every image counts, and results have one more field at the end, the shifts of the images,
+      `query` and `kneighbors` with ``return_shifts=True``: the vector to a neighbour is
+      ``data[i] + s @ cell - x``. Images are found and measured in float64, and distances rounded to the
+      common dtype of data and queries (docs/periodic.md);
     - the tree is a pytree: an argument or a result of jit, vmap and scan. No method and no attribute changes
       its leaves, and trees over as many points and with the same arguments have one structure, built inside
       of jit or outside: loops carry them. There values cannot be checked: a point that is not finite is
-      nobody's neighbour, a query that is not finite has none.
+      nobody's neighbour, a query that is not finite has none, as one that lies on a GPU has none anywhere.
 
     Examples
     --------
@@ -93,11 +159,268 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
     >>> distance, row = tree.query([3.0, 3.0])
     >>> float(distance), int(row)
     (1.0, 1)
+
+    Every image in a cell, and clouds that do not see each other:
+
+    >>> chain = xp.spatial.KDTree([[0.1, 0.0]], cell=[[1.0, 0.0], [0.5, 2.0]])
+    >>> chain.radius_graph(1.0).shifts.tolist()
+    [[-1, 0], [1, 0]]
+    >>> xp.spatial.KDTree([[0.0], [0.1], [0.2]], batch=[0, 1, 0]).radius_graph(1.0).senders.tolist()
+    [2, 0]
     """
 
     node = Node
     innernode = InnerNode
     leafnode = LeafNode
+
+    _data: Array  # (n, m), or more rows where `n` was given
+    _count: Any  # how many rows count, where `n` was given: an operand of programs
+    _rows: int
+    _m: int
+    _boxsize: tuple[float, ...] | Array | None  # as given; an array where it is or was traced
+    _options: Options  # SciPy's
+    _engine_asked: Literal["scipy", "lax"] | None  # the user's choice
+    _cloud: Any  # SciPy's tree
+    _kept_searcher: ConcreteSearcher | None  # of concrete arrays, on one device
+    _tree: Any  # Tree, or on several devices a Forest
+    _layout: MeshLayout | None  # of points on several devices
+    _cell: Array | None  # (m, m) or (clouds, m, m)
+    _periodic: tuple[bool, ...]  # along which vectors of the cell, none without one
+    _ids: Array | None  # (rows,) the cloud of each point
+
+    def __init__(
+        self,
+        data: ArrayLike,
+        leafsize: int = 10,
+        compact_nodes: bool = True,
+        copy_data: bool = False,
+        balanced_tree: bool = True,
+        boxsize: ArrayLike | None = None,
+        *,
+        cell: ArrayLike | None = None,
+        periodic: bool | Sequence[bool] = True,
+        batch: ArrayLike | None = None,
+        n: int | Array | None = None,
+        sharding: jax.sharding.NamedSharding | None = None,
+        axis_name: str | tuple[str, ...] | None = None,
+        engine: Literal["scipy", "lax"] | None = None,
+    ):
+        points = _arguments.real_array(data, copy=True)
+        if points.ndim != 2:
+            raise ValueError(
+                "data must be of shape (n, m), where there are n points of dimension m, "
+                f"got shape {points.shape}"
+            )
+        if has_open_shape(points.shape):
+            raise TypeError(
+                f"the points must be of a known shape, got {points.shape}: export a program for each number "
+                "of points (the number of queries may be a symbol)"
+            )
+        self._m = points.shape[1]
+        if self._m == 0:
+            raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+        rows = points.shape[0]
+        points, self._layout = place_points(points, sharding, axis_name, n)
+        if self._layout is None:
+            points = _arguments.on_one_device(points)
+        self._rows = rows if self._layout is None else self._layout.n
+        on_mesh = self._layout is not None and not is_traced(n)  # whose layout tells
+        self._count = None if on_mesh else _arguments.row_count(n, self._rows if axis_name else rows)
+        if engine is not None:
+            _arguments.one_of(engine, ("scipy", "lax"), "engine")
+            if self._layout is not None:
+                raise ValueError(
+                    f"engine={engine!r} is for points on one device, and these are on several, which are "
+                    "searched by what suits them: leave engine out"
+                )
+        self._engine_asked = engine
+        self._boxsize = _arguments.boxsize_per_axis(boxsize, self._m)
+        self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
+        self._tree = self._cloud = self._kept_searcher = None
+        if is_traced(points):
+            points = points.astype(_arguments.floating(points.dtype))
+        else:
+            with eagerly():
+                points = _kept(points, copy_data)
+        self._data = points
+        self._set_cell(cell, periodic, batch)
+        traced = any_traced(points, self._n)
+        finite: Any = True
+        if self._layout is not None:
+            self._tree, finite = Mesh.prepare(points, self._layout, self._count)
+        elif issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
+            self._tree, finite = build_tree(points, self._n, self._tree_engine())
+        elif not traced:
+            finite = bool(np.isfinite(np.asarray(points)[: self._n]).all())
+        if not traced:
+            _check(points, self._n, finite, self._periodic_boxsize)
+
+    def _set_cell(self, cell, periodic, batch) -> None:
+        """Check the cell and the clouds, and keep them."""
+        self._cell = self._ids = None
+        self._periodic = (False,) * self._m
+        if cell is None and periodic is not True:
+            raise ValueError(
+                "periodic tells along which vectors of a cell points are repeated: pass cell, too"
+            )
+        if cell is None and batch is None:
+            return
+        name = "batch" if cell is None else "cell"
+        if self._boxsize is not None:
+            raise ValueError(
+                f"{name} and boxsize cannot come together: pass cell=numpy.diag(boxsize), in which every "
+                "image counts"
+            )
+        remedy = "bring them to one device by jax.device_put(points, jax.devices()[0])"
+        self._refuse_on_mesh(f"a KDTree with a {name}", remedy)
+        if cell is not None:
+            self._periodic = _arguments.periodic_flags(periodic, self._m)
+            self._cell = _arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
+        if batch is not None:
+            self._ids = _arguments.cloud_ids(batch, (len(self._data),), self._data)
+            if self._cell is not None and self._cell.ndim == 3:
+                _arguments.check_clouds(self._ids, len(self._cell))
+
+    @property
+    def _has_images(self) -> bool:
+        """Whether points have images, or belong to clouds."""
+        return self._cell is not None or self._ids is not None
+
+    def __repr__(self) -> str:
+        period = "" if self._boxsize is None else f", boxsize={self._given_boxsize()}"
+        if self._cell is not None and not is_traced(self._cell):
+            period = f", cell={np.asarray(self._cell).tolist()}, periodic={self._periodic}"
+        devices = 1 if self._layout is None else self._layout.axes.size
+        facts = f"n={self._n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
+        return f"{type(self).__name__}({facts}, devices={devices}{period})"
+
+    @property
+    def data(self) -> Array:
+        """The points, (n, m), in the dtype that distances are computed in."""
+        return self._data
+
+    @property
+    def n(self) -> int | Array:
+        """Number of points; a traced one where the argument `n` was."""
+        return self._n
+
+    @property
+    def _n(self) -> Any:
+        count = self._rows if self._count is None else self._count
+        return count if type(count) is int or is_traced(count) else int(count)
+
+    @property
+    def m(self) -> int:
+        """Number of dimensions."""
+        return self._m
+
+    @property
+    def leafsize(self) -> int:
+        """The leaf size asked for."""
+        return self._options.leafsize
+
+    @property
+    def boxsize(self) -> np.ndarray | Array | None:
+        """Length of the periodic box along each axis, (m,), as given; `None` without a box."""
+        boxsize = self._given_boxsize()
+        if boxsize is None or isinstance(boxsize, jax.Array):
+            return boxsize
+        sides = np.asarray(boxsize)
+        sides.flags.writeable = False
+        return sides
+
+    @property
+    def cell(self) -> Array | None:
+        """The vectors of the periodic cell in rows, (m, m) or (clouds, m, m); `None` without one."""
+        return self._cell
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Along which vectors of the cell points are repeated, (m,); along none without a cell."""
+        return self._periodic
+
+    @property
+    def batch(self) -> Array | None:
+        """The cloud that each point belongs to, (n,); `None` where all are of one."""
+        return self._ids
+
+    @property
+    def size(self) -> int:
+        """Number of nodes of our own structure, which GPUs search, and jit where there is a GPU."""
+        if self._layout is not None:
+            return math.prod(self._tree.tree.lower.shape[::2]) - self._layout.axes.size
+        return self._built_tree().lower.shape[-1] - 1
+
+    @property
+    def mins(self) -> Array:
+        """Least coordinate along each axis, (m,); zeros without points."""
+        return self._extremes()[0]
+
+    @property
+    def maxes(self) -> Array:
+        """Greatest coordinate along each axis, (m,); zeros without points."""
+        return self._extremes()[1]
+
+    def _extremes(self):
+        if is_traced(self._n) or self._n:
+            return _extremes(self._data, self._n)
+        with x64_for(self._data.dtype):
+            return (jnp.zeros((self._m,), self._data.dtype),) * 2
+
+    @property
+    def indices(self) -> Array:
+        """The rows of `data` in the order of the leaves, (n,).
+
+        On several devices the order in which they hold the points, filled up with n to the same number on
+        each.
+        """
+        if self._layout is not None:
+            return self._mesh(self._layout).indices
+        rows = self._built_tree().rows
+        if is_traced(rows) or len(rows.devices()) > 1:  # under jax.set_mesh they are on all its devices
+            return rows[: len(self._data)]
+        return first_rows(self._n, rows)[0]
+
+    @property
+    def engine(self) -> str:
+        """What searches this tree: 'scipy', 'cuda', 'lax' or 'brute'; 'traced' inside of jit.
+
+        On several devices what searches each of them: never 'scipy'.
+        """
+        if self._engine_asked is None or self._layout is not None or is_traced(self._data):
+            return _choice.engine_name(self._data)
+        return "brute" if self._engine_asked == "lax" and self._m >= FLAT_FROM else self._engine_asked
+
+    # --- the nearest ------------------------------------------------------------------------------------
+
+    @overload
+    def query(
+        self,
+        x: ArrayLike,
+        k: int | ArrayLike = 1,
+        eps: float = 0.0,
+        p: float = 2.0,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
+        *,
+        order: str = "input",
+        batch: ArrayLike | None = None,
+        return_shifts: Literal[False] = False,
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def query(
+        self,
+        x: ArrayLike,
+        k: int | ArrayLike = 1,
+        eps: float = 0.0,
+        p: float = 2.0,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
+        *,
+        order: str = "input",
+        batch: ArrayLike | None = None,
+        return_shifts: Literal[True],
+    ) -> tuple[Array, Array, Array]: ...
 
     def query(
         self,
@@ -109,7 +432,9 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         workers: int | None = None,
         *,
         order: str = "input",
-    ) -> tuple[Array, Array]:
+        batch: ArrayLike | None = None,
+        return_shifts: bool = False,
+    ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
         """Find the `k` nearest points of each point of `x`.
 
         As `scipy.spatial.KDTree.query`; of equally distant points the lowest row comes first, and is the one
@@ -132,6 +457,11 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         order : {'input', 'tree'}, default 'input'
             'tree' needs ``x is tree.data``: line i of the results then belongs to the point
             ``tree.indices[i]``. On several devices the results so stay where they were found.
+        batch : array_like of int, broadcast to x.shape[:-1], optional
+            The cloud that each query searches, where the tree has clouds.
+        return_shifts : bool, default False
+            Return the shifts of the images, too, where the tree has a cell. Then each image is a neighbour of
+            its own, and of equally distant images of a point that with the least shift comes first.
 
         Returns
         -------
@@ -141,21 +471,25 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         i : Array, the same shape, integer
             Rows of `data`; n where there is no neighbour. Mask by ``i < tree.n`` before you look rows up: JAX
             clamps an index out of range to the last point.
+        s : Array, shape i.shape + (m,), int32
+            With `return_shifts`: the vector to the neighbour is ``data[i] + s @ cell - x``; 0 where there is
+            none.
 
         Raises
         ------
         TypeError
             If `x` is complex or not numbers, or `workers` no integer.
         ValueError
-            If the last axis of `x` is not m, if `x` is not finite, if a k < 1, p < 1, or workers is 0.
+            If the last axis of `x` is not m, if an `x` from the host is not finite, if a k < 1, p < 1,
+            workers is 0, `return_shifts` is set without a cell, or `batch` without clouds.
 
         Notes
         -----
         Works under jit and vmap. Derivatives flow to `x` and to the data (through a tree built under the same
         transformation or passed through it), to a traced `boxsize` too, and of any order. A distance has a
         kink at 0: all its derivatives are 0 there, where squares of `displacements` are smooth. Under a
-        transformation a query that is not finite has no neighbours. For `jax.export` the number of queries
-        may be a symbol.
+        transformation and on a GPU, where nobody looks (but with `jax_debug_nans`), a query that is not
+        finite has no neighbours. For `jax.export` the number of queries may be a symbol.
 
         Examples
         --------
@@ -164,6 +498,10 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         >>> d, i = tree.query([[0.0, 0.0], [6.0, 0.0]], k=2)
         >>> d.tolist(), i.tolist()
         ([[0.0, 5.0], [5.0, 6.0]], [[0, 1], [1, 0]])
+        >>> crystal = xp.spatial.KDTree([[0.0, 0.0]], cell=[[1.0, 0.0], [0.0, 2.0]])
+        >>> d, i, s = crystal.query([0.0, 1.5], k=2, return_shifts=True)
+        >>> d.round(3).tolist(), i.tolist(), s.tolist()
+        ([0.5, 1.118], [0, 0], [[0, 1], [-1, 1]])
         """
         x = _arguments.query_array(x, self._data)
         columns = _arguments.neighbour_columns(k)
@@ -177,24 +515,41 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
             _arguments.one_of(order, ("input", "tree"), "order")
             if x is not self._data:
                 raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        ids = None
+        if batch is not None or self._ids is not None:
+            ids = self._query_ids(batch, shape[:-1])
+        if return_shifts:
+            self._check_has_shifts()
         if has_open_shape(shape):
-            return in_blocks(lambda x: self._portable().query(x, k, eps, p, bound), x)
-        dtype, batch = result_dtype(self._data, x), shape[:-1]
-        settings = self._settings(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+            self._refuse_open_shape()
+            tree = self._portable()
+            return in_blocks(lambda x: tree.query(x, k, eps, p, bound), x)
+        batch_shape = shape[:-1]
+        dtype = result_dtype(self._data, x)
+        search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         if len(shape) != 2:
-            x = flat(x, (math.prod(batch), self._m))
-        searcher = self._searcher(x, bound, eps, distances=self._rows * math.prod(batch))
-        if isinstance(searcher, Mesh) and x is self._data:
-            return searcher.nearest_of_all(columns, bound, settings, order)
-        distances, rows = searcher.nearest(x, batch, columns, bound, settings)
+            x = flat(x, (math.prod(batch_shape), self._m))
+        queries = Queries(x, batch_shape, ids)
+        values = x, bound, eps, ids
+        searcher = self._searcher_for(values, search, query_count=math.prod(batch_shape), k=columns.k)
         if order == "tree":
-            with eagerly_unless_traced(distances):
-                return distances[self.indices], rows[self.indices]
-        return distances, rows
+            return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
+        distances, rows, shifts = searcher.nearest(queries, columns, bound, search)
+        return (distances, rows, shifts) if return_shifts else (distances, rows)
+
+    def _nearest_in_tree_order(self, searcher: Searcher, queries: Queries, columns, bound, search: Search):
+        """Return distances and rows of the tree's own points, in the order of its leaves."""
+        self._refuse_images(self._has_images, "query with order='tree'", "search in the order of the input")
+        if isinstance(searcher, Mesh):
+            nearest = searcher.nearest_in_tree_order(columns, bound, search)
+            return nearest.distances, nearest.rows
+        distances, rows, _ = searcher.nearest(queries, columns, bound, search)
+        with eagerly_unless_traced(distances):
+            return distances[self.indices], rows[self.indices]
 
     @property
     def tree(self) -> Node:
-        """The root of the structure that jit and the GPU search, a copy on the host.
+        """The root of our own structure, which GPUs search, and jit where there is one: a copy on the host.
 
         As `scipy.spatial.KDTree.tree`: inner nodes have ``split_dim``, ``split``, ``less``, ``greater`` and
         ``children``, leaves ``idx`` and ``children``. The splits are this structure's own: the points of
@@ -215,4 +570,1567 @@ class KDTree(RadiusSearches, GraphSearches, PairSearches, Clustering):
         reject_traced(is_traced(self._data), "tree", "look at it outside")
         self._refuse_on_mesh("tree", "build one of a part of the points")
         with eagerly():
-            return node_of(Structure(self._structure(), self._data), 1)
+            return node_of(Structure(self._built_tree(), self._data), 1)
+
+    # --- all within a radius ----------------------------------------------------------------------------
+
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[True] = True,
+        max_neighbors: None = None,
+        batch: ArrayLike | None = None,
+    ) -> Neighbors[Array] | PeriodicNeighbors[Array]: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[False],
+        max_neighbors: None = None,
+        batch: ArrayLike | None = None,
+    ) -> Neighbors[None] | PeriodicNeighbors[None]: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[True] = True,
+        max_neighbors: int,
+        fill_value: ArrayLike = math.inf,
+        batch: ArrayLike | None = None,
+    ) -> FixedNeighbors[Array] | PeriodicFixedNeighbors[Array]: ...
+    @overload
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: Literal[False],
+        max_neighbors: int,
+        fill_value: ArrayLike = math.inf,
+        batch: ArrayLike | None = None,
+    ) -> FixedNeighbors[None] | PeriodicFixedNeighbors[None]: ...
+
+    def query_radius(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        sort: bool = False,
+        return_distance: bool = True,
+        max_neighbors: int | None = None,
+        fill_value: ArrayLike = math.inf,
+        batch: ArrayLike | None = None,
+    ) -> Neighbors | FixedNeighbors | PeriodicNeighbors | PeriodicFixedNeighbors:
+        """Find all points within a distance of each query, as arrays.
+
+        The name is scikit-learn's, the result a sparse graph in CSR form: two passes, memory in proportion
+        to the result, no Python lists. With `max_neighbors` the shapes are fixed, which jit, vmap and grad
+        need.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., m)
+            Query points, in the units of the data.
+        r : float or array_like, broadcast to x.shape[:-1]
+            Radius of each query, inclusive, rounded to the dtype of the distances; negative or nan: no
+            neighbours.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        sort : bool, default False
+            Bring the neighbours of each query into order by distance, then row. With `max_neighbors` they
+            always are.
+        return_distance : bool, default True
+            If False, `distances` is None.
+        max_neighbors : int, optional
+            The most neighbours to return of each query. Static under jit.
+        fill_value : float, default inf
+            With `max_neighbors`: the distance where there is no neighbour. With 0, functions of it and their
+            derivatives stay finite there: sum them by ``where(near.mask, f(near.distances), 0)``.
+        batch : array_like of int, broadcast to x.shape[:-1], optional
+            The cloud that each query searches, where the tree has clouds.
+
+        Returns
+        -------
+        Neighbors
+            ``indptr`` (q + 1,), ``indices`` and ``distances``, for the q queries of `x` in C order.
+        FixedNeighbors
+            With `max_neighbors`: ``indices`` and ``distances`` of shape (..., max_neighbors), filled up with
+            n and `fill_value`, ``mask`` of the same shape, which are none of these, and ``counts`` (...), the
+            true numbers. Where a count is above `max_neighbors`, the nearest are kept.
+        PeriodicNeighbors or PeriodicFixedNeighbors
+            Of a tree with a cell, whose images are neighbours each: the same and ``shifts`` (..., m), int32.
+
+        Raises
+        ------
+        TypeError
+            If `x` is complex, or if arrays are traced and `max_neighbors` is not given.
+        ValueError
+            If the last axis of `x` is not m, an `x` from the host is not finite, `r` does not broadcast, or
+            is infinite where points have images, p < 1, or `max_neighbors` < 1.
+
+        Notes
+        -----
+        Which neighbours there are has no derivative; the distances have, in `x` and in the data, 0 at
+        distance 0. Under a transformation and on a GPU, where nobody looks (but with `jax_debug_nans`), a
+        query that is not finite has no neighbours. For `jax.export` the number of queries may be a symbol.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0], [3.0]])
+        >>> found = tree.query_radius([[0.0], [2.0]], 1.0, sort=True)
+        >>> found.indptr.tolist(), found.indices.tolist(), found.distances.tolist()
+        ([0, 2, 4], [0, 1, 1, 2], [0.0, 1.0, 1.0, 1.0])
+        >>> fixed = tree.query_radius([[0.0], [2.0]], 1.0, max_neighbors=1)
+        >>> fixed.indices.tolist(), fixed.counts.tolist()
+        ([[0], [1]], [2, 2])
+
+        A sum over all near points, and its derivative in ``h``:
+
+        >>> import jax
+        >>> def kernel(h):
+        ...     near = tree.query_radius([0.0], 1.0, max_neighbors=3, fill_value=0.0)
+        ...     return xp.sum(xp.where(near.mask, xp.exp(-((near.distances / h) ** 2)), 0.0))
+        >>> round(float(jax.grad(kernel)(1.0)), 4)
+        0.7358
+        """
+        x = _arguments.query_array(x, self._data)
+        ids = self._query_ids(batch, x.shape[:-1])
+        if has_open_shape(x.shape) and max_neighbors is not None:
+            self._refuse_open_shape()
+            static = {"p": p, "return_distance": return_distance, "max_neighbors": max_neighbors}
+            search_block = partial(self._portable().query_radius, fill_value=fill_value, **static)
+            return in_blocks(search_block, x, self._open_radii(r, x))
+        x, r, shape, search = self._around(x, r, p)
+        queries = Queries(x, shape, ids)
+        values = x, r, ids
+        if max_neighbors is None:
+            remedy = "pass max_neighbors for arrays of fixed shape"
+            reject_traced(self._traced(*values), "query_radius", remedy)
+            neighbors = self._concrete_searcher().csr(queries, r, search, sort)
+        else:
+            limit = _arguments.capacity(max_neighbors, "max_neighbors")
+            searcher = self._searcher_for(values, search, query_count=math.prod(shape), limit=limit)
+            neighbors = filled(searcher.fixed(queries, r, search, limit), fill_value)
+        return neighbors if return_distance else neighbors._replace(distances=None)
+
+    @overload
+    def query_ball_point(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int | None = None,
+        return_sorted: bool | None = None,
+        return_length: Literal[False] = False,
+        *,
+        batch: ArrayLike | None = None,
+    ) -> list[int] | np.ndarray: ...
+    @overload
+    def query_ball_point(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int | None = None,
+        return_sorted: bool | None = None,
+        *,
+        return_length: Literal[True],
+        batch: ArrayLike | None = None,
+    ) -> Array: ...
+
+    def query_ball_point(
+        self,
+        x: ArrayLike,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        workers: int | None = None,
+        return_sorted: bool | None = None,
+        return_length: bool = False,
+        *,
+        batch: ArrayLike | None = None,
+    ) -> list[int] | np.ndarray | Array:
+        """Find all points within a distance of each query, as Python lists.
+
+        As `scipy.spatial.KDTree.query_ball_point`, but a negative radius has no neighbours. `query_radius`
+        returns arrays, which takes less time and memory and works under jit.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., m)
+            Query points, in the units of the data.
+        r : float or array_like, broadcast to x.shape[:-1]
+            Radius of each query, inclusive, rounded to the dtype of the distances.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        eps : float, default 0
+            SciPy's engine may leave out points farther than ``r / (1 + eps)`` and add points nearer than
+            ``r * (1 + eps)``; the other engines are exact.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
+        return_sorted : bool, optional
+            Sort the rows of each list. By default lists are sorted where `x` has several points.
+        return_length : bool, default False
+            Return the numbers of neighbours instead; works under jit and vmap.
+        batch : array_like of int, broadcast to x.shape[:-1], optional
+            The cloud that each query searches, where the tree has clouds.
+
+        Returns
+        -------
+        list of int, or object ndarray of lists of shape x.shape[:-1]
+            Rows of the data; of a tree with a cell one for each image.
+        Array, shape x.shape[:-1], integer
+            With `return_length`, their number.
+
+        Raises
+        ------
+        TypeError
+            If `x` is complex, or if arrays are traced and `return_length` is not set.
+        ValueError
+            If the last axis of `x` is not m, an `x` from the host is not finite, `r` does not broadcast, or
+            p < 1.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0], [3.0]])
+        >>> tree.query_ball_point([2.0], 1.0, return_sorted=True)
+        [1, 2]
+        >>> tree.query_ball_point([[0.0], [2.0]], [0.5, 1.0], return_length=True).tolist()
+        [1, 2]
+        """
+        workers = _arguments.worker_count(workers)
+        eps = _arguments.limit(eps, "eps")
+        x = _arguments.query_array(x, self._data)
+        ids = self._query_ids(batch, x.shape[:-1])
+        if has_open_shape(x.shape) and return_length:
+            self._refuse_open_shape()
+            search_block = partial(self._portable().query_ball_point, p=p, return_length=True)
+            return in_blocks(search_block, x, self._open_radii(r, x))
+        x, r, shape, search = self._around(x, r, p, eps, workers)
+        queries = Queries(x, shape, ids)
+        values = x, r, eps, ids
+        if return_length:
+            searcher = self._searcher_for(values, search, query_count=math.prod(shape))
+            return searcher.counts(queries, r, search)
+        remedy = "use query_radius(x, r, max_neighbors=...)"
+        reject_traced(self._traced(*values), "query_ball_point", remedy)
+        in_order = bool(shape) if return_sorted is None else return_sorted
+        lists = self._concrete_searcher().lists(queries, r, search, in_order)
+        if not shape:
+            return lists[0]
+        array_of_lists = np.empty(len(lists), object)
+        array_of_lists[:] = lists
+        return array_of_lists.reshape(shape)
+
+    def _check_has_shifts(self) -> None:
+        if self._cell is None:
+            raise ValueError("shifts are those of a cell: pass cell= to KDTree, or leave return_shifts out")
+
+    def _query_ids(self, batch, shape: tuple[int, ...]):
+        """Return the cloud that each query searches, (q,), None where the tree has none."""
+        if self._ids is None and batch is None:
+            return None
+        if self._ids is None:
+            raise ValueError("this KDTree has no clouds: pass batch= to KDTree, too, or leave it out here")
+        if batch is None:
+            raise ValueError("this KDTree has clouds: pass batch=, the cloud that each query searches")
+        if has_open_shape(shape):
+            self._refuse_open_shape()
+        return _arguments.cloud_ids(batch, shape, self._data)
+
+    def _refuse_open_shape(self) -> None:
+        """Refuse a number of queries that `jax.export` leaves open, where points have images or clouds."""
+        if self._has_images:
+            raise TypeError(
+                "a KDTree with a cell or a batch takes a known number of queries: export a program for each"
+            )
+
+    def _open_radii(self, r, x):
+        """Return a radius for each of an open number of queries."""
+        return jnp.broadcast_to(as_dtype(_arguments.numbers(r), result_dtype(self._data, x)), x.shape[:-1])
+
+    def _around(self, x, r, p, eps=0.0, workers=None):
+        """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the search."""
+        _arguments.check_vectors(x, self._m)
+        batch = x.shape[:-1]
+        dtype = result_dtype(self._data, x)
+        search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
+        r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
+        q = math.prod(batch)
+        return flat(x, (q, self._m)), flat(r, (q,)), batch, search
+
+    # --- graphs of neighbours ---------------------------------------------------------------------------
+
+    @overload
+    def kneighbors(
+        self,
+        k: int,
+        p: float = 2.0,
+        *,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
+        return_shifts: Literal[False] = False,
+    ) -> tuple[Array, Array]: ...
+    @overload
+    def kneighbors(
+        self,
+        k: int,
+        p: float = 2.0,
+        *,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
+        return_shifts: Literal[True],
+    ) -> tuple[Array, Array, Array]: ...
+
+    def kneighbors(
+        self,
+        k: int,
+        p: float = 2.0,
+        *,
+        distance_upper_bound: ArrayLike = math.inf,
+        workers: int | None = None,
+        return_shifts: bool = False,
+    ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
+        """Find the `k` nearest other points of each point.
+
+        The name and the rule are scikit-learn's: a point is not its own neighbour, a duplicate of it is. (Of
+        ``tree.query(tree.data, k + 1)`` the first column is another point where there are duplicates.)
+
+        Parameters
+        ----------
+        k : int
+            How many neighbours. Static under jit.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        distance_upper_bound : float, default inf
+            Only points nearer than this.
+        workers : int, optional
+            Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
+        return_shifts : bool, default False
+            Return the shifts of the images, too, where the tree has a cell: then a point's own images are
+            others.
+
+        Returns
+        -------
+        d : Array, shape (n, k), floating
+            Distances, nearest first, of equal ones the lowest row first; inf where there is no neighbour.
+        i : Array, shape (n, k), integer
+            Rows of the data; n where there is no neighbour.
+        s : Array, shape (n, k, m), int32
+            With `return_shifts`, as those of `query`.
+
+        Raises
+        ------
+        TypeError
+            If `k` is no integer or traced.
+        ValueError
+            If k < 1 or p < 1, or `return_shifts` is set without a cell.
+
+        Notes
+        -----
+        Works under jit and vmap; derivatives as those of `query`.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> d, i = xp.spatial.KDTree([[0.0], [0.0], [3.0]]).kneighbors(1)
+        >>> d[:, 0].tolist(), i[:, 0].tolist()
+        ([0.0, 0.0, 3.0], [1, 0, 0])
+        """
+        k = _arguments.capacity(k, "k")
+        if return_shifts:
+            self._check_has_shifts()
+        columns = _arguments.neighbour_columns(k + 1)
+        workers = _arguments.worker_count(workers)
+        search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
+        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
+        searcher = self._searcher_for((bound,), search, query_count=self._rows, k=columns.k)
+        nearest = searcher.kneighbors(columns, bound, search)
+        if return_shifts:
+            return nearest.distances, nearest.rows, nearest.shifts
+        return nearest.distances, nearest.rows
+
+    def knn_graph(
+        self, k: int, *, p: float = 2.0, loop: bool = False, fill_value: ArrayLike = math.inf
+    ) -> NeighborGraph | PeriodicNeighborGraph:
+        """Connect each point with its `k` nearest others: the edge list of a graph network.
+
+        The name and `loop` are PyTorch Geometric's, the fields jraph's: ``senders[e]`` is one of the `k`
+        nearest of ``receivers[e]``. The shape is fixed, so that it works under jit as it is.
+
+        Parameters
+        ----------
+        k : int
+            How many edges each point receives. Static under jit.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        loop : bool, default False
+            Count a point among its own neighbours.
+        fill_value : float, default inf
+            The distance where there is no edge.
+
+        Returns
+        -------
+        NeighborGraph
+            ``senders``, ``receivers`` (ascending) and ``distances``, all (n * k,), and ``count``. Where there
+            are less than `k` others, rows are n and distances `fill_value`; ``mask`` tells. Of a tree with a
+            cell a PeriodicNeighborGraph, with ``shifts`` (n * k, m): a point's own images are others.
+
+        Raises
+        ------
+        TypeError
+            If `k` is no integer or traced.
+        ValueError
+            If k < 1 or p < 1.
+
+        Notes
+        -----
+        The distances have derivatives in the data, 0 at distance 0.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> graph = xp.spatial.KDTree([[0.0], [1.0], [3.0]]).knn_graph(1)
+        >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
+        ([1, 0, 1], [0, 1, 2], [1.0, 1.0, 2.0])
+        """
+        k = _arguments.capacity(k, "k")
+        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
+        searcher = self._searcher_for((), search, query_count=self._rows, k=columns.k)
+        return filled(searcher.knn_graph(columns, search, loop), fill_value)
+
+    def radius_graph(
+        self,
+        r: ArrayLike,
+        *,
+        p: float = 2.0,
+        loop: bool = False,
+        max_edges: int | None = None,
+        fill_value: ArrayLike = math.inf,
+    ) -> NeighborGraph | PeriodicNeighborGraph:
+        """Connect all points within a distance of each other: the edge list of a graph network.
+
+        The name and `loop` are PyTorch Geometric's, the fields jraph's. Each near pair gives two edges.
+        ``jax.ops.segment_sum(values, graph.receivers, n)`` sums over the neighbours of each point.
+
+        Parameters
+        ----------
+        r : float
+            Largest distance, inclusive, rounded to the dtype of the data; negative or nan: no edges.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        loop : bool, default False
+            Connect each point with itself, too.
+        max_edges : int, optional
+            The most edges to return, which jit, vmap and grad need. Static under jit.
+        fill_value : float, default inf
+            With `max_edges`: the distance where there is no edge. With 0, functions of it and their
+            derivatives stay finite there: sum them by ``where(graph.mask, f(graph.distances), 0)``.
+
+        Returns
+        -------
+        NeighborGraph
+            ``senders``, ``receivers`` (ascending), ``distances`` and ``count``. With `max_edges` they are
+            filled up with n and `fill_value`, which ``mask`` tells, and where ``count`` is above `max_edges`,
+            the last receivers' edges are left out (2**31 - 1 stands for more, too). On several devices they
+            may be a few lines longer, as all have equal parts. Of a tree with a cell a PeriodicNeighborGraph,
+            with ``shifts`` (e, m): a point is connected with its own images, too.
+
+        Raises
+        ------
+        TypeError
+            If arrays are traced and `max_edges` is not given.
+        ValueError
+            If p < 1, `r` is no single number, or `max_edges` < 1.
+
+        Notes
+        -----
+        The distances have derivatives in the data, 0 at distance 0.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> graph = xp.spatial.KDTree([[0.0], [1.0], [3.0]]).radius_graph(1.0)
+        >>> graph.senders.tolist(), graph.receivers.tolist(), graph.distances.tolist()
+        ([1, 0], [0, 1], [1.0, 1.0])
+        """
+        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        r = _arguments.one_radius(r, search.dtype)
+        relation = Relation.ANY if loop else Relation.OTHER
+        if max_edges is not None:
+            size = _arguments.capacity(max_edges, "max_edges")
+            searcher = self._searcher_for((r,), search, query_count=self._rows)
+            return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
+        remedy = "pass max_edges for arrays of fixed shape"
+        reject_traced(self._traced(r), "radius_graph", remedy)
+        return self._concrete_searcher().edges(r, search, relation)
+
+    def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
+        """Return the vectors from query points to points of the tree, in a periodic box the shortest.
+
+        What forces and equivariant networks need besides the distances of `query`, `query_radius` and the
+        graphs; jax-md's displacement functions follow the same rule, the nearest image along each axis.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., m)
+            Where the vectors start.
+        indices : array_like of int, shape (...) or (..., k)
+            Rows of the data, n for none, as searches return: one for each point of `x`, or several.
+        shifts : array_like of int, shape indices.shape + (m,), optional
+            The shifts of the images, which a tree with a cell needs.
+
+        Returns
+        -------
+        Array, shape indices.shape + (m,)
+            With `shifts` ``data[indices] + shifts @ cell - x``. Else ``data[indices] - x``, along periodic
+            axes within half a period. 0 where the row is n, and under jit, and of `indices` that lie on a
+            GPU, for any other that is no row.
+
+        Raises
+        ------
+        TypeError
+            If `x` is complex or not numbers, or `indices` are no integers.
+        IndexError
+            If one of the `indices` is below 0 or above n.
+        ValueError
+            If the last axis of `x` is not m, or the other axes are not the first of `indices`, or `shifts`
+            are missing, of another shape, or there is no cell.
+
+        Notes
+        -----
+        Derivatives flow to `x`, to the data and to a traced `boxsize` or `cell`. Sums of their squares are
+        smooth also where two points coincide; a distance has a kink there.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.5], [9.5]], boxsize=10.0)
+        >>> graph = tree.radius_graph(2.0)
+        >>> tree.displacements(tree.data[graph.receivers], graph.senders).tolist()
+        [[-1.0], [1.0]]
+        """
+        x = _arguments.query_array(x, self._data)
+        _arguments.check_vectors(x, self._m)
+        rows = _arguments.row_numbers(indices, x.shape[:-1])
+        if self._has_images or shifts is not None:
+            shifts = _arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
+        search = self._search(2.0, result_dtype(self._data, x))
+        _arguments.check_rows(rows, self._n if type(self._n) is int else self._rows)
+        return self._searcher_for((x, rows, shifts)).displacements(x, rows, shifts, search)
+
+    # --- pairs ------------------------------------------------------------------------------------------
+
+    @overload
+    def query_pairs(
+        self,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        output_type: Literal["set"] = "set",
+        *,
+        max_pairs: None = None,
+    ) -> set[tuple[int, int]]: ...
+    @overload
+    def query_pairs(
+        self,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        *,
+        output_type: Literal["ndarray"],
+        max_pairs: None = None,
+    ) -> Array: ...
+    @overload
+    def query_pairs(
+        self,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        output_type: str = "set",
+        *,
+        max_pairs: int,
+        fill_value: ArrayLike = math.inf,
+    ) -> FixedPairs: ...
+
+    def query_pairs(
+        self,
+        r: ArrayLike,
+        p: float = 2.0,
+        eps: float = 0.0,
+        output_type: str = "set",
+        *,
+        max_pairs: int | None = None,
+        fill_value: ArrayLike = math.inf,
+    ) -> set[tuple[int, int]] | Array | FixedPairs | PeriodicPairs:
+        """Find all pairs of points within a distance of each other.
+
+        As `scipy.spatial.KDTree.query_pairs`, but a negative radius has no pairs. With `max_pairs` the
+        result has a fixed shape, which jit, vmap and grad need.
+
+        Parameters
+        ----------
+        r : float
+            Largest distance, inclusive, rounded to the dtype of the data.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        eps : float, default 0
+            SciPy's engine may leave out pairs farther than ``r / (1 + eps)`` and add pairs nearer than
+            ``r * (1 + eps)``; the other engines are exact.
+        output_type : {'set', 'ndarray'}
+            'ndarray' stands for a jax array of rows.
+        max_pairs : int, optional
+            The most pairs to return; `output_type` and `eps` then have no effect. Static under jit.
+        fill_value : float, default inf
+            With `max_pairs`: the distance where there is no pair.
+
+        Returns
+        -------
+        set of (int, int)
+            Rows ``i < j`` of the data.
+        Array, shape (number of pairs, 2), integer
+            With ``output_type='ndarray'``; the order of the pairs is left open.
+        FixedPairs
+            With `max_pairs`: ``pairs`` (max_pairs, 2) filled up with n, ``distances`` filled up with
+            `fill_value`, ``mask``, which are none of these, and ``count``, the true number (2**31 - 1 stands
+            for more, too). Where it is above `max_pairs`, which pairs are left out is left open. On several
+            devices a few lines longer, as all have equal parts.
+        PeriodicPairs
+            Of a tree with a cell, with ``output_type='ndarray'`` or `max_pairs`: the same and ``shifts``, of
+            each pair of images once. Of a point and its own images the half comes whose first number of the
+            shift that is not 0 is positive.
+
+        Raises
+        ------
+        TypeError
+            If arrays are traced and `max_pairs` is not given.
+        ValueError
+            If `output_type` is unknown, or a set, which holds no shifts, of a tree with a cell, p < 1, `r` is
+            no single number, or `max_pairs` < 1.
+
+        Notes
+        -----
+        The distances have derivatives in the data, 0 at distance 0.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0], [3.0]])
+        >>> tree.query_pairs(1.0)
+        {(0, 1)}
+        >>> found = tree.query_pairs(1.0, max_pairs=2)
+        >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
+        ([[0, 1], [3, 3]], [1.0, inf], 1)
+        """
+        eps = _arguments.limit(eps, "eps")
+        search = self._search(_arguments.norm_order(p), self._data.dtype, eps=eps)
+        r = _arguments.one_radius(r, search.dtype)
+        output_type = _arguments.one_of(output_type, ("set", "ndarray"))
+        if max_pairs is not None:
+            size = _arguments.capacity(max_pairs, "max_pairs")
+            searcher = self._searcher_for((r,), search, query_count=self._rows)
+            return filled(searcher.fixed_pairs(r, search, size), fill_value)
+        remedy = "pass max_pairs for arrays of fixed shape"
+        reject_traced(self._traced(r, eps), "query_pairs", remedy)
+        return self._concrete_searcher().pairs(r, search, output_type)
+
+    def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
+        """Find all pairs of points of two trees within a distance of each other, as Python lists.
+
+        As `scipy.spatial.KDTree.query_ball_tree`, but a negative radius has no pairs.
+        ``other.query_radius(tree.data, r)`` returns arrays.
+
+        Parameters
+        ----------
+        other : KDTree
+            The tree that is searched. Distances are periodic in the box of this tree, not of `other`; in its
+            cell every image counts.
+        r : float
+            Largest distance, inclusive, rounded to the dtype of the data.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf.
+        eps : float, default 0
+            SciPy's engine may leave out pairs farther than ``r / (1 + eps)`` and add pairs nearer than
+            ``r * (1 + eps)``; the other engines are exact.
+
+        Returns
+        -------
+        list of lists of int
+            For each point of this tree the rows of `other`, ascending, in a cell one for each image.
+
+        Raises
+        ------
+        TypeError
+            If `other` is no KDTree, or if arrays are traced.
+        ValueError
+            If the trees have different m, one has a cell and the other a boxsize, p < 1, or `r` is no single
+            number.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0]])
+        >>> tree.query_ball_tree(xp.spatial.KDTree([[0.5], [1.5]]), 0.5)
+        [[0], [0, 1]]
+        """
+        _arguments.same_dimensions(self, other, "query_ball_tree")
+        self._check_clouds_with(other, "query_ball_tree")
+        search, r = self._between(other, r, p, eps=_arguments.limit(eps, "eps"))
+        traced = self._traced(r, search.eps) or other._traced()
+        reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
+        searcher, other_searcher = self._concrete_searchers_with(other)
+        return searcher.ball_tree(other_searcher, r, search)
+
+    @overload
+    def sparse_distance_matrix(
+        self,
+        other,
+        max_distance: ArrayLike,
+        p: float = 2.0,
+        output_type: Literal["dok_matrix"] = "dok_matrix",
+    ) -> "sparse.dok_matrix[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dok_array"]
+    ) -> "sparse.dok_array[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_matrix"]
+    ) -> "sparse.coo_matrix[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["coo_array"]
+    ) -> "sparse.coo_array[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_matrix"]
+    ) -> "sparse.csr_matrix[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["csr_array"]
+    ) -> "sparse.csr_array[np.float64]": ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["dict"]
+    ) -> dict[tuple[int, int], float]: ...
+    @overload
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, *, output_type: Literal["ndarray"]
+    ) -> np.ndarray: ...
+    def sparse_distance_matrix(
+        self, other, max_distance: ArrayLike, p: float = 2.0, output_type: str = "dok_matrix"
+    ) -> Any:
+        """Compute the distances between the points of two trees, as far as they are small.
+
+        As `scipy.spatial.KDTree.sparse_distance_matrix`, but a negative distance has no entries. Distances of
+        0 are stored. ``other.query_radius(tree.data, r)`` returns jax arrays.
+
+        Parameters
+        ----------
+        other : KDTree
+            The other tree. Distances are periodic in the box of this tree, not of `other`; in its cell the
+            nearest image has the distance.
+        max_distance : float
+            Largest distance, inclusive, rounded to the dtype of the data.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf.
+        output_type : {'dok_matrix', 'dok_array', 'coo_matrix', 'coo_array', 'dict', 'ndarray'}
+            Or 'csr_matrix' or 'csr_array', which SciPy's method does not know. 'ndarray' is a record array
+            with fields i, j and v; the order of its entries is left open.
+
+        Returns
+        -------
+        scipy.sparse array or matrix, dict or ndarray
+            Of shape (n, other.n), float64, on the host.
+
+        Raises
+        ------
+        TypeError
+            If `other` is no KDTree, or if arrays are traced.
+        ValueError
+            If the trees have different m, one has a cell and the other a boxsize, `output_type` is unknown,
+            p < 1, or `max_distance` is no single number.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0]])
+        >>> tree.sparse_distance_matrix(xp.spatial.KDTree([[0.5], [3.0]]), 1.0, output_type="dict")
+        {(0, 0): 0.5, (1, 0): 0.5}
+        """
+        _arguments.same_dimensions(self, other, "sparse_distance_matrix")
+        self._check_clouds_with(other, "sparse_distance_matrix")
+        output_type = _arguments.one_of(output_type, (*SPARSE, "dict", "ndarray"))
+        search, r = self._between(other, max_distance, p, "max_distance")
+        reject_traced(
+            self._traced(r) or other._traced(),
+            "sparse_distance_matrix",
+            "use other.query_radius(tree.data, r, max_neighbors=...)",
+        )
+        searcher, other_searcher = self._concrete_searchers_with(other)
+        entries = searcher.distance_records(other_searcher, r, search)
+        if output_type == "ndarray":
+            return entries
+        if output_type == "dict":
+            places = zip(entries["i"].tolist(), entries["j"].tolist(), strict=True)
+            return dict(zip(places, entries["v"].tolist(), strict=True))
+        shape = (self._n, other._n)
+        matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
+        return matrix.asformat(output_type[:3])
+
+    @overload
+    def count_neighbors(
+        self, other, r: float, p: float = 2.0, weights: None = None, cumulative: bool = True
+    ) -> int: ...
+    @overload
+    def count_neighbors(
+        self, other, r: float, p: float = 2.0, *, weights: Weights, cumulative: bool = True
+    ) -> float: ...
+    @overload
+    def count_neighbors(
+        self,
+        other,
+        r: Sequence[float] | np.ndarray | Array,
+        p: float = 2.0,
+        weights: Weights | None = None,
+        cumulative: bool = True,
+    ) -> Array: ...
+
+    def count_neighbors(
+        self,
+        other,
+        r: ArrayLike,
+        p: float = 2.0,
+        weights: Weights | None = None,
+        cumulative: bool = True,
+    ) -> int | float | Array:
+        """Count the pairs of points of two trees within each of several distances.
+
+        As `scipy.spatial.KDTree.count_neighbors`, but negative and nan radii count nothing. The two-point
+        correlation of a catalogue with itself or a random one is made of such counts.
+
+        Parameters
+        ----------
+        other : KDTree
+            The other tree; the same one counts each pair twice and each point with itself. Distances are
+            periodic in the box of this tree, not of `other`; in its cell every image counts.
+        r : float or array_like of shape (R,)
+            Largest distances, inclusive, rounded to the dtype of the data.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+        weights : array_like (n,) or tuple of two, optional
+            A weight for each point of this tree and of `other`, each pair counting as the product; None for
+            1. A single array stands for both where `other` is this tree.
+        cumulative : bool, default True
+            If False, entry i counts ``r[i-1] < d <= r[i]``; `r` must then not decrease.
+
+        Returns
+        -------
+        int or float
+            For a single concrete `r`: int without, float with weights.
+        Array, shape (R,), int64 or float64
+            For several radii, exact to 2**63 without weights. Under jit with x64 off int32, and with weights
+            in their dtype, float32 or float64.
+
+        Raises
+        ------
+        TypeError
+            If `other` is no KDTree.
+        ValueError
+            If the trees have different m, one has a cell and the other a boxsize, `r` has more than one
+            axis or decreases with ``cumulative=False``,
+            the number of weights is not that of the points, or a single array of weights comes with two
+            trees.
+        OverflowError
+            If arrays are traced with x64 off and the number of pairs may pass 2**31. The number of images
+            is not known before: a count that is not below 2**31 is 2**31 - 1 then.
+
+        Notes
+        -----
+        The kernel sums in float64 where the weights are concrete. Counts have no derivatives; those in
+        the weights are not implemented.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> tree = xp.spatial.KDTree([[0.0], [1.0], [3.0]])
+        >>> tree.count_neighbors(tree, 1.0)
+        5
+        >>> tree.count_neighbors(tree, [0.0, 1.0, 3.0]).tolist()
+        [3, 5, 9]
+        >>> tree.count_neighbors(tree, [0.0, 1.0, 3.0], cumulative=False).tolist()
+        [3, 2, 4]
+        """
+        _arguments.same_dimensions(self, other, "count_neighbors")
+        dtype = np.promote_types(self._data.dtype, other._data.dtype)
+        search = self._search(_arguments.norm_order(p), dtype)
+        radii = _arguments.counted_radii(r, dtype, cumulative)
+        pair_weights = PairWeights(*_arguments.pair_weights(self, other, weights))
+        traced = self._traced(radii, *pair_weights) or other._traced()
+        if not traced and pair_weights.self_weights is not None:
+            # Copies, as SciPy takes no arrays that cannot be written to.
+            pair_weights = PairWeights(*(np.array(array, np.float64) for array in pair_weights))
+        self._check_clouds_with(other, "count_neighbors")
+        is_small = compares_sooner(search, self._m, self._rows * other._rows * radii.size)
+        values = radii, *pair_weights
+        searcher, other_searcher = self._searchers_with(other, *values, is_small=is_small)
+        if isinstance(other_searcher, Mesh) and not isinstance(searcher, Mesh):
+            searcher, other_searcher = other_searcher, searcher
+            pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
+        counts = searcher.two_point(other_searcher, radii.reshape(-1), search, pair_weights, cumulative)
+        return self._counted(counts, radii, traced)
+
+    def _check_clouds_with(self, other: "KDTree", method: str) -> None:
+        """Refuse a search between two trees of which one has clouds or a cell that the other cannot have."""
+        if not (self._has_images or other._has_images):
+            return
+        if (self._ids is None) != (other._ids is None):
+            raise ValueError("of two trees one has clouds and the other none: pass batch= to both")
+        if self._boxsize is not None or other._boxsize is not None:
+            raise ValueError(
+                "of two trees one has a cell and the other a boxsize: pass cell=numpy.diag(boxsize), in "
+                "which every image counts"
+            )
+        for tree in (self, other):
+            remedy = "bring them to one device by jax.device_put(points, jax.devices()[0])"
+            tree._refuse_on_mesh(f"{method} with a cell or a batch", remedy)
+
+    def _counted(self, counts, radii, traced: bool):
+        """Return the counts within radii in the shape of these; of a single one that is known a number."""
+        if traced:
+            return counts.reshape(radii.shape)
+        if not radii.ndim:
+            return counts[0].item()
+        if self._layout is None:
+            return placed_like(self._data, counts)[0]
+        with eagerly(), x64_for(counts.dtype):
+            return jnp.asarray(counts)
+
+    def _between(self, other, r, p, name: str = "r", eps=0.0):
+        """Check p and the one radius of a search between two trees; return the search and the radius."""
+        dtype = np.promote_types(self._data.dtype, other._data.dtype)
+        search = self._search(_arguments.norm_order(p), dtype, max(self._rows, other._rows), eps)
+        return search, _arguments.one_radius(r, search.dtype, name)
+
+    # --- clusters ---------------------------------------------------------------------------------------
+
+    def connected_components(self, r: ArrayLike, *, p: float = 2.0) -> Components:
+        """Join all points within a distance of each other: friends of friends.
+
+        As `scipy.sparse.csgraph.connected_components` of the pairs of `query_pairs`, which are not held in
+        memory where they are many. In cosmology the groups are haloes, and `r` the linking length.
+
+        Parameters
+        ----------
+        r : float
+            Largest distance, inclusive, rounded to the dtype of the data. May be traced.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit.
+
+        Returns
+        -------
+        Components
+            ``count`` and ``labels`` (n,), integers; components are numbered by their lowest row.
+
+        Raises
+        ------
+        ValueError
+            If `r` is negative, nan or no single number, p < 1, or more than 2**31 - 2 points lie on a mesh.
+
+        Notes
+        -----
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
+        by the host's SciPy; with ``engine="lax"`` exported, too. Of points on a mesh each device joins its
+        own, and asks others for those near them; the labels lie as the points do, and each device needs room
+        for a number for each point of all. The labels have no derivatives. Rows from the tree's `n` on have
+        the label -1; traced, points that are not finite have it, too, and a negative or nan `r` joins none.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [9.0], [1.0]]).connected_components(1.0)
+        >>> int(found.count), found.labels.tolist()
+        (2, [0, 1, 0])
+        """
+        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        radius = _arguments.one_radius(r, search.dtype)
+        if not is_traced(radius) and not radius >= 0:
+            raise ValueError(f"r must be at least 0, got {radius}")
+        return Components(*self._radius_clusterer(radius).components(radius, search))
+
+    def dbscan(
+        self,
+        eps: ArrayLike,
+        min_samples: int = 5,
+        *,
+        p: float = 2.0,
+        sample_weight: ArrayLike | None = None,
+    ) -> DensityClusters:
+        """Find clusters of dense points and what borders on them: DBSCAN.
+
+        As `sklearn.cluster.DBSCAN`, with its labels; a border point belongs to the first cluster that
+        reaches it.
+
+        Parameters
+        ----------
+        eps : float
+            Largest distance of neighbours, inclusive, rounded to the dtype of the data. May be traced.
+        min_samples : int, default 5
+            How many neighbours make a core, the point itself counted; with weights, their sum.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
+        sample_weight : array_like, shape (n,), optional
+            What each point counts; negative weights keep others from being cores.
+
+        Returns
+        -------
+        DensityClusters
+            ``core`` (n,), bool, and ``labels`` (n,), integers, -1 for noise.
+
+        Raises
+        ------
+        TypeError
+            If `min_samples` is no integer.
+        ValueError
+            If `eps` is not above 0 or no single number, `min_samples` < 1, p < 1, `sample_weight` has
+            another shape or is nan, or more than 2**31 - 2 points lie on a mesh.
+
+        Notes
+        -----
+        Works under jit, vmap and scan, exported and on a mesh as `connected_components` does. There are no
+        derivatives. Rows from the tree's `n` on are noise; traced, points that are not finite are, too, and
+        an `eps` that is negative or nan reaches nothing.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [1.0], [2.0], [9.0]]).dbscan(1.0, min_samples=3)
+        >>> found.core.tolist(), found.labels.tolist()
+        ([False, True, False, False], [0, 0, 0, -1])
+        """
+        search = self._search(_arguments.norm_order(p), self._data.dtype)
+        radius = _arguments.one_radius(eps, search.dtype, "eps")
+        if not is_traced(radius) and not radius > 0:
+            raise ValueError(f"eps must be above 0, got {radius}")
+        min_samples = _at_least(min_samples, 1, "min_samples")
+        weights = sample_weight
+        if weights is not None:
+            weights = _arguments.real_array(weights)
+            inside = self._layout is not None and layout_now(self._layout, self._data).mesh is None
+            n = len(self._data) if inside else self._rows
+            if weights.shape != (n,):
+                raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
+            if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
+                raise ValueError("sample_weight must not be nan")
+        clusterer = self._radius_clusterer(radius, weights)
+        return DensityClusters(*clusterer.dbscan(radius, weights, search, min_samples))
+
+    def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
+        """Connect all points by the n - 1 edges of least length in all.
+
+        As `scipy.sparse.csgraph.minimum_spanning_tree` of all distances, which are not held in memory. Edges
+        are ordered by (distance, lower row, higher row), so that there is one such tree.
+
+        Parameters
+        ----------
+        min_samples : int, optional
+            Take HDBSCAN's mutual reachability distances: those of two points are at least the distance of
+            each to its neighbour number `min_samples`, the point itself counted, as scikit-learn does.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
+
+        Returns
+        -------
+        SpanningTree
+            ``rows`` (n - 1, 2), the lower first, and ``distances`` (n - 1,), ascending. `single_linkage`
+            makes a dendrogram of them.
+
+        Raises
+        ------
+        TypeError
+            If `min_samples` is no integer, or the points are sharded over devices.
+        ValueError
+            If `min_samples` is below 1 or above the number of points, or p < 1.
+
+        Notes
+        -----
+        Works under jit, vmap and scan: on NVIDIA GPUs by kernels, elsewhere, and in 17 dimensions and more,
+        by the host's SciPy. GPUs compare distances in the dtype of the data, SciPy in float64. The distances
+        have derivatives in the data of any order, 0 at distance 0. Rows from the tree's `n` on have no edges,
+        nor have traced points that are not finite: as many at the end have rows -1 and distance inf.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [3.0], [1.0]]).minimum_spanning_tree()
+        >>> found.rows.tolist(), found.distances.tolist()
+        ([[0, 2], [1, 2]], [1.0, 2.0])
+        """
+        search = self._clustered("minimum_spanning_tree", p)
+        min_samples = 1 if min_samples is None else self._neighbours(min_samples, "min_samples")
+        rows, distances, measured = self._clusterer().spanning_tree(search, min_samples)
+        if len(rows) and self._traced():
+            distances = _clusterings.with_slopes_of_edges(self._data, distances, measured, search)
+        return SpanningTree(rows, distances)
+
+    def hdbscan(
+        self,
+        min_cluster_size: int = 5,
+        *,
+        min_samples: int | None = None,
+        cluster_selection_method: Literal["eom", "leaf"] = "eom",
+        cluster_selection_epsilon: float = 0.0,
+        allow_single_cluster: bool = False,
+        alpha: float = 1.0,
+        p: float = 2.0,
+    ) -> StableClusters:
+        """Find clusters of all densities: HDBSCAN.
+
+        As `sklearn.cluster.HDBSCAN`, with its labels and probabilities; on GPUs, of edges that are equally
+        long, as core distances are, another may come first, and then labels differ from scikit-learn's about
+        as often as its own do when the rows are shuffled.
+
+        Parameters
+        ----------
+        min_cluster_size : int, default 5
+            Fewer points are no cluster.
+        min_samples : int, optional
+            Neighbours that make a point dense, itself counted; by default `min_cluster_size`.
+        cluster_selection_method : {'eom', 'leaf'}
+            Clusters that last longest ('excess of mass'), or the smallest ones.
+        cluster_selection_epsilon : float, default 0
+            Clusters that part at a smaller distance are one.
+        allow_single_cluster : bool, default False
+            Whether all points may be one cluster.
+        alpha : float, default 1
+            Divides the distances of points, but not those that make them dense.
+        p : float, default 2
+            Minkowski's p, 1 <= p <= inf. All arguments are static under jit.
+
+        Returns
+        -------
+        StableClusters
+            ``labels`` (n,), integers, -1 for noise, and ``probabilities`` (n,), in the dtype of the data.
+
+        Raises
+        ------
+        TypeError
+            If sizes are no integers, or the points are sharded over devices.
+        ValueError
+            If `min_cluster_size` < 2, `min_samples` is below 1 or above the number of points,
+            `cluster_selection_epsilon` is negative, `alpha` is not above 0, or p < 1.
+
+        Notes
+        -----
+        Works under jit, vmap and scan: on NVIDIA GPUs all of it, elsewhere, and in 17 dimensions and more, by
+        the host's SciPy and NumPy. There are no derivatives. Rows from the tree's `n` on are noise, and
+        traced points that are not finite.
+
+        Examples
+        --------
+        >>> import jaxapi as xp
+        >>> found = xp.spatial.KDTree([[0.0], [1.0], [2.0], [9.0], [9.5], [10.0]]).hdbscan(3)
+        >>> found.labels.tolist(), found.probabilities.tolist()
+        ([0, 0, 0, 1, 1, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+        """
+        search = self._clustered("hdbscan", p)
+        size = _at_least(min_cluster_size, 2, "min_cluster_size")
+        if min_samples is None:
+            neighbours = self._neighbours(size, "min_samples, which is min_cluster_size unless it is given,")
+        else:
+            neighbours = self._neighbours(min_samples, "min_samples")
+        methods = ("eom", "leaf")
+        method = _arguments.one_of(cluster_selection_method, methods, "cluster_selection_method")
+        epsilon = _fixed(cluster_selection_epsilon, "cluster_selection_epsilon")
+        if epsilon < 0:
+            raise ValueError(f"cluster_selection_epsilon must be at least 0, got {epsilon}")
+        alpha = _fixed(alpha, "alpha")
+        if not 0 < alpha < math.inf:
+            raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
+        selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
+        return StableClusters(*self._clusterer().hdbscan(search, neighbours, alpha, selection))
+
+    def _clustered(self, method: str, p) -> Search:
+        """Check what all clusterings take, and return the search."""
+        self._refuse_on_mesh(method, "bring them to one device by jax.device_put(points, jax.devices()[0])")
+        remedy = "cluster by connected_components or dbscan, or a tree of each cloud without a cell"
+        self._refuse_images(self._has_images, method, remedy)
+        return self._search(_arguments.norm_order(p), self._data.dtype)
+
+    def _neighbours(self, number, name: str) -> int:
+        number = _at_least(number, 1, name)
+        if not is_traced(self._n) and number > self._n:
+            raise ValueError(
+                f"{name} must be at most the number of points, got {number} of {self._n} points: pass fewer"
+            )
+        return number
+
+    def _radius_clusterer(self, *values) -> _clusterings.RadiusClusterer:
+        """Return what finds clusters of near points, with these values."""
+        if self._layout is not None:
+            return self._mesh(self._layout)
+        if self._has_images:
+            return self._images(*values)
+        return self._clusterer(*values)
+
+    def _clusterer(self, *values) -> _clusterings.Clusterer:
+        """Return who clusters the points, with these values."""
+        return _clusterings.Clusterer(
+            self._data,
+            self._n,
+            self._built_tree,
+            self._tree_engine(*values),
+            is_asked_for=self._engine_asked is not None,
+            by_scipy=not issubclass(self._searcher_class(*values), TreeSearcher),
+        )
+
+    # --- what searches ----------------------------------------------------------------------------------
+
+    def _searcher_class(self, *values, distance_count: int = 0, is_small: bool = False) -> type[Searcher]:
+        """Return the class of what searches this tree with these values."""
+        return select_searcher(
+            self._data,
+            self._layout,
+            engine=self._engine_asked,
+            traced=self._traced(*values),
+            distance_count=distance_count,
+            is_small=is_small,
+        )
+
+    def _tree_engine(self, *values) -> Engine:
+        """Return the engine that searches our structure."""
+        traced = self._traced(*values)
+        if self._engine_asked == "lax":
+            return PORTABLE if traced else _lax
+        return BY_PLATFORM if traced else _choice.engine_of(self._data)
+
+    def _traced(self, *values) -> bool:
+        """Tell whether the tree or one of these values is traced."""
+        return any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
+
+    def _portable(self):
+        """Return this tree as programs search it that are exported, built once for all of their blocks."""
+        tree = object.__new__(type(self))
+        vars(tree).update(vars(self))  # as it is: the points may be traced
+        if _choice.only_the_cpu():
+            tree._engine_asked = tree._engine_asked or "lax"
+            tree._kept_searcher = None
+        if issubclass(tree._searcher_class(), TreeSearcher) and not self._has_images:
+            tree._tree = tree._built_tree()
+        return tree
+
+    def _searcher_for(
+        self,
+        values: Sequence[Any] = (),
+        search: Search | None = None,
+        *,
+        query_count: int = 0,
+        k: int = 0,
+        limit: int = 0,
+    ) -> Searcher:
+        """Return what searches this tree, with these values that may be traced.
+
+        What is asked for, of how many queries, decides inside of programs and in many dimensions: the `k`
+        nearest, or those within a radius, at most `limit`.
+        """
+        kept = self._kept_searcher
+        traced = any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
+        # Of many dimensions the number of distances decides.
+        if kept is not None and not traced and (self._m < FLAT_FROM or self._has_images):
+            return kept
+        pair_count = self._rows * query_count
+        may_multiply = k > 0 and not self._has_images  # matrices, which have every distance
+        distance_count = pair_count if may_multiply else 0
+        is_small = compares_sooner(search, self._m, pair_count, k or limit)
+        searcher_class = self._searcher_class(*values, distance_count=distance_count, is_small=is_small)
+        searcher = self._new_searcher(searcher_class, *values)
+        if isinstance(searcher, ConcreteSearcher) and not traced and self._layout is None:
+            self._kept_searcher = searcher
+        return searcher
+
+    def _concrete_searcher(self) -> ConcreteSearcher:
+        """Return what searches this tree outside of transformations."""
+        searcher = self._searcher_for()
+        assert isinstance(searcher, ConcreteSearcher)
+        return searcher
+
+    def _new_searcher(self, searcher_class: type[Searcher], *values) -> Searcher:
+        """Return a searcher of this class; of images what searches them by the same tree."""
+        if self._layout is not None:
+            return self._mesh(self._layout)
+        if self._has_images:
+            return self._images(*values)
+        if searcher_class is EveryPair:
+            return EveryPair(self._data, self._n)
+        if searcher_class is CalledBack:
+            build_cloud = None if self._traced() else self._built_cloud
+            return CalledBack(self._data, self._n, build_cloud, self._options)
+        if issubclass(searcher_class, TreeSearcher):
+            return searcher_class(self._data, self._n, self._built_tree(), self._tree_engine(*values))
+        return Host(self._data, self._n, self._built_cloud)
+
+    def _mesh(self, layout: MeshLayout) -> Mesh:
+        """Return what searches points on several devices."""
+        return Mesh(self._data, self._tree, layout_now(layout, self._data), self._count)
+
+    def _images(self, *values) -> ImageSearcher:
+        """Return what searches the images of the points, with these values; of any points, too."""
+        traced = self._traced(*values)
+        if isinstance(self._kept_searcher, ImageSearcher) and not traced:
+            return self._kept_searcher
+        self._search(2.0, self._data.dtype)  # which refuses clouds of several axes
+        by_scipy = not issubclass(self._searcher_class(*values), TreeSearcher)
+        points = ImagePoints(self._data, self._n, self._cell, self._ids)
+        engine = None if by_scipy else self._tree_engine(*values)
+        searcher = ImageSearcher(points, self._periodic, engine, self._options)
+        if self._has_images and not traced:
+            self._kept_searcher = searcher
+        return searcher
+
+    def _refuse_images(self, is_asked: bool, what: str, remedy: str) -> None:
+        """Refuse what cannot be done where points have images, or belong to clouds."""
+        if is_asked:
+            raise TypeError(f"{what} takes no KDTree with a cell or a batch: {remedy}")
+
+    def _searchers_with(self, other: "KDTree", *values, is_small: bool = False) -> tuple[Searcher, Searcher]:
+        """Return what searches this tree and `other`, whose images are brought into this tree's box."""
+        values = other._data, other._count, other._ids, *values
+        if self._has_images or other._has_images:
+            return self._images(*values), other._images()
+        boxsize = self._periodic_boxsize
+        if self._layout is not None or other._layout is not None:
+            inside = other._inside(boxsize, any_traced(boxsize, other._data, other._count))
+            return self._searcher_for(), inside._searcher_for()
+        searcher_class = self._searcher_class(*values, is_small=is_small)
+        values = self._data, self._count, self._boxsize, *values
+        searcher = self._new_searcher(searcher_class, *values)
+        if other is self:
+            return searcher, searcher
+        inside = other._inside(boxsize, any_traced(*values))
+        return searcher, inside._new_searcher(searcher_class, *values)
+
+    def _concrete_searchers_with(self, other: "KDTree") -> tuple[ConcreteSearcher, ConcreteSearcher]:
+        """Return what searches this tree and `other` outside of transformations."""
+        searcher, other_searcher = self._searchers_with(other)
+        assert isinstance(searcher, ConcreteSearcher)
+        assert isinstance(other_searcher, ConcreteSearcher)
+        return searcher, other_searcher
+
+    def _inside(self, boxsize, traced) -> "KDTree":
+        """Return this tree, or the tree of its images in the periodic box."""
+        if boxsize is None:
+            return self
+        if not any_traced(boxsize, self._periodic_boxsize) and boxsize == self._periodic_boxsize:
+            return self
+        if self._layout is not None:
+            with eagerly_unless_traced(self._data, boxsize):
+                inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
+                return type(self)(inside, n=self._n, **arguments_of(self._layout, inside))
+        if traced:
+            inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
+            return type(self)(inside, n=self._count, engine=self._engine_asked)
+        points = np.asarray(self._data)
+        length = np.asarray(boxsize)
+        is_inside = (points >= 0) & (points < length)
+        if is_inside[:, length > 0].all():
+            return self
+        with eagerly():
+            inside = wrap(points.astype(np.float64), length).astype(points.dtype)
+            return type(self)(inside, **self._options._asdict(), n=self._count, engine=self._engine_asked)
+
+    def _search(self, p, dtype, n: int | None = None, eps=0.0, workers=None) -> Search:
+        """Return what a search asks for; `n` bounds the rows."""
+        if self._data.ndim != 2:
+            raise ValueError(
+                f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
+            )
+        rows = index_dtype(self._rows if n is None else n)
+        boxsize = None if self._boxsize is None else self._periodic_boxsize
+        return Search(p, boxsize, dtype, rows, eps, workers)
+
+    @property
+    def _periodic_boxsize(self) -> tuple[float, ...] | Array | None:
+        """The size of the periodic box, 0 on axes that are not periodic; None without a box."""
+        return _arguments.periodic_boxsize(self._given_boxsize())
+
+    def _given_boxsize(self) -> tuple[float, ...] | Array | None:
+        """Return `boxsize` as it was given; as numbers where it was traced and no longer is."""
+        if isinstance(self._boxsize, jax.Array) and not is_traced(self._boxsize):
+            return tuple(np.asarray(self._boxsize, np.float64).tolist())
+        return self._boxsize
+
+    def _built_tree(self) -> Any:
+        """Return our own structure; over concrete points it is built at first use."""
+        if self._tree is not None:
+            return self._tree
+        if any_traced(self._data, self._count):
+            return build_tree(self._data, self._n, self._tree_engine())[0]
+        with eagerly():
+            self._tree, _ = build_tree(self._data, self._n, self._tree_engine())
+        return self._tree
+
+    def _built_cloud(self) -> Cloud:
+        """Return SciPy's structure, built at first use."""
+        if self._cloud is None:
+            self._cloud = Cloud(np.asarray(self._data), self._n, self._periodic_boxsize, self._options)
+        return self._cloud
+
+    def _refuse_on_mesh(self, what: str, remedy: str) -> None:
+        """Refuse what needs all points in one place, where they are on several devices."""
+        if self._layout is not None:
+            raise TypeError(
+                f"{what} needs all points in one place, and this KDTree has them on a mesh: {remedy}"
+            )
+
+    # --- pytree and pickle ------------------------------------------------------------------------------
+
+    def tree_flatten(self):
+        """Return the arrays, and everything else as Python values.
+
+        Our own structure is among the arrays where programs may search it: not where SciPy does.
+        """
+        is_array = isinstance(self._boxsize, jax.Array)
+        array = self._boxsize if is_array else None
+        numbers = None if is_array else self._boxsize
+        rows = None if self._layout is None and self._count is not None else self._rows
+        aux = (
+            rows,
+            self._m,
+            self._periodic,
+            numbers,
+            self._options,
+            self._engine_asked,
+            self._layout and self._layout.static,
+        )
+        on_host = _choice.only_the_cpu() if self._engine_asked is None else self._engine_asked == "scipy"
+        has_no_tree = self._has_images or (on_host and self._layout is None)
+        tree = None if has_no_tree else self._built_tree()
+        count = np.int32(self._count) if type(self._count) is int else self._count
+        return (self._data, tree, array, count, self._cell, self._ids), aux
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        """Put a tree together again; its values may be anything, so nothing is checked."""
+        tree = object.__new__(cls)
+        rows, tree._m, tree._periodic, tree._boxsize, tree._options, tree._engine_asked, tree._layout = aux
+        tree._data, tree._tree, boxsize, tree._count, tree._cell, tree._ids = children
+        tree._rows = len(tree._data) if rows is None and hasattr(tree._data, "shape") else rows
+        if tree._boxsize is None:
+            tree._boxsize = boxsize
+        tree._cloud = tree._kept_searcher = None
+        return tree
+
+    def __getstate__(self):
+        """Return what a pickle keeps: the points and the settings, not the structures."""
+        self._refuse_on_mesh(
+            "pickle.dumps(tree)", "save the points of each process, and build the tree again"
+        )
+        state = self.__dict__ | {
+            "_tree": None,
+            "_cloud": None,
+            "_kept_searcher": None,
+            "_boxsize": self._given_boxsize(),
+        }
+        count = self._count if self._count is None else self._n
+        cell, ids = (None if each is None else np.asarray(each) for each in (self._cell, self._ids))
+        return state | {"_data": np.asarray(self._data), "_count": count, "_cell": cell, "_ids": ids}
+
+    def __setstate__(self, state):
+        """Take a pickled state."""
+        arrays = {name: state[name] for name in ("_data", "_cell", "_ids") if state[name] is not None}
+        self.__dict__.update(state | {name: as_array(array) for name, array in arrays.items()})
+
+
+def _kept(data, copy: bool) -> Array:
+    """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
+    dtype = _arguments.floating(data.dtype)
+    with x64_for(dtype, data.dtype):
+        if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
+            return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
+        if data.dtype == dtype and not copy:
+            return data
+        if len(data.sharding.device_set) > 1:
+            return jnp.array(data, dtype=dtype, copy=True)
+        engine = _choice.engine_of(data)
+        n = data.shape[0]
+        count = constant_on(n, np.dtype(np.int32), data.sharding)
+        padded = engine.as_input(data, padded_size(n), data.sharding)
+        return first_rows(n, _read(padded, count, dtype=dtype, engine=engine))[0]
+
+
+@partial(compiled, static_argnames=("dtype", "engine"))
+def _read(padded, count, *, dtype, engine):
+    return engine.read_input(padded, count, dtype=dtype)
+
+
+def _check(data: Array, n: int, finite, boxsize) -> None:
+    """Refuse points that are not finite or lie outside of the periodic box."""
+    if not finite:
+        raise ValueError("data must be finite, check for nan or inf values")
+    if boxsize is None or is_traced(boxsize) or not n:
+        return
+    with x64_for(data.dtype):
+        least, greatest = (np.asarray(x) for x in _extremes(data, n))
+    boxsize = np.asarray(boxsize)
+    if (greatest >= boxsize)[boxsize > 0].any():
+        raise ValueError("Some input data are greater than the size of the periodic box.")
+    if (least < 0)[boxsize > 0].any():
+        raise ValueError("Negative input data are outside of the periodic box.")
+
+
+def _extremes(points, n: int):
+    """Return the least and greatest coordinate of the first `n` along each axis."""
+    if any_traced(points, n) or len(points.sharding.device_set) > 1:
+        with x64_for(points.dtype):
+            return _compiled_extremes(points, n, engine=BY_PLATFORM)
+    if points.devices().pop().platform == "cpu":
+        rows = np.asarray(points)[:n]
+        return placed_like(points, rows.min(axis=0), rows.max(axis=0))
+    with eagerly(), x64_for(points.dtype):
+        engine = _choice.engine_of(points)
+        room = engine.as_input(points, padded_size(points.shape[0]), points.sharding)
+        return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
+
+
+@partial(compiled, static_argnames="engine")
+def _compiled_extremes(points, n, *, engine):
+    points = engine.read_input(points, n, dtype=points.dtype)
+    lowest = jnp.where(n > 0, jnp.nanmin(points, axis=0), 0)
+    highest = jnp.where(n > 0, jnp.nanmax(points, axis=0), 0)
+    return lowest, highest
+
+
+def _at_least(number, least: int, name: str) -> int:
+    number = _arguments.whole(number, name)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def _fixed(value, name: str) -> float:
+    """Return a number that is not traced."""
+    value = _arguments.limit(value, name)
+    if is_traced(value):
+        raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
+    return value

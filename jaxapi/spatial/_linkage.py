@@ -9,12 +9,15 @@ from .._core._dtypes import x64_on
 from .._core._programs import any_traced, eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
-from ._clusters import _calls, _device
-from ._device import _engines
+from ._clusters import _device
+from ._clusters._hierarchy import Linkage
+from ._engines import _choice
+from ._scipy import _cluster
+from ._scipy._callback import Result, computed
+from ._search import index_dtype
 from ._searcher import without_slopes
-from ._settings import index_dtype
-from ._structure._build import padded_size
-from ._structure._lengths import first_lines
+from ._tree._build import padded_size
+from ._tree._lengths import first_rows
 
 __all__ = ["single_linkage"]
 
@@ -58,47 +61,77 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
     >>> xp.spatial.single_linkage(*edges).tolist()
     [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 2.0, 3.0]]
     """
-    edges, lengths = _arguments.real_array(rows), _arguments.real_array(distances)
+    edges = _arguments.real_array(rows)
+    lengths = _arguments.real_array(distances)
     if not jnp.issubdtype(edges.dtype, jnp.integer):
         raise TypeError(f"rows must be integers, got dtype {edges.dtype}")
-    lines = len(lengths)
-    if edges.shape != (lines, 2) or lengths.ndim != 1:
+    edge_count = len(lengths)
+    if edges.shape != (edge_count, 2) or lengths.ndim != 1:
         raise ValueError(
             "rows and distances must be of shape (n - 1, 2) and (n - 1,), "
             f"got {edges.shape} and {lengths.shape}"
         )
-    index, traced = index_dtype(2 * lines), any_traced(edges, lengths)
-    shapes = [((lines,), index), ((lines, 2), index), ((lines,), index), ((), np.dtype(bool))]
-
-    def on_host(*inputs):
-        return _calls.computed(_calls.linkage, [jax.ShapeDtypeStruct(*each) for each in shapes], *inputs)
-
-    def by_program(*inputs):
-        return tuple(_device.merged(*inputs, np.int32(lines + 1), index))
-
+    traced = any_traced(edges, lengths)
     with eagerly_unless_traced(edges, lengths), x64_on():
-        place = None if traced else _device_of(edges, lengths)
-        if place is not None and lines:
-            engine, room = _engines.engine_of(place), padded_size(lines)
-            inputs = (jax.device_put(each, place.sharding) for each in (edges, lengths))
-            inputs = (engine.with_room(each, room, place.sharding) for each in inputs)
-            found, tree = _device.linkage(*inputs, np.int32(lines + 1), engine=engine)
-            found = first_lines(lines, found)[0]
+        edges = _signed(edges)
+        on_device = None if traced else _on_a_device(edges, lengths)
+        if on_device is not None and edge_count:
+            matrix, is_tree = _merged_on(on_device.sharding, edges, lengths)
         else:
-            inputs = without_slopes((edges, lengths))
-            if traced and lines and not _engines.only_the_cpu():
-                *merges, tree = lax.platform_dependent(*inputs, cpu=on_host, default=by_program)
-            else:
-                *merges, tree = on_host(*inputs)
-            found = _device.linkage_matrix(lengths, *merges)
-        if not traced and not tree:
+            merges = _merged(edges, lengths)
+            matrix = _device.linkage_matrix(lengths, merges)
+            is_tree = merges.is_tree
+        if not traced and not is_tree:
             if jnp.isnan(lengths).any():
                 raise ValueError("distances must not be nan")
-            raise ValueError(f"rows must be the edges of a tree of {lines + 1} points")
-        return found
+            raise ValueError(f"rows must be the edges of a tree of {edge_count + 1} points")
+        return matrix
 
 
-def _device_of(*arrays):
+def _merged(rows, distances) -> Linkage:
+    """Return what the edges merge: on the CPU by NumPy, elsewhere by a program."""
+    edge_count = len(distances)
+    dtype = index_dtype(2 * edge_count)
+    numbers = Result((edge_count,), dtype)
+    results = [numbers, Result((edge_count, 2), dtype), numbers, Result((), np.dtype(bool))]
+
+    def on_host(rows, distances):
+        return Linkage(*computed(_cluster.linkage, results, rows, distances))
+
+    def by_program(rows, distances):
+        return _device.merged(rows, distances, np.int32(edge_count + 1), dtype)
+
+    inputs = without_slopes((rows, distances))
+    if any_traced(rows, distances) and edge_count and not _choice.only_the_cpu():
+        return lax.platform_dependent(*inputs, cpu=on_host, default=by_program)
+    return on_host(*inputs)
+
+
+def _merged_on(sharding, rows, distances):
+    """Return the linkage matrix of concrete edges, made on a device, and whether they are a tree's."""
+    edge_count = len(distances)
+    size = padded_size(edge_count)
+    rows = jax.device_put(rows, sharding)
+    distances = jax.device_put(distances, sharding)
+    engine = _choice.engine_of(rows)
+    padded_rows = engine.as_input(rows, size, sharding)
+    padded_distances = engine.as_input(distances, size, sharding)
+    point_count = np.int32(edge_count + 1)
+    matrix, is_tree = _device.linkage(padded_rows, padded_distances, point_count, engine=engine)
+    (matrix,) = first_rows(edge_count, matrix)
+    return matrix, is_tree
+
+
+def _signed(rows):
+    """Return rows as signed integers; those that no point has stay such."""
+    if not jnp.issubdtype(rows.dtype, jnp.unsignedinteger):
+        return rows
+    xp = jnp if isinstance(rows, jax.Array) else np
+    most = min(len(rows) + 1, jnp.iinfo(rows.dtype).max)
+    return xp.minimum(rows, rows.dtype.type(most)).astype(np.int64)
+
+
+def _on_a_device(*arrays):
     """Return the first array that lies on one device other than the CPU."""
     for each in arrays:
         if isinstance(each, jax.Array) and [d.platform != "cpu" for d in each.devices()] == [True]:

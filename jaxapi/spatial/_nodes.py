@@ -12,7 +12,8 @@ class Node:
     """A node of the tree; nodes are ordered by identity, as SciPy's are."""
 
     def __init__(self, structure=None, number: int = 1):
-        self._structure, self._number = structure, number
+        self._structure = structure
+        self._number = number
 
     @property
     def _node(self):
@@ -99,8 +100,10 @@ class InnerNode(Node):
     @cached_property
     def _sides(self) -> tuple[int, int, int]:
         """The axis, the child that lies lower along it, and the other: in either order in the tree."""
-        first, second = 2 * self._number, 2 * self._number + 1
-        upwards, downwards = self._apart(first, second), self._apart(second, first)
+        first = 2 * self._number
+        second = first + 1
+        upwards = self._apart(first, second)
+        downwards = self._apart(second, first)
         if downwards.max() > upwards.max():
             return int(downwards.argmax()), second, first
         return int(upwards.argmax()), first, second

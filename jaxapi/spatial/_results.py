@@ -1,7 +1,7 @@
 """What the searches of KDTree return, other than plain arrays."""
 
 import math
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 from jax import lax
@@ -9,12 +9,21 @@ from jax import lax
 from .._core._dtypes import x64_for
 from .._core._programs import eagerly_unless_traced
 from .._core._typing import Array
-from ._device._csr import query_numbers
+from ._csr import query_numbers
 
-__all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors", "filled"]
+__all__ = ["FixedNeighbors", "FixedPairs", "NeighborGraph", "Neighbors", "PeriodicFixedNeighbors"]
+__all__ += ["NearestNeighbors", "PeriodicNeighborGraph", "PeriodicNeighbors", "PeriodicPairs", "filled"]
 
 
 Distances = TypeVar("Distances", Array, None)
+
+
+class NearestNeighbors(NamedTuple):
+    """The nearest of each query, nearest first, as searchers tell `KDTree`."""
+
+    distances: Array  # (...)
+    rows: Array  # (...)
+    shifts: Any = None  # (..., m) of images in a cell
 
 
 class Neighbors(NamedTuple, Generic[Distances]):
@@ -133,11 +142,123 @@ class NeighborGraph(NamedTuple):
     @property
     def mask(self) -> Array:
         """Where there is an edge, (e,)."""
-        receivers, size = self.receivers, self.receivers.shape[-1]
+        receivers = self.receivers
+        size = receivers.shape[-1]
         with eagerly_unless_traced(receivers), x64_for(receivers.dtype):
             # n, of pads, is the largest receiver where there is one
             largest = receivers.max(axis=-1, keepdims=True, initial=0)
             return (receivers < largest) | (self.count >= size)[..., None]
+
+    @property
+    def did_buffer_overflow(self) -> Array:
+        """Whether there are more edges than there was room for; the name is jax-md's."""
+        return self.count > self.senders.shape[-1]
+
+
+class PeriodicNeighbors(NamedTuple, Generic[Distances]):
+    """As `Neighbors`, of a tree with a cell: images of points, each with its shift.
+
+    The vector from query x to neighbour e is ``data[indices[e]] + shifts[e] @ cell - x``.
+
+    Attributes
+    ----------
+    indptr, indices, distances : Array
+        As those of `Neighbors`.
+    shifts : Array, shape (number of neighbours in all, m), int32
+        How many times each vector of the cell is added to the point.
+    """
+
+    indptr: Array  # (q + 1,)
+    indices: Array  # (number of neighbours in all,) rows of the data
+    distances: Distances  # of the same shape
+    shifts: Array  # (number of neighbours in all, m)
+
+    @property
+    def receivers(self) -> Array:
+        """The number of the query that each neighbour belongs to, ascending, of the shape of `indices`."""
+        return query_numbers(self.indptr, self.indices)
+
+
+class PeriodicFixedNeighbors(NamedTuple, Generic[Distances]):
+    """As `FixedNeighbors`, of a tree with a cell: images of points, each with its shift.
+
+    Attributes
+    ----------
+    indices, distances, counts : Array
+        As those of `FixedNeighbors`.
+    shifts : Array, shape (..., c, m), int32
+        How many times each vector of the cell is added to the point; 0 where there is no neighbour.
+    """
+
+    indices: Array  # (..., c)
+    distances: Distances  # (..., c)
+    counts: Array  # (...)
+    shifts: Array  # (..., c, m)
+
+    @property
+    def mask(self) -> Array:
+        """Where there is a neighbour, of the shape of `indices`."""
+        return _first(self.indices.shape[-1], self.counts)
+
+    @property
+    def did_buffer_overflow(self) -> Array:
+        """Whether some query has more neighbours than there was room for; the name is jax-md's."""
+        return (self.counts > self.indices.shape[-1]).any()
+
+
+class PeriodicPairs(NamedTuple):
+    """As `FixedPairs`, of a tree with a cell: pairs of points and images, each with its shift.
+
+    The vector from ``pairs[e, 0]`` to ``pairs[e, 1]`` is
+    ``data[pairs[e, 1]] + shifts[e] @ cell - data[pairs[e, 0]]``.
+
+    Attributes
+    ----------
+    pairs, distances, count : Array
+        As those of `FixedPairs`, but that both rows may be the same one.
+    shifts : Array, shape (c, m), int32
+        How many times each vector of the cell is added to the second point; 0 where there is no pair.
+    """
+
+    pairs: Array  # (c, 2)
+    distances: Array  # (c,)
+    count: Array  # type: ignore[assignment]  # ()
+    shifts: Array  # (c, m)
+
+    @property
+    def mask(self) -> Array:
+        """Where there is a pair, (c,)."""
+        return _first(self.pairs.shape[-2], self.count)
+
+    @property
+    def did_buffer_overflow(self) -> Array:
+        """Whether there are more pairs than there was room for; the name is jax-md's."""
+        return self.count > self.pairs.shape[-2]
+
+
+class PeriodicNeighborGraph(NamedTuple):
+    """As `NeighborGraph`, of a tree with a cell: edges from images of points, each with its shift.
+
+    The vector from receiver to sender is ``data[senders[e]] + shifts[e] @ cell - data[receivers[e]]``.
+
+    Attributes
+    ----------
+    senders, receivers, distances, count : Array
+        As those of `NeighborGraph`.
+    shifts : Array, shape (e, m), int32
+        How many times each vector of the cell is added to the sender; 0 where there is no edge.
+    """
+
+    senders: Array  # (e,)
+    receivers: Array  # (e,)
+    distances: Array  # (e,)
+    count: Array  # type: ignore[assignment]  # ()
+    shifts: Array  # (e, m)
+
+    @property
+    def mask(self) -> Array:
+        """Where there is an edge, (e,)."""
+        return NeighborGraph(self.senders, self.receivers, self.distances, self.count).mask
 
     @property
     def did_buffer_overflow(self) -> Array:

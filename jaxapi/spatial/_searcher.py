@@ -1,6 +1,8 @@
-"""The searches that SciPy and our own structure have in common: what is asked of them, and derivatives."""
+"""What `KDTree` asks of a searcher, and what those of points in one place have in common: derivatives."""
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -9,125 +11,255 @@ from jax import lax
 
 from .._core._dtypes import x64_for
 from .._core._programs import any_traced, eagerly_unless_traced, is_traced
-from ._device._arrays import as_dtype
-from ._device._slopes import displacements_to, with_slopes
-from ._results import FixedNeighbors
-from ._settings import Columns, SearchSettings, sums_dtype
+from .._core._typing import Array
+from ._answers import Answer, ChosenNeighbors, NearestNeighbor, NeighborEdges, OtherNeighbors
+from ._arrays import as_dtype
+from ._engines._protocol import Engine
+from ._results import (
+    FixedNeighbors,
+    FixedPairs,
+    NearestNeighbors,
+    NeighborGraph,
+    Neighbors,
+    PeriodicFixedNeighbors,
+    PeriodicNeighborGraph,
+    PeriodicNeighbors,
+    PeriodicPairs,
+)
+from ._search import Columns, PairWeights, Queries, Search, sums_dtype
+from ._tree._queries import Relation
+from ._tree._slopes import displacements_to, with_slopes
+from ._tree._tree import Tree
 
-__all__ = ["Searcher", "box_of", "displaced", "without_slopes"]
+__all__ = [
+    "ConcreteSearcher",
+    "LocalSearcher",
+    "Searcher",
+    "TreeSearcher",
+    "boxsize_of",
+    "pairs_of",
+    "without_slopes",
+]
+
+Graph: TypeAlias = NeighborGraph | PeriodicNeighborGraph
+AtMost: TypeAlias = FixedNeighbors | PeriodicFixedNeighbors
+Pairs: TypeAlias = FixedPairs | PeriodicPairs
 
 
-class Searcher(Protocol):
-    """The searches of one tree, over points `data` of which the first `n` count; `n` may be traced.
+class Searcher(ABC):
+    """The searches of one tree, over points `data`, as `KDTree` asks for them.
 
-    Queries (q, m) go in, results in the shape of their batch come out. `relation` tells which neighbours
-    count, as in `_structure._queries`. Concrete queries that are not finite raise ValueError, traced ones
-    have no neighbours. A search itself has no derivative; the distances that it finds get theirs from
-    `with_slopes`. Of concrete arrays there are also `csr`, `lists`, `edges`, `pairs`, `ball_tree` and
-    `distance_records`, whose sizes depend on values. A `_mesh` has all of these methods, too.
+    Concrete queries on the host that are not finite raise ValueError, others have no neighbours. Distances
+    have their derivatives. Results of points with a cell have shifts, and are the classes named `Periodic`.
     """
 
     data: Any
+
+    @abstractmethod
+    def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        """Return the nearest within the bound, of shape queries.shape + columns.shape."""
+
+    @abstractmethod
+    def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        """Return the nearest of every point, without itself and one column less."""
+
+    @abstractmethod
+    def knn_graph(self, columns: Columns, search: Search, loop: bool) -> Graph:
+        """Return the nearest of every point as edges, with `loop` from each point to itself, too."""
+
+    @abstractmethod
+    def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> AtMost:
+        """Return the nearest neighbours within the radii (q,), and how many there are."""
+
+    @abstractmethod
+    def counts(self, queries: Queries, r, search: Search) -> Array:
+        """Return how many neighbours each query has within its radius."""
+
+    @abstractmethod
+    def fixed_edges(self, r, search: Search, relation: Relation, size: int) -> Graph:
+        """Return at most `size` edges of points within a radius, and their true number."""
+
+    @abstractmethod
+    def fixed_pairs(self, r, search: Search, size: int) -> Pairs:
+        """Return at most `size` pairs of points within a radius, and their true number."""
+
+    @abstractmethod
+    def two_point(self, other, radii, search: Search, weights: PairWeights, cumulative: bool):
+        """Return the pairs within each radius (R,), counted or by their weights; concrete ones as NumPy's.
+
+        `other` is of the same class, for the points of the other tree.
+        """
+
+    @abstractmethod
+    def displacements(self, x, rows, shifts, search: Search) -> Array:
+        """Return the vectors from `x` (..., m) to the points, or images, of the rows (...) or (..., k)."""
+
+
+class ConcreteSearcher(Searcher):
+    """The searches of concrete arrays, some of which have results whose sizes depend on values."""
+
+    @abstractmethod
+    def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors | PeriodicNeighbors:
+        """Return all neighbours within the radii (q,) in CSR form."""
+
+    @abstractmethod
+    def lists(self, queries: Queries, r, search: Search, in_order: bool) -> Sequence[list[int]]:
+        """Return the rows of each query's neighbours within its radius."""
+
+    @abstractmethod
+    def edges(self, r, search: Search, relation: Relation) -> Graph:
+        """Return all edges of points within a radius."""
+
+    @abstractmethod
+    def pairs(self, r, search: Search, output_type: str) -> set[tuple[int, int]] | Array | PeriodicPairs:
+        """Return all pairs of points within a radius: SciPy's set, or an array."""
+
+    @abstractmethod
+    def ball_tree(self, other, r, search: Search) -> list[list[int]]:
+        """Return for each point the rows of its neighbours in the other tree, whose searcher is given."""
+
+    @abstractmethod
+    def distance_records(self, other, r, search: Search) -> np.ndarray:
+        """Return the distances to the other tree's points as SciPy's record array with fields i, j, v."""
+
+
+class LocalSearcher(Searcher):
+    """The searches of points in one place, of which the first `n` count; `n` may be traced.
+
+    The methods that start with an underscore find neighbours, and have no derivatives; what all such
+    searchers make of these is here: shapes, derivatives, checks. `results` are the shapes and dtypes of the
+    arrays that a search returns.
+    """
+
     n: Any
 
-    def _find(self, name: str, x, numbers, settings: SearchSettings, results, **static):
-        """Return arrays of the shapes and dtypes of `results`.
+    @abstractmethod
+    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        """Return the answer about the nearest of queries (q, m), as `_tree_programs.nearest_columns`."""
 
-        `name` is that of a function of `_device._searches` and of `_host._searches`, of queries `x` (q, m)
-        and `numbers`, or where `x` is None of the tree's own points.
-        """
-        raise NotImplementedError
+    @abstractmethod
+    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
+        """Return rows, distances and counts of neighbours, as `_tree_programs.nearest_within`."""
 
-    def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
-        """Return distances and rows, both of shape batch + columns.shape."""
-        own = columns.shape
-        shape, wanted = batch + own, "columns" if own else "one"
-        results = (shape, settings.dtype), (shape, settings.index_dtype)
-        distances, rows = self._find_nearest(x, columns, bound, settings, results, wanted)
-        return self._sloped(distances, x, rows, settings), rows
+    @abstractmethod
+    def _counts_within(self, x, r, search: Search, results):
+        """Return how many neighbours are within the radii, as `_tree_programs.counts_within`."""
 
-    def others(self, columns: Columns, bound, settings: SearchSettings):
-        """Return distances and rows of every point's neighbours, without itself and one column less."""
+    @abstractmethod
+    def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
+        """Return the edges of the tree's own points, as `_tree_programs.fixed_edges`."""
+
+    def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        x = queries.x
+        columns_shape = columns.shape
+        shape = queries.shape + columns_shape
+        results = (shape, search.dtype), (shape, search.index_dtype)
+        answer: Answer = NearestNeighbor(1)
+        if columns_shape:
+            answer = ChosenNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
+        distances, rows = self._nearest_columns(x, bound, search, results, answer)
+        return NearestNeighbors(self._sloped(distances, x, rows, search), rows)
+
+    def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
         shape = len(self.data), columns.k - 1
-        results = (shape, settings.dtype), (shape, settings.index_dtype)
-        distances, rows = self._find_nearest(self.data, columns, bound, settings, results, "others")
-        return self._sloped(distances, self.data, rows, settings), rows
+        results = (shape, search.dtype), (shape, search.index_dtype)
+        answer = OtherNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
+        distances, rows = self._nearest_columns(self.data, bound, search, results, answer)
+        return NearestNeighbors(self._sloped(distances, self.data, rows, search), rows)
 
-    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
-        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
-        size = (len(self.data) * (columns.shape[0] if loop else columns.k - 1),)
-        rows = size, settings.index_dtype
-        results = rows, rows, (size, settings.dtype), ((), settings.index_dtype)
-        wanted = "edges_loop" if loop else "edges"
-        found = self._find_nearest(self.data, columns, np.inf, settings, results, wanted)
-        senders, receivers, distances, count = found
-        return senders, receivers, self._sloped(distances, self.data, senders, settings), count
+    def knn_graph(self, columns: Columns, search: Search, loop: bool) -> NeighborGraph:
+        edges_per_point = columns.shape[0] if loop else columns.k - 1
+        shape = (len(self.data) * edges_per_point,)
+        rows = shape, search.index_dtype
+        results = rows, rows, (shape, search.dtype), ((), search.index_dtype)
+        answer = NeighborEdges(self._neighbor_count(columns), columns.among(len(self.data)), loop)
+        edges = self._nearest_columns(self.data, np.inf, search, results, answer)
+        senders, receivers, distances, count = edges
+        return NeighborGraph(senders, receivers, self._sloped(distances, self.data, senders, search), count)
 
-    def _find_nearest(self, x, columns, bound, settings, results, wanted):
-        n = len(self.data)
-        static = {"k": max(min(columns.k, n), 1), "columns": columns.among(n), "wanted": wanted}
-        return self._find("nearest_columns", x, (bound, settings.eps), settings, results, **static)
+    def _neighbor_count(self, columns: Columns) -> int:
+        """Return how many neighbours are searched for: no more than there are points, at least one."""
+        return max(min(columns.k, len(self.data)), 1)
 
-    def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
-        """Return the nearest neighbours within the radii, and how many there are."""
-        shape = (*batch, limit)
-        results = (shape, settings.index_dtype), (shape, settings.dtype), (batch, settings.index_dtype)
-        rows, distances, counts = self._find("nearest_within", x, (r,), settings, results, limit=limit)
-        return FixedNeighbors(rows, self._sloped(distances, x, rows, settings), counts)
+    def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> FixedNeighbors:
+        shape = (*queries.shape, max_neighbors)
+        results = (shape, search.index_dtype), (shape, search.dtype), (queries.shape, search.index_dtype)
+        rows, distances, counts = self._nearest_within(queries.x, r, search, results, max_neighbors)
+        return FixedNeighbors(rows, self._sloped(distances, queries.x, rows, search), counts)
 
-    def counts(self, x, r, batch, settings: SearchSettings):
-        """Return how many neighbours each query has."""
-        return self._find("counts_within", x, (r,), settings, ((batch, settings.index_dtype),))[0]
+    def counts(self, queries: Queries, r, search: Search) -> Array:
+        results = ((queries.shape, search.index_dtype),)
+        return self._counts_within(queries.x, r, search, results)[0]
 
-    def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
-        """Return receivers, senders, distances (size,) and the true number of edges."""
-        rows = (size,), settings.index_dtype
-        results = rows, rows, ((size,), settings.dtype), ((), settings.index_dtype)
-        static = {"relation": relation, "size": size}
-        receivers, senders, found, count = self._find("fixed_edges", None, (r,), settings, results, **static)
-        if any_traced(self.data, settings.lengths) and len(self.data):
-            ends = self.data[jnp.where(receivers < as_dtype(self.n, receivers.dtype), receivers, 0)]
-            found = self._sloped(found, ends, senders, settings)
-        return receivers, senders, found, count
+    def fixed_edges(self, r, search: Search, relation: Relation, size: int) -> NeighborGraph:
+        rows = (size,), search.index_dtype
+        results = rows, rows, ((size,), search.dtype), ((), search.index_dtype)
+        edges = self._fixed_edges(r, search, results, relation=relation, size=size)
+        receivers, senders, distances, count = edges
+        if any_traced(self.data, search.boxsize) and len(self.data):
+            is_edge = receivers < as_dtype(self.n, receivers.dtype)
+            points = self.data[jnp.where(is_edge, receivers, 0)]
+            distances = self._sloped(distances, points, senders, search)
+        return NeighborGraph(senders, receivers, distances, count)
 
-    def fixed_pairs(self, r, settings: SearchSettings, size: int):
-        """Return pairs (size, 2), the lower row first, their distances and the true number of pairs."""
-        receivers, senders, *others = self.fixed_edges(r, settings, "later", size)
-        with eagerly_unless_traced(receivers):
-            return _low_row_first(receivers, senders), *others
+    def fixed_pairs(self, r, search: Search, size: int) -> FixedPairs:
+        return pairs_of(self.fixed_edges(r, search, Relation.LATER, size))
 
-    def two_point(self, other: "Searcher", radii, settings: SearchSettings, own, others, cumulative: bool):
-        """Return the pairs within each radius (R,), counted or by their weights; concrete ones as NumPy's."""
-        values = self.data, self.n, other.data, other.n, radii, settings.lengths, own, others
+    def two_point(self, other, radii, search: Search, weights: PairWeights, cumulative: bool):
+        values = self.data, self.n, other.data, other.n, radii, search.boxsize, *weights
         traced = any_traced(*values)
-        sums = sums_dtype(own, others, traced)
-        pairs = len(self.data) * len(other.data)
-        if own is None and pairs > np.iinfo(sums).max:
+        sums = sums_dtype(weights, traced)
+        pair_count = len(self.data) * len(other.data)
+        if weights.self_weights is None and pair_count > np.iinfo(sums).max:
             raise OverflowError(
                 f"{len(self.data)} times {len(other.data)} pairs may not fit int32: turn x64 mode on to "
                 "count them under jit"
             )
         xp = jnp if traced else np
-        if not (radii.size and pairs):
+        if not (radii.size and pair_count):
             return xp.zeros(radii.shape, sums)
-        counts = self._pair_sums(other, radii, settings, own, others, sums)
+        counts = self._pair_sums(other, radii, search, weights, sums)
+        if cumulative:
+            return counts
         with x64_for(sums):
-            return counts if cumulative else xp.diff(counts, prepend=counts[:1] * 0)
+            return xp.diff(counts, prepend=counts[:1] * 0)
 
-    def _pair_sums(self, other, radii, settings: SearchSettings, own, others, sums):
+    @abstractmethod
+    def _pair_sums(self, other, radii, search: Search, weights: PairWeights, sums):
         """Return the sums of the products of weights of pairs within each radius; of 1 without weights."""
-        raise NotImplementedError
 
-    def _sloped(self, distances, x, rows, settings: SearchSettings):
+    def displacements(self, x, rows, shifts, search: Search) -> Array:
+        return _displaced(self.data, x, rows, boxsize_of(search), self.n, dtype=search.dtype)
+
+    def _sloped(self, distances, x, rows, search: Search):
         """Return the distances from x (q, m) to rows (q, ...) with their derivatives, 0 to no point."""
-        if not any_traced(self.data, settings.lengths, x) or not len(self.data):
+        if not any_traced(self.data, search.boxsize, x) or not len(self.data):
             return distances
-        q, lines = len(x), rows.reshape(len(x), -1)
-        if not (type(self.n) is int and self.n == len(self.data)):  # from n on there are no points
-            lines = jnp.where(lines < as_dtype(self.n, rows.dtype), lines, len(self.data))
-        x, box = as_dtype(x, settings.dtype), box_of(settings)
-        sloped = with_slopes(distances.reshape(q, -1), self.data, x, lines, box, settings.p)
+        q = len(x)
+        columns = rows.reshape(q, -1)
+        all_rows_count = type(self.n) is int and self.n == len(self.data)
+        if not all_rows_count:  # from n on there are no points
+            columns = jnp.where(columns < as_dtype(self.n, rows.dtype), columns, len(self.data))
+        x = as_dtype(x, search.dtype)
+        boxsize = boxsize_of(search)
+        sloped = with_slopes(distances.reshape(q, -1), self.data, x, columns, boxsize, search.p)
         return sloped.reshape(distances.shape)
+
+
+class TreeSearcher(LocalSearcher):
+    """The searches of our own tree, by an engine."""
+
+    def __init__(self, data, n, tree: Tree, engine: Engine):
+        self.data = data
+        self.n = n
+        self.tree = tree
+        self.engine = engine
+
+
+def pairs_of(edges: NeighborGraph) -> FixedPairs:
+    """Return the edges to later rows as pairs, the lower row first."""
+    with eagerly_unless_traced(edges.receivers):
+        return FixedPairs(_low_row_first(edges.receivers, edges.senders), edges.distances, edges.count)
 
 
 @jax.jit
@@ -138,14 +270,10 @@ def _low_row_first(receivers, senders):
 _displaced = jax.jit(displacements_to, static_argnames=("dtype",))
 
 
-def displaced(data, x, rows, n, settings: SearchSettings):
-    """Return the vectors from traced `x` (..., m) to the points of the rows (...) or (..., k)."""
-    return _displaced(data, x, rows, box_of(settings), n, dtype=settings.dtype)
-
-
-def box_of(settings: SearchSettings):
-    """Return the lengths of the periodic box, None without one."""
-    return None if settings.lengths is None else as_dtype(settings.lengths, settings.dtype)
+def boxsize_of(search: Search) -> Array | None:
+    """Return the size of the periodic box as a jax array, also where x64 is off; None without a box."""
+    boxsize = search.boxsize_array()
+    return None if boxsize is None else as_dtype(boxsize, search.dtype)
 
 
 def without_slopes(values):

@@ -1,32 +1,63 @@
-"""What searches a tree: one choice, in one place."""
+"""Who searches a tree.
 
-from typing import Any
+| points, and what the search depends on | searcher | searched by |
+| --- | --- | --- |
+| sharded over devices | `Mesh` | trees of its own on each device |
+| concrete, on the CPU | `Host` | SciPy's tree |
+| traced, where the CPU is all there is | `CalledBack` | SciPy's tree, called back by the program |
+| few, in a program of `jit`, where the CPU is all there is | `EveryPair` | every distance, in plain JAX |
+| concrete, on a GPU or a TPU, or `engine="lax"` | `Device` | our own tree, by an engine of `_engines` |
+| traced elsewhere, or `engine="lax"` | `Traced` | our own tree, by the engine of the program's platform |
+
+In many dimensions every distance by matrix products is faster than SciPy where there are many: then `Device`
+and `Traced` take the place of `Host`. Where points have images in a cell, or belong to clouds, `KDTree` asks
+an `ImageSearcher` of `_cells`, which searches by SciPy's tree or by the engine that this choice leads to.
+"""
 
 from .._core._programs import is_traced
-from ._device import _engines
-from ._device._device import Device
-from ._host._host import Host
+from ._device import Device
+from ._engines import _choice
+from ._every_pair import EveryPair
 from ._mesh._mesh import Mesh
-from ._structure._tree import FLAT_FROM
+from ._scipy._callback import in_a_program
+from ._scipy._host import CalledBack, Host
+from ._searcher import Searcher
+from ._traced import Traced
+from ._tree._tree import FLAT_FROM
 
-__all__ = ["select_engine"]
+__all__ = ["select_searcher"]
 
 MANY_DISTANCES = 1 << 24
 
 
-def select_engine(
-    data, layout=None, *, engine: str | None = None, traced: bool = False, distances: int = 0
-) -> Any:
-    """Return the `Searcher` of the points `data`, a class; `traced`: something the search depends on is.
+def select_searcher(
+    data,
+    layout=None,
+    *,
+    engine: str | None = None,
+    traced: bool = False,
+    distance_count: int = 0,
+    is_small: bool = False,
+) -> type[Searcher]:
+    """Return the class that searches the points `data`.
 
-    `engine` is the user's choice. In many dimensions SciPy takes far longer for uniform points than
-    every distance by matrix products, and less for points near a surface of few dimensions. So the product,
-    from `FLAT_FROM` dimensions on and where there are so many `distances` that compiling it pays.
+    `layout` says how points lie on many devices. `engine` is the user's choice. `traced`: something that the
+    search depends on is. `is_small`: all pairs of points and queries are compared sooner than SciPy is called
+    back.
+
+    SciPy takes far longer for uniform points in many dimensions than every distance by matrix products, and
+    less for points near a surface of few dimensions. So the product serves from `FLAT_FROM` dimensions on,
+    where there are so many distances that compiling it pays.
     """
     if layout is not None:
         return Mesh
+    in_program = traced or is_traced(data)
+    of_tree: type[Searcher] = Traced if in_program else Device
+    of_scipy: type[Searcher] = CalledBack if in_program else Host
     if engine is not None:
-        return Host if engine == "scipy" else Device
-    on_host = _engines.only_the_cpu() if traced or is_traced(data) else _engines.engine_name(data) == "scipy"
-    by_product = data.shape[-1] >= FLAT_FROM and distances >= MANY_DISTANCES
-    return Host if on_host and not by_product else Device
+        return of_scipy if engine == "scipy" else of_tree
+    on_host = _choice.only_the_cpu() if in_program else _choice.engine_name(data) == "scipy"
+    by_product = data.shape[-1] >= FLAT_FROM and distance_count >= MANY_DISTANCES
+    if not on_host or by_product:
+        return of_tree
+    return EveryPair if is_small and in_program and in_a_program() else of_scipy

@@ -53,23 +53,20 @@ def unit_vectors(latlon: ArrayLike, /) -> Array:
     latlon = as_array(latlon)
     if latlon.shape[-1:] != (2,):
         raise ValueError(f"latlon must be of shape (..., 2), latitude and longitude, got {latlon.shape}")
-    ranges = (-math.pi / 2, math.pi / 2), (-2 * math.pi, 2 * math.pi)
-    for name, angle, (low, high) in zip(
-        ("latitudes", "longitudes"), (latlon[..., 0], latlon[..., 1]), ranges, strict=True
-    ):
-        _refuse_outside(
-            angle,
-            low,
-            high,
-            f"{name} must be radians from {low:.4} to {high:.4}",
-            "convert degrees with numpy.radians",
-        )
+    remedy = "convert degrees with numpy.radians"
+    _refuse_outside(
+        latlon[..., 0], -math.pi / 2, math.pi / 2, "latitudes must be radians from -1.571 to 1.571", remedy
+    )
+    _refuse_outside(
+        latlon[..., 1], -2 * math.pi, 2 * math.pi, "longitudes must be radians from -6.283 to 6.283", remedy
+    )
     return _unit_vectors(latlon)
 
 
 @jax.jit
-def _unit_vectors(latlon):
-    latitude, longitude = latlon[..., 0], latlon[..., 1]
+def _unit_vectors(latlon: Array) -> Array:
+    latitude = latlon[..., 0]
+    longitude = latlon[..., 1]
     from_axis = jnp.cos(latitude)
     return jnp.stack(
         [from_axis * jnp.cos(longitude), from_axis * jnp.sin(longitude), jnp.sin(latitude)], axis=-1
@@ -112,10 +109,10 @@ def great_circle_distance(chord: ArrayLike, /) -> Array:
 
 
 @jax.jit
-def _great_circle_distance(chord):
-    there = chord < jnp.inf
-    angle = 2 * jnp.arcsin(jnp.minimum(jnp.where(there, chord, 0) / 2, 1))
-    return jnp.where(there, angle, chord)
+def _great_circle_distance(chord: Array) -> Array:
+    is_finite = chord < jnp.inf
+    angle = 2 * jnp.arcsin(jnp.minimum(jnp.where(is_finite, chord, 0) / 2, 1))
+    return jnp.where(is_finite, angle, chord)
 
 
 def chord_length(angle: ArrayLike, /) -> Array:
@@ -124,7 +121,7 @@ def chord_length(angle: ArrayLike, /) -> Array:
     Parameters
     ----------
     angle : array_like
-        Angles in radians: great-circle distances on the unit sphere. Beyond pi there is no farther point.
+        Angles in radians, 0 to pi: great-circle distances on the unit sphere; inf for no limit.
 
     Returns
     -------
@@ -134,11 +131,11 @@ def chord_length(angle: ArrayLike, /) -> Array:
     Raises
     ------
     ValueError
-        If an angle is negative.
+        If an angle is negative, or finite and more than a rounding error above pi, as kilometres are.
 
     Notes
     -----
-    Works under jit, vmap and grad, where values are not checked.
+    Works under jit, vmap and grad, where values are not checked and an angle above pi counts as pi.
 
     Examples
     --------
@@ -147,16 +144,22 @@ def chord_length(angle: ArrayLike, /) -> Array:
     2.0
     """
     angle = as_array(angle)
-    _refuse_outside(angle, 0, math.inf, "angles must not be negative", "take their absolute values")
+    _refuse_outside(
+        angle,
+        0,
+        math.pi,
+        "angles must be radians from 0 to pi, or inf",
+        "divide distances by the radius of the sphere, convert degrees with numpy.radians",
+    )
     return _chord_length(angle)
 
 
 @jax.jit
-def _chord_length(angle):
+def _chord_length(angle: Array) -> Array:
     return 2 * jnp.sin(jnp.minimum(angle, jnp.pi) / 2)
 
 
-def _refuse_outside(x, low: float, high: float, rule: str, remedy: str) -> None:
+def _refuse_outside(x: Array, low: float, high: float, rule: str, remedy: str) -> None:
     """Refuse concrete numbers outside of a range by more than rounding; inf stands for none."""
     if is_traced(x):
         return
@@ -166,6 +169,6 @@ def _refuse_outside(x, low: float, high: float, rule: str, remedy: str) -> None:
 
 
 @jax.jit
-def _finite_range(x):
-    there = jnp.isfinite(x)
-    return jnp.where(there, x, 0).min(initial=0), jnp.where(there, x, 0).max(initial=0)
+def _finite_range(x: Array) -> tuple[Array, Array]:
+    finite = jnp.where(jnp.isfinite(x), x, 0)
+    return finite.min(initial=0), finite.max(initial=0)

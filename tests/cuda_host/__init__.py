@@ -3,6 +3,7 @@
 The compiler is the system's g++, or that of the wheel ziglang.
 """
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -18,10 +19,21 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxapi.spatial._cuda import _compile
+from jaxapi.spatial._engines._cuda import _compile
 
 HEADER = Path(__file__).parent / "host.h"
 ONE_AT_A_TIME = threading.Lock()  # the lanes of a kernel are static, and several devices have threads
+
+
+@contextlib.contextmanager
+def x64_in_all_threads():
+    """Turn x64 on, also in the threads that XLA calls back in: there `jax.enable_x64` changes nothing."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 @functools.cache

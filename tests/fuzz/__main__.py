@@ -15,7 +15,17 @@ from multiprocessing.connection import wait
 from .report import Report
 
 DEVICES = "--xla_force_host_platform_device_count=4"  # the CPU plays so many, for the mesh
-CHECKS = ["functions", "derivatives", "fused", "indexing", "programs", "programs-traced", "trees", "mesh"]
+CHECKS = [
+    "functions",
+    "derivatives",
+    "distances",
+    "fused",
+    "indexing",
+    "programs",
+    "programs-traced",
+    "trees",
+]
+CHECKS += ["mesh"]
 
 
 def main():

@@ -7,7 +7,7 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import derivatives, functions, fused, indexing, programs, trees
+from . import derivatives, distances, functions, fused, indexing, programs, trees
 from .report import Report
 
 __all__ = ["work"]
@@ -15,6 +15,7 @@ __all__ = ["work"]
 CHECKS = {
     "functions": (functions.check, 60),  # configurations of a round
     "derivatives": (derivatives.check, 3),
+    "distances": (distances.check, 6),
     "fused": (fused.check, 20),
     "indexing": (indexing.check, 30),
     "programs": (programs.check, 20),

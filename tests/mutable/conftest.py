@@ -1,11 +1,23 @@
-"""Small arrays are written in place here, as large ones are, so that what others hold is at risk.
+"""Each test runs on NumPy's arrays in the host's memory, and JAX's way, as on a GPU.
 
-Files that mark their tests with both sizes run them with the sizes as they are, too.
+Small arrays are written in place here, as large ones are, so that what others hold is at risk. Files that
+mark their tests with both sizes run them with the sizes as they are, too.
 """
 
+import jax
 import pytest
 
-from jaxapi.mutable import _storage
+from jaxapi.mutable import _host_way, _storage
+
+WAYS = ["numpys", "jaxs"] if jax.devices()[0].platform == "cpu" else ["jaxs"]
+
+
+@pytest.fixture(params=WAYS, autouse=True)
+def way(request):
+    before = _host_way.is_on()
+    _host_way.set_on(request.param == "numpys")
+    yield request.param
+    _host_way.set_on(before)
 
 
 @pytest.fixture(autouse=True)

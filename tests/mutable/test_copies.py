@@ -214,7 +214,6 @@ def test_a_view_assigned_whole_writes_to_its_owner():
 
 def test_assigned_whole_nothing_but_the_values_changes():
     x, y = xp.zeros((), dtype=xp.float32), xp.asarray(jnp.asarray(2.0)) + 1
-    assert y._value.weak_type
     x[...] = y
     assert float(x) == 3
     assert not x._value.weak_type
@@ -265,3 +264,15 @@ def test_arrays_made_of_numpys_do_not_share_their_memory():
     x[0] = 5
     np.testing.assert_array_equal(x[:3], [5, 1, 2])
     assert host[0] == 0
+
+
+@pytest.mark.parametrize("watching", [jax.debug_nans, jax.debug_infs, jax.disable_jit])
+def test_what_jax_is_given_is_no_result_of_a_program(watching):
+    x = xp.asarray([1.0, 2.0, 3.0])
+    x[1:] = [np.nan, np.inf]
+    with watching(True):
+        np.testing.assert_array_equal(xp.isfinite(x), [True, False, False])
+        value = jnp.asarray(x)
+    assert isinstance(value, jax.Array)
+    x[0] = 7
+    np.testing.assert_array_equal(value, [1, np.nan, np.inf])

@@ -26,15 +26,15 @@ def test_arguments_change():
         step(x, y, 2.0)
 
 
-def test_padded_arguments_change():
+def test_arguments_of_several_lengths_change():
     def change(x, y):
         x *= 2
         x[x > 3] = 0
         y[:, 0] = y[:, 1] + 1
         y[:, 1:] = 7
 
-    f = xp.fuse(change, pad=True)
-    for n in (70, 100, 130):
+    f = xp.fuse(change)
+    for n in (70, 130):
         x, y = np.arange(n, dtype=np.float32), np.ones((n, 3), np.float32)
         mine = xp.asarray(x), xp.asarray(y)
         assert f(*mine) is None
@@ -128,6 +128,7 @@ def test_one_array_passed_twice():
         np.testing.assert_array_equal(y, [2, 2])
 
 
+@pytest.mark.parametrize("way", ["jaxs"], indirect=True)
 @pytest.mark.parametrize("argument", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
 def test_what_is_not_changed_keeps_its_memory(argument):
     @xp.fuse
@@ -157,7 +158,7 @@ def test_methods_and_explain():
     model.apply(x)
     np.testing.assert_array_equal(x, [6, 6])
     f = xp.fuse(lambda x: x + 1)
-    assert f.explain(xp.ones(10)).bytes_least == 80
+    assert f.explain(xp.ones(10)).bytes_accessed == 80
     f.clear_cache()
     assert repr(xp.fuse("name")(lambda x: x)) == "<Fusion 'name'>"
     with pytest.raises(TypeError, match="fuse takes a function"):
@@ -182,7 +183,7 @@ def test_static_arguments_by_position_and_by_name():
     np.testing.assert_array_equal(f(xp.ones((2, 3)), axis=1), [3, 3])
 
 
-def test_overlapping_views():
+def test_overlapping_views(way):
     @xp.fuse
     def f(a, b, whole=None):
         a += 1
@@ -202,8 +203,14 @@ def test_overlapping_views():
             np.testing.assert_array_equal(f(*(x[s] for s in slices)), f.func(*(host[s] for s in slices)))
             np.testing.assert_array_equal(x, host)
             eager[...] = host
-    with pytest.raises(ValueError, match="passed twice"):
-        xp.fuse(lambda x, others: others[0].__iadd__(x))(x[:2], [x[1:3]])
+    add = xp.fuse(lambda x, others: others[0].__iadd__(x))
+    if way == "jaxs":
+        with pytest.raises(ValueError, match="passed twice"):
+            add(x[:2], [x[1:3]])
+    else:
+        add(x[:2], [x[1:3]])
+        host[1:3] += host[:2]
+        np.testing.assert_array_equal(x, host)
 
 
 class Heat:

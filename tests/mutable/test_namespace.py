@@ -16,7 +16,7 @@ from jaxapi.mutable import _wrap
 def test_names():
     assert set(dir(xp)) == set(jaxapi.__all__) - {"numpy"} | {"Array", "grad", "value_and_grad"}
     assert all(hasattr(xp, name) for name in xp.__all__)
-    for part in ("fft", "linalg", "spatial"):
+    for part in ("fft", "interpolate", "linalg", "spatial"):
         assert getattr(xp, part).__all__ == list(getattr(jaxapi, part).__all__)
     assert xp.float32 is jaxapi.float32
     assert xp.__array_namespace_info__().default_dtypes()["real floating"] == np.float32

@@ -90,6 +90,7 @@ def test_a_view_is_read_in_inner_traces():
         assert [float(r) for r in transformed(xp.asarray(np.arange(6, dtype=np.float32)))] == expected
 
 
+@pytest.mark.parametrize("way", ["jaxs"], indirect=True)
 def test_donation_takes_what_nobody_else_holds():
     @xp.fuse(donate_argnums=0)
     def double(x):
@@ -136,6 +137,7 @@ def until_interrupted(write, x, seconds):
         write(x)
 
 
+@pytest.mark.parametrize("way", ["jaxs"], indirect=True)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signals")
 def test_an_interrupt_leaves_the_old_or_the_new_value():
     def interrupt(*_):
@@ -172,6 +174,7 @@ def test_an_interrupt_leaves_the_old_or_the_new_value():
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.parametrize("way", ["jaxs"], indirect=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_program_that_raises_leaves_the_old_value(when, monkeypatch):
     x = xp.zeros(50_000) + 1
@@ -317,6 +320,7 @@ def test_elements_written_by_threads():
     np.testing.assert_array_equal(x, expected)
 
 
+@pytest.mark.parametrize("way", ["numpys"], indirect=True)
 def test_elements_written_before_the_default_device_changes():
     x = xp.zeros(3)
     x[0] = 5
@@ -324,3 +328,20 @@ def test_elements_written_before_the_default_device_changes():
         x[1] = 6
         np.testing.assert_array_equal(x, [5, 6, 0])
         assert x.device == jax.devices()[0]
+
+
+def test_numbers_that_are_kept_are_told_apart():
+    x = xp.asarray([1.0, -1.0])
+    y = xp.asarray([True, False])
+    for number in (0.0, -0.0, 1.0, float("nan"), float("inf"), -float("inf")):
+        host = np.asarray([1.0, -1.0], np.float32)
+        np.testing.assert_array_equal(
+            np.signbit(np.asarray(x * number)), np.signbit(host * np.float32(number))
+        )
+        z = xp.asarray([1.0, -1.0])
+        z[0] = number
+        host[0] = number
+        np.testing.assert_array_equal(np.signbit(np.asarray(z)), np.signbit(host))
+        np.testing.assert_array_equal(z, host)
+    assert [(y + 1).dtype, (y * 1.0).dtype] == [xp.asarray([1]).dtype, xp.asarray([1.0]).dtype]
+    assert ((x == 1).dtype, (x + 1).dtype, (x + True).dtype) == (np.bool, np.float32, np.float32)

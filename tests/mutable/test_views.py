@@ -120,6 +120,7 @@ def test_what_is_no_view():
     np.testing.assert_array_equal(x[0], [2, 1])
 
 
+@pytest.mark.parametrize("way", ["jaxs"], indirect=True)
 def test_views_leave_the_owner_its_memory():
     """A view that is alive does not make writes copy, and `x[key] += y` writes once."""
     x = xp.zeros(100_000)

@@ -59,7 +59,52 @@ def test_functions_as_numpys(text):
     check(text, [*pairs, *[pair[::-1] for pair in pairs]])
 
 
-def test_promotion_is_numpys_of_its_own_arrays_alone():
+WEAK = [("float32", 1.1), ("float32", 1j), ("uint8", 3), ("uint8", -1), ("uint64", 1), ("int32", 2**40)]
+WEAK += [("float16", 1), ("int16", 1.5), ("uint8", True)]
+
+
+@pytest.mark.parametrize(("dtype", "number"), WEAK)
+def test_python_numbers_are_weak_in_outer_and_at(dtype, number):
+    """As NumPy from 2.6 on has it, and every NumPy in a call."""
+    host = np.asarray([2**63, 2**63 + 5] if dtype == "uint64" else [2, 5], dtype)
+    with jax.enable_x64(True):
+        x = ours.asarray(host)
+        try:
+            expected = np.multiply(host, number)
+        except OverflowError:
+            for function in (ours.multiply, np.multiply):
+                with pytest.raises(OverflowError):
+                    function.outer(x, number)
+                with pytest.raises(OverflowError):
+                    function.at(x, 0, number)
+            assert x.tolist() == host.tolist()
+            return
+        for made in (ours.multiply.outer(x, number), np.multiply.outer(number, x)):
+            assert made.dtype == expected.dtype
+            np.testing.assert_allclose(made, expected, 1e-7)
+        for function in (ours.multiply, np.multiply) if expected.dtype.kind != "c" else ():
+            x = ours.asarray(host)
+            function.at(x, [1], number)
+            assert x.tolist() == [host[0], expected.astype(dtype)[1]]
+
+
+def test_full_takes_what_the_dtype_holds():
+    for dtype, number in (("uint64", 2**63), ("int64", -(2**40)), ("float32", 5), ("bool", 5)):
+        assert ours.full(2, number, dtype=dtype).tolist() == np.full(2, number, dtype=dtype).tolist()
+    with pytest.raises(OverflowError):
+        ours.full(2, 300, dtype="uint8")
+
+
+def test_floats_that_are_added_at_integers_lose_the_fraction_of_the_sum():
+    host = np.asarray([-5, 5, 7], "int32")
+    x = ours.asarray(host)
+    for function, new in (("add", 1.5), ("multiply", np.asarray([0.5, 1.5], "float32"))):
+        getattr(np, function).at(host, [0, 1], new)
+        getattr(ours, function).at(x, [0, 1], new)
+        assert x.tolist() == host.tolist()
+
+
+def test_promotion_and_the_namespace_of_results():
     for x64 in (False, True):
         with jax.enable_x64(x64):
             wide = "float64" if x64 else "float32"
@@ -67,9 +112,10 @@ def test_promotion_is_numpys_of_its_own_arrays_alone():
             assert (x * y).dtype == ours.add(y, x).dtype == jax.jit(lambda x, y: x - y)(x, y).dtype == wide
             assert ours.fuse(lambda x, y: x[1:] - y[1:])(x, y).dtype == (x.T * y.copy()).dtype == wide
             a, b = jaxapi.mutable.asarray(x._value), jaxapi.mutable.asarray(y._value)
-            assert (a * b).dtype == (a[1:] * b[1:]).dtype == (a.sum(keepdims=True) * b).dtype == "float32"
-            assert type(a.ravel()) is type(a.copy()) is type(a.sum()) is jaxapi.mutable.Array
-            assert type(a * y) is type(y * a) is type(ours.asarray(a)) is ours.ndarray
-            assert type(ours.ndarray((2, 3))[0]) is ours.ndarray
+            assert (a * b).dtype == (a[1:] * b[1:]).dtype == (a.sum(keepdims=True) * b).dtype == wide
+            for made in (a.ravel(), a.copy(), a.sum(), a[0], a + 1, a[1:], np.sum(a), a.T):
+                assert made.__array_namespace__() is jaxapi.mutable
+            for made in (a * y, y * a, ours.asarray(a), ours.ndarray((2, 3))[0], x.ravel()):
+                assert made.__array_namespace__() is ours
             ours.asarray(a)[0] = 7
             assert a[0] == 7

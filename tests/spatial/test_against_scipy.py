@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.spatial
 
-from jaxapi._interop import as_array
+from jaxapi import asarray
 from jaxapi.spatial import KDTree
 
 NORMS = [1, 1.5, 2, 3, 4, 10, math.inf]
@@ -77,7 +77,7 @@ def test_inside_jit(m, p, box, k, dtype, x64):
         pytest.skip("one case shows that x64 mode changes nothing but the dtype of rows")
     data, x = cloud(m, dtype)
     tree = KDTree(data, boxsize=box_of(box, m))
-    found = jax.jit(lambda tree, x: tree.query(x, k=k, p=p))(tree, as_array(x))
+    found = jax.jit(lambda tree, x: tree.query(x, k=k, p=p))(tree, asarray(x))
     assert found[1].dtype == (np.int64 if x64 else np.int32)
     check(found, data, x, box_of(box, m), p, dtype, k=k)
 
@@ -127,7 +127,7 @@ def test_mixed_dtypes(data_dtype, x_dtype):
     wide = np.promote_types(data_dtype, x_dtype)
     check(KDTree(data).query(x, k=4), data, x, None, 2, wide, k=4)
     if data_dtype != x_dtype:
-        check(jax.jit(KDTree(data).query)(as_array(x)), data, x, None, 2, wide)
+        check(jax.jit(KDTree(data).query)(asarray(x)), data, x, None, 2, wide)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3,), (2, 1, 3)])

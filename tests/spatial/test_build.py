@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from trees import check, cloud
 
-from jaxapi.spatial._cuda import _build as _cuda_build
-from jaxapi.spatial._structure._build import build, padded_size, plan, rounds
+from jaxapi.spatial._engines._cuda import _build as _cuda_build
+from jaxapi.spatial._tree._build import build, padded_size, plan, rounds
 
 SIZES = [0, 1, 2, 100, 1000]  # all padded to one shape: one compilation
 

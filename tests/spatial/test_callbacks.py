@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -14,8 +15,9 @@ import pytest
 import scipy.spatial
 from compilations import no_compilation
 
+import jaxapi
 from jaxapi.spatial import KDTree, pad_rows
-from jaxapi.spatial._host import _clouds, _searches
+from jaxapi.spatial._scipy import _cloud, _host, _search, _threads
 
 RNG = np.random.default_rng(40)
 POINTS, QUERIES = RNG.random((300, 3)), RNG.random((70, 3))
@@ -28,7 +30,7 @@ pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy se
 def calls(monkeypatch):
     """Count the searches and the trees built."""
     count = {"searches": 0, "trees": 0}
-    search, build = _searches.nearest_columns, _clouds.cKDTree
+    search, build = _search.nearest_columns, _cloud.cKDTree
 
     def counted(*args, **options):
         count["searches"] += 1
@@ -38,9 +40,9 @@ def calls(monkeypatch):
         count["trees"] += 1
         return build(*args, **options)
 
-    monkeypatch.setattr(_searches, "nearest_columns", counted)
-    monkeypatch.setattr(_clouds, "cKDTree", built)
-    _clouds._kept.clear()
+    monkeypatch.setattr(_host._search, "nearest_columns", counted)
+    monkeypatch.setattr(_cloud, "cKDTree", built)
+    _cloud._kept.clear()
     return count
 
 
@@ -103,7 +105,7 @@ def test_a_loop_builds_one_tree(calls):
     @jax.jit
     def register(source, target):
         def step(source, _):
-            rows = KDTree(target).query(source)[1]
+            rows = KDTree(target, engine="scipy").query(source)[1]
             return source + 0.5 * (target[rows] - source).mean(axis=0), rows
 
         return jax.lax.scan(step, source, length=5)
@@ -123,6 +125,20 @@ def test_a_loop_builds_one_tree(calls):
     _, rows = jax.lax.scan(turn, KDTree(POINTS.astype(np.float32)), length=2)
     for each, points in zip(rows, (POINTS, -POINTS), strict=True):
         np.testing.assert_array_equal(each, SCIPY(points).query(QUERIES)[1])
+
+
+def test_clouds_that_nobody_searches_are_let_go(monkeypatch):
+    """After a while; and while a cloud is searched it stays."""
+    monkeypatch.setattr(_threads, "IDLE", 0.2)
+    search = jax.jit(lambda points, x: KDTree(points * 1.0, engine="scipy").query(x)[1])
+    for _ in range(3 * (os.cpu_count() or 1)):  # so that each thread has begun to wait so long
+        jax.block_until_ready(search(POINTS, QUERIES))
+    assert _cloud._kept
+    for _ in range(100):
+        time.sleep(0.1)
+        if not _cloud._kept:
+            break
+    assert not _cloud._kept
 
 
 def test_threads_and_programs_in_flight():
@@ -247,6 +263,7 @@ def test_pad_rows():
         assert len(padded) == {3: 4, 2: 4, 5: 5}[len(x)]
         np.testing.assert_array_equal(padded[: len(x)], np.asarray(x))
         assert not np.asarray(padded[len(x) :]).any()
+    assert pad_rows(np.zeros((3, 1)), 8)[0].shape == (8, 1)
     with pytest.raises(ValueError, match="x has 3 rows"):
         pad_rows(np.zeros((3, 1)), sizes=[2])
     with pytest.raises(ValueError, match="must have rows"):
@@ -332,3 +349,32 @@ def test_points_on_the_edge_of_a_box():
         distances, rows = search(points, 1.0)
     np.testing.assert_array_equal(rows, [[1, 2, 0, 3]])
     np.testing.assert_array_equal(distances, [[0, 0.125, 0.25, 0.5]])
+
+
+def test_float64_without_x64_keeps_its_digits_under_eager_derivatives():
+    rng = np.random.default_rng(5)
+    points, x = rng.random((50, 3)), rng.random((4, 3))
+    expected = SCIPY(points).query(x, k=3)[0]
+
+    def distances(x):
+        return KDTree(points).query(x, k=3)[0]
+
+    with jax.enable_x64(False):
+        value, pullback = jax.vjp(distances, jaxapi.asarray(x))
+        np.testing.assert_array_equal(value, expected)
+        (slopes,) = pullback(value)
+        assert slopes.dtype == np.float64
+    step = 1e-6 * rng.random((4, 3))
+    change = SCIPY(points).query(x + step, k=3)[0] - SCIPY(points).query(x - step, k=3)[0]
+    np.testing.assert_allclose((np.asarray(slopes) * step).sum(), (change / 2 * expected).sum(), rtol=1e-7)
+
+
+def test_a_cloud_that_is_kept_has_its_own_memory():
+    """What a callback is handed is XLA's memory, which other programs write to afterwards."""
+    points, lengths = POINTS.copy(), np.full(3, 1.5)
+    _cloud.kept_cloud(points, len(points), lengths, _cloud.Options())
+    points[:], lengths[:] = 0, 1e-310
+    cloud = _cloud.kept_cloud(POINTS, len(points), np.full(3, 1.5), _cloud.Options())
+    distances, _ = cloud.scaled(2.0).tree.query(cloud.scaled(2.0).queries(QUERIES).x, k=3)
+    expected = SCIPY(POINTS, boxsize=1.5).query(QUERIES, k=3)[0]
+    np.testing.assert_allclose(cloud.scaled(2.0).distances(distances), expected, rtol=1e-12)

@@ -4,10 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.spatial import KDTree as SciPyTree
+from scipy.spatial.distance import cdist
 
-from jaxapi.spatial import KDTree, _select
-from jaxapi.spatial._device import _searches
-from jaxapi.spatial._structure import _build
+from jaxapi.spatial import KDTree, _tree_programs
+from jaxapi.spatial._engines._by_platform import BY_PLATFORM
+from jaxapi.spatial._search import Search
+from jaxapi.spatial._tree import _build
+from jaxapi.spatial._tree._metric import TreeMetric
+from jaxapi.spatial._tree._queries import Limits
 
 RNG = np.random.default_rng(12)
 
@@ -23,7 +27,7 @@ def test_ties_between_leaves_go_to_the_lowest_row_inside_jit():
     points = RNG.integers(0, 5, (600, 3)).astype(float)
     x = RNG.integers(0, 5, (60, 3)).astype(float)
     tree = KDTree(points.astype(np.float32), engine="lax")
-    assert tree._structure().leaves >= 16
+    assert tree._built_tree().leaves >= 16
     for k in (1, 3):
         _, rows = jax.jit(lambda tree, x, k=k: tree.query(x, k=[*range(1, k + 1)]))(
             tree, jnp.asarray(x, "float32")
@@ -45,34 +49,35 @@ def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     """As here with a smaller limit: each engine call gets one piece, and results are whole."""
     points, x = RNG.random((50, 3)).astype(np.float32), RNG.random((20, 3)).astype(np.float32)
     tree = jax.jit(_build.build)(points, 50)
-    sizes, run = [], _searches._engines.run
+    sizes, search_engine = [], BY_PLATFORM.nearest
 
-    def counted(engine, name, tree, x, *arrays, **options):
+    def counted(tree, x, *arrays, **options):
         sizes.append(x.shape[0])
-        return run(engine, name, tree, x, *arrays, **options)
+        return search_engine(tree, x, *arrays, **options)
 
-    monkeypatch.setattr(_searches, "LARGEST_PIECE", 7 * 4)
-    monkeypatch.setattr(_searches._engines, "run", counted)
+    monkeypatch.setattr(_tree_programs, "LARGEST_PIECE", 7 * 4)
+    monkeypatch.setattr(BY_PLATFORM, "nearest", counted)
     bound = np.full(20, np.inf, np.float32)
     bound[11] = 0
-    settings = _searches.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32))
+    settings = Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32))
     search = jax.jit(
-        lambda tree, x, bound: _searches.nearest(tree, x, bound, jnp.float32(0), None, k=4, search=settings)
+        lambda tree, x, limits: _tree_programs.nearest(tree, x, limits, TreeMetric(2.0), k=4, search=settings)
     )
-    _, rows = search(tree, x, bound)
+    _, rows = search(tree, x, Limits(bound, np.float32(0)))
     assert sizes == [7, 7, 6]
     expected = SciPyTree(points).query(x, k=4)[1]
     expected[11] = 50
     np.testing.assert_array_equal(rows, expected)
 
 
-def test_many_distances_in_many_dimensions_are_one_product(monkeypatch):
+def test_many_distances_in_many_dimensions_are_one_product():
     """On the CPU SciPy searches a few of them; the answers are the same."""
-    points, x = RNG.random((300, 20)), RNG.random((8, 20))
-    few = KDTree(points).query(x, k=3)
-    monkeypatch.setattr(_select, "MANY_DISTANCES", 300 * 8)
-    tree = KDTree(points)
-    many = tree.query(x, k=3)
-    assert tree._scipy_tree is None or tree.engine != "scipy"
-    np.testing.assert_allclose(many[0], few[0], rtol=1e-14)
-    np.testing.assert_array_equal(many[1], few[1])
+    points, x = RNG.random((4096, 17)), RNG.random((4096, 17))
+    many = KDTree(points).query(x, k=3)
+    few = KDTree(points).query(x[:20], k=3)
+    distances = cdist(x[:20], points)
+    rows = np.argsort(distances, axis=1)[:, :3]
+    for found_distances, found_rows in (few, many):
+        np.testing.assert_array_equal(found_rows[:20], rows)
+        expected = np.take_along_axis(distances, rows, axis=1)
+        np.testing.assert_allclose(found_distances[:20], expected, rtol=1e-14)

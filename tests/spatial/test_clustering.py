@@ -17,7 +17,7 @@ from sklearn.cluster import DBSCAN, HDBSCAN
 
 import jaxapi as xp
 from jaxapi.spatial import KDTree, single_linkage
-from jaxapi.spatial._clusters import _host, _spanning
+from jaxapi.spatial._scipy import _groups
 
 CLOUDS = 30
 ULPS = 1e-15 if jax.default_backend() == "gpu" else 0  # GPUs round products and sums at once
@@ -33,18 +33,17 @@ KINDS = {
 
 @pytest.fixture(params=KINDS)
 def clouds(request):
-    """Return random clouds of a kind, with a generator of random numbers."""
+    """Return random clouds of a kind, the last with many neighbours, with a generator of random numbers."""
     rng = np.random.default_rng(len(request.param))
     sizes = [(int(rng.choice([1, 2, 3, 10, 70])), int(rng.integers(1, 5))) for _ in range(CLOUDS)]
+    sizes += [(300, 1), (250, 2), (400, 3)]
     return [(KINDS[request.param](rng, n, m), rng) for n, m in sizes]
 
 
-@pytest.fixture(params=["few pairs", "dense"])
-def dense(request, monkeypatch):
-    """Take the way for few pairs, or that for more than there is memory for, in small pieces."""
-    if request.param == "dense":
-        monkeypatch.setattr(_host, "MANY", 0)
-        monkeypatch.setattr(_host, "PIECE", 50)
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """List pairs of dense clouds in pieces, as if they were more than there is memory for."""
+    monkeypatch.setattr(_groups, "PIECE", 50)
 
 
 def components(n, one, two):
@@ -52,7 +51,7 @@ def components(n, one, two):
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
-def test_components_are_those_of_all_pairs(clouds, dense, p):
+def test_components_are_those_of_all_pairs(clouds, small_pieces, p):
     for x, rng in clouds:
         box = [None, 5.0][int(rng.integers(2))] if x.min() >= 0 else None
         r = float(rng.choice([0.0, 0.05, 0.125, 0.3, np.inf]))
@@ -63,7 +62,7 @@ def test_components_are_those_of_all_pairs(clouds, dense, p):
         np.testing.assert_array_equal(found.labels, labels)
 
 
-def test_dbscan_is_that_of_scikit_learn(clouds, dense):
+def test_dbscan_is_that_of_scikit_learn(clouds, small_pieces):
     for x, rng in clouds:
         eps, least = float(rng.choice([0.05, 0.125, 0.3, 9.0])), int(rng.integers(1, 8))
         weights = rng.integers(-1, 4, len(x)) + 0.5 if rng.integers(2) else None
@@ -94,12 +93,9 @@ def kruskal(apart):
     return np.reshape(edges, (-1, 2)).astype(int)
 
 
-@pytest.mark.parametrize("listed", [0, 8])
 @pytest.mark.parametrize("p", [2.0, 1.0, np.inf])
-def test_the_spanning_tree_is_kruskals(clouds, monkeypatch, listed, p):
-    monkeypatch.setattr(_spanning, "MORE", listed)  # fewer neighbours listed: more are searched
-    monkeypatch.setattr(_spanning, "FEW", 4 * listed)
-    for x, rng in clouds[::3]:
+def test_the_spanning_tree_is_kruskals(clouds, p):
+    for x, rng in clouds[:CLOUDS:3] + clouds[CLOUDS:]:
         box = 5.0 if x.min() >= 0 and rng.integers(2) else None
         least = int(rng.integers(1, min(len(x), 7) + 1))
         apart = all_distances(x, p, box)
@@ -120,6 +116,20 @@ def test_single_linkage_is_scipys(kind):
         x = KINDS[kind](np.random.default_rng(n), n, 2)
         found = single_linkage(*KDTree(x).minimum_spanning_tree())
         np.testing.assert_allclose(found, linkage(pdist(x), "single"), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int8", "int64"])
+def test_rows_of_every_integer_dtype(dtype):
+    x = np.random.default_rng(6).random((9, 2))
+    rows, distances = map(np.asarray, KDTree(x).minimum_spanning_tree())
+    expected = linkage(pdist(x), "single")
+    with jax.enable_x64(True):
+        for call in (single_linkage, jax.jit(single_linkage)):
+            np.testing.assert_allclose(call(rows.astype(dtype), distances), expected, rtol=1e-12)
+    rows = rows.astype(dtype)
+    rows[0, 1] = np.iinfo(dtype).max
+    with pytest.raises(ValueError, match="the edges of a tree of 9 points"):
+        single_linkage(rows, distances)
 
 
 def test_single_linkage_is_cut_by_scipy():
@@ -192,9 +202,9 @@ def test_jit_gives_the_same(dtype, box):
         assert_same(jax.jit(every)(KDTree(x, boxsize=box)), expected)
 
 
-@pytest.mark.parametrize(("p", "box"), [(1.0, None), (np.inf, 4.0)])
+@pytest.mark.parametrize(("p", "box"), [(4.0, None), (np.inf, 4.0)])
 def test_the_portable_engine_gives_the_same(p, box):
-    """Traced and exported, which takes no callback; without weights eager."""
+    """Traced and exported, which takes no callback; without weights eager; subnormal numbers, too."""
     rng = np.random.default_rng(3)
 
     def both(x, n, r, weights, **options):
@@ -215,6 +225,11 @@ def test_the_portable_engine_gives_the_same(p, box):
             assert_same(traced(x, n, r, weights), both(x, 50, r or 1e-30, weights))
     if not box:
         x, *_ = cloud("lattice")
+        tiny = np.finfo(np.float32).smallest_subnormal
+        x = np.round(8 * x)
+        for r in np.float32([1.0, 2.0]):
+            assert_same(traced(tiny * x, n, tiny * r, weights), both(x, 50, r, weights))
+        x = x / 8
         assert_same(KDTree(x, engine="lax").dbscan(0.125, 4, p=p), KDTree(x).dbscan(0.125, 4, p=p))
 
 
@@ -317,6 +332,16 @@ def test_the_smallest_clouds():
         (lambda tree: tree.dbscan(0), ValueError, "eps must be above 0, got 0"),
         (lambda tree: tree.dbscan(1, 0), ValueError, "min_samples must be at least 1, got 0"),
         (lambda tree: tree.dbscan(1, 2.5), TypeError, "min_samples must be an integer"),
+        (
+            lambda tree: jax.jit(lambda size: tree.dbscan(1, size).labels)(2),
+            TypeError,
+            "min_samples shapes the program",
+        ),
+        (
+            lambda tree: tree.hdbscan(5),
+            ValueError,
+            "which is min_cluster_size unless it is given,.* got 5 of 4",
+        ),
         (lambda tree: tree.dbscan(1, sample_weight=[1.0]), ValueError, r"of shape \(4,\), got \(1,\)"),
         (lambda tree: tree.dbscan(1, sample_weight=[np.nan] * 4), ValueError, "must not be nan"),
         (lambda tree: tree.minimum_spanning_tree(min_samples=5), ValueError, "at most the number of points"),

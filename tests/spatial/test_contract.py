@@ -131,6 +131,7 @@ def test_every_method_in_shard_map(picky):
 
 X = QUERIES[0]
 USES = {
+    "batch": lambda t: t.batch, "cell": lambda t: t.cell, "periodic": lambda t: t.periodic,
     "boxsize": lambda t: t.boxsize, "connected_components": lambda t: t.connected_components(0.3),
     "count_neighbors": lambda t: t.count_neighbors(t, [0.1, 0.3]), "data": lambda t: t.data,
     "dbscan": lambda t: t.dbscan(0.3), "displacements": lambda t: t.displacements(X, np.zeros(4, int)),
@@ -261,7 +262,8 @@ TREE = KDTree(POINTS[0])
         (lambda: unit_vectors([[1.3, 103.8]]), ValueError, "longitudes must be radians"),
         (lambda: great_circle_distance([1.0, 3.0]), ValueError, "from 0 to 2, or inf, got 3.0"),
         (lambda: great_circle_distance(-0.5), ValueError, "got -0.5"),
-        (lambda: chord_length(-1), ValueError, "must not be negative, got -1.0"),
+        (lambda: chord_length(-1), ValueError, "must be radians from 0 to pi, or inf, got -1.0"),
+        (lambda: chord_length(60), ValueError, "must be radians from 0 to pi, or inf, got 60.0: divide"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(call, kind, text):

@@ -10,10 +10,12 @@ from scipy.spatial import cKDTree
 from trees import check, check_nodes, cloud
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _build, _launch
-from jaxapi.spatial._cuda._order import extent
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _choice, _cuda
+from jaxapi.spatial._engines._cuda import _build, _launch
+from jaxapi.spatial._engines._cuda._order import extent
+from jaxapi.spatial._tree._metric import TreeMetric
+from jaxapi.spatial._tree._queries import Limits
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -46,7 +48,7 @@ def test_dimensions(m, n, leaf_size):
         check(tree, points)
     else:
         assert tree.is_flat
-        np.testing.assert_array_equal(tree.points[:, :n].T, points)
+        np.testing.assert_array_equal(tree.points[:, :n].T / tree.scale, points)
 
 
 def test_blocks_that_split_fewer_levels(monkeypatch):
@@ -91,8 +93,9 @@ def test_float64_arrays_are_filled_in_place_with_x64_off(monkeypatch):
     with jax.enable_x64(False):
         points = xp.asarray(cloud("uniform", 100, 2, np.float64))
         tree = jax.eval_shape(lambda points: _cuda.build(points, 100), points)
+        limits = Limits(np.inf, 0.0)
         jax.eval_shape(
-            lambda tree, points: _cuda.nearest(tree, points, np.inf, 0.0, None, k=1, p=2.0), tree, points
+            lambda tree, points: _cuda.nearest(tree, points, limits, TreeMetric(2.0), k=1), tree, points
         )
     assert set(filled) == {(np.dtype("float64"),) * 2}
 
@@ -129,8 +132,8 @@ def test_extent(dtype):
 
 def test_a_tree_of_concrete_points_is_built_so(monkeypatch):
     """The public tree, as on a GPU, against SciPy's."""
-    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-    monkeypatch.setattr(_engines, "engine_of", lambda data: _cuda)
+    monkeypatch.setattr(_choice, "engine_name", lambda data: "lax")
+    monkeypatch.setattr(_choice, "engine_of", lambda data: _cuda)
     points = cloud("uniform", 700, 3, np.float32)
     tree = KDTree(jnp.asarray(points))
     assert sorted(np.asarray(tree.indices)) == list(range(700))
@@ -142,6 +145,6 @@ def test_a_tree_of_concrete_points_is_built_so(monkeypatch):
 
 def test_nodes(monkeypatch):
     """Children lie in either order along the side that parts them."""
-    monkeypatch.setattr(_engines, "engine_of", lambda data: _cuda)
+    monkeypatch.setattr(_choice, "engine_of", lambda data: _cuda)
     points = cloud("uniform", 300, 3, np.float32)
     check_nodes(KDTree(jnp.asarray(points)), points)

@@ -13,9 +13,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxapi.spatial._cuda import _compile, _launch
-from jaxapi.spatial._cuda._launch import Kernel
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial._engines import _choice
+from jaxapi.spatial._engines._cuda import _compile, _launch
+from jaxapi.spatial._engines._cuda._launch import Kernel
 
 F32, F64 = np.float32, np.float64
 
@@ -92,7 +92,6 @@ KERNELS = [
     (Kernel.of("candidates", m=17, dtype=F32, warps=8), "80"),
     (Kernel.of("candidates", m=200, dtype=F32, warps=8), "90"),
     (Kernel.of("candidates", m=64, dtype=F32, warps=8), "100"),
-    (Kernel.of("not_finite", m=1, dtype=F64), "75"),
     (Kernel.of("closest", m=64, dtype=F32, k=8, warps=4), "90"),
     (Kernel.of("wholes", m=3, dtype=F32, p=2.0, periodic=True), "75"),
     (Kernel.of("wholes", m=16, dtype=F64, p=3.0), "90"),
@@ -204,14 +203,14 @@ def test_one_warning_where_something_is_missing(missing, says, monkeypatch):
         monkeypatch.setattr(jax, name, lambda backend=None: cpu)
     monkeypatch.setattr(_compile, "nvrtc", no_nvrtc if missing == "nvrtc" else lambda: None)
     if missing == "ffi":
-        monkeypatch.setattr(_engines.importlib, "import_module", broken_import)
-    _engines.gpu_engine.cache_clear()
+        monkeypatch.setattr(_choice.importlib, "import_module", broken_import)
+    _choice.gpu_engine.cache_clear()
     try:
         with pytest.warns(UserWarning, match=f"(?s)slowly, without its CUDA kernels.*{says}") as warned:
-            assert _engines.gpu_engine() is None
-        assert _engines.gpu_engine() is None
+            assert _choice.gpu_engine() is None
+        assert _choice.gpu_engine() is None
     finally:
-        _engines.gpu_engine.cache_clear()
+        _choice.gpu_engine.cache_clear()
     assert len(warned) == 1
 
 

@@ -14,12 +14,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._clusters import _calls, _hierarchy
+from jaxapi.spatial import KDTree, _clusterings
+from jaxapi.spatial._clusters import _hierarchy, _selection
 from jaxapi.spatial._clusters._arrays import OnHost
 from jaxapi.spatial._clusters._results import StableClusters
-from jaxapi.spatial._cuda import _compile
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial._engines import _choice, _cuda
+from jaxapi.spatial._engines._cuda import _compile
 
 pytestmark = pytest.mark.kernels
 
@@ -56,7 +56,7 @@ def test_kernels_give_the_labels_of_scipys_way(kind, p, box, dtype):
         expected = found(KDTree(x, boxsize=box, engine="scipy"), r, least, p, weights)
         with pytest.MonkeyPatch.context() as patch:
             radius_engines.use("cuda", patch)
-            patch.setattr(_calls, "computed", None)  # no host's way
+            patch.setattr(_clusterings, "computed", None)  # no host's way
             eager = found(KDTree(x, boxsize=box), r, least, p, weights)
         for a, b in zip(jax.tree.leaves(eager), jax.tree.leaves(expected), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -108,8 +108,8 @@ def cut(n, rows, distances):
     order = np.lexsort((walked(rows, rows[0, 0])[rows].max(axis=1), distances))
     ends = np.take_along_axis(rows, np.argsort(walked(rows, 0)[rows], axis=1), axis=1)[order]
     merges = _hierarchy.dendrogram(OnHost, n, *ends.T)
-    selection = _hierarchy.Selection(4, "eom", None, False)
-    return _hierarchy.flat_clusters(OnHost, selection, merges, distances[order])
+    selection = _selection.Selection(4, "eom", None, False)
+    return _selection.flat_clusters(OnHost, selection, merges, distances[order])
 
 
 def first_tree(x, least, p, box):
@@ -180,7 +180,7 @@ def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch, dtype):
         return tree.connected_components(2.0), tree.minimum_spanning_tree(min_samples=3), tree.hdbscan(4)
 
     expected = clusters(x)
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_cuda._launch, "custom_call", cuda_host.custom_call)
     for a, b in zip(jax.tree.leaves(jax.jit(clusters)(x)), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
@@ -199,7 +199,7 @@ def test_programs_for_the_gpu_keep_64_bits_with_x64_off(monkeypatch, dtype, box)
         edges = [tree.minimum_spanning_tree(min_samples=least).distances for least in (1, 3)]
         return tree.connected_components(0.2), tree.dbscan(0.2), edges
 
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_cuda._launch, "custom_call", nothing)
     x = xp.asarray(np.zeros((50, 2), dtype))
     program = jax.jit(clusters).trace(x).lower(lowering_platforms=("cuda",))

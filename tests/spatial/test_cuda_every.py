@@ -18,7 +18,9 @@ from cuda_searches import (
     uniform,
 )
 
-from jaxapi.spatial._cuda import _every
+from jaxapi.spatial._engines._cuda import _every
+from jaxapi.spatial._tree._metric import TreeMetric
+from jaxapi.spatial._tree._queries import Limits
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -84,7 +86,8 @@ def test_every_distance_where_few_rows_count():
     points, queries = grid(800, 17, 38), grid(QUERIES, 17, 39)
     for n in (0, 2, 330):
         tree = jitted_build(points, np.int32(n), leaf_size=4)
-        found = searches(k=3, p=2.0)(tree, queries, np.float32(np.inf), np.float32(0), None)
+        limits = Limits(np.float32(np.inf), np.float32(0))
+        found = searches(k=3)(tree, queries, limits, TreeMetric(2.0))
         distances, rows = (np.asarray(x) for x in found)
         assert (rows[:, n:] == n).all()
         assert np.isinf(distances[:, n:]).all()

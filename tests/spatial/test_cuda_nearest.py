@@ -24,11 +24,16 @@ from cuda_searches import (
 from radius_engines import use
 from scipy.spatial import cKDTree
 
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _launch, _nearest
-from jaxapi.spatial._cuda._order import nodes_of, ordered
-from jaxapi.spatial._structure._build import build
-from jaxapi.spatial._structure._homes import home_leaf
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _cuda
+from jaxapi.spatial._engines._cuda import _launch, _nearest
+from jaxapi.spatial._engines._cuda._order import nodes_of, order_of
+from jaxapi.spatial._tree._build import build
+from jaxapi.spatial._tree._homes import home_leaf
+from jaxapi.spatial._tree._metric import Measure, TreeMetric
+from jaxapi.spatial._tree._queries import Limits, Slots
+
+NO_LIMITS = Limits(np.float32(np.inf), np.float32(0))
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -73,8 +78,8 @@ def test_the_trees_own_points_as_queries(k, monkeypatch):
     points[POINTS:] = np.nan
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
     for lines in (POINTS, len(points)):
-        own = jax.jit(partial(_cuda.nearest_of_all, lines=lines, k=k, p=2.0))
-        found = own(tree, np.float32(np.inf), np.float32(0), None)
+        own = jax.jit(partial(_cuda.nearest_of_all, row_count=lines, k=k))
+        found = own(tree, NO_LIMITS, TreeMetric(2.0))
         assert found[0].shape == (lines, k)
         assert_exact(points[:POINTS], points[:POINTS], tuple(np.asarray(x)[:POINTS] for x in found), k)
 
@@ -87,9 +92,9 @@ def test_the_points_of_some_slots_as_queries(k, monkeypatch):
     points, size = grid(POINTS, 3, 4), 100
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
     rows, slots = np.asarray(tree.rows), tree.points.shape[1]
-    own = jax.jit(partial(_cuda.nearest_of_slots, size=size, k=k, p=2.0))
+    own = jax.jit(partial(_cuda.nearest_of_slots, k=k))
     for begin, prepared in (7, ()), (slots - size, jax.jit(_cuda.nodes_of)(tree, None)):
-        arrays = tree, prepared, begin, np.float32(np.inf), np.float32(0), None
+        arrays = tree, prepared, Slots(np.int32(begin), size), NO_LIMITS, TreeMetric(2.0)
         found = [np.asarray(each) for each in own(*arrays)]
         there = rows[begin : begin + size] < POINTS
         queries = points[rows[begin : begin + size][there]]
@@ -108,7 +113,7 @@ def test_own_points_and_others(monkeypatch):
         np.testing.assert_array_equal(rows, oracle.query(x, 3)[1])
         np.testing.assert_allclose(distances, oracle.query(x, 3)[0], rtol=1e-5)
     assert tree.query(points)[1].tolist() == list(range(POINTS))
-    wrong = queries.at[3, 1].set(jnp.nan)
+    wrong = np.array(queries.at[3, 1].set(jnp.nan))  # on the host, where values are looked at
     for refused in (
         lambda: tree.query(wrong, 3),
         lambda: tree.query_ball_point(wrong, 0.25, return_length=True),
@@ -244,7 +249,7 @@ def test_few_points():
     points = uniform(POINTS, 3, 15)
     for n in (0, 1, 2, 5):
         tree = jitted_build(points, np.int32(n), leaf_size=4)
-        found = searches(k=3, p=2.0)(tree, queries, np.float32(np.inf), np.float32(0), None)
+        found = searches(k=3)(tree, queries, NO_LIMITS, TreeMetric(2.0))
         distances, rows = (np.asarray(x) for x in found)
         assert (rows[:, n:] == n).all()
         assert np.isinf(distances[:, n:]).all()
@@ -272,17 +277,18 @@ def test_power_distances():
     """Their roots are taken as the search takes them; XLA's pow may round in another way."""
     points, queries = grid(POINTS, 3, 8) * 2, grid(QUERIES, 3, 9)  # the scale is not 1
     distances, rows = query(points, queries, p=3.0)
-    powers, same = query(points, queries, p=3.0, rooted=False)
+    powers, same = query(points, queries, p=3.0, measure=Measure.POWER)
     np.testing.assert_array_equal(rows, same)
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
-    np.testing.assert_array_equal(_cuda.in_units(tree, powers, None, p=3.0), distances)
+    np.testing.assert_array_equal(_cuda.in_units(tree, powers, TreeMetric(3.0)), distances)
     np.testing.assert_allclose(powers, (distances * np.asarray(tree.scale)) ** 3, rtol=1e-6)
     assert len(np.unique(powers * 4096 % 1)) == 1, "exact, as coordinates are integers"
 
 
 @jax.jit
 def nearest_of_64(points, queries, bound):
-    return _cuda.nearest(build(points, 64, leaf_size=4), queries, bound, 0.0, None, k=3, p=2.0)
+    tree = build(points, 64, leaf_size=4)
+    return _cuda.nearest(tree, queries, Limits(bound, 0.0), TreeMetric(2.0), k=3)
 
 
 @pytest.mark.parametrize("of", ["queries", "queries and bounds", "trees", "everything"])
@@ -310,7 +316,7 @@ def test_order_puts_queries_of_a_leaf_together():
     far = np.float32([[5, 0, 0]]) + uniform(2 * POINTS, 3, 19) / 10
     queries = np.random.default_rng(20).permutation(np.concatenate([points, far]))
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
-    line = jax.jit(lambda q: ordered(tree, nodes_of(tree, None), q))(queries)
+    line = jax.jit(lambda q: order_of(tree, nodes_of(tree, None), q))(queries)
     order, leaves = np.asarray(line.order), np.asarray(line.leaves)
     np.testing.assert_array_equal(np.sort(order), np.arange(len(queries)))
     np.testing.assert_array_equal(leaves, home_leaf(tree, queries * tree.scale))
@@ -340,5 +346,6 @@ def test_kernels_depend_on_no_sizes(monkeypatch):
         )
         queries = jax.ShapeDtypeStruct((q, 3), np.float32)
         none = jax.ShapeDtypeStruct((), np.float32)
-        jax.eval_shape(partial(search, k=8, p=2.0, box=None), tree, queries, none, none)
+        own = partial(search, metric=TreeMetric(2.0), k=8, measure=Measure.DISTANCE)
+        jax.eval_shape(own, tree, queries, Limits(none, none))
     assert sorted(kernel.name for kernel in kernels) == ["extent", "nodes", "order", "packets"]

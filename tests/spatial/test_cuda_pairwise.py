@@ -5,11 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.spatial.distance
+from jax import export
 
-from jaxapi.spatial import _cuda, distance
+from jaxapi.spatial import distance
+from jaxapi.spatial._engines import _cuda
 from jaxapi.spatial.distance import _matrices
-from jaxapi.spatial.distance._arguments import measure_of
-from jaxapi.spatial.distance._metrics import KERNEL_TERMS, METRICS, find_metric
+from jaxapi.spatial.distance._arguments import with_parameters
+from jaxapi.spatial.distance._metric import SumMetric
+from jaxapi.spatial.distance._metrics import METRICS
 
 pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 
@@ -46,22 +49,49 @@ def test_nan_and_nothing(term):
     assert _cuda.pairwise(jnp.asarray(a[:0]), jnp.asarray(b), None, term=term).shape == (0, 4)
 
 
-@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if row.terms in KERNEL_TERMS])
+WITH_KERNEL = [name for name, metric in METRICS.items() if isinstance(metric, SumMetric) and metric.kernel]
+
+
+@pytest.mark.parametrize("name", WITH_KERNEL)
 def test_metrics_by_the_kernel_are_scipys(name, monkeypatch):
     monkeypatch.setattr(_matrices, "gpu_engine", lambda: _cuda)
     rng = np.random.default_rng(2)
     a, b, w = rng.random((6, 19)), rng.random((8, 19)), rng.random(19)
-    metric = find_metric(name)
-    for options in ({}, {"w": w}) if "w" in metric.options else ({},):
+    for options in ({}, {"w": w}) if "w" in METRICS[name].options else ({},):
         with jax.enable_x64(True):
-            measure, arrays = measure_of(metric, options, 19, 14, a.dtype)
-            arrays = arrays or _matrices.default_arrays(measure, (a, b))
-            found = _matrices._by_kernel(measure, jnp.asarray(a), jnp.asarray(b), arrays)
+            metric, parameters = with_parameters(METRICS[name], options, 19, 14, a.dtype)
+            rows = [jnp.asarray(a), jnp.asarray(b)]
+            rows, parameters = _matrices.in_units_of_columns(metric, rows, parameters)
+            found = _matrices._by_kernel(metric, *rows, parameters)
         if name == "hellinger":  # which SciPy does not have
             expected = scipy.spatial.distance.cdist(np.sqrt(a), np.sqrt(b)) / np.sqrt(2)
         else:
             expected = scipy.spatial.distance.cdist(a, b, name, **options)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "hamming"])
+def test_a_number_of_rows_that_is_not_known_yet(name, monkeypatch):
+    """Programs of such numbers have no launch in them, on a machine with a GPU, too."""
+    pytest.importorskip("flatbuffers")
+    devices = jax.devices
+    monkeypatch.setattr(_matrices, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(jax, "devices", lambda *name: devices()[:1] if name == ("cuda",) else devices(*name))
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(0, 3, (size, 5)).astype(np.float32) for size in (7, 6))
+    metric, parameters = with_parameters(METRICS[name], {}, 5, 13, a.dtype)
+
+    def matrix(a, b):
+        return _matrices.matrix(metric, a, b, parameters)
+
+    assert _matrices._has_kernel(metric, jnp.asarray(a), jnp.asarray(b))
+    n, m = export.symbolic_shape("n, m")
+    for count in (6, m):
+        shapes = jax.ShapeDtypeStruct((n, 5), a.dtype), jax.ShapeDtypeStruct((count, 5), a.dtype)
+        program = export.export(jax.jit(matrix), platforms=["cpu", "cuda"])(*shapes)
+        if jax.default_backend() == "cpu":
+            expected = scipy.spatial.distance.cdist(a, b, name)
+            np.testing.assert_allclose(program.call(a, b), expected, rtol=1e-6)
 
 
 @pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")

@@ -9,8 +9,8 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 from meshes import mesh_of
 
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _choice, _cuda
 
 RNG = np.random.default_rng(29)
 POINTS, QUERIES, BOX = RNG.random((6, 2)), RNG.random((2, 2)), np.array([1.0, 1.25])
@@ -143,7 +143,7 @@ def test_derivatives_inside_of_jit(name):
 @pytest.mark.usefixtures("kernels_on_host")
 def test_kernels_are_not_differentiated(monkeypatch):
     """Neither those of the build nor those of searches."""
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     for name in ("query", "query_radius", "query_pairs", "displacements"):
 
         def energies(values, name=name):
@@ -165,10 +165,14 @@ def test_derivatives_under_vmap_and_without_jit(name):
 
 
 def test_derivatives_on_a_mesh():
-    """Of points, queries and a box of which a side is open."""
+    """Of points, queries and a box of which a side is open.
+
+    Not in one program: XLA for CPUs runs the partitioner's collectives beside those of `shard_map` in any
+    order, on each device in another one, and then waits for ever.
+    """
     sharding = NamedSharding(mesh_of(2), PartitionSpec("d"))
     with jax.enable_x64(True):
-        compare("columns", jax.jit(derivatives("columns", ["jacrev"], sharding=sharding))(VALUES), VALUES)
+        compare("columns", derivatives("columns", ["jacrev"], sharding=sharding)(VALUES), VALUES)
 
 
 def test_derivatives_at_distance_zero_are_zero():
@@ -176,7 +180,7 @@ def test_derivatives_at_distance_zero_are_zero():
     def zeros(x):
         searches = [lambda x, p=p: KDTree(POINTS).query(x, p=p)[0] for p in (1, 1.5, 2, 5, np.inf)]
         second = [jax.hessian(lambda x, f=f: jnp.stack([f(x), f(x) ** 2]))(x) for f in searches]
-        return [jax.grad(f)(x) for f in searches], second[1:]  # of p = 1 and its square the slope jumps
+        return [jax.grad(f)(x) for f in searches], second
 
     with jax.enable_x64(True):
         assert not any(np.any(each) for each in jax.tree.leaves(zeros(POINTS[0])))
@@ -198,6 +202,22 @@ def test_second_derivatives_of_coordinates_that_agree():
                 u = at / d
                 right = (p - 1) / d * (np.diag(u ** (p - 2)) - np.outer(u ** (p - 1), u ** (p - 1)))
                 np.testing.assert_allclose(found, right, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 1.5, 3.0, np.inf])
+def test_slopes_along_coordinates_that_agree(p):
+    """They are 0, as at distance 0; so are second ones, which are 0, infinite or do not exist."""
+    x = np.array([2.0, 0.0])
+
+    def distance(points, x):
+        return KDTree(points).query(x, p=p)[0]
+
+    with jax.enable_x64(True):
+        slopes = jax.jit(jax.grad(distance, argnums=(0, 1)))(np.zeros((1, 2)), x)
+        second = jax.jit(jax.hessian(distance, argnums=1))(np.zeros((1, 2)), x)
+    np.testing.assert_allclose(slopes[0], [[-1, 0]])
+    np.testing.assert_allclose(slopes[1], [1, 0])
+    np.testing.assert_allclose(second, np.zeros((2, 2)), atol=1e-12)
 
 
 def test_derivatives_of_large_and_small_distances():

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from compilations import no_compilation
 
-from jaxapi.spatial import KDTree, _cuda, pad_rows
-from jaxapi.spatial._cuda import _lines
+from jaxapi.spatial import KDTree, pad_rows
+from jaxapi.spatial._engines import _cuda
+from jaxapi.spatial._engines._cuda import _inputs
 
 DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "float64", "int64"]
 needs_a_gpu = pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
@@ -24,12 +25,12 @@ def numbers(seed, shape, dtype="float32"):
 
 @partial(jax.jit, static_argnames=("dtype", "fill"))
 def read(room, n, dtype=None, fill=0):
-    return _cuda.lines(room, n, dtype=room.dtype if dtype is None else dtype, fill=fill)
+    return _cuda.read_input(room, n, dtype=room.dtype if dtype is None else dtype, fill=fill)
 
 
 def padded(x, rows, **options):
     """Return an array of a device with more rows."""
-    room = _cuda.with_room(x, rows, getattr(x, "sharding", jax.devices()[0]))
+    room = _cuda.as_input(x, rows, getattr(x, "sharding", jax.devices()[0]))
     return read(room, len(x), **options).block_until_ready()
 
 
@@ -37,7 +38,7 @@ def padded(x, rows, **options):
 def addressed(kernels_on_host, monkeypatch):
     """Let arrays of the CPU be read where they lie."""
     if jax.default_backend() == "cpu":
-        monkeypatch.setattr(_lines, "gpu_of", lambda x: x.device)
+        monkeypatch.setattr(_inputs, "gpu_of", lambda x: x.device)
 
 
 @pytest.mark.usefixtures("addressed")
@@ -96,12 +97,12 @@ def weighed(x, n, xp=np):
 
 @jax.jit
 def total_of_lines(room, n):
-    return weighed(_cuda.lines(room, n, dtype=np.int32, fill=0), n, jnp)
+    return weighed(_cuda.read_input(room, n, dtype=np.int32, fill=0), n, jnp)
 
 
 def total(x, rows):
     """Return the sums of an array, by a program for so many rows."""
-    return total_of_lines(_cuda.with_room(x, rows, x.sharding), np.int32(len(x)))
+    return total_of_lines(_cuda.as_input(x, rows, x.sharding), np.int32(len(x)))
 
 
 @needs_a_gpu

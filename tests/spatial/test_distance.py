@@ -1,24 +1,24 @@
 """Distances against SciPy's in float64, and matrices against their own vectors."""
 
 import pickle
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
+from metrics import BOOLEAN, METRICS, OURS, WEIGHTED
 from scipy.spatial import distance as scipys
 
 from jaxapi.spatial import distance
-from jaxapi.spatial.distance import _matrices
-from jaxapi.spatial.distance._metrics import METRICS
+from jaxapi.spatial.distance import _matrices, _metrics
+from jaxapi.spatial.distance._metrics import MetricName
 
 RNG = np.random.default_rng(0)
 A, B = RNG.random((6, 5)) + 0.1, RNG.random((8, 5)) + 0.1
 W = RNG.random(5) * [1, 1, 0, 1, 1]
 VI = np.cov(np.vstack([RNG.random((30, 5)), A, B]).T)
-BOOLEAN = [name for name, metric in METRICS.items() if metric.product and name != "inner_product"]
-OURS = ["hellinger", "inner_product", "kl_divergence"]
 FORMULAS = {
     "hellinger": lambda u, v: np.sqrt(np.sum((np.sqrt(u) - np.sqrt(v)) ** 2) / 2),
     "inner_product": np.dot,
@@ -41,7 +41,7 @@ def theirs(name, a, b, **options):
 @pytest.mark.parametrize("name", METRICS)
 def test_matrices_and_vectors_are_scipys(name):
     a, b, options = case(name)
-    for weights in ({}, {"w": W}) if "w" in METRICS[name].options else ({},):
+    for weights in ({}, {"w": W}) if name in WEIGHTED else ({},):
         expected = theirs(name, a, b, **options, **weights)
         got = distance.cdist(a, b, name, **options, **weights)
         assert got.dtype == np.float64
@@ -117,7 +117,7 @@ def test_numbers_that_are_not_0_or_1():
 def test_degenerate_rows():
     zeros, ones = np.zeros((1, 3)), np.ones((1, 3))
     with np.errstate(all="ignore"):
-        for name in METRICS.keys() - {"mahalanobis", "seuclidean", *OURS}:
+        for name in set(METRICS) - {"mahalanobis", "seuclidean", *OURS}:
             for a, b in ((zeros, zeros), (zeros, ones), (ones, ones), (ones, np.full((1, 3), np.nan))):
                 if not a.any() and name == "jensenshannon":
                     continue  # inf in SciPy's matrices, nan for its vectors and here
@@ -214,10 +214,17 @@ def test_out():
         distance.cdist(A, B, out=jnp.zeros((6, 8)))
 
 
+def test_the_type_of_names_holds_them_all():
+    assert set(get_args(MetricName)) == set(_metrics._BY_ALIAS)
+    assert set(METRICS) <= set(distance.__all__)
+
+
 @pytest.mark.parametrize(
     ("error", "text", "call"),
     [
         (ValueError, "Unknown Distance Metric", lambda: distance.cdist(A, B, "euclidian")),
+        (ValueError, "manhattan: use 'cityblock'", lambda: distance.cdist(A, B, "manhattan")),
+        (ValueError, "great_circle_distance", lambda: distance.cdist(A, B, "haversine")),
         (TypeError, "string identifier", lambda: distance.cdist(A, B, 3)),
         (TypeError, "unexpected keyword argument 'p'", lambda: distance.cdist(A, B, p=3)),
         (ValueError, "same number of columns", lambda: distance.cdist(A, B[:, :3])),

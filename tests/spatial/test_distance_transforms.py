@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
+from metrics import OURS, SMOOTH_OF_SCIPY
 
 from jaxapi.spatial import distance
 from jaxapi.spatial.distance import _matrices
-from jaxapi.spatial.distance._metrics import METRICS
 
 RNG = np.random.default_rng(1)
 A, B = RNG.random((3, 3)) + 0.1, RNG.random((5, 3)) + 0.1
 C, W, STEP = RNG.random((3, 5)), np.array([1.0, 0.5, 2.0]), RNG.random(A.shape)
-SMOOTH = sorted(
-    name for name, metric in METRICS.items() if not metric.truth and name not in ("hamming", "jaccard")
-)
+SMOOTH = sorted(["dice", *OURS, *SMOOTH_OF_SCIPY])
 OPTIONS = {"minkowski": {"p": 3.5}, "mahalanobis": {"VI": np.eye(3) + 0.1}, "euclidean": {"w": W}}
 OPTIONS |= {"cosine": {"w": W}, "chebyshev": {"w": W}}
 

@@ -10,11 +10,11 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import HDBSCAN
 
-from jaxapi.spatial import KDTree, _cuda, _lax, _linkage, single_linkage
-from jaxapi.spatial._clusters import _calls, _device, _hierarchy
+from jaxapi.spatial import KDTree, _linkage, single_linkage
+from jaxapi.spatial._clusters import _device, _hierarchy, _selection
 from jaxapi.spatial._clusters._arrays import OnDevice, OnHost
-from jaxapi.spatial._device import _engines
-from jaxapi.spatial._structure._sorting import lexsorted
+from jaxapi.spatial._engines import _choice, _cuda, _lax
+from jaxapi.spatial._tree._sorting import lexsorted
 
 N = 60
 SELECTIONS = {
@@ -28,7 +28,7 @@ SELECTIONS = {
 def selection(options):
     options = {"cluster_selection_method": "eom", "cluster_selection_epsilon": None, **options}
     names = "min_cluster_size", "cluster_selection_method", "cluster_selection_epsilon"
-    return _hierarchy.Selection(*map(options.get, names), options.get("allow_single_cluster", False))
+    return _selection.Selection(*map(options.get, names), options.get("allow_single_cluster", False))
 
 
 @partial(jax.jit, static_argnames="selection")
@@ -38,7 +38,7 @@ def cut(rows, distances, selection):
         n = len(rows) + 1
         *ends, distances = _hierarchy.from_lowest(n, *rows.T, distances)
         merges = _hierarchy.dendrogram(OnDevice, n, *ends)
-        return *ends, distances, *_hierarchy.flat_clusters(OnDevice, selection, merges, distances)
+        return *ends, distances, *_selection.flat_clusters(OnDevice, selection, merges, distances)
 
 
 def trees(rng):
@@ -68,7 +68,7 @@ def test_a_program_cuts_a_tree_as_numpy_does(options):
             one, two, lengths, *found = map(np.asarray, cut(np.asarray(rows, np.int32), distances, chosen))
         np.testing.assert_array_equal(lengths, distances)
         merges = _hierarchy.dendrogram(OnHost, N, one, two)
-        expected = _hierarchy.flat_clusters(OnHost, chosen, merges, lengths)
+        expected = _selection.flat_clusters(OnHost, chosen, merges, lengths)
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-14)
 
@@ -109,7 +109,7 @@ def test_missing_edges_are_passed_by_in_batches_and_loops():
         rows.append(np.pad(np.asarray(tree.rows), ((0, more), (0, 0)), constant_values=-1))
         lengths.append(np.pad(np.asarray(tree.distances), (0, more), constant_values=np.inf))
         merges = _hierarchy.dendrogram(OnHost, N, *(np.asarray(each) for each in rows[-1].T))
-        expected.append(_hierarchy.flat_clusters(OnHost, chosen, merges, lengths[-1]))
+        expected.append(_selection.flat_clusters(OnHost, chosen, merges, lengths[-1]))
         assert (expected[-1][0][n:] == -1).all()
     rows, lengths = np.stack(rows).astype(np.int32), np.stack(lengths).astype(np.float32)
 
@@ -163,7 +163,7 @@ def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
     def nothing(kernel, blocks, threads, inputs, outputs, aliases):
         return [jnp.zeros(each.shape, each.dtype) for each in outputs]
 
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_cuda._launch, "custom_call", nothing)
     x = np.zeros((50, 2), np.float32)
 
@@ -183,8 +183,8 @@ def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
 def test_concrete_edges_on_a_device_are_merged_there(monkeypatch):
     rows, lengths = map(np.asarray, KDTree(np.random.default_rng(5).random((30, 2))).minimum_spanning_tree())
     expected = single_linkage(rows, lengths)
-    monkeypatch.setattr(_linkage, "_device_of", lambda *arrays: jnp.zeros(1))
-    monkeypatch.setattr(_calls, "computed", None)
+    monkeypatch.setattr(_linkage, "_on_a_device", lambda *arrays: jnp.zeros(1))
+    monkeypatch.setattr(_linkage, "computed", None)
     found = single_linkage(rows, lengths)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, expected)

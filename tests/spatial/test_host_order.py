@@ -1,22 +1,12 @@
 """The order in which SciPy searches many points changes nothing but the time it takes."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._host import _order, _searches
-from jaxapi.spatial._host._order import spatial_order
 
-MANY = 5000
-
-
-@pytest.fixture(autouse=True)
-def _many_are_fewer(monkeypatch):
-    """Order queries, and search them in pieces, where tests have so many."""
-    monkeypatch.setattr(_order, "_FEWEST", 1024)
-    monkeypatch.setattr(_searches, "_EACH", 1024)
+MANY = 17_000  # are ordered, and searched in pieces
+PARTS = 5  # none of which is
 
 
 def queries(m, dtype):
@@ -32,29 +22,24 @@ def queries(m, dtype):
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float16, np.float32, np.float64, bool])
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
-def test_order_is_a_permutation(m, dtype):
+def test_each_query_gets_its_own_answer(m, dtype):
+    """The points are the places of the queries, each of which is its own nearest."""
     x = queries(m, dtype)
-    order = spatial_order(x)
-    assert sorted(order.tolist()) == list(range(MANY))
-    first = x[order, 0].astype(float)
-    if m <= 2:  # a grid as fine as this tells the whole numbers apart
-        assert (np.diff(first) >= 0).all()
+    places, place = np.unique(x, axis=0, return_inverse=True)
+    distances, rows = KDTree(places).query(x)
+    np.testing.assert_array_equal(rows, place.ravel())
+    assert not np.any(distances)
 
 
-def test_points_close_to_each_other_follow_each_other():
-    x = np.random.default_rng(0).random((MANY, 3))
-    steps = [np.linalg.norm(np.diff(each, axis=0), axis=1).mean() for each in (x, x[spatial_order(x)])]
-    assert steps[1] < steps[0] / 4
-
-
-def test_no_order():
-    """There is none of few points, and of those whose extent is no number."""
+@pytest.mark.parametrize("far", [0.0, np.finfo(float).max, -np.finfo(float).max])
+def test_queries_whose_extent_is_no_number(far):
+    """Or that are all in one place."""
     x = np.zeros((MANY, 3))
-    assert spatial_order(x).tolist() == list(range(MANY))
-    assert spatial_order(x[:100]) is None
-    for bad in (np.nan, np.inf, -np.finfo(float).max):
-        x[0], x[1] = bad, np.finfo(float).max
-        assert spatial_order(x) is None
+    x[0], x[1] = far, -far
+    points = np.array([[0.0, 0, 0], [0, 1, 0]])
+    distances, rows = KDTree(points).query(x)
+    assert not np.any(np.asarray(distances)[2:])
+    assert not np.any(np.asarray(rows)[2:])
 
 
 @pytest.mark.parametrize("workers", [1, -1])
@@ -65,15 +50,14 @@ def test_results_of_many_queries(m, boxsize, k, workers):
     points = queries(m, np.uint8)[:300] % 7
     x = queries(m, np.float32)
     tree = KDTree(points, boxsize=boxsize)
-    few = [tree.query(part, k=k) for part in np.split(x, 5)]
-    assert len(x) // 5 < 1024 < len(x)
+    few = [tree.query(part, k=k) for part in np.split(x, PARTS)]
     for found, expected in zip(tree.query(x, k=k, workers=workers), zip(*few, strict=True), strict=True):
         np.testing.assert_array_equal(found, np.concatenate(expected))
 
 
 @pytest.mark.parametrize("one_radius", [True, False])
 @pytest.mark.parametrize("boxsize", [None, [7, 0, 9]])
-def test_radius_searches_of_many_queries(boxsize, one_radius):
+def test_radius_search_of_many_queries(boxsize, one_radius):
     """Lists, numbers and arrays belong to their queries, however many there are."""
     points, x = queries(3, np.uint8)[:300] % 7, queries(3, np.float64)
     tree = KDTree(points, boxsize=boxsize)
@@ -81,12 +65,12 @@ def test_radius_searches_of_many_queries(boxsize, one_radius):
     radii = np.broadcast_to(r, MANY)
     few = [
         tree.query_ball_point(part, radius)
-        for part, radius in zip(np.split(x, 5), np.split(radii, 5), strict=True)
+        for part, radius in zip(np.split(x, PARTS), np.split(radii, PARTS), strict=True)
     ]
     lists = np.concatenate(few).tolist()
     counts = list(map(len, lists))
     assert tree.query_ball_point(x, r).tolist() == lists
-    assert tree.query_ball_point(x.reshape(50, 100, 3), 2.0)[3, 4] == tree.query_ball_point(
+    assert tree.query_ball_point(x.reshape(170, 100, 3), 2.0)[3, 4] == tree.query_ball_point(
         x[304], 2.0, return_sorted=True
     )
     assert tree.query_ball_point(x, r, return_length=True).tolist() == counts
@@ -115,11 +99,17 @@ def test_many_queries_that_are_not_finite():
 
 
 @pytest.mark.parametrize("q", [0, 1, 1023, 1025, MANY])
-def test_pieces_hold_every_query_once(q):
-    for width, threads in itertools.product((1, 9, 5000), (1, 2, 16)):
-        parts = _searches._parts(q, width, threads, fewest=64)
-        assert [i for part in parts for i in range(q)[part]] == list(range(q))
-        assert max((part.stop - part.start for part in parts), default=0) <= _searches._EACH
+@pytest.mark.parametrize("workers", [1, 2, 16])
+def test_pieces_hold_every_query_once(q, workers):
+    """However many there are, for however many threads and neighbours: on a line the nearest are known."""
+    points = np.arange(64.0)[:, None]
+    x = np.random.default_rng(q).permutation(q)[:, None] % 60 + 0.25
+    for k in (1, 3):
+        rows = np.asarray(KDTree(points).query(x, k, workers=workers)[1]).reshape(q, k)
+        nearest = np.floor(x).astype(int) + np.array([0, 1, -1])
+        is_first = np.floor(x) == 0
+        expected = np.where(is_first, [0, 1, 2], nearest)[:, :k]
+        np.testing.assert_array_equal(rows, expected)
 
 
 @pytest.mark.parametrize("workers", [None, 3])
@@ -132,3 +122,39 @@ def test_fewer_points_than_neighbours(workers):
     np.testing.assert_array_equal(rows, np.pad(order, ((0, 0), (0, 2)), constant_values=4))
     nearest = np.sqrt(np.take_along_axis(squares, order, axis=1)).astype(np.float32)
     np.testing.assert_array_equal(distances, np.pad(nearest, ((0, 0), (0, 2)), constant_values=np.inf))
+
+
+@pytest.mark.parametrize("r", [0.05, 0.3, 2.0])
+def test_room_for_many_neighbours(r):
+    """Whether they are few or many, and in an order by distance, then row."""
+    rng = np.random.default_rng(4)
+    points, x = rng.integers(0, 64, (400, 2)) / 64, rng.integers(0, 64, (50, 2)) / 64
+    squares = ((x[:, None] - points) ** 2).sum(axis=2)
+    counts = (squares <= r * r).sum(axis=1)
+    found = KDTree(points).query_radius(x, r, max_neighbors=150)
+    np.testing.assert_array_equal(found.counts, counts)
+    order = np.argsort(squares, axis=1, kind="stable")[:, :150]
+    there = np.arange(150) < counts[:, None]
+    np.testing.assert_array_equal(found.indices, np.where(there, order, 400))
+    nearest = np.sqrt(np.take_along_axis(squares, order, axis=1))
+    np.testing.assert_array_equal(found.distances, np.where(there, nearest, np.inf))
+
+
+@pytest.mark.parametrize("limit", [150, 400])
+@pytest.mark.parametrize("one_radius", [True, False])
+def test_many_neighbours_of_a_query_where_some_have_more(one_radius, limit):
+    """Dense and empty places, duplicates and ties: the nearest by distance and row, and the true counts."""
+    rng = np.random.default_rng(7)
+    points = np.concatenate([rng.integers(0, 6, (900, 2)), rng.integers(20, 90, (300, 2))]).astype(float)
+    x = np.concatenate([points[:900:200], points[900::12], [[50.5, 50.5], [-1e6, 0.0]]])
+    radii = np.full(len(x), 5.0) if one_radius else np.linspace(4, 5, len(x))
+    found = KDTree(points).query_radius(x, radii, max_neighbors=limit)
+    squares = ((x[:, None] - points) ** 2).sum(-1)
+    order = np.argsort(squares, axis=1, kind="stable")[:, :limit]
+    near = np.take_along_axis(squares, order, axis=1)
+    is_near = near <= radii[:, None] ** 2
+    np.testing.assert_array_equal(found.indices, np.where(is_near, order, len(points)))
+    np.testing.assert_array_equal(found.distances, np.where(is_near, np.sqrt(near), np.inf))
+    counts = (squares <= radii[:, None] ** 2).sum(1)
+    np.testing.assert_array_equal(found.counts, counts)
+    assert counts.max() > limit > counts.mean(), "some have more, and there is room for most"

@@ -2,20 +2,25 @@
 
 import copy
 import functools
+import gc
 import pickle
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cuda_host import x64_in_all_threads
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from radius_engines import use
 from scipy.spatial import cKDTree
 
-from jaxapi._interop import as_array
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _compile, _launch
-from jaxapi.spatial._device import _engines, _searches
-from jaxapi.spatial._structure._build import build
+from jaxapi import asarray
+from jaxapi.spatial import KDTree, _arguments, _arrays, _tree_programs
+from jaxapi.spatial._engines import _choice, _cuda
+from jaxapi.spatial._engines._cuda import _compile, _launch
+from jaxapi.spatial._tree._build import build
+from jaxapi.spatial._tree._metric import TreeMetric
+from jaxapi.spatial._tree._queries import Limits
 
 POINTS = np.random.default_rng(0).random((100, 3))
 
@@ -47,6 +52,35 @@ POINTS = np.random.default_rng(0).random((100, 3))
 def test_refuses_bad_settings(settings, error, text):
     with pytest.raises(error, match=text):
         KDTree(**{"data": POINTS, **settings})
+
+
+def test_no_points_in_a_box():
+    for tree in (KDTree(POINTS, n=0, boxsize=4.0), KDTree(POINTS[:0], boxsize=4.0)):
+        distances, rows = tree.query(POINTS[:2])
+        assert np.isinf(distances).all()
+        assert (np.asarray(rows) == tree.n).all()
+
+
+@pytest.mark.parametrize("engine", ["lax", "cuda"])
+def test_queries_whose_squares_overflow(engine, monkeypatch):
+    """In float64, whose squares overflow from 1e154 on, also where the points have float32."""
+    use(engine, monkeypatch)
+    x = np.array([[1e160, 0, 0], [3e200, 4e200, 0]])
+    with x64_in_all_threads():
+        for points in (POINTS, POINTS.astype(np.float32)):
+            distances, rows = map(np.asarray, KDTree(points).query(x, 2))
+            np.testing.assert_allclose(distances, [[1e160] * 2, [5e200] * 2], rtol=1e-13)
+            assert (rows < len(points)).all()
+
+
+def test_settings_of_a_tree_brought_into_another_box():
+    """Its options keep their places: SciPy's `balanced_tree` and `compact_nodes`."""
+    tree = KDTree(POINTS, leafsize=3, compact_nodes=False, balanced_tree=False)
+    inside = tree._inside((0.5, 0.5, 0.5), False)
+    assert inside._options == tree._options
+    counts = KDTree(POINTS / 2, boxsize=0.5).count_neighbors(tree, 0.1)
+    expected = cKDTree(POINTS / 2, boxsize=0.5).count_neighbors(cKDTree(POINTS % 0.5, boxsize=0.5), 0.1)
+    assert counts == expected
 
 
 @pytest.mark.parametrize(
@@ -149,7 +183,7 @@ def test_copies_and_pickles(duplicate, x64):
     np.testing.assert_array_equal(again.query(POINTS[:9] + 0.01)[0], tree.query(POINTS[:9] + 0.01)[0])
 
 
-X = as_array(POINTS[:6] + 0.01)
+X = asarray(POINTS[:6] + 0.01)
 EXPECTED = np.argmin(((POINTS[:6, None] + 0.01 - POINTS[None]) ** 2).sum(-1), axis=1).tolist()
 
 
@@ -160,7 +194,7 @@ def test_argument_and_result_of_transformations():
     assert jax.vmap(lambda x: tree.query(x)[1])(X).tolist() == EXPECTED
     assert jax.lax.scan(lambda tree, x: (tree, tree.query(x)[1]), tree, X)[1].tolist() == EXPECTED
     assert jax.device_put(tree, jax.devices()[0]).query(X)[1].tolist() == EXPECTED
-    built = jax.jit(KDTree)(as_array(POINTS))
+    built = jax.jit(KDTree)(asarray(POINTS))
     assert (built.n, built.m, built.data.dtype) == (100, 3, np.float64)
     assert built.query(X)[1].tolist() == EXPECTED
     leaves, structure = jax.tree.flatten(tree)
@@ -170,7 +204,7 @@ def test_argument_and_result_of_transformations():
 
 def test_batch_of_clouds():
     """Under vmap a tree per cloud; outside of it a batch of trees says what to do."""
-    clouds = as_array(POINTS[:96].reshape(4, 24, 3))
+    clouds = asarray(POINTS[:96].reshape(4, 24, 3))
     trees = jax.jit(jax.vmap(KDTree))(clouds)
     rows = jax.jit(jax.vmap(lambda tree, x: tree.query(x, k=2)[1]))(trees, clouds)
     assert rows[:, :, 0].tolist() == [list(range(24))] * 4
@@ -205,21 +239,62 @@ def test_gradient_is_zero_where_nothing_is():
 
 
 @pytest.mark.parametrize("asarray", [np.asarray, jnp.asarray])
-def test_a_device_refuses_what_is_not_finite(monkeypatch, asarray):
+def test_a_device_refuses_what_is_not_finite(asarray):
     """Whatever engine a device has, and wherever the values come from."""
-    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
     points = POINTS[:5].astype(np.float32)
-    tree = KDTree(asarray(points))
+    tree = KDTree(asarray(points), engine="lax")
     assert tree.query(asarray(points))[1].tolist() == [0, 1, 2, 3, 4]
     for bad in (np.nan, np.inf):
         points = points.copy()
         points[4, 0] = bad
-        with pytest.raises(ValueError, match="'x' must be finite"):
-            tree.query(asarray(points))
+        if asarray is np.asarray or jax.default_backend() == "cpu":
+            with pytest.raises(ValueError, match="'x' must be finite"):
+                tree.query(asarray(points))
         with pytest.raises(ValueError, match="data must be finite"):
-            KDTree(asarray(points))
+            KDTree(asarray(points), engine="lax")
     with pytest.raises(ValueError, match="greater than the size of the periodic box"):
-        KDTree(asarray(points[:4]), boxsize=1e-3)
+        KDTree(asarray(points[:4]), boxsize=1e-3, engine="lax")
+
+
+def test_points_that_are_refused_leave_no_tree():
+    """The error comes while the device builds: what it builds is let go."""
+    points = jnp.asarray(POINTS[:5].astype(np.float32)).at[4, 0].set(np.nan)
+    before = None
+    for _ in range(3):
+        with pytest.raises(ValueError, match="data must be finite"):
+            KDTree(points, engine="lax")
+        gc.collect()
+        arrays = len(jax.live_arrays())
+        before = arrays if before is None else before
+        assert arrays == before
+    tree = KDTree(points[:4], engine="lax")
+    assert len(jax.live_arrays()) > before
+    assert tree.query(points[:4])[1].tolist() == [0, 1, 2, 3]
+
+
+def test_values_on_another_device_are_not_looked_at(monkeypatch):
+    """As JAX has it: such a query has no neighbours there. The build tells of points that are not finite."""
+    for module in (_arrays, _arguments):
+        monkeypatch.setattr(module, "is_on_host", lambda x: not isinstance(x, jax.Array))
+    use("lax", monkeypatch)
+    points = POINTS[:5].astype(np.float32)
+    tree, x = KDTree(points), points.copy()
+    x[1], x[3, 2] = np.nan, np.inf
+    on_device = jnp.asarray(x)
+    for search in (tree.query, lambda x: tree.query_radius(x, 0.1, max_neighbors=1)[:2]):
+        with pytest.raises(ValueError, match="'x' must be finite"):
+            search(x)
+        found = sorted(map(np.asarray, search(on_device)), key=lambda each: each.dtype.kind == "i")
+        assert np.isinf(found[0]).ravel().tolist() == [False, True, False, True, False]
+        assert found[1].ravel().tolist() == [0, 5, 2, 5, 4]
+        with jax.debug_nans(True), pytest.raises(ValueError, match="'x' must be finite"):
+            search(on_device)
+    assert np.diff(tree.query_radius(on_device, 0.1).indptr).tolist() == [1, 0, 1, 0, 1]
+    with pytest.raises(IndexError, match="must be rows"):
+        tree.displacements(points, np.arange(5) + 2)
+    assert (tree.displacements(points, jnp.arange(5) + 2)[4] == 0).all()
+    with pytest.raises(ValueError, match="data must be finite"):
+        KDTree(on_device)
 
 
 def test_each_platform_gets_its_own_engine(monkeypatch):
@@ -227,7 +302,7 @@ def test_each_platform_gets_its_own_engine(monkeypatch):
     cpu = jax.devices("cpu")[0]
     tree = KDTree(jax.device_put(POINTS.astype(np.float32), cpu))
     tree.query(X)  # built where it lies
-    monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
     monkeypatch.setattr(_launch, "architecture", lambda: "90")
     monkeypatch.setattr(_compile, "compiled", lambda *kernel: "no PTX")
     with jax.default_device(cpu):
@@ -261,12 +336,13 @@ def test_numbers_beyond_32_bits():
     x = jax.ShapeDtypeStruct((2**27 + 5, 3), np.float32)
     number = jax.ShapeDtypeStruct((), np.float32)
     search = functools.partial(
-        _searches.nearest,
-        box=None,
+        _tree_programs.nearest,
+        metric=TreeMetric(2.0),
         k=32,
-        search=_searches.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32)),
+        search=_tree_programs.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32)),
     )
-    jaxpr, (distances, rows) = jax.make_jaxpr(search, return_shape=True)(tree, x, number, number)
+    limits = Limits(number, number)
+    jaxpr, (distances, rows) = jax.make_jaxpr(search, return_shape=True)(tree, x, limits)
     assert distances.shape == rows.shape == (2**27 + 5, 32)
     whole = distances.shape
     for equation in jaxpr.jaxpr.eqns:

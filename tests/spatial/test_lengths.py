@@ -9,7 +9,8 @@ import pytest
 from compilations import no_compilation
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree, _cuda, _lax
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _cuda, _lax
 
 RADIUS = 0.2
 
@@ -146,7 +147,8 @@ def test_lines_of_every_dtype(dtype):
         for to in ("float32", "int32"):
             if to == "int32" and dtype not in ("int8", "int32"):
                 continue
-            made = np.asarray(jax.jit(lambda x, n, e=engine, to=to: e.lines(x, n, dtype=to))(x, np.int32(3)))
+            read = jax.jit(partial(engine.read_input, dtype=to))
+            made = np.asarray(read(x, np.int32(3)))
             np.testing.assert_array_equal(made[:3], x[:3].astype(to))
             missing = np.iinfo("int32").max if to == "int32" else np.nan
             np.testing.assert_array_equal(made[3:], np.full((1, 3), missing, to))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._cuda import _build
-from jaxapi.spatial._device import _engines
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _choice, _cuda
+from jaxapi.spatial._engines._cuda import _build
 
 RNG = np.random.default_rng(31)
 ENGINES = [None, "lax", pytest.param("cuda", marks=pytest.mark.kernels)]
@@ -22,9 +22,9 @@ def options(request, monkeypatch):
     request.getfixturevalue("kernels_on_host")
     if jax.default_backend() != "gpu":
         monkeypatch.setattr(_build, "_room", lambda m: 512)
-        monkeypatch.setattr(_engines, "gpu_engine", lambda: _cuda)
-        monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
-        monkeypatch.setattr(_engines, "engine_of", lambda data: _cuda)
+        monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
+        monkeypatch.setattr(_choice, "engine_name", lambda data: "lax")
+        monkeypatch.setattr(_choice, "engine_of", lambda data: _cuda)
     return {}
 
 

@@ -5,7 +5,6 @@ clouds.
 """
 
 import pickle
-import types
 
 import jax
 import numpy as np
@@ -15,9 +14,10 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from radius_engines import use
 from scipy.spatial import KDTree as SciPyTree
 
-from jaxapi.spatial import KDTree, _cuda
-from jaxapi.spatial._device import _engines
-from jaxapi.spatial._mesh import _by_row, _checks, _exchange, _own, _rounds
+from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines import _cuda
+from jaxapi.spatial._engines._by_platform import BY_PLATFORM
+from jaxapi.spatial._mesh import _by_row, _exchange, _nearest, _rounds
 
 EACH = 8  # rows of a device
 K = 11  # more than a device has
@@ -141,8 +141,8 @@ class TestNearest:
         The last piece overlaps the one before it. Points that may have neighbours elsewhere, also across the
         sides of a box, are searched for once more, a part at a time.
         """
-        for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "_near_a_border": lambda *sizes: 4}.items():
-            monkeypatch.setattr(_own, name, value)
+        for name, value in {"PIECE": 56, "LARGEST_PIECE": 0, "near_a_border": lambda *sizes: 4}.items():
+            monkeypatch.setattr(_nearest, name, value)
         monkeypatch.setattr(_by_row, "even_share", lambda lines, devices: lines - 1)
         monkeypatch.setattr(_exchange, "SHORT", 0)
         mesh = mesh_of(devices)
@@ -165,10 +165,8 @@ class TestNearest:
     def test_gpu_engine(self, monkeypatch):
         """The trees are built and searched by kernels."""
         use("cuda", monkeypatch)
-        monkeypatch.setattr(
-            _engines, "run", lambda engine, name, *arrays, **options: getattr(_cuda, name)(*arrays, **options)
-        )
-        monkeypatch.setattr(_own, "_near_a_border", lambda *sizes: 4)
+        monkeypatch.setattr(BY_PLATFORM, "_chosen", lambda function, *arrays: function(_cuda, *arrays))
+        monkeypatch.setattr(_nearest, "near_a_border", lambda *sizes: 4)
         mesh = mesh_of(2)
         points = clouds(mesh.size * 20)["half equal"][0]
         n = len(points) - 1
@@ -344,19 +342,11 @@ class TestErrors:
         with pytest.raises(ValueError, match="'x' must be finite"):
             tree.query_ball_point(points, near[2], return_length=True)
 
-    def test_finite_on_side_streams(self, monkeypatch):
-        """Each device answers for its lines; where one of them is false, all numbers are looked at again."""
-        answers = []
-
-        def at_side(part):
-            answers.append(np.isfinite(part).all())
-            return answers[-1]
-
-        monkeypatch.setattr(_checks, "engine_of", lambda x: types.SimpleNamespace(all_finite=at_side))
+    def test_padding_need_not_be_finite(self):
+        """The build looks at the points that count."""
         mesh, points, _ = cloud("uniform")
         padded = np.pad(points, ((0, 2), (0, 0)), constant_values=np.nan)
         assert KDTree(spread(mesh, padded), n=len(points)).n == len(points)
-        assert answers == [True] * (mesh.size - 1) + [False]
         padded[0] = np.nan
         with pytest.raises(ValueError, match="data must be finite"):
             KDTree(spread(mesh, padded), n=len(points))
@@ -378,7 +368,7 @@ class TestErrors:
             jax.jit(lambda r: tree.radius_graph(r, max_edges=8))(1.0)
 
     def test_too_many_neighbours(self, tree, near, monkeypatch):
-        monkeypatch.setattr("jaxapi.spatial._mesh._mesh.LARGEST", 1 << 14)
+        monkeypatch.setattr("jaxapi.spatial._mesh._mesh.LARGEST", 1 << 7)
         with pytest.raises(ValueError, match="use query_radius with max_neighbors"):
             tree.query_radius(near[1], near[2])
 
@@ -387,6 +377,13 @@ class TestErrors:
             tree.query(np.zeros((2, 3), np.float32), order="tree")
         with pytest.raises(ValueError, match="Invalid order"):
             tree.query(tree.data, order="leaf")
+
+    def test_engine(self, tree):
+        """Each device is searched by its own; which one cannot be chosen."""
+        assert tree.engine == ("cuda" if jax.default_backend() == "gpu" else "lax")
+        for engine in ("scipy", "lax"):
+            with pytest.raises(ValueError, match=f"engine='{engine}' is for points on one device"):
+                KDTree(tree.data, engine=engine)
 
     def test_repr(self, tree):
         facts = f"n=48, m=3, dtype=float32, engine='{tree.engine}', devices=2, boxsize=(8.0, 8.0, 0.0)"

@@ -13,9 +13,10 @@ from scipy.spatial import KDTree as SciPyTree
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._mesh import _edges, _programs
 from jaxapi.spatial._mesh._axes import Axes
-from jaxapi.spatial._mesh._layout import Layout
+from jaxapi.spatial._mesh._layout import MeshLayout
 from jaxapi.spatial._mesh._partition import partition, shares
-from jaxapi.spatial._settings import Columns, SearchSettings
+from jaxapi.spatial._search import Columns, Search
+from jaxapi.spatial._tree._queries import Limits
 
 EACH = 24  # points of a device
 
@@ -111,9 +112,9 @@ class TestRowsOf64Bits:
         """Nothing on the way to the trees has 32 bits where numbers of all points do not fit."""
         mesh = mesh_of(2)
         rows = -(-self.N // mesh.size) * mesh.size
-        layout = Layout(mesh, Axes(("d",), mesh.size), self.N)
+        layout = MeshLayout(mesh, Axes(("d",), mesh.size), self.N)
         with jax.enable_x64(True):
-            forest = jax.eval_shape(
+            forest, _ = jax.eval_shape(
                 lambda points: _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64)),
                 jax.ShapeDtypeStruct((rows, 3), np.float32),
             )
@@ -125,28 +126,28 @@ class TestRowsOf64Bits:
         mesh = mesh_of(2)
         points, queries = clouds(2 * EACH)["grid, with ties"]
         expected = nearest(points, queries, 3)
-        layout = Layout(mesh, Axes(("d",), mesh.size), len(points))
+        layout = MeshLayout(mesh, Axes(("d",), mesh.size), len(points))
         with jax.enable_x64(True):
             points = spread(mesh, points)
-            forest = _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64))
-            forest = forest._replace(rows=forest.rows + 2**31, least=forest.least + 2**31)
+            forest, _ = _programs.build_forest(points, layout=layout, rows_dtype=np.dtype(np.int64))
+            forest = forest._replace(rows=forest.rows + 2**31, lowest_row=forest.lowest_row + 2**31)
             distances, rows = _programs.nearest_columns(
                 forest,
                 spread(mesh, queries),
-                np.float32(np.inf),
-                np.float32(0),
+                Limits(np.float32(np.inf), np.float32(0)),
                 None,
-                layout=layout._replace(n=2**31 + len(points)),
+                plan=_programs.Plan(
+                    layout._replace(n=2**31 + len(points)),
+                    Search(2.0, None, np.dtype(np.float32), np.dtype(np.int64)),
+                ),
                 columns=Columns(3, None),
-                settings=SearchSettings(2.0, None, np.dtype(np.float32), np.dtype(np.int64)),
-                spread=True,
             )
             agree((distances, rows - 2**31), expected)
 
     def test_offsets(self):
         """The sum of all numbers of neighbours may need 64 bits where rows do not."""
         mesh = mesh_of(2)
-        layout = Layout(mesh, Axes(("d",), mesh.size), 4)
+        layout = MeshLayout(mesh, Axes(("d",), mesh.size), 4)
         counts = np.full(4, 2**30, np.int32)
         with jax.enable_x64(True):
             found = _edges.offsets(spread(mesh, counts), layout=layout, dtype=np.dtype(np.int64))

@@ -9,8 +9,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _engines
-from jaxapi.spatial._structure._lengths import first_lines
+from jaxapi.spatial._tree._lengths import first_rows
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
@@ -73,16 +72,15 @@ def test_several_devices():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit])
-def test_compiled_searches_under_a_mesh(axis_type, monkeypatch):
+def test_compiled_searches_under_a_mesh(axis_type):
     """As on GPUs: JAX refuses programs whose arrays are not on the devices of the mesh."""
-    monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
     p = POINTS.astype(np.float32)
     oracle = SciPyTree(p)
     nearest = oracle.query(p, k=4)[1]
     mesh = jax.make_mesh((2,), ("rows",), axis_types=(axis_type,), devices=jax.devices()[:2])
     with jax.set_mesh(mesh):
         x = jnp.asarray(p)
-        tree = KDTree(x)
+        tree = KDTree(x, engine="lax")
         assert np.array_equal(tree.query(x, k=4)[1], nearest)
         assert np.array_equal(tree.query(x[0], k=4)[1], nearest[0])
         vectors = tree.displacements(x, nearest)
@@ -95,15 +93,13 @@ def test_compiled_searches_under_a_mesh(axis_type, monkeypatch):
         np.testing.assert_allclose(inside, p[0] + oracle.query(p, k=4)[0].sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("engine", ["natural", "lax"])
-def test_points_sharded_over_one_device(engine, monkeypatch):
+@pytest.mark.parametrize("engine", [None, "lax"])
+def test_points_sharded_over_one_device(engine):
     """Numbers and results have fewer axes than the points: they are placed on the device."""
-    if engine == "lax":
-        monkeypatch.setattr(_engines, "engine_name", lambda data: "lax")
     p = POINTS.astype(np.float32)
     mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Auto,), devices=jax.devices()[:1])
     x = jax.device_put(p, NamedSharding(mesh, PartitionSpec("rows")))
-    tree, oracle = KDTree(x), SciPyTree(p)
+    tree, oracle = KDTree(x, engine=engine), SciPyTree(p)
     for queries in (x, p):
         assert np.array_equal(tree.query(queries, k=4)[1], oracle.query(p, k=4)[1])
         counts = oracle.query_ball_point(p, 0.25, return_length=True)
@@ -171,14 +167,14 @@ def test_first_lines_share_memory_and_compile_nothing(dtype):
         pairs = jnp.asarray(np.arange(3000, dtype=dtype).reshape(1000, 3))
     place = x.unsafe_buffer_pointer()
     with no_compilation():
-        short, lines = first_lines(700, x, pairs)
+        short, lines = first_rows(700, x, pairs)
     assert (short.dtype, short.shape, lines.shape) == (dtype, (700,), (700, 3))
     assert short.unsafe_buffer_pointer() == place
     del x, pairs
     np.testing.assert_array_equal(short, np.arange(700))
     np.testing.assert_array_equal(lines, np.arange(2100).reshape(700, 3))
     np.testing.assert_array_equal(short + short, 2 * np.arange(700))
-    assert first_lines(0, short)[0].shape == (0,)
+    assert first_rows(0, short)[0].shape == (0,)
 
 
 @pytest.mark.parametrize("search", [

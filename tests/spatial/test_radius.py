@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial import KDTree as SciPyTree
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree
-from jaxapi.spatial._device import _searches
+from jaxapi.spatial import KDTree, _tree_programs
 
 SEED = np.random.default_rng(7)
 POINTS = {m: SEED.random((60, m)) for m in (1, 2, 3, 5)}
@@ -181,7 +180,7 @@ def test_more_results_than_32_bits_can_count(monkeypatch):
     """They are found in pieces, as here with a smaller limit."""
     tree = KDTree(POINTS[2].astype(np.float32), engine="lax")
     x = QUERIES[2].astype(np.float32)
-    monkeypatch.setattr(_searches, "LARGEST", 7 * 8)
+    monkeypatch.setattr(_tree_programs, "LARGEST", 7 * 8)
     pieces = jax.jit(lambda x: tree.query_radius(x, 0.3, max_neighbors=8))(x)
     oracle = SciPyTree(POINTS[2].astype(np.float32))
     distances, rows = oracle.query(x, k=8, distance_upper_bound=0.3)
@@ -211,7 +210,7 @@ def test_numbers_of_results_that_rise_and_fall(radius_kernel):
 
 def test_sums_past_32_bits_are_made_again(radius_engine, monkeypatch):
     """As if there were more than 2**31 neighbours in all."""
-    monkeypatch.setattr(_searches, "LARGEST", 1)
+    monkeypatch.setattr(_tree_programs, "LARGEST", 1)
     x, tree, oracle = QUERIES[3], KDTree(POINTS[3]), SciPyTree(POINTS[3])
     for _ in range(2):
         found = tree.query_radius(x, 0.5)
@@ -244,6 +243,7 @@ ORIGIN = [0.0, 0.0]
         (lambda t: t.query_radius(ORIGIN, 0.1, p=0.5), ValueError, "Only p-norms"),
         (lambda t: t.query_radius(ORIGIN, 0.1, max_neighbors=0), ValueError, "max_neighbors must be"),
         (lambda t: t.query_ball_point(np.zeros((1, 2), complex), 0.1), TypeError, "complex data"),
+        (lambda _: KDTree(None), TypeError, "got None: pass an array of shape"),
         (lambda t: t.query_ball_point(ORIGIN, 1j), TypeError, "r must be a real number"),
         (lambda t: t.query_ball_point(ORIGIN, 0.1, workers=0), ValueError, "workers"),
     ],

@@ -1,14 +1,14 @@
 """A user's program: mypy checks that it is well typed, and what the types are."""
 
-# mypy: warn-unused-ignores
-
 from typing import assert_type
 
 import jax
 import numpy as np
+from scipy.sparse import csr_array
 
 import jaxapi as xp
-from jaxapi.spatial import KDTree, chord_length
+from jaxapi.interpolate import NearestNDInterpolator, RBFInterpolator
+from jaxapi.spatial import KDTree, chord_length, distance
 
 points = np.random.default_rng(0).random((100, 3))
 
@@ -51,6 +51,27 @@ chord = chord_length(0.1)
 assert_type(tree.query([1.0, 1.0], distance_upper_bound=chord), tuple[jax.Array, jax.Array])
 assert_type(tree.kneighbors(1, distance_upper_bound=chord), tuple[jax.Array, jax.Array])
 assert_type(tree.radius_graph(chord).senders, jax.Array)
+
+# names in strings
+assert_type(tree.sparse_distance_matrix(tree, 6.0, output_type="csr_array"), csr_array[np.float64])
+assert_type(tree.sparse_distance_matrix(tree, 6.0, output_type="dict"), dict[tuple[int, int], float])
+assert_type(tree.sparse_distance_matrix(tree, 6.0, output_type="ndarray"), np.ndarray)
+assert_type(tree.hdbscan(2, cluster_selection_method="leaf").labels, jax.Array)
+assert_type(distance.cdist(points, points, "cosine"), jax.Array)
+assert_type(distance.pdist(points, distance.cityblock), jax.Array)
+assert_type(distance.nearest(points, points, 2, "jensenshannon").rows, jax.Array)
+tree.hdbscan(2, cluster_selection_method="mass")  # type: ignore[arg-type]
+tree.sparse_distance_matrix(tree, 6.0, output_type="bsr_array")  # type: ignore[call-overload]
+distance.cdist(points, points, "manhattan")  # type: ignore[arg-type]
+KDTree(points, engine="cuda")  # type: ignore[arg-type]
+RBFInterpolator(points, points, kernel="spline")  # type: ignore[arg-type]
+
+# interpolators
+temperature = RBFInterpolator(points, [1.0] * 100, neighbors=8, smoothing=points[:, 0])
+assert_type(temperature([[0.0, 0.0, 0.0]]), jax.Array)
+assert_type(temperature.powers, np.ndarray)
+assert_type(NearestNDInterpolator((points[:, 0], points[:, 1]), points)(0.5, [0.1, 0.2], p=1), jax.Array)
+assert_type(xp.interpolate.RBFInterpolator(points, points, n=50).d, jax.Array)
 
 
 # fused functions and methods keep their parameters and results

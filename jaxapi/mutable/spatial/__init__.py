@@ -1,9 +1,9 @@
 """Spatial data structures, with SciPy's interface, for arrays that can be assigned to."""
 
-import functools
-import inspect
+import functools as _functools
+import inspect as _inspect
 
-import jax
+import jax as _jax
 
 import jaxapi.spatial as _plain
 
@@ -14,10 +14,10 @@ from . import distance as distance
 
 __all__ = list(_plain.__all__)
 
-_wrap_namespace(_plain, [name for name in __all__ if name != "KDTree"], globals(), __name__)
+_wrap_namespace(_plain, [name for name in __all__ if name not in ("KDTree", "distance")], globals(), __name__)
 
 
-@jax.tree_util.register_pytree_node_class
+@_jax.tree_util.register_pytree_node_class
 class KDTree:
     """Find the nearest of n points in m dimensions: results can be assigned to.
 
@@ -32,13 +32,17 @@ class KDTree:
     jaxapi.mutable.Array(1, dtype=int32)
     """
 
-    @functools.wraps(_plain.KDTree.__init__)  # type: ignore[misc]
+    @_functools.wraps(_plain.KDTree.__init__)  # type: ignore[misc]
     def __init__(self, data, *args, **kwargs):
         self._tree = _plain.KDTree(_unwrap(data), *map(_unwrap, args), **kwargs)
 
     def tree_flatten(self):
         """Return jaxapi's tree."""
         return (self._tree,), None
+
+    def __repr__(self):
+        """Return jaxapi's, of this module's class."""
+        return f"jaxapi.mutable.spatial.{self._tree!r}"
 
     @classmethod
     def tree_unflatten(cls, aux, children):
@@ -53,7 +57,7 @@ def _inner(x):
 
 
 def _wrap_method(method):
-    @functools.wraps(method)
+    @_functools.wraps(method)
     def wrapped(self, *args, **kwargs):
         kwargs = {name: _inner(x) for name, x in kwargs.items()}
         return _wrap_result(method(self._tree, *map(_inner, args), **kwargs))
@@ -65,12 +69,17 @@ def _wrap_property(name, doc):
     return property(lambda self: _wrap_result(getattr(self._tree, name)), doc=doc)
 
 
-for _name, _member in inspect.getmembers(_plain.KDTree):
+for _name, _member in _inspect.getmembers(_plain.KDTree):
     if _name in ("tree_flatten", "tree_unflatten") or _name.startswith("_"):
         continue
-    if inspect.isfunction(_member):
+    if _inspect.isfunction(_member):
         setattr(KDTree, _name, _wrap_method(_member))
-    elif inspect.isclass(_member):
+    elif _inspect.isclass(_member):
         setattr(KDTree, _name, _member)
     else:
         setattr(KDTree, _name, _wrap_property(_name, _member.__doc__))
+
+
+def __dir__() -> list[str]:
+    """Only the public names."""
+    return sorted(__all__)

@@ -14,14 +14,13 @@ import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for
 from ..._core._programs import compiled, is_traced
-from ...mutable._array import wrap
-from .._array import ndarray
-from .._wrap import cast, narrowed, result_dtype, together
+from ...mutable._array import NUMPY, wrap
+from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ._common import on_flat, refuse
 
 _NAMES = """
 amax amin append argmax argmin argpartition argsort array_equiv column_stack concat concatenate delete
-diag_indices dstack hstack indices ix_ max min nonzero pad partition ravel_multi_index repeat
+diag_indices dstack hstack indices insert ix_ max meshgrid min nonzero pad partition ravel_multi_index repeat
 searchsorted sort_complex stack take take_along_axis tile tril triu unique unravel_index vander vstack
 """
 __all__ = _NAMES.split()
@@ -67,6 +66,17 @@ def delete(arr: Array, obj, axis=None):
     return jnp.delete(arr, obj, axis)
 
 
+def insert(arr: Array, obj, values: Array, axis=None):
+    if not isinstance(obj, (slice, jax.Array)):
+        obj = np.asarray(obj, None if np.size(obj) else int)
+    if not isinstance(obj, slice) and not is_traced(obj):
+        length = arr.size if axis is None else arr.shape[axis]
+        for i in np.ravel(np.asarray(obj)).tolist() if np.asarray(obj).dtype != bool else ():
+            text = f"index {i} is out of bounds for axis {axis or 0} with size {length}"
+            refuse(not -length <= i <= length, IndexError, text)
+    return jnp.insert(arr, obj, values, axis)
+
+
 def unique(
     ar: Array,
     return_index=False,
@@ -88,7 +98,7 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
     if not callable(mode):
         return jnp.pad(array, pad_width, mode, **kwargs)
-    padded = wrap(jnp.pad(array, pad_width), ndarray)
+    padded = wrap(jnp.pad(array, pad_width), NUMPY)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
     for axis, rows in enumerate(np.moveaxis(padded, axis, -1) for axis in range(array.ndim)):
         for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
@@ -136,6 +146,10 @@ def ix_(*args: Array):
     made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
     refuse(any(x.ndim != 1 for x in made), ValueError, "Cross index must be 1 dimensional")
     return jnp.ix_(*made)
+
+
+def meshgrid(*xi: Array, copy=True, sparse=False, indexing="xy"):  # of JAX 0.10 a list
+    return tuple(jnp.meshgrid(*xi, sparse=sparse, indexing=indexing))  # copies, whatever ``copy`` says
 
 
 def _checked(order, *indices):

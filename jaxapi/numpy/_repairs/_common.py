@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from .._wrap import narrowed, result_dtype
+from ...mutable._promotion import narrowed, result_dtype
 
 __all__ = ["as_floats", "axes_of", "float_dtype", "on_flat", "refuse"]
 

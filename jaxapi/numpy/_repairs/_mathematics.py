@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any as Array
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxapi
 
-from .._ufuncs import UFUNCS
-from .._wrap import cast, result_dtype
+from ...mutable._elementwise import ELEMENTWISE
+from ...mutable._promotion import cast, result_dtype, together
 from ._common import as_floats, axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
-angle around bartlett blackman cumprod cumsum dot gradient hamming hanning inner interp kaiser kron
-nancumprod nancumsum round trapezoid
+angle around bartlett blackman cumprod cumsum diff dot gradient hamming hanning inner interp kaiser kron
+nancumprod nancumsum round trapezoid tri unwrap
 """
 __all__ = _NAMES.split()
 
@@ -36,7 +37,7 @@ for _name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
 
 def angle(z: Array, deg=False):
     parts = (z.imag, z.real) if jnp.iscomplexobj(z) else (0, z)
-    made = UFUNCS["arctan2"].of_values(*parts)
+    made = ELEMENTWISE["arctan2"](*parts)
     return made * (180 / np.pi) if deg else made
 
 
@@ -62,6 +63,14 @@ def _window(name):
 
 for _name in ("bartlett", "blackman", "hamming", "hanning", "kaiser"):
     globals()[_name] = _window(_name)
+
+
+def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
+    ends = {"prepend": prepend, "append": append}
+    ends = {name: end for name, end in ends.items() if end is not None}
+    dtype = result_dtype(a, *ends.values())  # an int is no weak number here
+    ends = {name: cast(end, dtype) for name, end in ends.items()}
+    return jaxapi.diff(cast(a, dtype), axis=axis, n=n, **ends)
 
 
 def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
@@ -101,6 +110,10 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
     refuse(not xp.size, ValueError, "array of sample points is empty")
     fp = fp.astype(float_dtype(fp))
+    if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
+        real = interp(x, xp, fp.real, _part(jnp.real, left), _part(jnp.real, right), period)
+        imag = interp(x, xp, fp.imag, _part(jnp.imag, left), _part(jnp.imag, right), period)
+        return jax.lax.complex(real, imag)
     x, xp = (jnp.asarray(a).astype(fp.real.dtype) for a in (x, xp))
     if period is not None:
         refuse(period == 0, ValueError, "period must be a non-zero value")
@@ -121,8 +134,39 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     return jnp.where(x > xp[-1], fp[-1] if right is None else right, made)
 
 
+def _part(part, number):
+    """Return the real or the imaginary part of a number that may be left out."""
+    return None if number is None else part(number)
+
+
 def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
-    return jnp.trapezoid(as_floats(y), x, dx, axis)
+    # sums of bool are True, and differences of unsigned integers wrap
+    y = jnp.moveaxis(y, axis, -1)
+    heights = y[..., 1:] | y[..., :-1] if y.dtype == np.bool else y[..., 1:] + y[..., :-1]
+    if x is None:
+        return (dx * as_floats(heights) / 2.0).sum(-1)
+    widths = jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
+    widths, heights = together([widths, heights])
+    return (as_floats(widths * heights) / 2.0).sum(-1)
+
+
+def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
+    if p.dtype.kind != "u":
+        return jnp.unwrap(p, discont, axis, period)
+    # differences of unsigned integers wrap
+    p = jnp.moveaxis(p, axis, -1)
+    steps = as_floats(jnp.diff(p))
+    high = period / 2
+    within = (steps + high) % period - high
+    within = jnp.where((within == -high) & (steps > 0), high, within)
+    is_small = jnp.abs(steps) < (high if discont is None else discont)
+    corrections = jnp.where(is_small, 0, within - steps).cumsum(-1)
+    p = as_floats(p)
+    return jnp.moveaxis(jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1), -1, axis)
+
+
+def tri(N, M=None, k=0, dtype=None):
+    return jnp.tri(N, M, k, float_dtype() if dtype is None else dtype)  # JAX 0.10's default is float32
 
 
 def _product(axis):

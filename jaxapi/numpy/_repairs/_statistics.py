@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
-from .._wrap import narrowed, result_dtype
+from ...mutable._promotion import narrowed, result_dtype
 from ._common import as_floats, axes_of, float_dtype, refuse
 
 _NAMES = """
@@ -65,7 +65,7 @@ def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
         missing = jnp.isnan(flat) if x.dtype.kind in "fc" else jnp.zeros(flat.shape, bool)
         flat = jnp.sort(flat, axis=-1)
         n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], flat.shape[-1])
-        at = _METHODS[method](n, q.reshape(q.shape + (1,) * n.ndim).astype(np.float64))
+        at = _METHODS[method](n.astype(q.dtype), q.reshape(q.shape + (1,) * n.ndim))  # rounded as NumPy does
         at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
         if not flat.shape[-1]:
             flat = jnp.full((*flat.shape[:-1], 1), jnp.nan, computed)
@@ -154,6 +154,9 @@ def cov(
         are_whole = is_traced(fweights) or bool((fweights == jnp.round(fweights)).all())
         refuse(not are_whole, TypeError, "fweights must be integer")
         fweights = fweights.astype(int)
+    for name, weights in {"fweights": fweights, "aweights": aweights}.items():
+        is_negative = weights is not None and not is_traced(weights) and bool((weights < 0).any())
+        refuse(is_negative, ValueError, f"{name} cannot be negative")
     return _correlated("cov")((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
 

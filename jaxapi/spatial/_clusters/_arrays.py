@@ -1,41 +1,58 @@
-"""What a hierarchy is computed with: NumPy on the host, jax.numpy in programs."""
+"""What a hierarchy is computed with: NumPy on the host, jax.numpy in programs, by the same functions."""
+
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._structure._sorting import lexsorted
+from .._tree._powers_of_two import converted
+from .._tree._sorting import lexsorted
 
-__all__ = ["OnDevice", "OnHost"]
+__all__ = ["Arrays", "OnDevice", "OnHost"]
 
 
 class OnHost:
     """NumPy."""
 
-    xp = np
-    index = np.intp
-    lexsorted = staticmethod(lambda *keys: np.lexsort(keys))
+    xp: Any = np
+    index: Any = np.intp
+
+    @staticmethod
+    def lexsorted(*keys):
+        """Return the order by the last key, then the one before it, and so on."""
+        return np.lexsort(keys)
 
     @staticmethod
     def ascending(x):
-        """Return integers that are ordered like numbers."""
+        """Return integers, or numbers, that are ordered like real numbers."""
         return x
 
     @staticmethod
-    def put(into, index, values, how="set"):
-        """Write values to places of an array; those behind its end are left out."""
-        into, there = into.copy(), index < len(into)
-        index, values = index[there], np.broadcast_to(values, there.shape)[there]
-        if how == "set":
-            into[index] = values
-        else:
-            (np.minimum if how == "min" else np.add).at(into, index, values)
-        return into
+    def put(array, index, values):
+        """Return an array with values at these places; values behind its end are left out."""
+        array, index, values = _inside(array, index, values)
+        array[index] = values
+        return array
 
     @staticmethod
-    def repeat(more, step, state):
-        """Take steps while there is more to do."""
-        while more(state):
+    def put_least(array, index, values):
+        """Return an array with the least of what is at a place and the values for it."""
+        array, index, values = _inside(array, index, values)
+        np.minimum.at(array, index, values)
+        return array
+
+    @staticmethod
+    def add(array, index, values):
+        """Return an array with the sum of what is at a place and the values for it."""
+        array, index, values = _inside(array, index, values)
+        np.add.at(array, index, values)
+        return array
+
+    @staticmethod
+    def repeat(has_more, step, state):
+        """Take steps from a state while there is more to do."""
+        while has_more(state):
             state = step(state)
         return state
 
@@ -45,35 +62,58 @@ class OnHost:
         return np.cumsum(np.append(0, x))
 
     @staticmethod
-    def following(flags):
-        """Return the first place from each on where a flag is set; their number where there is none."""
-        places = np.where(flags, np.arange(len(flags)), len(flags))
+    def following(mask):
+        """Return the first place from each on that is in the mask; their number where there is none."""
+        places = np.where(mask, np.arange(len(mask)), len(mask))
         return np.minimum.accumulate(places[::-1])[::-1]
 
 
-class OnDevice:
-    """The same by jax.numpy, traceable; integers have 32 bits, and sums of more wrap around."""
+def _inside(array, index, values):
+    """Return a copy of an array, and what of the values is for a place of it."""
+    is_inside = index < len(array)
+    return array.copy(), index[is_inside], np.broadcast_to(values, is_inside.shape)[is_inside]
 
-    xp = jnp
-    index = jnp.int32
+
+class OnDevice:
+    """jax.numpy, traceable; integers have 32 bits, and sums of more wrap around."""
+
+    xp: Any = jnp
+    index: Any = jnp.int32
     lexsorted = staticmethod(lexsorted)
     repeat = staticmethod(lax.while_loop)
 
     @staticmethod
     def ascending(x):
-        x = x.astype(np.float64)
-        bits = lax.bitcast_convert_type(jnp.where(x == 0, 0.0, x), np.int64)  # both zeros are equal
+        """Return integers that are ordered like real numbers."""
+        bits = lax.bitcast_convert_type(converted(x, np.float64), np.int64)
+        bits = jnp.where(bits == np.iinfo(np.int64).min, 0, bits)  # both zeros are equal
         return bits ^ jnp.where(bits < 0, np.iinfo(np.int64).max, 0)
 
     @staticmethod
-    def put(into, index, values, how="set"):
-        return getattr(into.at[index], how)(jnp.asarray(values, into.dtype), mode="drop")
+    def put(array, index, values):
+        """Return an array with values at these places; values behind its end are left out."""
+        return array.at[index].set(jnp.asarray(values, array.dtype), mode="drop")
+
+    @staticmethod
+    def put_least(array, index, values):
+        """Return an array with the least of what is at a place and the values for it."""
+        return array.at[index].min(jnp.asarray(values, array.dtype), mode="drop")
+
+    @staticmethod
+    def add(array, index, values):
+        """Return an array with the sum of what is at a place and the values for it."""
+        return array.at[index].add(jnp.asarray(values, array.dtype), mode="drop")
 
     @staticmethod
     def sums(x):
+        """Return 0 and the running sums."""
         return jnp.pad(jnp.cumsum(x, dtype=jnp.int32), (1, 0))
 
     @staticmethod
-    def following(flags):
-        places = jnp.where(flags, jnp.arange(len(flags), dtype=jnp.int32), len(flags))
+    def following(mask):
+        """Return the first place from each on that is in the mask; their number where there is none."""
+        places = jnp.where(mask, jnp.arange(len(mask), dtype=jnp.int32), len(mask))
         return lax.cummin(places, reverse=True)
+
+
+Arrays = type[OnHost] | type[OnDevice]

@@ -1,6 +1,11 @@
-"""Clusterings and spanning trees by an engine's searches; pure and traceable."""
+"""Clusterings and spanning trees by an engine's searches; pure and traceable.
+
+Points are (rows, m), of which some may not count: rows from the tree's n on, and those that are not finite.
+Results are by row. The tree holds points in slots, (N,), some of them empty.
+"""
 
 from functools import partial
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,142 +13,246 @@ import numpy as np
 from ..._core._dtypes import x64_for, x64_on
 from ..._core._programs import compiled
 from ..._core._typing import Array
-from .._structure._metric import power
-from .._structure._queries import own_queries
-from .._structure._tree import Tree
-from .._structure._varying import varying_like
-from . import _hierarchy
+from .._engines._protocol import KernelEngine, has_kernels
+from .._search import Search
+from .._tree._metric import Measure, TreeMetric, power
+from .._tree._powers_of_two import converted
+from .._tree._queries import Limits, Relation, own_queries
+from .._tree._scaling import with_room_for_powers
+from .._tree._tree import Tree
+from .._tree._varying import varying_like
+from . import _hierarchy, _selection
 from ._arrays import OnDevice
 
 __all__ = ["components", "dbscan", "hdbscan", "linkage", "linkage_matrix", "merged", "spanning_tree"]
 
-
-@partial(compiled, static_argnames=("engine", "p", "dtype"))
-def components(points, tree: Tree, box, r, *, engine, p: float, dtype):
-    """Return how many components the points (lines, m) have, and their labels."""
-    count, labels = _numbered(tree, engine, r, box, p, len(points))
-    return varying_like((count.astype(dtype), labels.astype(dtype)), (tree, r))
+NO_LABEL = np.iinfo(np.int32).max
 
 
-@partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
-def dbscan(points, tree: Tree, box, eps, weights, *, engine, min_samples: int, p: float, dtype):
-    """Return which points (lines, m) are cores, and their labels; without `weights` each counts 1."""
-    lines, there = len(points), jnp.isfinite(tree.points[0])
-    points = engine.lines(points, tree.n, dtype=points.dtype)
-    own = own_queries(tree, eps, p=p)
-    order = jnp.arange(len(there), dtype=jnp.int32)
+class ClusteredPoints(NamedTuple):
+    """Points (rows, m), the tree over them, and the metric."""
+
+    data: Array
+    tree: Tree
+    metric: TreeMetric
+
+
+class _SearchedPoints(NamedTuple):
+    """Points, and how they are searched."""
+
+    points: ClusteredPoints  # with a tree that has room for the powers of distances
+    search: Search
+
+    @classmethod
+    def of(cls, points: ClusteredPoints, search: Search) -> "_SearchedPoints":
+        """Return points that are searched so."""
+        return cls(points._replace(tree=with_room_for_powers(points.tree, points.metric.p)), search)
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows, those that do not count among them."""
+        return len(self.points.data)
+
+    @property
+    def is_point(self) -> Array:
+        """Which slots hold a point, (N,)."""
+        return jnp.isfinite(self.points.tree.points[0])
+
+    def by_row(self, values: Array, fill) -> Array:
+        """Return the slots' values (N,) in the order of the rows, (rows,)."""
+        rows = jnp.where(self.is_point, self.points.tree.rows, self.row_count)
+        return jnp.full(self.row_count, fill, values.dtype).at[rows].set(values, mode="drop")
+
+    def by_slot(self, values: Array, fill) -> Array:
+        """Return the rows' values (rows,) in the order of the slots, (N,)."""
+        rows = jnp.minimum(self.points.tree.rows, self.row_count - 1)
+        return jnp.where(self.is_point, values[rows], fill)
+
+    @property
+    def kernels(self) -> KernelEngine:
+        """The engine of those clusterings that only an engine with kernels can do."""
+        engine = self.search.engine
+        assert has_kernels(engine)
+        return engine
+
+    def components(self, radius) -> tuple[Array, Array]:
+        """Return how many components there are, and the label of each row, by their lowest rows."""
+        engine = self.search.engine
+        slots = engine.component_rows(self.points.tree, radius, self.points.metric)
+        lowest = self.by_row(slots, -1)
+        is_lowest = lowest == jnp.arange(self.row_count, dtype=jnp.int32)
+        number = engine.running_sums(is_lowest.astype(jnp.int32))
+        return number[-1], jnp.where(lowest < 0, -1, number[lowest])
+
+    def cores(self, min_samples: int) -> tuple[Array, Array]:
+        """Return core distances (rows,), scaled powers, and the rows of the neighbours (rows, k)."""
+        tree = self.points.tree
+        dtype = tree.points.dtype
+        limits = Limits(jnp.full((), np.inf, dtype), jnp.zeros((), dtype))
+        powers, neighbors = self.kernels.nearest_of_all(
+            tree,
+            limits,
+            self.points.metric,
+            row_count=self.row_count,
+            k=min_samples,
+            measure=Measure.POWER,
+        )
+        is_written = self.by_row(jnp.ones(len(tree.rows), bool), False)
+        core = jnp.where(is_written, powers[:, -1], np.inf)
+        return core, jnp.where(is_written[:, None], neighbors, self.row_count)
+
+    def spanning_edges(self, cores: Array | None, shortens) -> tuple[Array, Array]:
+        """Return the rows and distances of the edges; `cores` as above, None for plain distances."""
+        of_slots = None if cores is None else self.by_slot(cores, np.inf)
+        inputs = self.points.tree, of_slots, shortens, self.points.metric
+        rows, distances = self.kernels.spanning_edges(*inputs)
+        return rows[: self.row_count - 1], distances[: self.row_count - 1]
+
+
+@partial(compiled, static_argnames="search")
+def components(points: ClusteredPoints, radius, *, search: Search):
+    """Return how many components the points have, and their labels (rows,)."""
+    count, labels = _SearchedPoints.of(points, search).components(radius)
+    dtype = search.index_dtype
+    return varying_like((count.astype(dtype), labels.astype(dtype)), (points.tree, radius))
+
+
+@partial(compiled, static_argnames=("min_samples", "search"))
+def dbscan(points: ClusteredPoints, radius, weights, *, min_samples: int, search: Search):
+    """Return which points are cores (rows,), and their labels; without `weights` each counts 1."""
+    cloud = _SearchedPoints.of(points, search)
+    data, tree, metric = cloud.points
+    engine = search.engine
+    data = engine.read_input(data, tree.n, dtype=data.dtype)
+    queries = own_queries(tree, radius, metric.p).by_slot()
     if weights is None:
-        counts = engine.count(tree, own, order, box, p=p, relation="any", enough=min_samples)
-        enough = counts >= min_samples
+        counts = engine.count(tree, queries, metric, relation=Relation.ANY, enough=min_samples)
+        has_enough = counts >= min_samples
     else:
         with x64_for(np.dtype(np.float64)):
-            weights = jnp.where(there, weights.astype(np.float64)[jnp.minimum(tree.rows, lines - 1)], 0.0)
-            enough = engine.bin_counts(tree, own, own.bound.max()[None], weights, box, p=p)[0] >= min_samples
-    core = there & enough
+            of_slots = cloud.by_slot(weights.astype(np.float64), 0.0)
+            largest = queries.bound.max()[None]
+            (sums,) = engine.bin_counts(tree, queries, largest, of_slots, metric)
+            has_enough = sums >= min_samples
+    is_core_slot = cloud.is_point & has_enough
+    is_core = cloud.by_row(is_core_slot, False)
     # The cores have a tree of their own, in the same units: nodes of this one hold other points, too.
-    is_core = _by_row(tree, core, lines, False)
-    inner = engine.build(jnp.where(is_core[:, None], points, jnp.nan), tree.n, tree.scale)
-    _, labels = _numbered(inner, engine, eps, box, p, lines)
-    none = np.iinfo(np.int32).max
-    numbers = jnp.where(jnp.isfinite(inner.points[0]), labels[jnp.minimum(inner.rows, lines - 1)], none)
-    outer = own._replace(bound=jnp.where(core, -1, own.bound), own=~(own.own // tree.leaf_size))
-    reached = engine.lowest(inner, outer, order, numbers, box, p=p)
-    border = _by_row(tree, jnp.where(reached < none, reached, -1), lines, -1)
-    labels = jnp.where(is_core, labels, border).astype(dtype)
-    return varying_like((is_core, labels), (tree, eps))
+    core_tree = engine.build(jnp.where(is_core[:, None], data, jnp.nan), tree.n, tree.scale)
+    cores = _SearchedPoints(ClusteredPoints(data, core_tree, metric), search)
+    _, labels = cores.components(radius)
+    # Who is none takes the lowest label of the cores around.
+    bound = jnp.where(is_core_slot, -1, queries.bound)
+    others = queries._replace(bound=bound, slot=~(queries.slot // tree.leaf_size))
+    of_cores = cores.by_slot(labels, NO_LABEL)
+    reached = engine.lowest(core_tree, others, of_cores, metric)
+    border = cloud.by_row(jnp.where(reached < NO_LABEL, reached, -1), -1)
+    labels = jnp.where(is_core, labels, border).astype(search.index_dtype)
+    return varying_like((is_core, labels), (tree, radius))
 
 
-@partial(compiled, static_argnames=("engine", "min_samples", "p", "dtype"))
-def spanning_tree(points, tree: Tree, box, *, engine, min_samples: int, p: float, dtype):
+@partial(compiled, static_argnames=("min_samples", "search"))
+def spanning_tree(points: ClusteredPoints, *, min_samples: int, search: Search):
     """Return the edges' rows, distances, and the rows whose distances these are, by (distance, rows)."""
-    cores, near = _cores(len(points), tree, box, engine, min_samples, p)
-    rows, distances = _edges(len(points), tree, box, cores, 1.0, engine, p)
-    pairs = rows
-    if cores is not None:
-        low, high = rows.T  # -1 where there is no edge
-        cores = engine.in_units(tree, cores[:, None], box, p=p)[:, 0]
-        by_low, by_high = cores[low] == distances, cores[high] == distances
-        one = jnp.where(by_low | ~by_high, low, high)
-        two = jnp.where(by_low, near[low, -1], jnp.where(by_high, near[high, -1], high))
-        pairs = jnp.where(rows < 0, -1, jnp.stack([one, two], axis=1))
-    return varying_like((rows.astype(dtype), distances, pairs.astype(dtype)), tree)
+    cloud = _SearchedPoints.of(points, search)
+    if min_samples == 1:
+        rows, distances = cloud.spanning_edges(None, 1.0)
+        measured = rows
+    else:
+        scaled_cores, neighbors = cloud.cores(min_samples)
+        rows, distances = cloud.spanning_edges(scaled_cores, 1.0)
+        cores = search.engine.in_units(cloud.points.tree, scaled_cores[:, None], points.metric)[:, 0]
+        measured = _measured(rows, distances, cores, neighbors[:, -1])
+    dtype = search.index_dtype
+    return varying_like((rows.astype(dtype), distances, measured.astype(dtype)), points.tree)
 
 
-def hdbscan(points, tree: Tree, box, *, engine, min_samples: int, alpha: float, selection, p: float, dtype):
-    """Return labels and probabilities (lines,), by one program for epsilons but 0, and alphas but 1."""
+def _measured(rows, distances, cores, core_rows):
+    """Return the rows whose distance is that of an edge: its own, or a core distance's."""
+    low, high = rows.T  # -1 where there is no edge
+    is_low_core = cores[low] == distances
+    is_high_core = cores[high] == distances
+    first = jnp.where(is_low_core | ~is_high_core, low, high)
+    second = jnp.where(is_low_core, core_rows[low], jnp.where(is_high_core, core_rows[high], high))
+    return jnp.where(rows < 0, -1, jnp.stack([first, second], axis=1))
+
+
+def hdbscan(
+    points: ClusteredPoints,
+    *,
+    min_samples: int,
+    alpha: float,
+    selection: _selection.Selection,
+    search: Search,
+):
+    """Return labels and probabilities (rows,), by one program for epsilons but 0, and alphas but 1."""
     with x64_on():
-        numbers = jnp.asarray(selection.epsilon or 0.0, np.float64), jnp.asarray(1 / alpha, tree.points.dtype)
-    selection = selection._replace(epsilon=selection.epsilon and 1.0)
-    static = {"engine": engine, "selection": selection, "scaled": alpha != 1, "p": p, "dtype": dtype}
-    return _hdbscan(points, tree, box, *numbers, min_samples=min_samples, **static)
+        epsilon = jnp.asarray(selection.epsilon or 0.0, np.float64)
+        shortens = jnp.asarray(1 / alpha, points.tree.points.dtype)
+    return _hdbscan(
+        points,
+        _Numbers(epsilon, shortens),
+        min_samples=min_samples,
+        has_alpha=alpha != 1,
+        selection=selection._replace(epsilon=selection.epsilon and 1.0),
+        search=search,
+    )
 
 
-@partial(compiled, static_argnames=("engine", "min_samples", "selection", "scaled", "p", "dtype"))
-def _hdbscan(points, tree: Tree, box, epsilon, shorter, *, engine, min_samples, selection, scaled, p, dtype):
-    lines, shortens = len(points), power(shorter, p)
-    if lines == 1:
+class _Numbers(NamedTuple):
+    """The numbers that one program of HDBSCAN's serves."""
+
+    epsilon: Array
+    shortens: Array  # 1 / alpha
+
+
+@partial(compiled, static_argnames=("min_samples", "has_alpha", "selection", "search"))
+def _hdbscan(
+    points: ClusteredPoints, numbers: _Numbers, *, min_samples, has_alpha, selection, search: Search
+):
+    cloud = _SearchedPoints.of(points, search)
+    tree = cloud.points.tree
+    row_count = cloud.row_count
+    dtype = search.index_dtype
+    if row_count == 1:
         return varying_like((jnp.full(1, -1, dtype), jnp.zeros(1, tree.points.dtype)), tree)
-    cores, _ = _cores(lines, tree, box, engine, min_samples, p, always=scaled)
-    rows, distances = _edges(lines, tree, box, cores, shortens, engine, p)
+    cores = cloud.cores(min_samples)[0] if min_samples > 1 or has_alpha else None
+    rows, distances = cloud.spanning_edges(cores, power(numbers.shortens, search.p))
     with x64_for(np.dtype(np.float64)):
         rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
-        one, two, distances = _hierarchy.from_lowest(lines, rows[:, 0], rows[:, 1], distances)
-        merges = _hierarchy.dendrogram(OnDevice, lines, one, two)
-        selection = selection._replace(epsilon=selection.epsilon and epsilon)
-        labels, shares = _hierarchy.flat_clusters(OnDevice, selection, merges, distances)
+        edges = _hierarchy.from_lowest(row_count, rows[:, 0], rows[:, 1], distances)
+        merges = _hierarchy.dendrogram(OnDevice, row_count, edges.sources, edges.targets)
+        selection = selection._replace(epsilon=selection.epsilon and numbers.epsilon)
+        labels, shares = _selection.flat_clusters(OnDevice, selection, merges, edges.distances)
         return varying_like((labels.astype(dtype), shares.astype(tree.points.dtype)), tree)
 
 
+# --- single linkage -------------------------------------------------------------------------------------
+
+
 @partial(compiled, static_argnames="engine")
-def linkage(rows, distances, n, *, engine):
-    """Return SciPy's linkage matrix, and whether it is one; room for more edges than those of n points."""
-    rows, distances = (engine.lines(each, n - 1, dtype=each.dtype) for each in (rows, distances))
-    *merges, tree = merged(rows, distances, n, np.int32)
-    return linkage_matrix(distances, *merges), tree
+def linkage(rows, distances, point_count, *, engine):
+    """Return SciPy's linkage matrix, and whether it is one; room for more edges than those of the points."""
+    rows = engine.read_input(rows, point_count - 1, dtype=rows.dtype)
+    distances = engine.read_input(distances, point_count - 1, dtype=distances.dtype)
+    found = merged(rows, distances, point_count, np.int32)
+    return linkage_matrix(distances, found), found.is_tree
 
 
-def merged(rows, distances, n, index):
-    """Return what `_hierarchy.linkage` does, where there may be room for more than n points."""
-    more = jnp.arange(len(rows), dtype=np.int32) >= n - 1
-    rows = jnp.clip(rows.astype(np.int64), -2, len(rows) + 1).astype(np.int32)
-    found = _hierarchy.linkage(OnDevice, jnp.where(more[:, None], -1, rows), jnp.where(more, 0, distances), n)
-    return *(x.astype(index) for x in found[:-1]), found[-1]
+def merged(rows, distances, point_count, dtype) -> _hierarchy.Linkage:
+    """Return what the edges merge, where there may be room for more than those of the points."""
+    edge_count = len(rows)
+    is_missing = jnp.arange(edge_count, dtype=np.int32) >= point_count - 1
+    rows = jnp.clip(rows.astype(np.int64), -2, edge_count + 1).astype(np.int32)
+    rows = jnp.where(is_missing[:, None], -1, rows)
+    distances = jnp.where(is_missing, 0, distances)
+    found = _hierarchy.linkage(OnDevice, rows, distances, point_count)
+    order, nodes, sizes, is_tree = found
+    return _hierarchy.Linkage(order.astype(dtype), nodes.astype(dtype), sizes.astype(dtype), is_tree)
 
 
-def linkage_matrix(distances, order, nodes, sizes):
+def linkage_matrix(distances, found: _hierarchy.Linkage):
     """Return SciPy's linkage matrix (n - 1, 4)."""
-    columns = (jnp.asarray(each, np.float64) for each in (nodes, distances, sizes))
-    nodes, distances, sizes = columns
-    return jnp.concatenate([nodes, distances[order][:, None], sizes[:, None]], axis=1)
-
-
-def _cores(lines: int, tree: Tree, box, engine, min_samples: int, p: float, always: bool = False):
-    """Return core distances (lines,), scaled powers, and neighbours (lines, k)."""
-    if min_samples == 1 and not always:
-        return None, None
-    options = {"lines": lines, "k": min_samples, "p": p, "rooted": False}
-    found, near = engine.nearest_of_all(tree, np.inf, 0, box, **options)
-    there = _by_row(tree, jnp.ones(len(tree.rows), bool), lines, False)  # others are not written
-    return jnp.where(there, found[:, -1], np.inf), jnp.where(there[:, None], near, lines)
-
-
-def _edges(lines: int, tree: Tree, box, cores, shortens, engine, p: float):
-    """Return the rows and distances of the edges."""
-    if cores is not None:
-        there = jnp.isfinite(tree.points[0])
-        cores = jnp.where(there, cores[jnp.minimum(tree.rows, lines - 1)], np.inf)
-    rows, distances = engine.spanning_edges(tree, cores, shortens, box, p=p)
-    return rows[: lines - 1], distances[: lines - 1]
-
-
-def _numbered(tree: Tree, engine, radius, box, p: float, lines: int):
-    """Return how many components there are, and the number of each row's (lines,), by their lowest rows."""
-    lowest = _by_row(tree, engine.component_rows(tree, radius, box, p=p), lines, -1)
-    sums = engine.running_sums((lowest == jnp.arange(lines, dtype=jnp.int32)).astype(jnp.int32))
-    return sums[-1], jnp.where(lowest < 0, -1, sums[lowest])
-
-
-def _by_row(tree: Tree, values: Array, lines: int, fill) -> Array:
-    """Return the slots' values (N,) in the order of the rows, (lines,)."""
-    rows = jnp.where(jnp.isfinite(tree.points[0]), tree.rows, lines)
-    return jnp.full(lines, fill, values.dtype).at[rows].set(values, mode="drop")
+    nodes = jnp.asarray(found.nodes, np.float64)
+    distances = converted(jnp.asarray(distances), np.float64)[found.order][:, None]
+    sizes = jnp.asarray(found.sizes, np.float64)[:, None]
+    return jnp.concatenate([nodes, distances, sizes], axis=1)

@@ -1,8 +1,8 @@
-"""Single linkage and HDBSCAN's clusters from a minimum spanning tree, by scikit-learn's rules.
+"""Single linkage: which components the edges of a spanning tree merge, one after the other.
 
 Written once for NumPy and for programs of JAX, with `arrays` of one or the other: shapes are fixed, and
-nothing takes more steps than the logarithm of a length, but for the order in which scikit-learn grows its
-tree, which is the host's alone.
+nothing takes more steps than the logarithm of a length, but for `grown`, which is the host's alone. Indices
+beyond the end of an array write nothing; so they stand for none.
 """
 
 import heapq
@@ -12,343 +12,270 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._structure._sorting import lexsorted
+from .._tree._sorting import lexsorted
+from ._arrays import Arrays
 
-__all__ = ["Dendrogram", "Selection", "dendrogram", "flat_clusters", "from_lowest", "grown", "linkage"]
-
-
-class Selection(NamedTuple):
-    """How clusters are chosen."""
-
-    min_cluster_size: int
-    method: str  # 'eom' or 'leaf'
-    epsilon: Any  # a float, may be traced; None for 0
-    allow_single: bool
+__all__ = ["Dendrogram", "Linkage", "Walked", "dendrogram", "flattened", "from_lowest", "grown", "linkage"]
 
 
 class Dendrogram(NamedTuple):
-    """The merges of n points by the N = n - 1 edges of a tree, in places: lines of merges from below.
+    """The merges of n points by the E = n - 1 edges of a tree.
 
-    Of each line all merges but the last have the next one above them, and the last one that at which the line
-    ends.
+    Merges are numbered by their places, line by line. A line is a row of merges from below, of which each but
+    the last has the next one above it; the last has that at which the line ends.
     """
 
-    edge: Any  # (N,) by which a place merges
-    up: Any  # (N,) the place above, N above the root
-    end: Any  # (N,) the last place of the line
-    size: Any  # (N,) points in both parts, 0 where there is no edge
-    nodes: Any  # (2 N,) both parts of each place: a point, or n + a place
-    leaf: Any  # (n,) the place above each point, N where there is none
+    edge: Any  # (E,) by which a place merges
+    up: Any  # (E,) the place above, E above the root
+    end: Any  # (E,) the last place of the line
+    size: Any  # (E,) points in both parts, 0 where there is no edge
+    nodes: Any  # (2 E,) both parts of each place: a point, or n + a place
+    leaf: Any  # (n,) the place above each point, E where there is none
     joined: Any  # how many edges did not close a cycle
 
 
-def dendrogram(arrays, n: int, one, two) -> Dendrogram:
+class _Joining(NamedTuple):
+    """The state of the rounds that find out in which line each edge merges.
+
+    A line's name is ``2 * edge + side``, by the edge at which it ends and the side of that; -1: not known.
+    """
+
+    sources: Any  # (E,) the component at each end of an edge
+    targets: Any
+    line: Any  # (E,)
+    points: Any  # (E,) how many points are in the parts of an edge that are no line's
+    joined: Any  # how many edges did not close a cycle
+
+
+def dendrogram(arrays: Arrays, point_count: int, sources, targets) -> Dendrogram:
     """Return the merges by a tree's edges, one or more, in their order; at the end rows -1 are none.
 
     Each round joins components by their first edges. An edge in a component that comes before its first one
     is in the line that ends there, on this side: the line has all such edges that are in no line yet.
     """
-    xp, put, none = arrays.xp, arrays.put, 2 * len(one)
-    edge, point = (xp.arange(each, dtype=arrays.index) for each in (len(one), n))
-    line = xp.where(one < 0, none + 1, -1).astype(arrays.index)  # 2 e + side: where each edge's line ends
-    one, two = (xp.where(each < 0, 0, each).astype(arrays.index) for each in (one, two))
+    xp = arrays.xp
+    edge_count = len(sources)
+    no_line = 2 * edge_count
+    is_missing = sources < 0
+    sources, targets = (xp.where(is_missing, 0, each).astype(arrays.index) for each in (sources, targets))
+    first_lines = _first_lines(arrays, point_count, sources, targets)
+    start = _Joining(
+        sources,
+        targets,
+        line=xp.where(is_missing, no_line + 1, -1).astype(arrays.index),
+        points=arrays.add(xp.zeros(edge_count, arrays.index), first_lines >> 1, 1),
+        joined=xp.zeros((), arrays.index),
+    )
 
-    def filled(size, value):
-        return xp.full(size, value, arrays.index)
+    def has_more(state):
+        return (state.sources != state.targets).any()
 
-    def firsts(one, two):
-        first = filled(n, none)
-        for side, at in enumerate((one, two)):
-            first = put(first, xp.where(one != two, at, n), 2 * edge + side, "min")
-        return first
+    state = arrays.repeat(has_more, lambda state: _join(arrays, point_count, state), start)
+    return _in_places(arrays, first_lines, state)
 
-    def join(state):
-        one, two, line, below, joined = state
-        first = firsts(one, two)
-        known = (one == two) & (line < 0) & (2 * edge < first[one])
-        line = xp.where(known, first[one], line)
-        points = put(filled(n, 0), xp.where(known, one, n), below, "add")
-        below = put(below, first >> 1, points, "add")
-        by = xp.minimum(first >> 1, len(one) - 1)
-        other = xp.where(first == none, point, xp.where(first & 1 == 1, one[by], two[by]))
-        root = flattened(arrays, xp.where((other[other] == point) & (point < other), point, other))
-        joined = joined + (root != point).sum(dtype=arrays.index)
-        return root[one], root[two], line, below, joined
 
-    leaf = firsts(one, two)
-    # Points of both sides that are no edge's of the line.
-    below = put(filled(len(one), 0), leaf >> 1, 1, "add")
-    start = one, two, line, below, filled((), 0)
-    *_, line, below, joined = arrays.repeat(lambda state: (state[0] != state[1]).any(), join, start)
-    line = xp.where(line < 0, none, line)  # the root's
+def _first_lines(arrays: Arrays, point_count: int, sources, targets):
+    """Return the line that ends at the first edge out of each component, named by its lowest point."""
+    no_line = 2 * len(sources)
+    edges = arrays.xp.arange(len(sources), dtype=arrays.index)
+    first = arrays.xp.full(point_count, no_line, arrays.index)
+    for side, ends in enumerate((sources, targets)):
+        leaves = arrays.xp.where(sources != targets, ends, point_count)
+        first = arrays.put_least(first, leaves, 2 * edges + side)
+    return first
+
+
+def _join(arrays: Arrays, point_count: int, state: _Joining) -> _Joining:
+    """Join each component with the other one of its first edge."""
+    xp = arrays.xp
+    sources, targets, line, points, joined = state
+    edge_count = len(sources)
+    edges = xp.arange(edge_count, dtype=arrays.index)
+    components = xp.arange(point_count, dtype=arrays.index)
+    first = _first_lines(arrays, point_count, sources, targets)
+    # Edges inside of a component that come before its first one are in the line that ends there.
+    is_known = (sources == targets) & (line < 0) & (2 * edges < first[sources])
+    line = xp.where(is_known, first[sources], line)
+    zeros = xp.zeros(point_count, arrays.index)
+    in_lines = arrays.add(zeros, xp.where(is_known, sources, point_count), points)
+    points = arrays.add(points, first >> 1, in_lines)
+    first_edge = xp.minimum(first >> 1, edge_count - 1)
+    other = xp.where(first & 1 == 1, sources[first_edge], targets[first_edge])
+    other = xp.where(first == 2 * edge_count, components, other)
+    # Of two components that have the same first edge, the lower one is the root.
+    is_root = (other[other] == components) & (components < other)
+    root = flattened(arrays, xp.where(is_root, components, other))
+    joined = joined + (root != components).sum(dtype=arrays.index)
+    return _Joining(root[sources], root[targets], line, points, joined)
+
+
+def _in_places(arrays: Arrays, first_lines, state: _Joining) -> Dendrogram:
+    """Return the merges, line by line; `first_lines` are those at whose ends the points are."""
+    xp = arrays.xp
+    put = arrays.put
+    edge_count = len(state.line)
+    point_count = len(first_lines)
+    none = 2 * edge_count
+    line = xp.where(state.line < 0, none, state.line)  # the root's
     order = arrays.lexsorted(line)
-    line, place = line[order], edge
-    change, always = line[1:] != line[:-1], xp.ones(1, bool)
-    first, last = xp.concatenate([always, change]), xp.concatenate([change, always])
-    place_of = xp.append(put(place, order, place), filled(1, len(place)))
-    above = place_of[line >> 1]
-    up = xp.where(last, above, place + 1)
-    sums = arrays.sums(below[order])
-    before = arrays.sums(first)[1:] - 1  # lines
-    size = sums[1:] - sums[put(place, xp.where(first, before, none), place)[before]]
-    nodes = put(filled(none, -1), 2 * place_of[leaf >> 1] + (leaf & 1), point)
-    nodes = put(nodes, xp.where(last, 2 * above + (line & 1), none), n + place)
-    free = (nodes.reshape(-1, 2)[:, 0] >= 0).astype(arrays.index)
-    free = 2 * up + free[xp.minimum(up, len(place) - 1)]
-    nodes = put(nodes, xp.where(last, none, free), n + place)
-    return Dendrogram(order, up, arrays.following(last), size, nodes, place_of[leaf >> 1], joined)
+    line = line[order]
+    places = xp.arange(edge_count, dtype=arrays.index)
+    changes = line[1:] != line[:-1]
+    always = xp.ones(1, bool)
+    is_first = xp.concatenate([always, changes])
+    is_last = xp.concatenate([changes, always])
+    place_of_edge = xp.append(put(places, order, places), xp.full(1, edge_count, arrays.index))
+    above = place_of_edge[line >> 1]  # the last place of a line
+    up = xp.where(is_last, above, places + 1)
+
+    sums = arrays.sums(state.points[order])
+    line_number = arrays.sums(is_first)[1:] - 1
+    line_start = put(places, xp.where(is_first, line_number, none), places)
+    size = sums[1:] - sums[line_start[line_number]]
+
+    leaf = place_of_edge[first_lines >> 1]
+    points = xp.arange(point_count, dtype=arrays.index)
+    nodes = put(xp.full(none, -1, arrays.index), 2 * leaf + (first_lines & 1), points)
+    nodes = put(nodes, xp.where(is_last, 2 * above + (line & 1), none), point_count + places)
+    # A place within a line is on the side of the next one that is left.
+    is_right = (nodes.reshape(-1, 2)[:, 0] >= 0).astype(arrays.index)
+    side_left = 2 * up + is_right[xp.minimum(up, edge_count - 1)]
+    nodes = put(nodes, xp.where(is_last, none, side_left), point_count + places)
+    return Dendrogram(order, up, arrays.following(is_last), size, nodes, leaf, state.joined)
 
 
-def linkage(arrays, rows, distances, n):
-    """Return the order of edges, the nodes that each joins (N, 2), the sizes (N,), and whether it is a tree.
-
-    There may be room for more points than `n`; edges of rows -1 come last.
-    """
-    xp, there = arrays.xp, ((rows >= 0) & (rows < n)).all(axis=1)
-    wrong = (~there & (rows != -1).all(axis=1)).any() | xp.isnan(distances).any()
-    order = arrays.lexsorted(arrays.ascending(distances), ~there)
-    rows, there = xp.where(there[:, None], rows, -1)[order], there[order]
-    if not len(rows):
-        return order, rows, order, ~wrong
-    merges = dendrogram(arrays, len(rows) + 1, *rows.T)
-    nodes, size = merges.nodes.reshape(-1, 2), merges.size
-    nodes = xp.where(nodes <= len(rows), nodes, n + merges.edge[xp.maximum(nodes - len(rows) - 1, 0)])
-    columns = nodes.min(axis=1), nodes.max(axis=1), size
-    *nodes, size = (arrays.put(xp.zeros_like(size), merges.edge, each) for each in columns)
-    nodes, edges = xp.stack(nodes, axis=1), there.sum(dtype=arrays.index)
-    points = (merges.leaf < len(rows)).sum(dtype=arrays.index)
-    tree = (merges.joined == edges) & (points == xp.where(edges > 0, edges + 1, 0)) & ~wrong
-    return order, xp.where(there[:, None], nodes, -1), size, tree
-
-
-def flattened(arrays, parents):
+def flattened(arrays: Arrays, parents):
     """Return the root of each; those of roots are themselves."""
-    return arrays.repeat(lambda a: (a[a] != a).any(), lambda a: a[a], parents)
+
+    def has_more(parents):
+        return (parents[parents] != parents).any()
+
+    return arrays.repeat(has_more, lambda parents: parents[parents], parents)
 
 
-def from_lowest(n: int, one, two, distances):
-    """Return a tree's edges, the end nearer to the lowest row first, and their ascending distances.
+class Linkage(NamedTuple):
+    """SciPy's linkage matrix, but for the distances, by the order of the edges."""
 
-    Equally long ones come in the order of a walk around the tree from the shortest edge on: so they join one
-    by one to what is dense, as where scikit-learn's tree grows. Edges of rows -1 stay last.
+    order: Any  # (E,) of the edges
+    nodes: Any  # (E, 2) that each joins: a point, or n + the number of an earlier merge; -1 for none
+    sizes: Any  # (E,) points in both
+    is_tree: Any  # whether the edges are those of a tree
+
+
+def linkage(arrays: Arrays, rows, distances, point_count) -> Linkage:
+    """Return what each of the edges (E, 2) merges, the shortest first.
+
+    There may be room for more points than `point_count`; edges of rows -1 come last.
     """
-    count = 2 * len(one)
-    step = jnp.arange(count, dtype=jnp.int32)  # 2 e and 2 e + 1: along an edge in both directions
-    source = jnp.stack([one, two], axis=1).reshape(-1)
-    source = jnp.where(source < 0, n, source).astype(jnp.int32)
-    order = lexsorted(source)
-    source = source[order]
-    change, always = source[1:] != source[:-1], jnp.ones(1, bool)
-    first = lax.cummax(jnp.where(jnp.concatenate([always, change]), step, 0))
-    onward = jnp.where(jnp.concatenate([change, always]), order[first], jnp.roll(order, -1))
-    onward = jnp.zeros_like(step).at[order].set(onward)[step ^ 1].astype(jnp.int64)
-    ends = onward == order[0].astype(jnp.int64)
-    # The number of steps to one that is ahead, and which it is.
-    left = jnp.where(ends, step.astype(jnp.int64), (1 << 32) + onward)
+    xp = arrays.xp
+    is_edge = ((rows >= 0) & (rows < point_count)).all(axis=1)
+    is_no_edge = ~is_edge & (rows != -1).all(axis=1)
+    is_wrong = is_no_edge.any() | xp.isnan(distances).any()
+    order = arrays.lexsorted(arrays.ascending(distances), ~is_edge)
+    rows = xp.where(is_edge[:, None], rows, -1)[order]
+    is_edge = is_edge[order]
+    edge_count = len(rows)
+    if not edge_count:
+        return Linkage(order, rows, order, ~is_wrong)
+    merges = dendrogram(arrays, edge_count + 1, *rows.T)
+    # Places become the numbers of edges.
+    nodes = merges.nodes.reshape(-1, 2)
+    merged_before = point_count + merges.edge[xp.maximum(nodes - edge_count - 1, 0)]
+    nodes = xp.where(nodes <= edge_count, nodes, merged_before)
+    zeros = xp.zeros_like(merges.size)
+    lower = arrays.put(zeros, merges.edge, nodes.min(axis=1))
+    higher = arrays.put(zeros, merges.edge, nodes.max(axis=1))
+    sizes = arrays.put(zeros, merges.edge, merges.size)
+    nodes = xp.where(is_edge[:, None], xp.stack([lower, higher], axis=1), -1)
+    edges = is_edge.sum(dtype=arrays.index)
+    points = (merges.leaf < edge_count).sum(dtype=arrays.index)
+    has_all_points = points == xp.where(edges > 0, edges + 1, 0)
+    return Linkage(order, nodes, sizes, (merges.joined == edges) & has_all_points & ~is_wrong)
 
-    def twice(_, left):
+
+# --- orders of equally long edges -----------------------------------------------------------------------
+
+
+class Walked(NamedTuple):
+    """A tree's edges by ascending distances: of each the end nearer to the lowest row first."""
+
+    sources: Any
+    targets: Any
+    distances: Any
+
+
+def from_lowest(point_count: int, sources, targets, distances) -> Walked:
+    """Return a tree's edges in the order of a walk around the tree from the shortest edge on.
+
+    So equally long ones join one by one to what is dense, as where scikit-learn's tree grows. Edges of rows
+    -1 stay last.
+    """
+    step_count = 2 * len(sources)
+    steps = jnp.arange(step_count, dtype=jnp.int32)  # 2 e and 2 e + 1: along an edge in both directions
+    begins = jnp.stack([sources, targets], axis=1).reshape(-1)
+    begins = jnp.where(begins < 0, point_count, begins).astype(jnp.int32)
+    order = lexsorted(begins)  # the steps from each point follow each other
+    begins = begins[order]
+    changes = begins[1:] != begins[:-1]
+    always = jnp.ones(1, bool)
+    first = lax.cummax(jnp.where(jnp.concatenate([always, changes]), steps, 0))
+    is_last = jnp.concatenate([changes, always])
+    next_from_point = jnp.where(is_last, order[first], jnp.roll(order, -1))
+    # After a step comes the next one from its end behind the way back.
+    onward = jnp.zeros_like(steps).at[order].set(next_from_point)[steps ^ 1].astype(jnp.int64)
+    first_step = order[0].astype(jnp.int64)
+    # In the upper half the number of steps to one that is ahead, in the lower half which it is.
+    left = jnp.where(onward == first_step, steps.astype(jnp.int64), (1 << 32) + onward)
+
+    def twice_as_far(_, left):
         ahead = left & 0xFFFFFFFF
         return left - ahead + left[ahead]
 
-    left = (lax.fori_loop(0, count.bit_length(), twice, left) >> 32).astype(jnp.int32)
-    forth, back = left[::2], left[1::2]
-    low, high = jnp.where(forth > back, one, two), jnp.where(forth > back, two, one)
-    length = left[order[0]] + 1
-    order = lexsorted(jnp.minimum((left[0] - forth) % length, (left[0] - back) % length), distances)
-    return low[order], high[order], distances[order]
+    left = (lax.fori_loop(0, step_count.bit_length(), twice_as_far, left) >> 32).astype(jnp.int32)
+    forth = left[::2]
+    back = left[1::2]
+    low = jnp.where(forth > back, sources, targets)
+    high = jnp.where(forth > back, targets, sources)
+    walk_length = left[order[0]] + 1
+    position = jnp.minimum((left[0] - forth) % walk_length, (left[0] - back) % walk_length)
+    order = lexsorted(position, distances)
+    return Walked(low[order], high[order], distances[order])
 
 
-def grown(n: int, rows, distances):
+def grown(point_count: int, rows, distances):
     """Return the edges (n - 1, 2) of Prim's tree from row 0 on, of a graph, and their distances.
 
     Where points are equally far the first one joins by its first neighbour in the tree. So scikit-learn grows
     its tree, on which labels depend: distances that are a point's core distance are all equal.
     """
-    low, high = rows.min(axis=1), rows.max(axis=1)
-    _, once = np.unique(low * n + high, return_index=True)
-    one, other = np.concatenate([low[once], high[once]]), np.concatenate([high[once], low[once]])
+    lower = rows.min(axis=1)
+    higher = rows.max(axis=1)
+    _, once = np.unique(lower * point_count + higher, return_index=True)
+    sources = np.concatenate([lower[once], higher[once]])
+    targets = np.concatenate([higher[once], lower[once]])
     levels, rank = np.unique(distances[once], return_inverse=True)
-    keys = np.concatenate([rank, rank]) * n + other  # ordered by the distance, then by the row
-    order = np.argsort(one, kind="stable")
-    starts, sorted_keys = np.searchsorted(one[order], np.arange(n + 1)).tolist(), keys[order].tolist()
-    left, found, key = bytearray(b"\1") * n, [], 0
+    keys = np.concatenate([rank, rank]) * point_count + targets  # ordered by the distance, then by the row
+    order = np.argsort(sources, kind="stable")
+    starts = np.searchsorted(sources[order], np.arange(point_count + 1)).tolist()
+    keys_of_points = keys[order].tolist()
+    is_outside = bytearray(b"\1") * point_count
+    taken = []
+    key = 0
     heap: list[int] = []
-    for _ in range(n):
-        while not left[key % n]:
+    for _ in range(point_count):
+        while not is_outside[key % point_count]:
             key = heapq.heappop(heap)
-        found.append(key)
-        node = key % n
-        left[node] = 0
-        for each in sorted_keys[starts[node] : starts[node + 1]]:
-            if left[each % n]:
-                heapq.heappush(heap, each)
-    level, nodes = np.divmod(found, n)
-    place = np.argsort(nodes)
-    near = (place[one] < place[other]) & (keys == np.asarray(found)[place[other]])
-    source = np.full(n, n)
-    np.minimum.at(source, place[other[near]], place[one[near]])
-    return np.stack([nodes[source[1:]], nodes[1:]], axis=1), levels[level[1:]]
-
-
-def flat_clusters(arrays, selection: Selection, tree: Dendrogram, distances):
-    """Return labels (n,), -1 for noise, and float64 probabilities (n,) from the edges' distances (N,).
-
-    Sides of equally high clusters tell which is numbered first: those of the edges' first ends.
-    """
-    xp, put, n, count = arrays.xp, arrays.put, len(tree.leaf), len(tree.up)
-    if not count:
-        return xp.full(n, -1, arrays.index), xp.zeros(n)
-    least, place = selection.min_cluster_size, xp.arange(count, dtype=arrays.index)
-    with np.errstate(divide="ignore"):
-        level = 1 / distances[tree.edge].astype(np.float64)  # HDBSCAN's lambda
-    root = (tree.up == count) & (tree.size > 0)
-    large, up = (tree.size >= least) | root, xp.minimum(tree.up, count - 1)
-    # The condensed tree: where both parts of a node are large, they are clusters; else the large one goes on.
-    parts = tree.nodes.reshape(-1, 2) - n
-    inner = xp.maximum(parts, 0)
-    splits = ((parts >= 0) & large[inner]).sum(axis=1, dtype=arrays.index)
-    begins = root | (large & (splits[up] == 2))
-    left = xp.where(parts[:, 0] < 0, 1, tree.size[inner[:, 0]])
-    shift = xp.where((parts[up, 1] == place) & ~root, left[up], 0)  # points on the left
-    # Sums along the way up, and the first cluster there, line by line: few lines follow each other.
-    ahead = xp.append(tree.up[tree.end], count)
-    sums = arrays.sums(shift)
-    depth, shift = (xp.append(each, 0) for each in (tree.end + 1 - place, sums[tree.end + 1] - sums[:-1]))
-    top = arrays.following(begins)
-    top = xp.append(xp.where(top <= tree.end, top, count), count)
-    for _ in range(count.bit_length().bit_length()):
-        depth, shift, top = depth + depth[ahead], shift + shift[ahead], xp.where(top < count, top, top[ahead])
-        ahead = ahead[ahead]
-    most = max(2 * (n // least) - 1, 1)  # clusters, and the root; they are numbered level by level
-    starts = put(xp.full(most, count, arrays.index), xp.where(begins, arrays.sums(begins)[:-1], most), place)
-    exists, cluster = starts < count, xp.arange(most, dtype=arrays.index)
-    starts = starts[arrays.lexsorted(shift[starts], xp.where(exists, depth[starts], count + 1))]
-    of = put(xp.zeros_like(place), starts, cluster)[xp.minimum(top[:-1], count - 1)]
-    starts = xp.minimum(starts, count - 1)
-    low = put(xp.zeros_like(cluster), xp.where(large & (splits != 1), of, most), place)
-    split = exists & (splits[low] == 2)
-    clusters = _Clusters(
-        parent=xp.where(cluster > 0, of[up[starts]], 0),
-        parts=xp.where(split[:, None], of[inner[low]], 0),
-        birth=xp.where(cluster > 0, level[up[starts]], 0.0),
-        death=level[low],
-        size=tree.size[starts],
-        exists=exists,
-        split=split,
-    )
-    # A point leaves the cluster of the lowest large node that it is in.
-    above = xp.append(xp.where(large, place, tree.up), count)
-    lowest = flattened(arrays, above)[tree.leaf]
-    there, lowest = lowest < count, xp.minimum(lowest, count - 1)
-    labels, shares = _labelled(arrays, selection, clusters, there, of[lowest], level[lowest])
-    return xp.where(there, labels, -1), xp.where(there, shares, 0.0)
-
-
-class _Clusters(NamedTuple):
-    """The condensed tree: clusters (c,), level by level; 0 is the root."""
-
-    parent: Any
-    parts: Any  # (c, 2), clusters, where it is split
-    birth: Any
-    death: Any  # of the last points
-    size: Any
-    exists: Any
-    split: Any
-
-
-def _labelled(arrays, selection: Selection, clusters: _Clusters, there, of, out):
-    """Return labels and probabilities of points that leave the clusters `of` at the levels `out`."""
-    xp, single = arrays.xp, selection.allow_single
-    exists, split, parent = clusters.exists, clusters.split, clusters.parent
-    number = xp.arange(len(parent), dtype=arrays.index)
-    if selection.method == "leaf":
-        chosen = exists & ~split & (number > 0)
-    else:
-        stability = _stability(arrays, clusters, there, of, out)
-        below = _best_below(arrays, clusters, stability)
-        better = exists & ~(split & (below > stability)) & ((number > 0) | single)
-        chosen = better & ~_inside(arrays, parent, better)
-    if selection.epsilon is not None:
-        chosen = xp.where(chosen[1:].any(), _wide(arrays, selection, clusters, chosen), chosen)
-    lowest = flattened(arrays, xp.where(chosen, number, parent))  # the chosen cluster that each lies in, or 0
-    name, cluster = xp.where(chosen, arrays.sums(chosen)[:-1], -1), lowest[of]
-    labels = xp.where(cluster > 0, name[cluster], -1)
-    if single:
-        enough = clusters.death[0] if selection.epsilon is None else 1 / selection.epsilon
-        alone = (chosen.sum() == 1) & (cluster == 0) & (out >= enough)
-        labels = xp.where(alone, name[0], labels)
-    most = clusters.death[cluster]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = xp.where((most == 0) | xp.isinf(out), 1.0, xp.minimum(out, most) / most)
-    return labels, xp.where(labels >= 0, share, 0.0)
-
-
-def _stability(arrays, clusters: _Clusters, there, of, out):
-    """Return how long points stay in each cluster, in all.
-
-    As sums of integers, which floats hold: so they are the same in any order.
-    """
-    xp, (birth, death) = arrays.xp, (clusters.birth, clusters.death)
-    bits = 2.0 ** (52 - len(of).bit_length())
-    with np.errstate(invalid="ignore"):
-        span = xp.where(xp.isinf(death) | (death <= birth), 0.0, death - birth)
-        part = xp.where(span[of] > 0, (out - birth[of]) / xp.where(span > 0, span, 1.0)[of], 0.0) * bits
-    whole, at = xp.floor(part), xp.where(there, of, len(span))
-    coarse, fine = (
-        arrays.put(xp.zeros_like(span), at, each, "add") for each in (whole, xp.floor((part - whole) * bits))
-    )
-    stay = xp.where(clusters.split, clusters.size[clusters.parts].sum(axis=1), 0).astype(np.float64)
-    found = span * (stay + (coarse + fine / bits) / bits)
-    return xp.where(xp.isinf(birth), 0.0, xp.where(xp.isinf(death), xp.inf, found))
-
-
-def _best_below(arrays, clusters: _Clusters, stability):
-    """Return what both parts of each cluster have: each its own stability or what its parts have, if more.
-
-    Each round takes up parts that are known. Who waits for one part only has the larger of a floor and of
-    that part and a gain, and looks past others that wait so.
-    """
-    xp, (a, b) = arrays.xp, clusters.parts.T
-
-    def step(state):
-        done, value, floor, gain, awaits = state
-        fresh, told = awaits == 0, xp.where(awaits > 0, done[awaits], done[a] & done[b])
-        known = xp.maximum(floor, xp.where(fresh, value[a] + value[b], gain + value[awaits]))
-        value = xp.where(told & ~done, known, value)
-        further = ~fresh & (awaits[awaits] > 0)
-        floor = xp.where(further, xp.maximum(floor, gain + floor[awaits]), floor)
-        one = fresh & (done[a] != done[b])
-        gain = xp.where(
-            one, xp.where(done[a], state[1][a], state[1][b]), gain + xp.where(further, gain[awaits], 0.0)
-        )
-        awaits = xp.where(one, xp.where(done[a], b, a), xp.where(further, awaits[awaits], awaits))
-        return done | told, value, floor, gain, awaits
-
-    none = xp.zeros_like(clusters.parent)
-    start = ~clusters.split, stability, stability, xp.zeros_like(stability), none
-    value = arrays.repeat(lambda state: ~state[0].all(), step, start)[1]
-    return value[a] + value[b]
-
-
-def _inside(arrays, parent, better):
-    """Return which clusters lie in one that is better."""
-    start = parent, better[parent] & (parent != arrays.xp.arange(len(parent), dtype=parent.dtype))
-    return arrays.repeat(
-        lambda state: (state[0] > 0).any(),
-        lambda state: (state[0][state[0]], state[1] | state[1][state[0]]),
-        start,
-    )[1]
-
-
-def _wide(arrays, selection: Selection, clusters: _Clusters, chosen):
-    """Return the chosen clusters, each as the first that it lies in that parts from others beyond epsilon."""
-    xp, parent = arrays.xp, clusters.parent
-    number = xp.arange(len(parent), dtype=arrays.index)
-    with np.errstate(divide="ignore"):
-        parts_at = 1 / clusters.birth
-    far = parts_at > selection.epsilon
-    high = flattened(arrays, xp.where(far | (parent == 0), number, parent))[parent]
-    high = xp.where(parent == 0, number, high)
-    high = xp.where((far[high] & (parent > 0)) | (not selection.allow_single), high, 0)
-    kept = xp.where(parts_at >= selection.epsilon, number, high)
-    return arrays.put(xp.zeros_like(chosen), xp.where(chosen, kept, len(kept)), True)
+        taken.append(key)
+        point = key % point_count
+        is_outside[point] = 0
+        for neighbor in keys_of_points[starts[point] : starts[point + 1]]:
+            if is_outside[neighbor % point_count]:
+                heapq.heappush(heap, neighbor)
+    level, points = np.divmod(taken, point_count)
+    position = np.argsort(points)
+    # Of the edges by which a point might have joined, that to the first one in the tree.
+    is_joining = (position[sources] < position[targets]) & (keys == np.asarray(taken)[position[targets]])
+    joined_to = np.full(point_count, point_count)
+    np.minimum.at(joined_to, position[targets[is_joining]], position[sources[is_joining]])
+    edges = np.stack([points[joined_to[1:]], points[1:]], axis=1)
+    return edges, levels[level[1:]]

@@ -1,14 +1,16 @@
-"""The mesh axes that rows are sharded over, taken as one axis."""
+"""The mesh axes that rows are sharded over, taken as one axis, and what devices tell each other along it."""
 
+import math
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from ._words import packed, unpacked
+from ..._core._typing import Array
 
-__all__ = ["Axes"]
+__all__ = ["Axes", "packed", "unpacked"]
 
 
 class Axes(NamedTuple):
@@ -17,9 +19,13 @@ class Axes(NamedTuple):
     names: tuple[str, ...]
     size: int
 
-    def index(self):
+    def here(self) -> Array:
         """Return the number of this device."""
         return lax.axis_index(self.names)
+
+    def devices(self) -> Array:
+        """Return the numbers of all devices."""
+        return lax.iota(jnp.int32, self.size)
 
     def sum(self, x):
         """Add up over the devices."""
@@ -33,41 +39,59 @@ class Axes(NamedTuple):
         """Return the greatest over the devices."""
         return lax.pmax(x, self.names)
 
-    def gather(self, tree):
+    def gather(self, arrays):
         """Return the arrays of all devices, stacked; several of them travel as one message."""
-        leaves = jax.tree.leaves(tree)
-        if len(leaves) == 1:
-            return jax.tree.map(lambda a: lax.all_gather(a, self.names), tree)
-        return unpacked(lax.all_gather(packed(tree, 0), self.names), tree, 0)
+        if len(jax.tree.leaves(arrays)) == 1:
+            return jax.tree.map(lambda array: lax.all_gather(array, self.names), arrays)
+        return unpacked(lax.all_gather(packed(arrays, 0), self.names), arrays, 0)
 
-    def peers(self):
+    def peers(self) -> Array:
         """Return the devices that this one swaps lines with, in their order: all, or the only other one."""
         if self.size == 2:
-            return 1 - self.index()[None]
-        return lax.iota(jnp.int32, self.size)
+            return 1 - self.here()[None]
+        return self.devices()
 
-    def swap(self, tree):
-        """Send element ``i`` of the arrays (peers, ...) to the i-th of the `peers`, and get theirs."""
-        leaves = jax.tree.leaves(tree)
-        if len(leaves) == 1:
-            return jax.tree.map(self._swap, tree)
-        return unpacked(self.swap(packed(tree, 1)), tree, 1)
-
-    def _swap(self, a):
+    def swap(self, message: Array) -> Array:
+        """Send line ``i`` of an array (peers, ...) to the i-th of the `peers`, and return theirs."""
         if self.size == 2:
-            return lax.ppermute(a, self.names, [(0, 1), (1, 0)])
-        return lax.all_to_all(a, self.names, 0, 0, tiled=True)
+            return lax.ppermute(message, self.names, [(0, 1), (1, 0)])
+        return lax.all_to_all(message, self.names, 0, 0, tiled=True)
 
-    def from_device(self, tree, device):
+    def from_device(self, arrays, device):
         """Return the arrays of one device on all of them."""
-        here = self.index() == device
-        return jax.tree.map(lambda a: self.sum(lax.select(here, a, jnp.zeros_like(a))), tree)
+        is_sender = self.here() == device
+        sent = jax.tree.map(lambda array: jnp.where(is_sender, array, jnp.zeros_like(array)), arrays)
+        return jax.tree.map(self.sum, sent)
 
-    def varying(self, tree):
+    def varying(self, arrays):
         """Mark arrays as different on each device, as a loop's results are, for `shard_map` to check."""
 
-        def one(a):
-            missing = tuple(name for name in self.names if name not in jax.typeof(a).manual_axis_type.varying)
-            return lax.pcast(a, missing, to="varying") if missing else a
+        def mark(array):
+            varying = jax.typeof(array).manual_axis_type.varying
+            missing = tuple(name for name in self.names if name not in varying)
+            return lax.pcast(array, missing, to="varying") if missing else array
 
-        return jax.tree.map(one, tree)
+        return jax.tree.map(mark, arrays)
+
+
+def packed(arrays, axes: int) -> Array:
+    """Return arrays of 32 or 64 bits, whose first `axes` axes are the same, as 32-bit words (..., w)."""
+    words = []
+    for array in jax.tree.leaves(arrays):
+        bits = lax.bitcast_convert_type(array, jnp.uint32)
+        words.append(bits.reshape(*array.shape[:axes], -1))
+    return words[0] if len(words) == 1 else jnp.concatenate(words, axis=axes)
+
+
+def unpacked(words: Array, like, axes: int):
+    """Return words (..., w) as arrays with the dtypes of those in `like`, and their axes from `axes` on."""
+    leaves, structure = jax.tree.flatten(like)
+    sizes = [math.prod(leaf.shape[axes:]) * (leaf.dtype.itemsize // 4) for leaf in leaves]
+    parts = jnp.split(words, np.cumsum(sizes)[:-1], axis=words.ndim - 1)
+    arrays = []
+    for part, leaf in zip(parts, leaves, strict=True):
+        shape = *words.shape[:-1], *leaf.shape[axes:]
+        if leaf.dtype.itemsize == 8:
+            shape = *shape, 2
+        arrays.append(lax.bitcast_convert_type(part.reshape(shape), leaf.dtype))
+    return jax.tree.unflatten(structure, arrays)

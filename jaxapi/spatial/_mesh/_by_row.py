@@ -1,91 +1,176 @@
-"""Values on their way to the rows of the data that they belong to, and back."""
+"""Values on their way to the rows of the data that they belong to, and back.
+
+A line travels together with the place that it is written to, so that messages can be made and read apart.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._axes import Axes
-from ._delivery import arrived, deliver, deliver_here, no_message, outgoing
-from ._exchange import by_destination, even_share, exchange, most_sent, numbers_sent
+from ..._core._typing import Array
+from ._axes import Axes, packed, unpacked
+from ._exchange import Message, Transfer, even_share, exchange, in_blocks, lines_from_peers, only, written
 
-__all__ = ["of_rows", "to_rows", "to_rows_in_pieces"]
-
-
-def to_rows(into, values, rows, n: int, axes: Axes):
-    """Send `values` (q, ...) to the `rows` (q,) of all, n for nowhere.
-
-    Return the arrays `into` of this device's rows (s, ...), changed in place. No row may come twice.
-    """
-    device, places = _places(rows, n, len(jax.tree.leaves(into)[0]), axes)
-    return deliver(into, values, device, places, numbers_sent(device, axes), axes)
+__all__ = ["DataRows", "Piece"]
 
 
-def to_rows_in_pieces(into, find, rows, q: int, size: int, n: int, axes: Axes):
-    """Do the same for what ``find(begin, size)`` finds for the first `q` of the rows, `size` at a time.
+class Destination(NamedTuple):
+    """Where each line goes; no place is to be written twice."""
 
-    It also finds a flag for each, all of which (q,) come second.
-    """
-    s = len(jax.tree.leaves(into)[0])
-    begins = jnp.minimum(jnp.arange(-(-q // size), dtype=jnp.int32) * size, q - size)  # the last may overlap
+    device: Array  # (lines,) the number of devices for nowhere
+    place: Array  # (lines,) in the arrays of that device
 
-    def places(begin):
-        return _places(lax.dynamic_slice_in_dim(rows, begin, size), n, s, axes)
 
-    def number(begin):
-        return (places(begin)[0] == lax.iota(jnp.int32, axes.size)[:, None]).sum(axis=1, dtype=jnp.int32)
+class Piece(NamedTuple):
+    """A search that is made piece by piece."""
 
-    counts = axes.gather(lax.map(number, begins))  # (devices, pieces, devices)
-    flags = jnp.zeros(q, bool)
+    search: Callable  # first line -> values and a flag for each of `size` lines from this one on
+    size: int
+    line_count: int  # of all pieces; the last one may overlap the one before it
 
-    def one_by_one():
-        """Send what is found before the next search."""
 
-        def piece(i, state):
-            into, flags = state
-            found, new = find(begins[i], size)
-            into = deliver(into, found, *places(begins[i]), counts[:, i], axes)
-            return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0)
+class DataRows(NamedTuple):
+    """How the rows of the data lie: every device has `each` of them, and the first `n` of all count."""
 
-        return lax.fori_loop(0, len(begins), piece, axes.varying((into, flags)))
+    n: int
+    each: int
+    axes: Axes
 
-    def overlapping():
-        """Send what is found during the next search: what arrives then is written when that is done."""
-        before = jnp.pad(counts, ((0, 0), (1, 0), (0, 0)))
+    def destination(self, rows: Array) -> Destination:
+        """Return where rows (q,) of all lie; n stands for none."""
+        device = jnp.where(rows < self.n, rows // self.each, self.axes.size)
+        return Destination(device.astype(jnp.int32), (rows - device * self.each).astype(jnp.int32))
 
-        def piece(i, state):
-            into, flags, message = state
+    def write(self, arrays, values, rows: Array):
+        """Send `values` (q, ...) to their `rows` (q,) of all, n for nowhere.
+
+        Return the arrays of this device's rows (each, ...), changed in place. No row may come twice.
+        """
+        destination = self.destination(rows)
+        transfer = Transfer.to(destination.device, self.axes)
+        mail = _Mail(values, destination, transfer, self.axes)
+        arrays = mail.write_mine(arrays)
+
+        def step(begin, block: int, arrays):
+            message = self.axes.swap(mail.outgoing(begin, block))
+            return mail.write_arrived(arrays, message, begin)
+
+        return in_blocks(step, arrays, Message(len(rows), mail.line_bytes, transfer), self.axes)
+
+    def read(self, values: Array, rows: Array) -> Array:
+        """Return the values (q,) of `rows` (q,) of all, 0 where these are n.
+
+        This device has the values of its own rows (each,). No row may come twice.
+        """
+        destination = self.destination(rows)
+        transfer = Transfer.to(destination.device, self.axes)
+        asked = exchange(destination.place, transfer, self.each, self.axes)
+        answer = exchange(values[asked], transfer.back(self.axes), len(rows), self.axes)
+        return jnp.zeros_like(answer).at[transfer.order].set(answer, unique_indices=True)
+
+    def write_in_pieces(self, arrays, rows: Array, piece: Piece):
+        """Write what the pieces of a search find for the first of the `rows`; return the flags, too.
+
+        What is found in one piece travels during the search of the next one, as far as chance sends lines
+        evenly; the others follow at once.
+        """
+        axes = self.axes
+        piece_count = -(-piece.line_count // piece.size)
+        last = piece.line_count - piece.size
+        begins = jnp.minimum(jnp.arange(piece_count, dtype=jnp.int32) * piece.size, last)
+        block = even_share(piece.size, axes.size)
+
+        def destination_of(begin) -> Destination:
+            return self.destination(lax.dynamic_slice_in_dim(rows, begin, piece.size))
+
+        def count(begin):
+            devices = axes.devices()[:, None]
+            return (destination_of(begin).device == devices).sum(axis=1, dtype=jnp.int32)
+
+        counts = axes.gather(lax.map(count, begins))  # (devices, pieces, devices)
+        is_kept = jnp.eye(axes.size, dtype=bool)[:, None]
+        longest = jnp.where(is_kept, 0, counts).max(axis=(0, 2))  # (pieces,)
+        sent_before = jnp.pad(counts, ((0, 0), (1, 0), (0, 0)))
+        like = jax.tree.map(lambda array: array[:1], arrays), jnp.zeros(1, jnp.int32)
+        in_block = lax.iota(jnp.int32, block)
+
+        def step(i, state):
+            arrays, flags, message = state
             message = axes.swap(message)
-            found, new = find(begins[i], size)
-            device, own = places(begins[i])
-            into = deliver_here(into, found, device, own, axes)
-            into = arrived(into, message, before[:, i], 0, even, axes)
+            values, new_flags = piece.search(begins[i])
+            destination = destination_of(begins[i])
+            transfer = Transfer.to_counted(destination.device, counts[:, i], axes)
+            mail = _Mail(values, destination, transfer, axes)
+            arrays = mail.write_mine(arrays)
+            arrays = _write_message(
+                arrays, message, like, in_block < lines_from_peers(sent_before[:, i], axes)
+            )
             # Only when that has been read is there a new message, which then needs no room of its own.
-            into, found = lax.optimization_barrier((into, found))
-            order = by_destination(device, axes.size)
-            message = outgoing(found, own, order, counts[:, i], 0, even, axes)
-            return into, lax.dynamic_update_slice_in_dim(flags, new, begins[i], 0), message
+            arrays, values = lax.optimization_barrier((arrays, values))
+            mail = mail._replace(values=values)
 
-        start = axes.varying((into, flags, no_message(into, even, axes)))
-        *found, message = lax.fori_loop(0, len(begins), piece, start)
-        return arrived(found[0], axes.swap(message), counts[:, -1], 0, even, axes), found[1]
+            def send_more(number, arrays):
+                begin = number * block
+                return mail.write_arrived(arrays, axes.swap(mail.outgoing(begin, block)), begin)
 
-    even = even_share(size, axes.size)
-    return lax.cond(most_sent(counts.max(axis=1)) <= even, overlapping, one_by_one)
+            arrays = lax.fori_loop(jnp.int32(1), -(-longest[i] // block), send_more, arrays)
+            flags = lax.dynamic_update_slice_in_dim(flags, new_flags, begins[i], 0)
+            return arrays, flags, mail.outgoing(0, block)
 
-
-def of_rows(values, rows, n: int, axes: Axes):
-    """Return the values (q,) of `rows` (q,) of all, 0 where these are n, of which this device has (s,).
-
-    No row may come twice.
-    """
-    device, places = _places(rows, n, len(values), axes)
-    order, counts = by_destination(device, axes.size), numbers_sent(device, axes)
-    wanted = exchange(places, order, counts, axes, room=len(values))
-    answer = exchange(values[wanted], None, counts.T, axes, room=len(rows))
-    return jnp.zeros_like(answer).at[order].set(answer, unique_indices=True)
+        nothing = jnp.zeros((len(axes.peers()), block, packed(like, 1).shape[1]), jnp.uint32)
+        start = axes.varying((arrays, jnp.zeros(piece.line_count, bool), nothing))
+        arrays, flags, message = lax.fori_loop(0, piece_count, step, start)
+        arrives = in_block < lines_from_peers(counts[:, -1], axes)
+        return _write_message(arrays, axes.swap(message), like, arrives), flags
 
 
-def _places(rows, n: int, s: int, axes: Axes):
-    """Return the devices of rows (q,), `axes.size` for none, and their places there; each has `s` rows."""
-    device = jnp.where(rows < n, rows // s, axes.size)
-    return device.astype(jnp.int32), (rows - device * s).astype(jnp.int32)
+class _Mail(NamedTuple):
+    """Lines on their way to places on other devices."""
+
+    values: tuple  # arrays (lines, ...)
+    destination: Destination
+    transfer: Transfer
+    axes: Axes
+
+    @property
+    def words(self) -> Array:
+        """The lines with their places, as words (lines, w)."""
+        return packed((self.values, self.destination.place), 1)
+
+    @property
+    def line_bytes(self) -> int:
+        """How long a line is."""
+        return 4 * self.words.shape[1]
+
+    def write_mine(self, arrays):
+        """Write those lines alone that stay on this device."""
+        mine = self.destination.device == self.axes.here()
+        places = only(mine, self.destination.place, _line_count(arrays))
+        return written(arrays, places, self.values)
+
+    def outgoing(self, begin, block: int) -> Array:
+        """Return messages to all peers (peers, block, w): lines for each from the number `begin` on."""
+        offset = begin + lax.iota(jnp.int32, block)
+        line_count = len(self.destination.place)
+        return self.words[self.transfer.lines_for(self.axes.peers()[:, None], offset, line_count)]
+
+    def write_arrived(self, arrays, message: Array, begin):
+        """Write the lines of messages from all peers, each of its lines from the number `begin` on."""
+        offset = begin + lax.iota(jnp.int32, message.shape[1])
+        like = self.values, self.destination.place
+        return _write_message(
+            arrays, message, like, offset < lines_from_peers(self.transfer.counts, self.axes)
+        )
+
+
+def _write_message(arrays, message: Array, like, mask: Array):
+    """Write those lines of messages from all peers (peers, block, w) that are in the mask (peers, block)."""
+    values, places = unpacked(message, like, 1)
+    return written(arrays, only(mask, places, _line_count(arrays)), values)
+
+
+def _line_count(arrays) -> int:
+    return len(jax.tree.leaves(arrays)[0])

@@ -1,147 +1,169 @@
-"""Rows from each device to each other one, in blocks of one size.
+"""Lines from each device to each other one, in blocks of one size; a line is what an array has along axis 0.
 
 JAX's `ragged_all_to_all`, which would send what there is and no more, does not exist on the CPU. Here every
 device sends every other one a block of an even share a step, as many steps as the longest message needs. What
-stays on its device is copied there.
+stays on its device is copied there. Arrays of several dtypes travel as 32-bit words, in one message.
 """
 
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._axes import Axes
+from ..._core._typing import Array
+from ._axes import Axes, packed, unpacked
 
 __all__ = [
+    "Message",
+    "Transfer",
     "by_destination",
+    "counts_between",
     "even_share",
     "exchange",
     "in_blocks",
-    "most_sent",
-    "named",
-    "numbers_sent",
+    "lines_from_peers",
     "only",
-    "size_of",
-    "starts_of",
-    "to_others",
     "written",
 ]
 
 SHORT = 1 << 24  # bytes of all blocks together, up to which a block has room for all: to ask takes longer
 
 
-def by_destination(destination, devices: int):
-    """Return the rows in the order of their destinations (q,), among equal ones of the rows."""
+class Transfer(NamedTuple):
+    """Which lines go from each device to each other one."""
+
+    counts: Array  # (devices, devices), known to all: `counts[i, j]` lines go from device i to device j
+    order: Array | None  # (lines,) this device's lines by destination; None: they lie in this order
+    starts: Array  # (devices,) where in the order those for each device begin
+    most: int | None = None  # no device sends more lines to another one; None: that is to be asked
+
+    @staticmethod
+    def to(destination: Array, axes: Axes) -> "Transfer":
+        """Return the transfer of each line to its destination (lines,); `axes.size` for those that stay."""
+        return Transfer.to_counted(destination, counts_between(destination, axes), axes)
+
+    @staticmethod
+    def to_counted(destination: Array, counts: Array, axes: Axes) -> "Transfer":
+        """Return the same where the counts are known."""
+        return Transfer(counts, by_destination(destination, axes.size), _starts(counts, axes))
+
+    def back(self, axes: Axes) -> "Transfer":
+        """Return the transfer of answers, which lie as the lines arrived, to where these came from."""
+        counts = self.counts.T
+        return Transfer(counts, None, _starts(counts, axes), self.most)
+
+    def lines_for(self, device, offset, room: int) -> Array:
+        """Return the lines for a device from the number `offset` of these on, of arrays of `room` lines."""
+        place = jnp.clip(self.starts[device] + offset, 0, max(room - 1, 0))
+        return place if self.order is None else self.order[place]
+
+
+def by_destination(destination: Array, devices: int) -> Array:
+    """Return the lines in the order of their destinations (q,), among equal ones of the lines."""
     narrow = jnp.uint8 if devices < 256 else jnp.uint32  # a GPU sorts bytes in one pass
-    rows = lax.iota(jnp.int32, destination.shape[0])
-    return lax.sort((destination.astype(narrow), rows), num_keys=1, is_stable=True)[1]
+    numbers = lax.iota(jnp.int32, destination.shape[0])
+    _, order = lax.sort((destination.astype(narrow), numbers), num_keys=1, is_stable=True)
+    return order
 
 
-def numbers_sent(destination, axes: Axes):
-    """Return how many rows go from each device to each other (devices, devices), known to all.
-
-    The rows of this device go to those in `destination` (q,); `axes.size` for those that stay.
-    """
-    devices = lax.iota(destination.dtype, axes.size)
-    return axes.gather((devices[:, None] == destination).sum(axis=1, dtype=jnp.int32))
-
-
-def exchange(values, order, counts, axes: Axes, *, room: int, starts=None, fill=0, most=None):
-    """Send ``counts[i, j]`` lines of the `values` from device ``i`` to ``j``; return (room, ...) lines.
-
-    The lines for ``j`` are those that `order` names from ``starts[j]`` on: by default one device's behind
-    another's. Without an `order` they lie there. What arrives is in the order of the senders; all other lines
-    are `fill`, one number for all or one for each array. With `most`, no device sends more lines to another
-    one, so that there is nothing to ask and wait for.
-    """
-    here, received, begins = _received(counts, axes)
-    starts = starts_of(counts, axes) if starts is None else starts
-    rank = lax.iota(jnp.int32, room) - begins[here]
-    lines = len(jax.tree.leaves(values)[0])
-    line = jnp.where((rank >= 0) & (rank < received[here]), named(order, starts[here] + rank, lines), lines)
-    fills = fill if isinstance(fill, tuple) else (fill,) * len(jax.tree.leaves(values))
-    fills = jax.tree.unflatten(jax.tree.structure(values), fills)
-    stay = jax.tree.map(
-        lambda a, last: jnp.where(_lines(line < lines, a), a.at[line].get(mode="clip"), last), values, fills
-    )
-    peers = axes.peers()
-
-    def step(begin, block, into):
-        offset = begin + lax.iota(jnp.int32, block)  # among the lines of one sender
-        sent = named(order, starts[peers][:, None] + offset, lines)
-        new, place = axes.swap(jax.tree.map(lambda a: a[sent], values)), begins[peers][:, None] + offset
-        return written(into, only(offset < to_others(counts, axes), place, room), new)
-
-    return in_blocks(step, stay, room, size_of(values), counts, axes, most)
-
-
-def in_blocks(step, into, lines: int, size: int, counts, axes: Axes, most=None):
-    """Return the arrays `into` after ``step(begin, block, into)`` for each block of the longest message.
-
-    Messages have up to so many `lines` of `size` bytes; `most` is as in `exchange`.
-    """
-    if most is None and lines * size * len(axes.peers()) <= SHORT:
-        most = lines
-    block = even_share(lines, axes.size) if most is None else max(1, most)
-    into = axes.varying(step(0, block, into))
-    if most is not None:
-        return into
-    blocks = -(-most_sent(counts) // block)
-    return lax.fori_loop(jnp.int32(1), blocks, lambda i, into: step(i * block, block, into), into)
-
-
-def most_sent(counts):
-    """Return the most lines that go from one device to another."""
-    return jnp.where(jnp.eye(counts.shape[-1], dtype=bool), 0, counts).max()
-
-
-def _received(counts, axes: Axes):
-    """Return the number of this device, how many lines it gets from each, and where each one's begin."""
-    here = axes.index()
-    received = counts[:, here]
-    return here, received, jnp.cumsum(received) - received
-
-
-def to_others(counts, axes: Axes):
+def lines_from_peers(counts: Array, axes: Axes) -> Array:
     """Return how many lines each of the peers sends to this device (peers, 1); it sends itself none."""
-    here, peers = axes.index(), axes.peers()
+    here = axes.here()
+    peers = axes.peers()
     return jnp.where(peers == here, 0, counts[peers, here])[:, None]
 
 
-def starts_of(counts, axes: Axes):
-    """Return where the lines for each device begin, one device's behind another's."""
-    own = counts[axes.index()]
-    return jnp.cumsum(own) - own
+def counts_between(destination: Array, axes: Axes) -> Array:
+    """Return how many lines go from each device to each other (devices, devices), known to all."""
+    devices = axes.devices().astype(destination.dtype)
+    return axes.gather((devices[:, None] == destination).sum(axis=1, dtype=jnp.int32))
 
 
-def named(order, place, lines: int):
-    """Return which lines the places in an order are, or without one in the lines themselves."""
-    place = jnp.clip(place, 0, max(lines - 1, 0))
-    return place if order is None else order[place]
+def _starts(counts: Array, axes: Axes) -> Array:
+    """Return where this device's lines for each device begin, one device's behind another's."""
+    mine = counts[axes.here()]
+    return jnp.cumsum(mine) - mine
 
 
-def only(there, places, room: int):
-    """Return the places of the lines that are `there`, for the others some past the end, each its own."""
-    return jnp.where(there, places, room + lax.iota(jnp.int32, places.size).reshape(places.shape))
+def exchange(values, transfer: Transfer, room: int, axes: Axes, fill=0):
+    """Return the lines (room, ...) of the `values` of all devices that are sent to this one.
+
+    They are in the order of the senders; what is left of the room is `fill`, one number for all arrays or one
+    for each.
+    """
+    leaves, structure = jax.tree.flatten(values)
+    fills = fill if isinstance(fill, tuple) else (fill,) * len(leaves)
+    missing = [
+        jnp.full((1, *leaf.shape[1:]), value, leaf.dtype) for leaf, value in zip(leaves, fills, strict=True)
+    ]
+    words = packed(leaves, 1)
+    received = _exchanged(words, packed(missing, 1), transfer, room, axes)
+    return jax.tree.unflatten(structure, unpacked(received, leaves, 1))
 
 
-def size_of(values) -> int:
-    """Return how many bytes a line has."""
-    return sum(math.prod(a.shape[1:]) * a.dtype.itemsize for a in jax.tree.leaves(values))
+def _exchanged(words: Array, missing: Array, transfer: Transfer, room: int, axes: Axes) -> Array:
+    """Return the words (room, w) that are sent to this device; missing ones (1, w) behind them."""
+    line_count = words.shape[0]
+    here = axes.here()
+    arriving = transfer.counts[:, here]
+    begins = jnp.cumsum(arriving) - arriving  # where each sender's lines begin
+    peers = axes.peers()
+
+    rank = lax.iota(jnp.int32, room) - begins[here]
+    stays = (rank >= 0) & (rank < arriving[here])
+    mine = words[transfer.lines_for(here, rank, line_count)]
+    received = jnp.where(stays[:, None], mine, missing)
+
+    def step(begin, block: int, received):
+        offset = begin + lax.iota(jnp.int32, block)  # among the lines of one sender
+        sent = transfer.lines_for(peers[:, None], offset, line_count)
+        arrived = axes.swap(words[sent])
+        place = begins[peers][:, None] + offset
+        return written(received, only(offset < lines_from_peers(transfer.counts, axes), place, room), arrived)
+
+    return in_blocks(step, received, Message(room, 4 * words.shape[1], transfer), axes)
 
 
-def written(into, places, values):
+class Message(NamedTuple):
+    """How long messages may be, and which lines go where."""
+
+    line_count: int
+    line_bytes: int
+    transfer: Transfer
+
+
+def in_blocks(step, received, message: Message, axes: Axes):
+    """Return what was received after ``step(begin, block, received)`` for all blocks of a message."""
+    most = message.transfer.most
+    total_bytes = message.line_count * message.line_bytes * len(axes.peers())
+    if most is None and total_bytes <= SHORT:
+        most = message.line_count
+    if most is not None:
+        return axes.varying(step(0, max(1, most), received))
+    block = even_share(message.line_count, axes.size)
+    is_kept = jnp.eye(axes.size, dtype=bool)
+    longest = jnp.where(is_kept, 0, message.transfer.counts).max()
+    first = axes.varying(step(0, block, received))
+    return lax.fori_loop(
+        jnp.int32(1), -(-longest // block), lambda i, received: step(i * block, block, received), first
+    )
+
+
+def only(mask: Array, places: Array, room: int) -> Array:
+    """Return the places of the lines of the mask, for the others some past the end, each its own."""
+    return jnp.where(mask, places, room + lax.iota(jnp.int32, places.size).reshape(places.shape))
+
+
+def written(arrays, places: Array, values):
     """Write lines into arrays, each to its place; those past the end nowhere."""
-    return jax.tree.map(lambda a, b: a.at[places].set(b, mode="drop", unique_indices=True), into, values)
+    return jax.tree.map(
+        lambda array, value: array.at[places].set(value, mode="drop", unique_indices=True), arrays, values
+    )
 
 
-def even_share(lines: int, devices: int) -> int:
-    """Return how many of the lines chance sends from one device to another at the most."""
-    even = -(-lines // devices)
+def even_share(line_count: int, device_count: int) -> int:
+    """Return how many lines chance sends from one device to another at the most."""
+    even = -(-line_count // device_count)
     return even + 8 * math.isqrt(even)
-
-
-def _lines(there, a):
-    """Return flags of lines as flags that select from `a`."""
-    return there.reshape(-1, *(1,) * (a.ndim - 1))

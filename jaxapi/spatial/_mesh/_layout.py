@@ -12,10 +12,10 @@ from ..._core._programs import is_traced
 from .._arguments import row_count
 from ._axes import Axes
 
-__all__ = ["Layout", "arguments_of", "layout_now", "names_of_rows", "place_points"]
+__all__ = ["MeshLayout", "arguments_of", "layout_now", "names_of_rows", "place_points"]
 
 
-class Layout(NamedTuple):
+class MeshLayout(NamedTuple):
     """Which devices hold which rows of the points."""
 
     mesh: Mesh | AbstractMesh | None  # None: the caller is inside of `jax.shard_map` already
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
         return NamedSharding(self.mesh, spec)
 
     @property
-    def static(self) -> "Layout":
+    def static(self) -> "MeshLayout":
         """The layout as the static part of a tree, in `jax.jit` and outside: arrays show an Explicit mesh."""
         mesh = self.mesh
         if isinstance(mesh, Mesh) and AxisType.Explicit in mesh.axis_types:
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
 
     def own_rows(self, s: int, dtype):
         """Return the `s` rows of the data that this device has; inside of `run`."""
-        return self.axes.index().astype(dtype) * s + jnp.arange(s, dtype=dtype)
+        return self.axes.here().astype(dtype) * s + jnp.arange(s, dtype=dtype)
 
     def run(self, function, in_specs, out_specs, *arrays):
         """Run a function on every device's parts of the arrays."""
@@ -70,7 +70,7 @@ def place_points(data, sharding, axis_name, n):
     """Return the points as a tree keeps them, and their layout; None where they are on one device."""
     if axis_name is not None:
         names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
-        return data, _counting(Layout(None, Axes(names, jax.lax.axis_size(names)), 0), data, n)
+        return data, _counting(MeshLayout(None, Axes(names, jax.lax.axis_size(names)), 0), data, n)
     if sharding is None:
         if _hides_its_sharding(data):
             raise ValueError(
@@ -90,7 +90,7 @@ def place_points(data, sharding, axis_name, n):
     return data, layout and _counting(layout, data, n)
 
 
-def layout_now(layout: Layout, data) -> Layout:
+def layout_now(layout: MeshLayout, data) -> MeshLayout:
     """Return the layout as the caller sees it, inside or outside of `jax.shard_map` and `jax.jit`."""
     if is_traced(data) and _inside_shard_map(layout.axes.names):
         return layout._replace(mesh=None)
@@ -100,7 +100,7 @@ def layout_now(layout: Layout, data) -> Layout:
     return layout._replace(mesh=sharding.mesh)
 
 
-def arguments_of(layout: Layout, data) -> dict:
+def arguments_of(layout: MeshLayout, data) -> dict:
     """Return what tells `place_points` that points lie as those of this layout."""
     layout = layout_now(layout, data)
     if layout.mesh is None:
@@ -108,7 +108,7 @@ def arguments_of(layout: Layout, data) -> dict:
     return {"sharding": layout.sharding}
 
 
-def _placed(data, layout: Layout):
+def _placed(data, layout: MeshLayout):
     """Return concrete points on the mesh; the last line is repeated until they divide evenly."""
     extra = -data.shape[0] % layout.axes.size
     if extra:
@@ -125,23 +125,27 @@ def _inside_shard_map(names: tuple[str, ...]) -> bool:
     return True
 
 
-def _layout(sharding) -> Layout | None:
+def _layout(sharding) -> MeshLayout | None:
     """Return the layout of rows with this sharding, None where they are not sharded."""
     if not isinstance(sharding, NamedSharding):
         return None
-    if any(each is not None for each in tuple(sharding.spec)[1:]):
+    other_axes = tuple(sharding.spec)[1:]
+    if any(names is not None for names in other_axes):
         raise ValueError(
             f"points may be sharded along axis 0 alone, got {sharding.spec}: all coordinates of a point "
             "belong on one device"
         )
     names = names_of_rows(sharding)
     size = math.prod(sharding.mesh.shape[name] for name in names)
-    return Layout(sharding.mesh, Axes(names, size), 0) if size > 1 else None
+    return MeshLayout(sharding.mesh, Axes(names, size), 0) if size > 1 else None
 
 
 def names_of_rows(sharding) -> tuple[str, ...]:
     """Return the names of the mesh axes that rows are sharded over, none where they are not."""
-    names = (tuple(sharding.spec) or (None,))[0] or ()
+    spec = tuple(sharding.spec)
+    names = spec[0] if spec else None
+    if names is None:
+        return ()
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -151,11 +155,11 @@ def _hides_its_sharding(data) -> bool:
         return False
     mesh = jax.typeof(data).sharding.mesh
     mesh = mesh if mesh.axis_names else jax.sharding.get_abstract_mesh()
-    kinds = zip(mesh.axis_names, mesh.axis_types, strict=True)
-    return any(kind == AxisType.Auto and mesh.shape[name] > 1 for name, kind in kinds)
+    axes = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return any(axis_type == AxisType.Auto and mesh.shape[name] > 1 for name, axis_type in axes)
 
 
-def _counting(layout: Layout, data, n: int | None) -> Layout:
+def _counting(layout: MeshLayout, data, n: int | None) -> MeshLayout:
     """Return the layout of as many points as count."""
     size = layout.axes.size
     rows = data.shape[0] * (size if layout.mesh is None else 1)

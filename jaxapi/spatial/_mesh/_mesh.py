@@ -10,263 +10,295 @@ import numpy as np
 
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
+from ..._core._typing import Array
 from .._arguments import reject_traced
-from .._device._arrays import NOT_FINITE, as_dtype, constant_on
-from .._results import FixedNeighbors, Neighbors
-from .._searcher import Searcher, without_slopes
-from .._settings import Columns, SearchSettings, index_dtype, sums_dtype
-from .._structure._build import padded_size
+from .._arrays import as_dtype, check_finite, constant_on
+from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
+from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
+from .._searcher import ConcreteSearcher, pairs_of, without_slopes
+from .._tree._build import padded_size
+from .._tree._queries import Limits, Relation
 from . import _edges, _programs
-from ._checks import all_finite
-from ._layout import Layout
-from ._placement import placed, sent_home
-from ._slopes import vectors_to, with_slopes
+from ._candidates import Candidates
+from ._layout import MeshLayout
+from ._placement import PlacedQueries, placed
+from ._slopes import Ends, vectors_to, with_slopes
+from ._within import NearestWithin
 
 __all__ = ["Mesh"]
 
 LARGEST = np.iinfo(np.int32).max
+LISTED = 8  # neighbours of a query that there is room for at the least: so few programs serve most radii
 
 
-class Mesh:
+class Mesh(ConcreteSearcher):
     """The searches of a tree whose points lie on several devices.
 
     Results lie as the queries do: spread over the mesh, on every device of it, or on one device. A traced
     query that is not finite has no neighbours; concrete ones raise ValueError, in all processes alike.
     """
 
-    def __init__(self, data, forest, layout: Layout, count=None):
-        self.data, self.layout, self.count = data, layout, count  # None: as many as the layout says
+    def __init__(self, data, forest, layout: MeshLayout, count=None):
+        self.data = data
+        self.layout = layout
+        self.count = count  # None: as many as the layout says
         self.forest = without_slopes(forest)
 
     @staticmethod
-    def prepare(data, layout: Layout, count=None):
+    def prepare(data, layout: MeshLayout, count=None):
         """Build the trees of all devices; also tell whether all points that count are finite."""
         rows_dtype = index_dtype(layout.n)
         with _context((data, count), data.dtype, rows_dtype):
             points = without_slopes(data)
-            finite = count is not None or all_finite(points, layout, spread=True)
-            return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype), finite
+            return _programs.build_forest(points, count, layout=layout, rows_dtype=rows_dtype)
 
-    def nearest(self, x, batch, columns: Columns, bound, settings: SearchSettings):
-        """Return distances and rows, both of shape batch + columns.shape."""
-        static = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
-        with self._context(settings, x, bound, settings.eps):
-            x, spread, home = self._placed(settings, x)
-            box = _box(settings)
-            inputs = without_slopes((x, *self._numbers(settings, bound, settings.eps), box))
-            finite = self._finite(x, spread)
-            distances, rows = _programs.nearest_columns(self.forest, *inputs, spread=spread, **static)
-            _check(finite)
-            distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            return sent_home((distances, self._counted(rows)), home, batch + columns.shape)
+    # --- the nearest -----------------------------------------------------------------------------------
 
-    def _counted(self, rows):
-        """Return rows with the number of those that count for none."""
-        count = self.count
-        return rows if count is None else jnp.where(rows < self.layout.n, rows, as_dtype(count, rows.dtype))
+    def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        x = queries.x
+        if x is self.data:
+            distances, rows = self._nearest_of_all(columns, bound, search)
+            return NearestNeighbors(distances, self._counted(rows))
+        self._check(x)
+        with self._context(search, x, bound, search.eps):
+            placed_queries = self._placed(search, x)
+            boxsize = search.boxsize_array()
+            limits = Limits(*self._numbers(search, bound, search.eps))
+            inputs = without_slopes((placed_queries.x, limits, boxsize))
+            plan = self._plan(search, placed_queries.spread)
+            found = _programs.nearest_columns(self.forest, *inputs, plan=plan, columns=columns)
+            distances = self._with_slopes(found, placed_queries.x, boxsize, plan)
+            results = distances, self._counted(found.rows)
+            return NearestNeighbors(*placed_queries.send_home(results, queries.shape + columns.shape))
 
-    def nearest_of_all(self, columns: Columns, bound, settings: SearchSettings, order: str):
-        """Return distances and rows of every point's neighbours, in the order of the data or of the trees."""
-        distances, rows = self._nearest_of_all(columns, bound, settings, order)
-        return distances, self._counted(rows)
+    def nearest_in_tree_order(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        """Return the nearest of every point, in the order of the devices' trees."""
+        distances, rows = self._nearest_of_all(columns, bound, search, order="tree")
+        return NearestNeighbors(distances, self._counted(rows))
 
-    def _nearest_of_all(self, columns: Columns, bound, settings: SearchSettings, order: str = "input"):
-        static: dict[str, Any] = {"layout": self.layout, "columns": columns, "settings": _static(settings)}
-        with self._context(settings, bound, settings.eps):
-            box = _box(settings)
-            numbers = without_slopes((*self._numbers(settings, bound, settings.eps), box))
-            static["s"] = self._own_rows if order == "input" else None
-            found = _programs.nearest_of_all(self.forest, *numbers, **static)
-            own = self._indices() if order == "tree" and any_traced(self.data, box) else None
-            return self._with_slopes(found[0], self.data, own, found[1], box, settings, True), found[1]
+    def _nearest_of_all(self, columns: Columns, bound, search: Search, order: str = "input"):
+        plan = self._plan(search)
+        with self._context(search, bound, search.eps):
+            boxsize = search.boxsize_array()
+            limits = Limits(*self._numbers(search, bound, search.eps))
+            inputs = without_slopes((limits, boxsize))
+            each = self._rows_of_a_device if order == "input" else None
+            static: dict[str, Any] = {"plan": plan, "columns": columns, "each": each}
+            found = _programs.nearest_of_all(self.forest, *inputs, **static)
+            in_tree_order = order == "tree" and any_traced(self.data, boxsize)
+            query_rows = self._indices() if in_tree_order else None
+            return self._with_slopes(found, self.data, boxsize, plan, query_rows), found.rows
 
-    @property
-    def _own_rows(self) -> int:
-        """How many rows of the data each device has."""
-        return len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
+    def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
+        distances, rows = self._kneighbors(columns, bound, search)
+        return NearestNeighbors(distances, self._counted(rows))
 
-    def others(self, columns: Columns, bound, settings: SearchSettings):
-        """Return distances and rows of every point's neighbours, without itself and one column less."""
-        distances, rows = self._others(columns, bound, settings)
-        return distances, self._counted(rows)
+    def _kneighbors(self, columns: Columns, bound, search: Search):
+        found = self._nearest_of_all(columns, bound, search)
+        with self._context(search, *found):
+            return _edges.without_itself(*found, layout=self.layout)
 
-    def _others(self, columns: Columns, bound, settings: SearchSettings):
-        found = self._nearest_of_all(columns, bound, settings)
-        with self._context(settings, *found):
-            return _edges.without_own(*found, layout=self.layout)
+    def knn_graph(self, columns: Columns, search: Search, loop: bool) -> NeighborGraph:
+        find = self._nearest_of_all if loop else self._kneighbors
+        found = find(columns, math.inf, search)
+        with self._context(search, *found):
+            edges, count = _edges.edges(*found, layout=self.layout)
+            return self._graph(edges, count)
 
-    def edges_of_nearest(self, columns: Columns, settings: SearchSettings, loop: bool):
-        """Return senders, receivers and distances of every point's neighbours, and how many there are."""
-        found = (self._nearest_of_all if loop else self._others)(columns, math.inf, settings)
-        with self._context(settings, *found):
-            *ends, distances, count = _edges.edges(*found, layout=self.layout)
-            return *map(self._counted, ends), distances, count
-
-    def displacements(self, x, rows, settings: SearchSettings):
-        """Return the vectors from `x` (..., m) to the points of the rows (...) or (..., k)."""
-        q, shape = math.prod(x.shape[:-1]), (*rows.shape, x.shape[-1])
-        with self._context(settings, x, rows):
-            x, rows, spread, home = self._placed(settings, x.reshape(q, -1), rows.reshape(q, -1))
-            x = as_dtype(x, settings.dtype)
+    def displacements(self, x, rows, shifts, search: Search) -> Array:
+        q = math.prod(x.shape[:-1])
+        shape = *rows.shape, x.shape[-1]
+        with self._context(search, x, rows):
+            queries = self._placed(search, x.reshape(q, -1), rows.reshape(q, -1))
+            x = as_dtype(queries.x, search.dtype)
+            rows = queries.other
             if self.count is not None:
                 rows = jnp.where(rows < as_dtype(self.count, rows.dtype), rows, self.layout.n)
-            static = {"layout": self.layout, "spread": spread}
-            found = vectors_to(self.data, x, rows, _box(settings), **static)
-            return sent_home((found,), home, shape)[0]
+            plan = self._plan(search, queries.spread)
+            vectors = vectors_to(self.data, x, rows, search.boxsize_array(), plan=plan)
+            return queries.send_home((vectors,), shape)[0]
 
-    def fixed(self, x, r, batch, settings: SearchSettings, limit: int) -> FixedNeighbors:
-        """Return the nearest neighbours within the radii, and how many there are."""
-        with self._context(settings, x, r):
-            x, r, spread, home = self._placed(settings, x, r)
-            box = _box(settings)
-            inputs = without_slopes((x, as_dtype(r, settings.dtype), box))
-            static = {"layout": self.layout, "settings": _static(settings), "limit": limit}
-            finite = self._finite(x, spread)
-            rows, distances, counts = _programs.nearest_within(self.forest, *inputs, spread=spread, **static)
-            _check(finite)
-            distances = self._with_slopes(distances, x, None, rows, box, settings, spread)
-            rows, distances = sent_home((self._counted(rows), distances), home, (*batch, limit))
-            return FixedNeighbors(rows, distances, *sent_home((counts,), home, batch))
+    # --- within a radius -------------------------------------------------------------------------------
 
-    def counts(self, x, r, batch, settings: SearchSettings):
-        """Return how many neighbours each query has."""
-        with self._context(settings, x, r):
-            x, r, spread, home = self._placed(settings, x, r)
-            inputs = without_slopes((x, as_dtype(r, settings.dtype), _box(settings)))
-            static = {"layout": self.layout, "settings": _static(settings)}
-            finite = self._finite(x, spread)
-            (counts,) = _programs.count(self.forest, *inputs, spread=spread, **static)
-            _check(finite)
-            return sent_home((counts,), home, batch)[0]
+    def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> FixedNeighbors:
+        x = queries.x
+        self._check(x)
+        with self._context(search, x, r):
+            placed_queries = self._placed(search, x, r)
+            boxsize = search.boxsize_array()
+            radius = as_dtype(placed_queries.other, search.dtype)
+            inputs = without_slopes((placed_queries.x, radius, boxsize))
+            plan = self._plan(search, placed_queries.spread)
+            found = _programs.nearest_within(self.forest, *inputs, plan=plan, max_neighbors=max_neighbors)
+            distances = self._with_slopes(found.candidates, placed_queries.x, boxsize, plan)
+            lists = self._counted(found.candidates.rows), distances
+            rows, distances = placed_queries.send_home(lists, (*queries.shape, max_neighbors))
+            (counts,) = placed_queries.send_home((found.counts,), queries.shape)
+            return FixedNeighbors(rows, distances, counts)
 
-    def csr(self, x, r, settings: SearchSettings, sort: bool) -> Neighbors:
+    def counts(self, queries: Queries, r, search: Search) -> Array:
+        x = queries.x
+        self._check(x)
+        with self._context(search, x, r):
+            placed_queries = self._placed(search, x, r)
+            radius = as_dtype(placed_queries.other, search.dtype)
+            inputs = without_slopes((placed_queries.x, radius, search.boxsize_array()))
+            plan = self._plan(search, placed_queries.spread)
+            counts = _programs.count(self.forest, *inputs, plan=plan)
+            return placed_queries.send_home((counts,), queries.shape)[0]
+
+    def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
         """Return all neighbours in CSR form, of spread queries in equal parts, filled up with n and inf."""
-        with self._context(settings):
-            x, r, spread, home = self._placed(settings, x, r)
-            _check(self._finite(x, spread))
-            counts, rows, distances = self._all_within(x, r, settings, spread)
-            if spread:
-                keep, totals = _edges.related(rows, layout=self.layout, relation=None)
-                totals = np.asarray(totals)
-                total = int(totals.sum(dtype=np.int64))
-                _, rows, distances = self._in_equal_parts(rows, distances, keep, totals, total)
-                dtype = np.result_type(settings.index_dtype, index_dtype(total))
-                with x64_for(dtype):
-                    ends = _edges.offsets(counts, layout=self.layout, dtype=dtype)
-                    return Neighbors(ends, self._counted(rows), distances)
-            counts, rows, distances = map(np.asarray, (counts, rows, distances))
+        self._check(queries.x)
+        with self._context(search):
+            placed_queries = self._placed(search, queries.x, r)
+            radius = placed_queries.other
+            found = self._all_within(placed_queries.x, radius, search, placed_queries.spread)
+            if placed_queries.spread:
+                return self._csr_in_parts(found, search)
+            counts = np.asarray(found.counts)
+            rows = np.asarray(found.candidates.rows)
+            distances = np.asarray(found.candidates.distances)
             keep = rows < self.layout.n
-            ends = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
-            indptr = ends.astype(index_dtype(int(ends[-1])))
-            home = home or self.layout.everywhere
+            indptr = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
+            indptr = indptr.astype(index_dtype(int(indptr[-1])))
+            home = placed_queries.home or self.layout.everywhere
             return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), home))
 
-    def fixed_edges(self, r, settings: SearchSettings, relation: str, size: int):
-        """Return receivers, senders and distances of `size` edges, and how many there are.
+    def _csr_in_parts(self, found: NearestWithin, search: Search) -> Neighbors:
+        keep, totals = _edges.related(found.candidates.rows, layout=self.layout, relation=None)
+        totals = np.asarray(totals)
+        total = int(totals.sum(dtype=np.int64))
+        edges = self._in_equal_parts(found.candidates, keep, totals, total)
+        dtype = np.result_type(search.index_dtype, index_dtype(total))
+        with x64_for(dtype):
+            indptr = _edges.offsets(found.counts, layout=self.layout, dtype=dtype)
+            return Neighbors(indptr, self._counted(edges.senders), edges.distances)
 
-        The arrays are longer, if need be, so that all devices have equal parts.
-        """
-        return self.counted_edges(r, settings, relation, size + -size % self.layout.axes.size)
+    def edges(self, r, search: Search, relation: Relation) -> NeighborGraph:
+        return self._find_edges(r, search, relation, None)
 
-    fixed_pairs = Searcher.fixed_pairs
+    def fixed_edges(self, r, search: Search, relation: Relation, size: int) -> NeighborGraph:
+        """Return `size` edges, or more, if need be, so that all devices have equal parts."""
+        return self._find_edges(r, search, relation, size + -size % self.layout.axes.size)
 
-    def counted_edges(self, r, settings: SearchSettings, relation: str, size: int | None = None):
-        """Return receivers, senders and distances of all edges, or `size` of them, and how many there are."""
+    def fixed_pairs(self, r, search: Search, size: int) -> FixedPairs:
+        return pairs_of(self.fixed_edges(r, search, Relation.LATER, size))
+
+    def _find_edges(self, r, search: Search, relation: Relation, size: int | None) -> NeighborGraph:
+        """Return all edges, or `size` of them, and how many there are."""
         reject_traced(
-            self._traced(r, settings.lengths),
+            self._traced(r, search.boxsize),
             "a search for pairs on a mesh",
             "use query_radius with max_neighbors",
         )
-        with self._context(settings):
-            radii = _edges.radii_of_points(as_dtype(r, settings.dtype), self.data, layout=self.layout)
-            _, rows, distances = self._all_within(self.data, radii, settings, True)
-            keep, totals = _edges.related(rows, layout=self.layout, relation=relation)
+        with self._context(search):
+            radii = _edges.radii_of_points(as_dtype(r, search.dtype), self.data, layout=self.layout)
+            found = self._all_within(self.data, radii, search, spread=True)
+            keep, totals = _edges.related(found.candidates.rows, layout=self.layout, relation=relation)
             totals = np.asarray(totals)
             total = int(totals.sum(dtype=np.int64))
             size = total if size is None else size
-            *ends, distances = self._in_equal_parts(rows, distances, keep, totals, size)
-            count = settings.index_dtype.type(min(total, np.iinfo(settings.index_dtype).max))
+            edges = self._in_equal_parts(found.candidates, keep, totals, size)
+            count = search.index_dtype.type(min(total, np.iinfo(search.index_dtype).max))
             count = jax.device_put(count, self.layout.everywhere)
-            return *map(self._counted, ends), distances, count
+            return self._graph(edges, count)
 
-    def _all_within(self, x, r, settings: SearchSettings, spread: bool):
-        """Return counts, rows and distances of all neighbours by query."""
-        static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
-        inputs = x, as_dtype(r, settings.dtype), _box(settings)
-        (counts,) = _programs.count(self.forest, *inputs, **static)
-        most = padded_size(int(_edges.largest(counts, layout=self.layout, spread=spread)))
-        own = -(-len(x) // self.layout.axes.size)  # queries of a device
-        if own * most > LARGEST:
+    def _graph(self, edges: _edges.GraphEdges, count) -> NeighborGraph:
+        """Return edges of which those that are none have as row the number of points that count."""
+        return NeighborGraph(
+            self._counted(edges.senders), self._counted(edges.receivers), edges.distances, count
+        )
+
+    def _all_within(self, x, r, search: Search, spread: bool) -> NearestWithin:
+        """Return all neighbours by query."""
+        plan = self._plan(search, spread)
+        inputs = x, as_dtype(r, search.dtype), search.boxsize_array()
+        counts = _programs.count(self.forest, *inputs, plan=plan)
+        most = padded_size(int(_edges.largest(counts, layout=self.layout, spread=spread)), least=LISTED)
+        query_count = -(-len(x) // self.layout.axes.size)  # of a device
+        if query_count * most > LARGEST:
             raise ValueError(
-                f"{own} queries on a device, of which one has {most} neighbours or nearly so many, take more "
-                "room than there is: search for fewer at once, or use query_radius with max_neighbors"
+                f"{query_count} queries on a device, of which one has {most} neighbours or nearly so many, "
+                "take more room than there is: search for fewer at once, or use query_radius with "
+                "max_neighbors"
             )
-        rows, distances = _programs.all_within(self.forest, *inputs, most=most, **static)
-        return counts, rows, distances
+        return NearestWithin(_programs.all_within(self.forest, *inputs, plan=plan, most=most), counts)
 
-    def _in_equal_parts(self, rows, distances, keep, totals, size: int):
-        """Return receivers, senders and distances of `size` neighbours to keep."""
+    def _in_equal_parts(self, candidates: Candidates, keep, totals, size: int) -> _edges.GraphEdges:
+        """Return the edges of `size` neighbours to keep."""
         room = padded_size(int(totals.max()))
-        return _edges.in_equal_parts(rows, distances, keep, layout=self.layout, room=room, size=max(1, size))
+        return _edges.in_equal_parts(candidates, keep, layout=self.layout, room=room, size=max(1, size))
 
-    def two_point(self, other, radii, settings: SearchSettings, own, others, cumulative: bool):
-        """Return the pairs within each radius (R,), counted or by their weights."""
+    # --- pairs of trees, clusters ----------------------------------------------------------------------
+
+    def two_point(self, other, radii, search: Search, weights: PairWeights, cumulative: bool):
         numbers = self.count, getattr(other, "count", None)
-        values = self.data, *numbers, other.data, radii, own, others, settings.lengths
+        values = self.data, *numbers, other.data, radii, *weights, search.boxsize
         traced = any_traced(*values)
-        sums = sums_dtype(own, others, traced)
+        sums = sums_dtype(weights, traced)
         if not radii.size:
             return np.zeros(0, sums)
-        with _context(values, settings.dtype, sums):
+        with _context(values, search.dtype, sums):
             if isinstance(other, Mesh):
-                x, x_weights, spread = other.data, other._weights(others, sums), True
+                of_queries = other._weights(weights.other_weights, sums)
             else:
-                x, spread = other.data, False
-                x_weights = _of_rows(others, len(x), len(x), sums)
-            x, x_weights, spread, _ = self._placed(settings, x, x_weights)
-            weights = self._weights(own, sums)
-            static = {"layout": self.layout, "settings": _static(settings), "spread": spread}
-            inputs = x, x_weights, weights, radii, _box(settings)
-            counts = _programs.two_point(self.forest, *inputs, **static)
+                row_count = len(other.data)
+                of_queries = _of_rows(weights.other_weights, row_count, row_count, sums)
+            queries = self._placed(search, other.data, of_queries)
+            placed_weights = _programs.PlacedWeights(queries.other, self._weights(weights.self_weights, sums))
+            plan = self._plan(search, queries.spread)
+            inputs = self.forest, queries.x, placed_weights, radii, search.boxsize_array()
+            counts = _programs.two_point(*inputs, plan=plan)
         if traced:
             return counts if cumulative else counts - jnp.concatenate([counts[:1] * 0, counts[:-1]])
         counts = np.asarray(counts)
         return counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
 
-    def components(self, r, settings: SearchSettings):
+    def components(self, r, search: Search):
         """Return how many components of points within `r` there are, and the labels."""
-        return self._clusters(_programs.components, (), r, settings)
+        with self._cluster_context(r, search):
+            r, boxsize = without_slopes((as_dtype(r, search.dtype), search.boxsize_array()))
+            static: dict[str, Any] = {"plan": self._plan(search), "each": self._rows_of_a_device}
+            return _programs.components(self.forest, r, boxsize, **static)
 
-    def dbscan(self, eps, weights, settings: SearchSettings, min_samples: int):
+    def dbscan(self, eps, weights, search: Search, min_samples: int):
         """Return which points are cores, and the labels; without `weights` each point counts 1."""
         if weights is not None and self.layout.mesh is not None:
             weights = self._weights(weights, weights.dtype)
-        return self._clusters(_programs.dbscan, (weights,), eps, settings, min_samples=min_samples)
+        with self._cluster_context(eps, search, weights):
+            density = _programs.Density(as_dtype(eps, search.dtype), weights)
+            density, boxsize = without_slopes((density, search.boxsize_array()))
+            static: dict[str, Any] = {"plan": self._plan(search), "each": self._rows_of_a_device}
+            static["min_samples"] = min_samples
+            return _programs.dbscan(self.forest, density, boxsize, **static)
 
-    def _clusters(self, program, values, r, settings: SearchSettings, **static):
+    def _cluster_context(self, r, search: Search, *values):
+        """Return the context of a program that finds clusters; refuse points of which there are too many."""
         if self.layout.n >= LARGEST:
             raise ValueError(f"clusters are found among at most {LARGEST - 1} points, got {self.layout.n}")
-        static |= {"layout": self.layout, "settings": _static(settings)}
-        traced = self.data, self.count, settings.lengths, r, *values
-        with _context(traced, settings.dtype, np.dtype(np.float64)):
-            inputs = without_slopes((*values, as_dtype(r, settings.dtype), _box(settings)))
-            return program(self.forest, *inputs, s=self._own_rows, **static)
+        traced = self.data, self.count, search.boxsize, r, *values
+        return _context(traced, search.dtype, np.dtype(np.float64))
 
-    def lists(self, x, r, settings: SearchSettings, in_order: bool):
+    # --- what makes Python objects on the host ---------------------------------------------------------
+
+    def lists(self, queries: Queries, r, search: Search, in_order: bool):
         """Refuse SciPy's lists."""
         raise _on_the_host("query_ball_point", "use query_radius")
 
-    def pairs(self, r, settings: SearchSettings, output_type: str):
+    def pairs(self, r, search: Search, output_type: str):
         """Refuse SciPy's set of pairs."""
         raise _on_the_host("query_pairs without max_pairs", "pass max_pairs, or use radius_graph")
 
-    def ball_tree(self, other, r, settings: SearchSettings):
+    def ball_tree(self, other, r, search: Search):
         """Refuse SciPy's lists."""
         raise _on_the_host("query_ball_tree", "use query_radius")
 
-    def distance_records(self, other, r, settings: SearchSettings):
+    def distance_records(self, other, r, search: Search):
         """Refuse SciPy's matrices."""
         raise _on_the_host("sparse_distance_matrix", "use query_radius")
+
+    # --- how points and queries lie --------------------------------------------------------------------
 
     @property
     def indices(self):
@@ -283,53 +315,48 @@ class Mesh:
             return weights
         return jnp.where(jnp.arange(len(weights)) < self.count, weights, jnp.zeros((), dtype))
 
+    def _counted(self, rows):
+        """Return rows with the number of those that count for none."""
+        count = self.count
+        return rows if count is None else jnp.where(rows < self.layout.n, rows, as_dtype(count, rows.dtype))
+
+    @property
+    def _rows_of_a_device(self) -> int:
+        """How many rows of the data each device has."""
+        return len(self.data) // (1 if self.layout.mesh is None else self.layout.axes.size)
+
+    def _plan(self, search: Search, spread: bool = True) -> _programs.Plan:
+        """Return what a program is compiled for: the other parts of a search are arguments."""
+        static = search._replace(boxsize=None, eps=0.0, workers=None)
+        return _programs.Plan(self.layout, static, spread)
+
     def _traced(self, *values) -> bool:
         return any_traced(self.data, self.count, *values)
 
-    def _finite(self, x, spread: bool):
-        """Return what tells whether queries are finite; true where there is a transformation."""
-        return self._traced(x) or all_finite(x, self.layout._replace(n=len(x)), spread)
+    def _check(self, x) -> None:
+        """Refuse concrete queries on the host that are not finite, in all processes alike."""
+        if not self._traced(x):
+            check_finite(x)
 
-    def _with_slopes(self, distances, x, own, rows, box, settings: SearchSettings, spread: bool):
+    def _with_slopes(self, found: Candidates, x, boxsize, plan: _programs.Plan, query_rows=None):
         """Return the distances with their derivatives, where there may be a transformation."""
-        if not any_traced(self.data, x, box):
-            return distances
-        x = as_dtype(x, settings.dtype)
-        return with_slopes(distances, self.data, x, own, rows, box, settings.p, self.layout, spread)
+        if not any_traced(self.data, x, boxsize):
+            return found.distances
+        x = as_dtype(x, plan.search.dtype)
+        return with_slopes(found.distances, Ends(self.data, x, boxsize), query_rows, found.rows, plan)
 
-    def _placed(self, settings: SearchSettings, x, other=None):
-        """Return queries as the mesh takes them, whether they are spread, and where results go."""
-        return placed(self.layout, self._traced(settings.lengths, x, other), x, other)
+    def _placed(self, search: Search, x, other=None) -> PlacedQueries:
+        """Return queries as the mesh takes them."""
+        return placed(self.layout, self._traced(search.boxsize, x, other), x, other)
 
-    def _context(self, settings: SearchSettings, *values):
-        return _context(
-            (self.data, self.count, settings.lengths, *values), settings.dtype, settings.index_dtype
-        )
+    def _context(self, search: Search, *values):
+        return _context((self.data, self.count, search.boxsize, *values), search.dtype, search.index_dtype)
 
-    def _numbers(self, settings: SearchSettings, *values):
+    def _numbers(self, search: Search, *values):
         """Return numbers as programs take them, concrete ones kept on every device."""
         if self.layout.mesh is None or self._traced(*values):
-            return tuple(as_dtype(each, settings.dtype) for each in values)
-        return tuple(constant_on(each, settings.dtype, self.layout.everywhere) for each in values)
-
-
-def _static(settings: SearchSettings) -> SearchSettings:
-    """Return the settings that programs are compiled for: others are arguments."""
-    return settings._replace(lengths=None, eps=0.0, workers=None)
-
-
-def _box(settings: SearchSettings):
-    """Return the lengths of the periodic box, None without one."""
-    lengths = settings.lengths
-    if lengths is None or is_traced(lengths):
-        return lengths if lengths is None else as_dtype(lengths, settings.dtype)
-    return np.asarray(lengths, settings.dtype)
-
-
-def _check(finite):
-    """Refuse queries that are not finite, in all processes alike."""
-    if not finite:
-        raise ValueError(NOT_FINITE)
+            return tuple(as_dtype(each, search.dtype) for each in values)
+        return tuple(constant_on(each, search.dtype, self.layout.everywhere) for each in values)
 
 
 def _of_rows(weights, rows: int, n: int, dtype):

@@ -1,28 +1,36 @@
 """The searches as compiled functions of whole arrays.
 
 A `Forest` of whole arrays has the parts of the devices along a new first axis of each of its arrays. Queries
-and results are `spread` like the points, or the same on every device; then each device searches for its share
+and results are spread like the points, or the same on every device; then each device searches for its share
 of them.
 """
 
-import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec
 
-from .._device._arrays import as_dtype
-from .._device._searches import picked
-from .._settings import Columns, SearchSettings, index_dtype
-from . import _closest, _clusters, _own, _ragged, _within
-from ._forest import Forest, build, rows_of_points, widened
-from ._layout import Layout
-from ._partition import shares
+from ..._core._typing import Array
+from .._arrays import as_dtype
+from .._search import Columns, Search
+from .._tree._metric import TreeMetric
+from .._tree._queries import Limits
+from . import _clusters, _nearest, _within
+from ._axes import Axes
+from ._by_row import DataRows
+from ._candidates import Candidates
+from ._forest import Forest, build_trees
+from ._layout import MeshLayout
+from ._space import Space
 
 __all__ = [
-    "all_finite",
+    "Density",
+    "PlacedWeights",
+    "Plan",
     "all_within",
     "build_forest",
     "components",
@@ -38,223 +46,165 @@ __all__ = [
 SAME = PartitionSpec()
 
 
-@partial(jax.jit, static_argnames=("layout", "spread"))
-def all_finite(points, *, layout: Layout, spread: bool):
-    """Tell whether all points, or queries, that count are finite."""
+class Plan(NamedTuple):
+    """What a program is compiled for, besides the shapes of its arrays."""
 
-    def local(points):
-        wrong = ~jnp.isfinite(points).all(axis=1)
-        if not spread:
-            return ~wrong.any()
-        there = layout.own_rows(len(wrong), index_dtype(layout.n)) < layout.n
-        return layout.axes.max((there & wrong).any().astype(jnp.int32)) == 0
+    layout: MeshLayout
+    search: Search  # without what is traced: the box, eps
+    spread: bool = True  # whether queries lie as the points do; else all devices have all of them
 
-    return layout.run(local, (layout.rows if spread else SAME,), SAME, points)
+    @property
+    def place(self) -> PartitionSpec:
+        """How queries and what belongs to them lie."""
+        return self.layout.rows if self.spread else SAME
+
+    def space(self, forest: Forest, boxsize: Array | None) -> Space:
+        """Return what one device has of a forest, in the dtype of the distances, and the metric."""
+        forest = jax.tree.map(lambda a: a[0], forest).astype(self.search.dtype)
+        return Space(forest, self.layout.axes, self.layout.n, TreeMetric(self.search.p, boxsize))
+
+    def wanted(self, columns: Columns) -> _nearest.Wanted:
+        """Return the form of the nearest neighbours that are asked for."""
+        search = self.search
+        return _nearest.Wanted(columns, self.layout.n, search.dtype, search.index_dtype)
+
+    def data_rows(self, each: int) -> DataRows:
+        """Return how the rows of the data lie, of which every device has `each`."""
+        return DataRows(self.layout.n, each, self.layout.axes)
 
 
 @partial(jax.jit, static_argnames=("layout", "rows_dtype"))
-def build_forest(points, count=None, *, layout: Layout, rows_dtype):
-    """Return the forest over the points (rows, m), of which the first `count` count; None: by layout."""
+def build_forest(points, count=None, *, layout: MeshLayout, rows_dtype):
+    """Return the forest over the points (rows, m), and whether all that count are finite.
+
+    The first `count` count; None: by layout. With a count they need not be finite.
+    """
 
     def local(points, count):
-        if count is not None:  # what is not finite is nobody's neighbour
-            there = layout.own_rows(len(points), rows_dtype) < count
-            points = jnp.where(there[:, None], points, jnp.nan)
-        forest = build(points, layout.n, layout.axes, rows_dtype)
-        return jax.tree.map(lambda a: a[None], forest)
+        rows = layout.own_rows(len(points), rows_dtype)
+        if count is None:
+            is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
+        else:  # what is not finite is nobody's neighbour
+            is_wrong = jnp.zeros(len(points), bool)
+            points = jnp.where((rows < count)[:, None], points, jnp.nan)
+        forest = build_trees(points, layout.n, layout.axes, rows_dtype)
+        all_finite = layout.axes.max(is_wrong.any().astype(jnp.int32)) == 0
+        return jax.tree.map(lambda a: a[None], forest), all_finite
 
-    return layout.run(local, (layout.rows, SAME), layout.rows, points, count)
+    return layout.run(local, (layout.rows, SAME), (layout.rows, SAME), points, count)
 
 
 @partial(jax.jit, static_argnames="layout")
-def rows_of_trees(forest, *, layout: Layout):
-    """Return the rows of the data in the order of the trees."""
+def rows_of_trees(forest: Forest, *, layout: MeshLayout):
+    """Return the rows of the data in the order of the trees, from each as many as any device has points."""
 
     def local(forest):
-        return _rows_of_points(jax.tree.map(lambda a: a[0], forest), layout)
+        space = Space(jax.tree.map(lambda a: a[0], forest), layout.axes, layout.n, TreeMetric(2.0))
+        return space.rows_of_slots(space.share)
 
     return layout.run(local, (layout.rows,), layout.rows, forest)
 
 
-@partial(jax.jit, static_argnames=("layout", "columns", "settings", "spread"))
-def nearest_columns(forest, x, bound, eps, box, *, layout: Layout, columns: Columns, settings, spread):
+# --- around queries ------------------------------------------------------------------------------------
+
+
+@partial(jax.jit, static_argnames=("plan", "columns"))
+def nearest_columns(
+    forest: Forest, x, limits: Limits, boxsize, *, plan: Plan, columns: Columns
+) -> Candidates:
     """Return distances and rows (..., *columns.shape) for queries (..., m)."""
+    wanted = plan.wanted(columns)
 
-    def search(forest, x, bound, eps, box):
-        found = _closest.nearest(
-            forest,
-            x,
-            bound,
-            eps,
-            box,
-            layout.axes,
-            n=layout.n,
-            k=_most(columns, layout),
-            p=settings.p,
-        )
-        return _chosen(*found[:2], columns, layout, settings)
+    def search(space, x, limits):
+        return wanted.of(_nearest.nearest(space, x, *limits, wanted.k))
 
-    inner = columns.shape, columns.shape
-    return _for_queries(search, forest, (x,), (bound, eps, box), inner, layout, settings, spread)
+    shapes = columns.shape, columns.shape
+    return Candidates(*_for_queries(search, forest, _Inputs((x,), limits), boxsize, shapes, plan))
 
 
-@partial(jax.jit, static_argnames=("layout", "columns", "settings", "s"))
-def nearest_of_all(forest, bound, eps, box, *, layout: Layout, columns: Columns, settings, s: int | None):
-    """Return distances and rows of the neighbours of all points.
-
-    They are in the order of the data, of which each device has `s` rows; else in the order of the trees.
-    """
-
-    def nothing(lines):
-        shape = lines, math.prod(columns.shape)
-        return jnp.full(shape, jnp.inf, settings.dtype), jnp.full(shape, layout.n, settings.index_dtype)
-
-    def chosen(distances, rows):
-        return _chosen(distances, rows, columns, layout, settings)
-
-    def local(forest, bound, eps, box):
-        static = {"n": layout.n, "k": _most(columns, layout), "p": settings.p}
-        static |= {"chosen": chosen, "nothing": nothing, "s": s}
-        found = _own.nearest_of_own(_local(forest, settings), bound, eps, box, layout.axes, **static)
-        return tuple(each.reshape(each.shape[0], *columns.shape) for each in found)
-
-    return layout.run(local, (layout.rows, SAME, SAME, SAME), layout.rows, forest, bound, eps, box)
-
-
-@partial(jax.jit, static_argnames=("layout", "settings", "spread"))
-def count(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, spread):
+@partial(jax.jit, static_argnames="plan")
+def count(forest: Forest, x, radius, boxsize, *, plan: Plan):
     """Return how many points lie within the radii (...) of the queries (..., m)."""
 
-    def search(forest, x, radius, box):
-        static = {"p": settings.p, "index_dtype": settings.index_dtype}
-        return (_within.counts_within(forest, x, radius, box, layout.axes, **static),)
+    def search(space, x, radius, _):
+        return (_within.counts_within(space, x, radius, plan.search.index_dtype),)
 
-    return _for_queries(search, forest, (x, radius), (box,), ((),), layout, settings, spread)
-
-
-@partial(jax.jit, static_argnames=("layout", "settings", "limit", "spread"))
-def nearest_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, limit: int, spread):
-    """Return rows and distances (..., limit) of the nearest within the radii (...), and true counts."""
-
-    def search(forest, x, radius, box):
-        return _within.nearest_within(
-            forest,
-            x,
-            radius,
-            box,
-            layout.axes,
-            n=layout.n,
-            limit=limit,
-            p=settings.p,
-            index_dtype=settings.index_dtype,
-        )
-
-    inner = (limit,), (limit,), ()
-    return _for_queries(search, forest, (x, radius), (box,), inner, layout, settings, spread)
+    (counts,) = _for_queries(search, forest, _Inputs((x, radius)), boxsize, ((),), plan)
+    return counts
 
 
-@partial(jax.jit, static_argnames=("layout", "settings", "spread"))
-def two_point(forest, x, x_weights, weights, radii, box, *, layout: Layout, settings: SearchSettings, spread):
-    """Return the sums (R,) of ``x_weights[i] * weights[j]`` over the pairs within each of the radii.
+@partial(jax.jit, static_argnames=("plan", "max_neighbors"))
+def nearest_within(
+    forest: Forest, x, radius, boxsize, *, plan: Plan, max_neighbors: int
+) -> _within.NearestWithin:
+    """Return the nearest (..., max_neighbors) within the radii (...), and true counts."""
 
-    The `weights` lie as the rows of the data do, the `x_weights` as the queries.
+    def search(space, x, radius, _):
+        found = _within.nearest_within(space, x, radius, max_neighbors, plan.search.index_dtype)
+        return *found.candidates, found.counts
+
+    shapes = (max_neighbors,), (max_neighbors,), ()
+    *candidates, counts = _for_queries(search, forest, _Inputs((x, radius)), boxsize, shapes, plan)
+    return _within.NearestWithin(Candidates(*candidates), counts)
+
+
+@partial(jax.jit, static_argnames=("plan", "most"))
+def all_within(forest: Forest, x, radius, boxsize, *, plan: Plan, most: int) -> Candidates:
+    """Return all points (..., most) within the radii (...), where no query has more."""
+
+    def search(space, x, radius, _):
+        return _within.all_within(space, x, radius, most)
+
+    shapes = (most,), (most,)
+    return Candidates(*_for_queries(search, forest, _Inputs((x, radius)), boxsize, shapes, plan))
+
+
+class _Inputs(NamedTuple):
+    """Queries on the mesh."""
+
+    arrays: tuple  # the queries (..., m), and what belongs to each (...), or to all ()
+    limits: Any = ()  # numbers for all of them
+
+
+def _for_queries(search: Callable, forest: Forest, queries: _Inputs, boxsize, shapes, plan: Plan):
+    """Run ``search(space, *arrays, limits)`` on each device's queries.
+
+    Return its results by query, of each of which they have these shapes.
     """
-    axes = layout.axes
+    axes = plan.layout.axes
 
-    def local(forest, x, x_weights, weights, radii, box):
-        if not spread:
-            x, x_weights = _shares((x, x_weights), axes)
-        static = {"n": layout.n, "p": settings.p}
-        sums = _within.sums_within(_local(forest, settings), x, radii, weights, box, axes, **static)
-        return axes.sum((sums * x_weights[:, None]).sum(axis=0, dtype=sums.dtype))
-
-    place, weights = layout.rows if spread else SAME, _as_rows(weights, layout)
-    x_weights = _as_rows(x_weights, layout) if spread else x_weights
-    specs = layout.rows, place, place, layout.rows, SAME, SAME
-    x, radii = as_dtype(x, settings.dtype), as_dtype(radii, settings.dtype)
-    return layout.run(local, specs, SAME, forest, x, x_weights, weights, radii, box)
-
-
-@partial(jax.jit, static_argnames=("layout", "settings", "most", "spread"))
-def all_within(forest, x, radius, box, *, layout: Layout, settings: SearchSettings, most: int, spread):
-    """Return rows and distances (..., most) of all points within the radii (...), where no query has more."""
-
-    def search(forest, x, radius, box):
-        kind = _within.search_of(settings.p, settings.dtype)
-        static = {"n": layout.n, "most": most, "kind": kind}
-        return _ragged.all_within(forest, x, radius, box, layout.axes, **static)
-
-    return _for_queries(search, forest, (x, radius), (box,), ((most,),) * 2, layout, settings, spread)
-
-
-@partial(jax.jit, static_argnames=("layout", "settings", "s"))
-def components(forest, radius, box, *, layout: Layout, settings: SearchSettings, s: int):
-    """Return how many components of points within `radius` there are, and labels in the order of the data.
-
-    Each device has `s` rows of the data.
-    """
-
-    def local(forest, radius, box):
-        static = {"n": layout.n, "s": s, "p": settings.p}
-        found = _clusters.components(_local(forest, settings), radius, box, layout.axes, **static)
-        return tuple(each.astype(settings.index_dtype) for each in found)
-
-    return layout.run(local, (layout.rows, SAME, SAME), (SAME, layout.rows), forest, radius, box)
-
-
-@partial(jax.jit, static_argnames=("layout", "settings", "s", "min_samples"))
-def dbscan(forest, weights, radius, box, *, layout: Layout, settings, s: int, min_samples: int):
-    """Return which points are cores, and labels, in the order of the data; `weights` of all rows or None."""
-
-    def local(forest, weights, radius, box):
-        static = {"n": layout.n, "s": s, "p": settings.p, "min_samples": min_samples}
-        forest = _local(forest, settings)
-        core, labels = _clusters.dbscan(forest, weights, radius, box, layout.axes, **static)
-        return core, labels.astype(settings.index_dtype)
-
-    specs, weights = (layout.rows, layout.rows, SAME, SAME), _as_rows(weights, layout)
-    return layout.run(local, specs, layout.rows, forest, weights, radius, box)
-
-
-def _as_rows(weights, layout: Layout):
-    """Return weights of all rows as these lie, which `shard_map` does not do on Explicit axes."""
-    explicit = layout.mesh is not None and AxisType.Explicit in layout.mesh.axis_types
-    return jax.sharding.reshard(weights, layout.sharding) if explicit and weights is not None else weights
-
-
-def _for_queries(search, forest, arrays, numbers, inner, layout: Layout, settings, spread):
-    """Run ``search(forest, *arrays, *numbers)`` on each device's queries.
-
-    Return its results by query. `arrays` are the queries (..., m) and what belongs to each (...), or to all
-    (); `inner` are the shapes of one query's results.
-    """
-    axes = layout.axes
-
-    def local(forest, arrays, numbers):
-        x, *others = arrays
+    def local(forest, arrays, limits, boxsize):
+        x, *of_queries = arrays
         batch = x.shape[:-1]
         x = x.reshape(-1, x.shape[-1])
         q = x.shape[0]
-        arrays = [x, *(a if a.ndim == 0 else jnp.broadcast_to(a, batch).reshape(q) for a in others)]
-        if not spread:
+        arrays = [x]
+        for array in of_queries:
+            is_of_all = array.ndim == 0
+            arrays.append(array if is_of_all else jnp.broadcast_to(array, batch).reshape(q))
+        if not plan.spread:
             arrays = _shares(arrays, axes)
         elif q == 0:
             arrays = _extended(arrays, 1)
-        found = search(_local(forest, settings), *arrays, *numbers)
-        if not spread:
-            found = [axes.gather(a).reshape(-1, *a.shape[1:]) for a in found]
-        return tuple(each[:q].reshape(*batch, *shape) for each, shape in zip(found, inner, strict=True))
+        results = search(plan.space(forest, boxsize), *arrays, limits)
+        if not plan.spread:
+            results = [axes.gather(array).reshape(-1, *array.shape[1:]) for array in results]
 
-    place = layout.rows if spread else SAME
-    arrays = tuple(as_dtype(a, settings.dtype) for a in arrays)
-    places = tuple(place if a.ndim else SAME for a in arrays)
-    return layout.run(local, (layout.rows, places, SAME), place, forest, arrays, numbers)
+        def in_batch(array, shape):
+            return array[:q].reshape(*batch, *shape)
+
+        return tuple(map(in_batch, results, shapes))
+
+    arrays = tuple(as_dtype(a, plan.search.dtype) for a in queries.arrays)
+    places = tuple(plan.place if a.ndim else SAME for a in arrays)
+    specs = plan.layout.rows, places, SAME, SAME
+    return plan.layout.run(local, specs, plan.place, forest, arrays, queries.limits, boxsize)
 
 
-def _shares(arrays, axes):
+def _shares(arrays, axes: Axes):
     """Return this device's share of queries that all have, and of what belongs to them: one at the least."""
     share = max(-(-arrays[0].shape[0] // axes.size), 1)
-    start = axes.index() * share
+    start = axes.here() * share
     extended = _extended(arrays, share * axes.size)
     return [lax.dynamic_slice_in_dim(a, start, share) if a.ndim else a for a in extended]
 
@@ -262,27 +212,107 @@ def _shares(arrays, axes):
 def _extended(arrays, q: int):
     """Return queries with nan up to `q` lines, and what belongs to them with 0; one number stays so."""
 
-    def one(a, missing):
-        extra = (0, q - a.shape[0]), *((0, 0),) * (a.ndim - 1)
-        return jnp.pad(a, extra, constant_values=missing)
+    def extend(array, missing):
+        extra = (0, q - array.shape[0]), *((0, 0),) * (array.ndim - 1)
+        return jnp.pad(array, extra, constant_values=missing)
 
-    return [one(arrays[0], jnp.nan), *(one(a, 0) if a.ndim else a for a in arrays[1:])]
-
-
-def _rows_of_points(forest: Forest, layout: Layout):
-    """Return the rows of the points of a device's tree, in as many lines as any device has points."""
-    return rows_of_points(forest, layout.n, max(*shares(layout.n, layout.axes.size), 1))
-
-
-def _local(forest: Forest, settings: SearchSettings) -> Forest:
-    """Return what one device has of a forest, in the dtype of the distances."""
-    return widened(jax.tree.map(lambda a: a[0], forest), settings.dtype)
+    x, *of_queries = arrays
+    extended = [extend(x, jnp.nan)]
+    for array in of_queries:
+        extended.append(extend(array, 0) if array.ndim else array)
+    return extended
 
 
-def _most(columns: Columns, layout: Layout) -> int:
-    return min(columns.k, layout.n)
+# --- of all points -------------------------------------------------------------------------------------
 
 
-def _chosen(distances, rows, columns: Columns, layout: Layout, settings):
-    """Return the columns asked for."""
-    return picked(distances, rows.astype(settings.index_dtype), layout.n, columns.among(layout.n))
+@partial(jax.jit, static_argnames=("plan", "columns", "each"))
+def nearest_of_all(
+    forest: Forest, limits: Limits, boxsize, *, plan: Plan, columns: Columns, each: int | None
+) -> Candidates:
+    """Return distances and rows of the neighbours of all points.
+
+    They are in the order of the data, of which every device has `each` rows; None: in the order of the trees.
+    """
+
+    def local(forest, limits, boxsize):
+        space = plan.space(forest, boxsize).with_room_for_powers()
+        search = _nearest.AllPoints(space, plan.wanted(columns), *limits)
+        found = search.in_order_of_trees() if each is None else search.in_order_of_data(plan.data_rows(each))
+        return jax.tree.map(lambda a: a.reshape(a.shape[0], *columns.shape), found)
+
+    rows = plan.layout.rows
+    return plan.layout.run(local, (rows, SAME, SAME), rows, forest, limits, boxsize)
+
+
+class PlacedWeights(NamedTuple):
+    """The weights of the points of pairs."""
+
+    queries: Any  # they lie as the queries do
+    points: Any  # they lie as the rows of the data do
+
+
+@partial(jax.jit, static_argnames="plan")
+def two_point(forest: Forest, x, weights: PlacedWeights, radii, boxsize, *, plan: Plan):
+    """Return the sums (R,) over pairs within each of the radii of the products of their weights."""
+    layout = plan.layout
+
+    def local(forest, x, weights, radii, boxsize):
+        arrays = x, weights.queries
+        x, of_queries = arrays if plan.spread else _shares(arrays, layout.axes)
+        sums = _within.sums_within(plan.space(forest, boxsize), x, radii, weights.points)
+        return layout.axes.sum((sums * of_queries[:, None]).sum(axis=0, dtype=sums.dtype))
+
+    of_queries = _as_rows(weights.queries, layout) if plan.spread else weights.queries
+    weights = PlacedWeights(of_queries, _as_rows(weights.points, layout))
+    specs = layout.rows, plan.place, PlacedWeights(plan.place, layout.rows), SAME, SAME
+    x = as_dtype(x, plan.search.dtype)
+    radii = as_dtype(radii, plan.search.dtype)
+    return layout.run(local, specs, SAME, forest, x, weights, radii, boxsize)
+
+
+@partial(jax.jit, static_argnames=("plan", "each"))
+def components(forest: Forest, radius, boxsize, *, plan: Plan, each: int) -> _clusters.LabeledComponents:
+    """Return the components of points within `radius`, with labels in the order of the data.
+
+    Each device has `each` rows of the data.
+    """
+
+    def local(forest, radius, boxsize):
+        space = plan.space(forest, boxsize).with_room_for_powers()
+        found = _clusters.components(space, radius, plan.data_rows(each))
+        return tuple(a.astype(plan.search.index_dtype) for a in found)
+
+    rows = plan.layout.rows
+    number, labels = plan.layout.run(local, (rows, SAME, SAME), (SAME, rows), forest, radius, boxsize)
+    return _clusters.LabeledComponents(number, labels)
+
+
+class Density(NamedTuple):
+    """What DBSCAN counts."""
+
+    radius: Any  # () of the ball around each point
+    weights: Any  # of all rows of the data; None: each point counts 1
+
+
+@partial(jax.jit, static_argnames=("plan", "each", "min_samples"))
+def dbscan(
+    forest: Forest, density: Density, boxsize, *, plan: Plan, each: int, min_samples: int
+) -> _clusters.DensityLabels:
+    """Return which points are cores, and labels, in the order of the data."""
+
+    def local(forest, density, boxsize):
+        space = plan.space(forest, boxsize).with_room_for_powers()
+        data_rows = plan.data_rows(each)
+        found = _clusters.dbscan(space, density.weights, density.radius, data_rows, min_samples)
+        return found._replace(labels=found.labels.astype(plan.search.index_dtype))
+
+    rows = plan.layout.rows
+    density = density._replace(weights=_as_rows(density.weights, plan.layout))
+    return plan.layout.run(local, (rows, Density(SAME, rows), SAME), rows, forest, density, boxsize)
+
+
+def _as_rows(weights, layout: MeshLayout):
+    """Return weights of all rows as these lie, which `shard_map` does not do on Explicit axes."""
+    is_explicit = layout.mesh is not None and AxisType.Explicit in layout.mesh.axis_types
+    return jax.sharding.reshard(weights, layout.sharding) if is_explicit and weights is not None else weights

@@ -8,26 +8,28 @@ A device answers a fixed number of queries a round, the others wait: as many as 
 on their way, and a part of these when few have to go on. Where one device would have to answer more than
 `HOT` times what an even share is, all devices get a copy of its tree and search it themselves.
 
-To ask whether another round is needed, a GPU has to wait for the host. So the first large round and a small
-one, which nearly every search needs, are made without asking.
+To search a tree is the largest part of a program. So rounds are a loop, in which a search stands once; only
+of many queries are there two, for rounds of many and of few. And since a GPU has to wait for the host to ask
+whether another round is needed, the first round of many queries and the first of few, which nearly every
+search needs, are made before that is asked.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+import dataclasses
+import enum
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from ..._core._typing import Array
-from .._structure._build import largest
-from .._structure._metric import axis_gap, box_slack, power_distance
-from ._axes import Axes
-from ._exchange import by_destination, exchange, numbers_sent
-from ._forest import Forest
+from .._tree._build import largest
+from .._tree._tree import Tree
+from ._exchange import Transfer, by_destination, counts_between, exchange
+from ._space import Space, Visited
 
-__all__ = ["FEW", "PART", "Search", "visit_devices", "within_reach"]
+__all__ = ["FEW", "PART", "ArrivedQueries", "DeviceSearch", "Origin", "Rounds"]
 
 HOT = 2
 FEW = 1 << 14  # so many queries of a device it answers in every round
@@ -35,132 +37,242 @@ PART = 32  # of more, one in so many where that takes at most `TURNS` rounds
 TURNS = 8
 ROOM = 1.125  # of an even share, for those that one device sends to another without asking
 SPARE = 64  # room for one in so many more than a device has, so that chance makes none wait
-LINES = 64  # of arrays with a multiple of so many lines, XLA finds the extent several times as fast
-WORD = 32  # devices that one word of `Trip.visited` tells of
+UNIT = 64  # of arrays with a multiple of so many lines, XLA finds the extent several times as fast
 
 
-class Search(NamedTuple):
-    """A kind of search, as functions of arrays with one line a query.
+class ArrivedQueries(NamedTuple):
+    """Queries that a device searches its tree, or a copy of another one, for in one round."""
 
-    The state is what a query has found so far. `reach`: state -> scaled power distances; a device that is at
-    most so far away is visited, none where it is negative. `skip`: (state, lowest row of a device) -> whether
-    its points cannot enter, however near. `send`: state -> arrays that go along with the query's point.
-    `search`: (tree, rows, points, sent arrays, there) -> answer; only the lines `there` are queries. `merge`:
-    (state, answer) -> state. `copies`: whether devices may get a copy of a tree that too many ask for.
+    points: Array  # (c, m) in the user's units
+    message: Any  # arrays (c, ...) that came along with the points
+    mask: Array  # (c,) which lines are queries; the others hold anything
+
+    def masked(self) -> "ArrivedQueries":
+        """Return the queries, nan on lines that have none; there the message is a radius of -1."""
+        points = jnp.where(self.mask[:, None], self.points, jnp.nan)
+        return self._replace(points=points, message=jnp.where(self.mask, self.message, -1))
+
+
+class DeviceSearch(ABC):
+    """What queries ask of each device that they visit, and what they make of the answers.
+
+    The state is arrays (q, ...) of what each query has found so far. Answers are arrays (c, ...).
     """
 
-    reach: Callable
-    skip: Callable
-    send: Callable
-    search: Callable
-    merge: Callable
-    copies: bool = True
+    copies_trees = True  # whether devices may get a copy of a tree that too many ask for
+
+    @abstractmethod
+    def reach(self, state) -> Array:
+        """Return how far away a device may be (q,), as a scaled power distance; negative for no device."""
+
+    def skips(self, state, lowest_row: Array):
+        """Tell which queries (b, q) no row from the lowest one of devices (b, 1) on can matter to."""
+        return False
+
+    @abstractmethod
+    def message(self, state):
+        """Return arrays (q, ...) that go along with the queries' points."""
+
+    @abstractmethod
+    def search(self, tree: Tree, slot_values, arrived: ArrivedQueries):
+        """Return the answers of a device with this tree, and these values of its slots or rows."""
+
+    @abstractmethod
+    def merge(self, state, answer):
+        """Return the state of queries after the answers to them."""
 
 
-class Trip(NamedTuple):
-    """Where all the queries of a device are."""
+class Origin(enum.Enum):
+    """Where queries come from."""
 
-    state: object
-    visited: Array  # (q, words) bits of the devices that a query has seen
+    OUTSIDE = "they have nothing to do with the device that has them"
+    HOME = "they are points of this device, which is searched first"
+    SEARCHED_HOME = "they are points of this device, and the state has what is found here"
+
+
+class Progress(NamedTuple):
+    """How far all the queries of a device have come."""
+
+    state: Any
+    visited: Visited
     target: Array  # (q,) the device to visit next; the number of devices for none
     counts: Array  # (devices, devices) how many queries of each device have each target
-    round: Array
+    number: Array  # of rounds
 
 
-def visit_devices(
-    forest: Forest, x, state, search: Search, axes: Axes, *, p, lengths, at_home=False, once=False
-):
-    """Return the state of the queries `x` (q, m) of this device after their visits, and who has some left.
+@dataclasses.dataclass(frozen=True)
+class Rounds:
+    """The rounds of one search for the queries (q, m) of this device."""
 
-    `at_home`: they are the tree's own points, and the state has the answers of this device. `once`: there is
-    one large round, without asking whether there is need of another; else no visit is left.
-    """
-    q = x.shape[0]
-    visited = jnp.zeros((q, -(-axes.size // WORD)), jnp.uint32)
-    if at_home:
-        visited = _with_bit(visited, jnp.full(q, axes.index()))
+    space: Space
+    points: Array  # (q, m) in the user's units
+    search: DeviceSearch
+    slot_values: Any  # what the search reads of this device besides its tree
+    origin: Origin = Origin.OUTSIDE
 
-    def next_target(x, state, visited):
-        def skip(least):
-            return search.skip(state, least)
+    def run(self, state):
+        """Return the state of all queries after all their visits."""
+        q = len(self.points)
+        axes = self.space.axes
+        progress = self.start(state)
+        if self.origin is not Origin.OUTSIDE or q <= FEW:
+            return self._all(progress, lambda progress: self.round(progress, q)).state
+        few = max(q // PART, FEW)
+        many = q + q // SPARE // UNIT * UNIT
 
-        reach = search.reach(state)
-        columns = (x * forest.tree.scale).T
-        return _nearest_device(forest, columns, reach, skip, visited, axes, p=p, lengths=lengths)
-
-    def merged(x, old, answer):
-        """Return state, visits and next targets of queries after the answers of their targets."""
-        state, visited, target = old
-        state = search.merge(state, answer)
-        visited = _with_bit(visited, target)
-        return state, visited, next_target(x, state, visited)
-
-    def arrive(now: Trip, chosen, answer):
-        """Take the answers to the queries `chosen`, in any order; q and above stand for none."""
-        old = now.state, now.visited, now.target
-        if len(chosen) < q:
-            points, before = jax.tree.map(lambda a: a.at[chosen].get(mode="clip"), (x, old))
-            after = merged(points, before, answer)
-            new = jax.tree.map(lambda a, b: a.at[chosen].set(b, mode="drop", unique_indices=True), old, after)
-        else:  # all at once, in their own order
-            nowhere = jnp.full(q, len(chosen), jnp.int32)
-            place = lax.iota(jnp.int32, len(chosen))
-            line = nowhere.at[chosen].set(place, mode="drop", unique_indices=True)
-            came = line < len(chosen)
-            after = merged(x, old, jax.tree.map(lambda a: a.at[line].get(mode="clip"), answer))
-            new = jax.tree.map(
-                lambda a, b: jnp.where(came.reshape(-1, *(1,) * (a.ndim - 1)), b, a), old, after
+        def round_of_any(progress: Progress) -> Progress:
+            are_few = _busiest(progress.counts) <= TURNS * few
+            return lax.cond(
+                are_few,
+                lambda progress: self.round(progress, few),
+                lambda progress: self.round(progress, many),
+                progress,
             )
-        state, visited, target = new
-        return Trip(state, visited, target, numbers_sent(target, axes), now.round + 1)
 
-    def send(now: Trip, capacity, most=None):
-        return arrive(now, *_send_queries(forest, x, now, search, axes, capacity, most))
+        progress = self.round(progress, many, _room(many, axes.size))
+        progress = self.round(progress, few, _room(few, axes.size - 1))
+        return self._all(progress, round_of_any).state
 
-    def copy(now: Trip, hot, capacity):
-        """Search a copy of the tree of the device `hot`, for `capacity` queries at a time."""
-        tree, rows = axes.from_device((forest.tree, forest.rows), hot)
-        counts, order = now.counts, by_destination(now.target, axes.size)
-        own = counts[axes.index()]
-        first = (jnp.cumsum(own) - own)[hot]
+    def run_once(self, state):
+        """Return the state after a search at home and one other visit, and who has a device left to visit."""
+        q = len(self.points)
+        axes = self.space.axes
+        progress = self.round(self.start(state), q, most=0)
+        progress = self.round(progress, q, _room(q, axes.size - 1))
+        return progress.state, progress.target < axes.size
 
-        def piece(i, now: Trip) -> Trip:
-            place = i * capacity + lax.iota(jnp.int32, capacity)
-            there = place < own[hot]
-            chosen = jnp.where(there, order.at[first + place].get(mode="clip"), q + place)
-            sent = jax.tree.map(lambda a: a.at[chosen].get(mode="clip"), (x, search.send(now.state)))
-            return arrive(now, chosen, search.search(tree, rows, *sent, there))
+    def start(self, state) -> Progress:
+        """Return the progress before the first round."""
+        axes = self.space.axes
+        visited = Visited.none(len(self.points), axes)
+        if self.origin is Origin.SEARCHED_HOME:
+            visited = visited.add(jnp.full(len(self.points), axes.here()))
+        state, visited = axes.varying((state, visited))
+        if self.origin is Origin.HOME:
+            target = jnp.where(self.search.reach(state) >= 0, axes.here(), axes.size)
+        else:
+            target = self._next_target(self.points, state, visited)
+        return Progress(state, visited, target, counts_between(target, axes), jnp.int32(0))
 
-        return lax.fori_loop(jnp.int32(0), -(-counts[:, hot].max() // capacity), piece, now)
+    def _all(self, progress: Progress, make_round) -> Progress:
+        return lax.while_loop(lambda progress: _busiest(progress.counts) > 0, make_round, progress)
 
-    def one_round(now: Trip, capacity) -> Trip:
-        if axes.size <= HOT or not search.copies:
-            return send(now, capacity)
-        load = now.counts.sum(axis=0, dtype=jnp.int32)
+    def round(self, progress: Progress, capacity: int, most: int | None = None) -> Progress:
+        """Have devices answer at most `capacity` queries each, of all or of those with the first turn.
+
+        With `most`, no device sends more to another one, so that nothing is to be asked.
+        """
+        axes = self.space.axes
+        transfer = self._transfer(progress, capacity, most)
+        tree = self.space.tree
+        slot_values = self.slot_values
+        if self._may_copy and most is None and capacity >= len(self.points):
+            transfer, hot, is_copied = self._with_copies(progress, transfer)
+            tree, slot_values = lax.cond(
+                is_copied,
+                lambda arrays: axes.varying(axes.from_device(arrays, hot)),
+                lambda arrays: axes.varying(arrays),
+                (tree, slot_values),
+            )
+        sent = self.points, self.search.message(progress.state)
+        points, message = exchange(sent, transfer, capacity, axes)
+        arriving = transfer.counts[:, axes.here()].sum(dtype=jnp.int32)
+        mask = lax.iota(jnp.int32, capacity) < arriving
+        answer = self.search.search(tree, slot_values, ArrivedQueries(points, message, mask))
+        answer = exchange(answer, transfer.back(axes), capacity, axes)
+        return self._arrive(progress, self._queries_sent(transfer, capacity), answer)
+
+    def _transfer(self, progress: Progress, capacity: int, most: int | None) -> Transfer:
+        """Return which queries go to their target in this round."""
+        axes = self.space.axes
+        waiting = progress.counts[axes.here()]
+        starts = jnp.cumsum(waiting) - waiting
+        granted = _granted(progress.counts, progress.number, capacity)
+        if most is not None:
+            is_kept = jnp.eye(axes.size, dtype=bool)
+            granted = jnp.where(is_kept, granted, jnp.minimum(granted, most))
+        return Transfer(granted, by_destination(progress.target, axes.size), starts, most)
+
+    @property
+    def _may_copy(self) -> bool:
+        return self.search.copies_trees and self.space.axes.size > HOT
+
+    def _with_copies(self, progress: Progress, transfer: Transfer):
+        """Return the device that most queries are for, and whether all are to have a copy of its tree.
+
+        Then the queries for it stay where they are, as the transfer tells, which comes first.
+        """
+        load = progress.counts.sum(axis=0, dtype=jnp.int32)
         hot = largest(load)
-        return lax.cond(load[hot] > HOT * q, lambda: copy(now, hot, capacity), lambda: send(now, capacity))
+        is_copied = load[hot] > HOT * len(self.points)
+        is_kept = jnp.eye(len(load), dtype=bool)
+        stay = jnp.where(is_kept, progress.counts[:, hot][:, None], 0)
+        counts = jnp.where(is_copied, stay, transfer.counts)
+        starts = jnp.where(is_copied, transfer.starts[hot], transfer.starts)
+        return transfer._replace(counts=counts, starts=starts), hot, is_copied
 
-    def rounds(now: Trip, one) -> Trip:
-        return lax.while_loop(lambda now: _most(now.counts) > 0, one, now)
+    def _queries_sent(self, transfer: Transfer, capacity: int) -> Array:
+        """Return whose the answers (c,) are: they come in the order of the devices and of what was sent.
 
-    state, visited = axes.varying((state, visited))
-    target = next_target(x, state, visited)
-    trip = Trip(state, visited, target, numbers_sent(target, axes), jnp.int32(0))
-    if once:
-        trip = send(trip, q, _room(q, axes.size - 1 if at_home else axes.size))
-    elif at_home or q <= FEW:
-        trip = rounds(trip, partial(one_round, capacity=q))
-    else:
-        part, whole = max(q // PART, FEW), q + q // SPARE // LINES * LINES
+        Behind them are different numbers from q on.
+        """
+        axes = self.space.axes
+        q = len(self.points)
+        places = lax.iota(jnp.int32, capacity)
+        sent = transfer.counts[axes.here()]
+        ends = jnp.cumsum(sent)
+        device = jnp.minimum((places[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
+        rank = places - (ends - sent)[device]
+        return jnp.where(places < ends[-1], transfer.lines_for(device, rank, q), q + places)
 
-        def more(now: Trip) -> Trip:
-            few = _most(now.counts) <= TURNS * part
-            return lax.cond(few, partial(send, capacity=part), partial(one_round, capacity=whole), now)
+    def _next_target(self, points, state, visited: Visited) -> Array:
+        space = self.space
 
-        trip = send(trip, whole, _room(whole, axes.size))
-        trip = send(trip, part, _room(part, axes.size - 1))
-        trip = rounds(trip, more)
-    return trip.state, trip.target < axes.size
+        def is_excluded(devices):
+            return visited.has(devices) | self.search.skips(state, space.forest.lowest_row[devices])
+
+        columns = space.tree.scaled(points).T
+        return space.nearest_device(columns, self.search.reach(state), is_excluded)
+
+    def _arrive(self, progress: Progress, queries: Array, answer) -> Progress:
+        """Take the answers to these queries (c,), in any order; q and above stand for none."""
+        if len(queries) < len(self.points):
+            state, visited, target = self._merge_some(progress, queries, answer)
+        else:
+            state, visited, target = self._merge_all(progress, queries, answer)
+        counts = counts_between(target, self.space.axes)
+        return Progress(state, visited, target, counts, progress.number + 1)
+
+    def _merge_some(self, progress: Progress, queries: Array, answer):
+        everything = progress.state, progress.visited, progress.target
+        points, before = jax.tree.map(lambda a: a.at[queries].get(mode="clip"), (self.points, everything))
+        after = self._merged(points, before, answer)
+        return jax.tree.map(
+            lambda old, new: old.at[queries].set(new, mode="drop", unique_indices=True), everything, after
+        )
+
+    def _merge_all(self, progress: Progress, queries: Array, answer):
+        q = len(self.points)
+        answer_count = len(queries)
+        nowhere = jnp.full(q, answer_count, jnp.int32)
+        places = lax.iota(jnp.int32, answer_count)
+        place = nowhere.at[queries].set(places, mode="drop", unique_indices=True)
+        has_answer = place < answer_count
+        answer = jax.tree.map(lambda a: a.at[place].get(mode="clip"), answer)
+        before = progress.state, progress.visited, progress.target
+        after = self._merged(self.points, before, answer)
+
+        def choose(old, new):
+            return jnp.where(has_answer.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+        return jax.tree.map(choose, before, after)
+
+    def _merged(self, points, before, answer):
+        """Return state, visits and next targets of queries after the answers of their targets."""
+        state, visited, target = before
+        state = self.search.merge(state, answer)
+        visited = visited.add(target)
+        return state, visited, self._next_target(points, state, visited)
 
 
 def _room(capacity: int, devices: int) -> int:
@@ -168,89 +280,19 @@ def _room(capacity: int, devices: int) -> int:
     return min(capacity, int(-(-capacity // max(devices, 1)) * ROOM))
 
 
-def within_reach(forest: Forest, columns, reach, skip, axes: Axes, *, p, lengths):
-    """Tell which scaled queries (m, q) of this device have another device within their reach (q,).
-
-    None that `skip` excludes, a function of the lowest row of a device.
-    """
-    visited = jnp.zeros((columns.shape[1], -(-axes.size // WORD)), jnp.uint32)
-    visited = _with_bit(visited, jnp.full(columns.shape[1], axes.index()))
-    return _nearest_device(forest, columns, reach, skip, visited, axes, p=p, lengths=lengths) < axes.size
-
-
-def _most(counts):
+def _busiest(counts: Array) -> Array:
     """Return the most queries that one device has to send or to answer."""
     return jnp.maximum(counts.sum(axis=0).max(), counts.sum(axis=1).max())
 
 
-def _with_bit(visited, device):
-    """Note the visit of each query to a device."""
-    words = lax.iota(jnp.int32, visited.shape[1])
-    bit = jnp.uint32(1) << (device % WORD).astype(jnp.uint32)
-    return visited | jnp.where(device[:, None] // WORD == words, bit[:, None], jnp.uint32(0))
-
-
-def _nearest_device(forest: Forest, columns, reach, skip, visited, axes: Axes, *, p, lengths):
-    """Return the nearest device (q,) within reach that a scaled query (m, q) has not visited.
-
-    That is `axes.size` for none.
-    """
-    m, q = columns.shape
-    lengths = None if lengths is None else lengths * forest.tree.scale
-    reach = reach * box_slack(columns.dtype, m)  # boxes and points round differently
-
-    def one(device, best):
-        def along(axis):
-            length = None if lengths is None else lengths[axis]
-            return axis_gap(columns[axis], forest.lower[device, axis], forest.upper[device, axis], length)
-
-        gap = power_distance(along, m, p)
-        seen = visited[:, device // WORD] >> (device % WORD).astype(jnp.uint32) & 1 == 1
-        passed_by = seen | skip(forest.least[device])
-        nearer = (gap <= reach) & (gap < best[0]) & ~passed_by
-        return jnp.where(nearer, gap, best[0]), jnp.where(nearer, device.astype(jnp.int32), best[1])
-
-    none = jnp.full(q, jnp.inf, columns.dtype), jnp.full(q, axes.size, jnp.int32)
-    return lax.fori_loop(0, axes.size, one, axes.varying(none), unroll=min(axes.size, 8))[1]
-
-
-def _send_queries(forest: Forest, x, now: Trip, search: Search, axes: Axes, capacity: int, most: int | None):
-    """Send at most `capacity` queries to their targets; return which, and the answers in their order.
-
-    With `most`, in one step that takes so many from a device to another one.
-    """
-    q = x.shape[0]
-    here = axes.index()
-    order = by_destination(now.target, axes.size)
-    own = now.counts[here]
-    starts = jnp.cumsum(own) - own
-    granted = _granted(now.counts, now.round, capacity)
-    if most is not None:
-        granted = jnp.where(jnp.eye(axes.size, dtype=bool), granted, jnp.minimum(granted, most))
-    sent = x, search.send(now.state)
-    points, arrays = exchange(sent, order, granted, axes, room=capacity, starts=starts, most=most)
-    place = lax.iota(jnp.int32, capacity)
-    there = place < granted[:, here].sum(dtype=jnp.int32)
-    answer = search.search(forest.tree, forest.rows, points, arrays, there)
-    answer = exchange(answer, None, granted.T, axes, room=capacity, most=most)
-
-    # The answers come in the order of the devices, those of one in the order of the route.
-    sent = granted[here]
-    ends = jnp.cumsum(sent)
-    device = jnp.minimum((place[:, None] >= ends).sum(axis=1, dtype=jnp.int32), axes.size - 1)
-    rank = place - (ends - sent)[device]
-    chosen = order.at[starts[device] + rank].get(mode="clip")
-    return jnp.where(place < ends[-1], chosen, q + place), answer
-
-
-def _granted(counts, turn, capacity: int):
+def _granted(counts: Array, number: Array, capacity: int) -> Array:
     """Return how many of the `counts` from row to column go this round: no device sends or gets too many.
 
     Every sender has an even share of a receiver's capacity; what some leave goes to the others in turn.
     """
     devices = counts.shape[0]
     even = jnp.minimum(counts, capacity // devices)
-    order = (lax.iota(jnp.int32, devices) + turn) % devices  # another sender comes first each time
+    order = (lax.iota(jnp.int32, devices) + number) % devices  # another sender comes first each time
     waiting = (counts - even)[order]
     free = capacity - even.sum(axis=0, dtype=jnp.int32)
     before = jnp.cumsum(waiting, axis=0) - waiting

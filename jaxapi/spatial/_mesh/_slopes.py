@@ -1,70 +1,83 @@
 """The derivatives of distances to points on other devices."""
 
 from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec
 
-from .._device._slopes import displacements_to, distances_to
+from .._tree._slopes import displacements_to, distances_to
 from ._axes import Axes
-from ._layout import Layout
+from ._layout import MeshLayout
+from ._programs import Plan
 
-__all__ = ["vectors_to", "with_slopes"]
+__all__ = ["Ends", "vectors_to", "with_slopes"]
 
 SAME = PartitionSpec()
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(6, 7, 8))
-def with_slopes(distances, points, x, own, rows, lengths, p: float, layout: Layout, spread: bool):
-    """Return `distances` (q, ...), which a search found, as a function of the points and of x (q, m).
+class Ends(NamedTuple):
+    """What distances are functions of."""
 
-    As `_device._slopes.with_slopes`, of arrays on a mesh. With `own` (q,) the queries are these rows of `x`.
+    points: Any  # (n, m)
+    x: Any  # the queries (q, m)
+    boxsize: Any  # (m,) of the periodic box, or None
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(4,))
+def with_slopes(distances, ends: Ends, query_rows, rows, plan: Plan):
+    """Return `distances` (q, ...), which a search found, as a function of their ends.
+
+    As `_tree._slopes.with_slopes`, of arrays on a mesh. With `query_rows` (q,) the queries are these rows
+    of `ends.x`.
     """
     return distances
 
 
 @with_slopes.defjvp
-def _with_slopes_jvp(p, layout, spread, primals, tangents):
-    distances, points, x, own, rows, lengths = primals
+def _with_slopes_jvp(plan, primals, tangents):
+    distances, ends, query_rows, rows = primals
 
-    def recompute(points, x, lengths):
-        return _distances(points, x, own, rows, lengths, p=p, layout=layout, spread=spread)
+    def recompute(ends):
+        return _distances(ends, query_rows, rows, plan=plan)
 
-    _, slopes = jax.jvp(recompute, (points, x, lengths), (*tangents[1:3], tangents[5]))
+    _, slopes = jax.jvp(recompute, (ends,), (tangents[1],))
     # Not `distances`, which have no derivatives: those of second order need these.
-    return with_slopes(distances, points, x, own, rows, lengths, p, layout, spread), slopes
+    return with_slopes(distances, ends, query_rows, rows, plan), slopes
 
 
-@partial(jax.jit, static_argnames=("p", "layout", "spread"))
-def _distances(points, x, own, rows, lengths, *, p, layout: Layout, spread: bool):
+@partial(jax.jit, static_argnames="plan")
+def _distances(ends: Ends, query_rows, rows, *, plan: Plan):
     """Return the distances from each query to its rows."""
+    layout = plan.layout
 
-    def local(points, x, own, rows, lengths):
-        if own is not None:
-            x = _fetch(x, own, layout.axes)
-        neighbours, numbers = _neighbours(points, rows.reshape(len(x), -1), layout)
-        return distances_to(neighbours, x, numbers, lengths, p).reshape(rows.shape)
+    def local(ends, query_rows, rows):
+        x = ends.x if query_rows is None else _fetch(ends.x, query_rows, layout.axes)
+        neighbours, numbers = _neighbours(ends.points, rows.reshape(len(x), -1), layout)
+        distances = distances_to(neighbours, x, numbers, ends.boxsize, plan.search.p)
+        return distances.reshape(rows.shape)
 
-    place = layout.rows if spread else SAME
-    specs = layout.rows, place, place, place, SAME
-    return layout.run(local, specs, place, points, x, own, rows, lengths)
+    place = plan.place
+    specs = Ends(layout.rows, place, SAME), place, place
+    return layout.run(local, specs, place, ends, query_rows, rows)
 
 
-@partial(jax.jit, static_argnames=("layout", "spread"))
-def vectors_to(points, x, rows, lengths, *, layout: Layout, spread: bool):
+@partial(jax.jit, static_argnames="plan")
+def vectors_to(points, x, rows, boxsize, *, plan: Plan):
     """Return the vectors (q, k, m) from each query to its rows (q, k), as `displacements_to`."""
+    layout = plan.layout
 
-    def local(points, x, rows, lengths):
+    def local(points, x, rows, boxsize):
         neighbours, numbers = _neighbours(points, rows, layout)
-        return displacements_to(neighbours, x, numbers, lengths, len(neighbours), dtype=x.dtype)
+        return displacements_to(neighbours, x, numbers, boxsize, len(neighbours), dtype=x.dtype)
 
-    place = layout.rows if spread else SAME
-    return layout.run(local, (layout.rows, place, place, SAME), place, points, x, rows, lengths)
+    place = plan.place
+    return layout.run(local, (layout.rows, place, place, SAME), place, points, x, rows, boxsize)
 
 
-def _neighbours(points, rows, layout: Layout):
+def _neighbours(points, rows, layout: MeshLayout):
     """Return the points (q * k, m) of the rows (q, k), and where each is among them, q * k for none."""
     numbers = jnp.arange(rows.size, dtype=rows.dtype).reshape(rows.shape)
     numbers = jnp.where(rows < layout.n, numbers, rows.size)
@@ -72,19 +85,21 @@ def _neighbours(points, rows, layout: Layout):
 
 
 def _fetch(points, rows, axes: Axes):
-    """Return the points (..., m) of the given rows: the devices' points go round, each takes its own."""
-    s = points.shape[0]
+    """Return the points (..., m) of some rows: all points go round, and each device takes those it needs."""
+    each = points.shape[0]
     ring = [(i, (i + 1) % axes.size) for i in range(axes.size)]
 
     @jax.checkpoint
     def step(carry, i):
         block, taken = carry
-        owner = (axes.index() - i) % axes.size
-        local = rows - owner.astype(rows.dtype) * s
-        here = (local >= 0) & (local < s)
-        taken = jnp.where(here[..., None], block[jnp.where(here, local, 0)], taken)
+        owner = (axes.here() - i) % axes.size
+        place = rows - owner.astype(rows.dtype) * each
+        is_in_block = (place >= 0) & (place < each)
+        in_block = block[jnp.where(is_in_block, place, 0)]
+        taken = jnp.where(is_in_block[..., None], in_block, taken)
         return (lax.ppermute(block, axes.names, ring), taken), None
 
     nothing = jnp.zeros((*rows.shape, points.shape[1]), points.dtype)
     start = points, axes.varying(nothing)
-    return lax.scan(step, start, jnp.arange(axes.size, dtype=jnp.int32))[0][1]
+    (_, taken), _ = lax.scan(step, start, jnp.arange(axes.size, dtype=jnp.int32))
+    return taken

@@ -1,5 +1,7 @@
 """Checks of what the public functions take, with SciPy's exceptions, and the dtype to compute in."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -8,14 +10,15 @@ import numpy as np
 
 from ..._core._dtypes import promoted_dtype, x64_for
 from ..._core._programs import any_traced, compiled
+from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
-from ._matrices import Measure
-from ._metrics import METRICS, Metric
+from ._metric import Metric, Parameters
+from ._metrics import METRICS, UserMetric
 
-__all__ = ["as_numbers", "as_vectors", "computed", "measure_of", "pair_of_rows", "working_dtype"]
+__all__ = ["as_numbers", "as_vectors", "computed", "pair_of_rows", "with_parameters", "working_dtype"]
 
 
-def as_numbers(x) -> Any:
+def as_numbers(x: ArrayLike) -> Array:
     """Return anything array-like as an array of real numbers, lists with NumPy's dtypes."""
     if isinstance(x, list | tuple | int | float) and not any_traced(*jax.tree.leaves(x)):
         x = np.asarray(x)
@@ -30,19 +33,19 @@ def working_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-def as_vectors(u, v, axis: int = -1):
+def as_vectors(u: ArrayLike, v: ArrayLike, axis: int = -1) -> tuple[Array, Array, np.dtype]:
     """Return two arrays of vectors, brought to the last axis, and the dtype of their distances."""
     u, v, dtype = _with_dtype(u, v)
     if u.ndim == 0 or v.ndim == 0:
         raise ValueError("Input vector should be 1-D.")
     if axis != -1:
         u, v = jnp.moveaxis(u, axis, -1), jnp.moveaxis(v, axis, -1)
-    if u.shape[-1] != v.shape[-1] and 1 not in (u.shape[-1], v.shape[-1]):
+    if u.shape[-1] != v.shape[-1]:
         raise ValueError(f"The 1d arrays must have equal lengths, got {u.shape[-1]} and {v.shape[-1]}.")
     return u, v, dtype
 
 
-def pair_of_rows(XA, XB):
+def pair_of_rows(XA: ArrayLike, XB: ArrayLike) -> tuple[Array, Array, np.dtype]:
     """Return two arrays (..., n, m), and the dtype of their distances."""
     XA, XB, dtype = _with_dtype(XA, XB)
     for name, x in (("XA", XA), ("XB", XB)):
@@ -56,95 +59,119 @@ def pair_of_rows(XA, XB):
     return XA, XB, dtype
 
 
-def _with_dtype(*given):
+def _with_dtype(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array, np.dtype]:
     """Return arrays, and the dtype of their distances: that of the floating ones, else float64, as SciPy.
 
     A list counts only where there is nothing else.
     """
+    given = (first, second)
     arrays = [as_numbers(x) for x in given]
-    counting = [x for x, was in zip(arrays, given, strict=True) if not isinstance(was, list | tuple)]
-    dtypes = {np.dtype(x.dtype) for x in counting or arrays if jnp.issubdtype(x.dtype, jnp.floating)}
-    return *arrays, np.dtype(promoted_dtype(*dtypes) if dtypes else np.float64)
+    with_dtype = [x for x, was in zip(arrays, given, strict=True) if not isinstance(was, list | tuple)]
+    dtypes = {np.dtype(x.dtype) for x in with_dtype or arrays if jnp.issubdtype(x.dtype, jnp.floating)}
+    return arrays[0], arrays[1], np.dtype(promoted_dtype(*dtypes) if dtypes else np.float64)
 
 
-def measure_of(metric: Metric, options: dict[str, Any], m: int, count: int, dtype: np.dtype):
-    """Return the `Measure` and its arrays of a metric with the options given.
+def with_parameters(
+    metric: Metric, options: dict[str, Any], m: int, count: int, dtype: np.dtype
+) -> tuple[Metric, Parameters]:
+    """Return a metric with its parameters, checked; a Minkowski metric may be one that has a name.
 
     ``m`` coordinates and ``count`` rows in all are what the options must suit.
     """
-    if metric.users:
-        given = {name: as_array(x) for name, x in options.items() if _is_array(x)}
-        return Measure(metric, tuple(sorted((k, x) for k, x in options.items() if k not in given))), given
+    if isinstance(metric, UserMetric):
+        arrays = {name: as_array(x) for name, x in options.items() if _is_array(x)}
+        others = tuple(sorted((name, x) for name, x in options.items() if name not in arrays))
+        return replace(metric, options_of_function=others), Parameters(keywords=arrays)
     options = {name: x for name, x in options.items() if x is not None}
     unknown = sorted(options.keys() - set(metric.options))
     if unknown:
         takes = ", ".join(metric.options) or "none"
         raise TypeError(f"{metric.name} got an unexpected keyword argument {unknown[0]!r}: it takes {takes}")
-    static: dict[str, Any] = {}
-    arrays = {name: _array(x, dtype) for name, x in options.items() if name in ("w", "V", "VI", "base")}
-    if "w" in arrays:
-        arrays["w"] = _weights(options["w"], arrays["w"], m)
-    if "centered" in options:
-        static["centered"] = bool(options["centered"])
-    if metric.name == "minkowski":
-        p = float(options.get("p", 2))
-        if not p > 0:
-            raise ValueError(f"p must be greater than 0, got {p}")
-        simpler = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}
-        if p in simpler:
-            metric = METRICS[simpler[p]]
-        else:
-            static["p"] = p
-    if "V" in arrays:
-        if arrays["V"].ndim != 1:
-            raise ValueError("Variance vector V must be one-dimensional.")
-        if arrays["V"].shape[0] != m:
-            raise ValueError(
-                "Variance vector V must be of the same dimension as the vectors on which the distances are "
-                f"computed, got {arrays['V'].shape[0]} and {m}."
-            )
-        arrays["w"] = 1 / arrays.pop("V")
-    if "VI" in arrays:
-        arrays["VI"] = jnp.atleast_2d(arrays["VI"])
-        if arrays["VI"].shape[-2:] != (m, m):
-            raise ValueError(f"VI must be of shape ({m}, {m}), got {arrays['VI'].shape}")
+    parameters = Parameters()
+    if "w" in options:
+        parameters = replace(parameters, weights=_weights(options["w"], m, dtype))
+    if "V" in options:
+        parameters = replace(parameters, weights=1 / _variances(options["V"], m, dtype))
+    if "VI" in options:
+        parameters = replace(parameters, inverse_covariance=_inverse_covariance(options["VI"], m, dtype))
     elif metric.name == "mahalanobis" and count <= m:
         raise ValueError(
             f"The number of observations ({count}) is too small; the covariance matrix is singular. For "
             f"observations with {m} dimensions, at least {m + 1} observations are required."
         )
-    return Measure(metric, tuple(static.items())), arrays
+    if "base" in options:
+        parameters = replace(parameters, base=_array(options["base"], dtype))
+    if "centered" in options:
+        parameters = replace(parameters, centered=bool(options["centered"]))
+    if metric.name == "minkowski":
+        p = float(options.get("p", 2))
+        if not p > 0:
+            raise ValueError(f"p must be greater than 0, got {p}")
+        of_name = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}.get(p)
+        if of_name is not None:
+            return METRICS[of_name], parameters
+        parameters = replace(parameters, p=p)
+    return metric, parameters
 
 
-def _is_array(x) -> bool:
+def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray | jax.Array)
 
 
-def _array(x, dtype):
+def _array(x: ArrayLike, dtype: np.dtype) -> Array:
     with x64_for(working_dtype(dtype)):
         return jnp.asarray(as_numbers(x), working_dtype(dtype))
 
 
-def _weights(given, w, m: int):
-    if w.ndim != 1:
+def _weights(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
+    weights = _array(given, dtype)
+    if weights.ndim != 1:
         raise ValueError("Input vector should be 1-D.")
-    if w.shape[0] != m:
+    if weights.shape[0] != m:
         raise ValueError(
             f"'w' should have the same length as 'u' and 'v'. Weights must have same size as input vector. "
-            f"{w.shape[0]} vs. {m}"
+            f"{weights.shape[0]} vs. {m}"
         )
-    if not any_traced(w) and np.any(np.asarray(given) < 0):
-        raise ValueError("Input weights should be all non-negative")
-    return w
+    _refuse_negative(given, "Input weights should be all non-negative")
+    return weights
 
 
-def computed(*static: int):
+def _variances(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
+    variances = _array(given, dtype)
+    if variances.ndim != 1:
+        raise ValueError("Variance vector V must be one-dimensional.")
+    if variances.shape[0] != m:
+        raise ValueError(
+            "Variance vector V must be of the same dimension as the vectors on which the distances are "
+            f"computed, got {variances.shape[0]} and {m}."
+        )
+    _refuse_negative(given, "Input weights should be all non-negative: variances V are")
+    return variances
+
+
+def _inverse_covariance(given: ArrayLike, m: int, dtype: np.dtype) -> Array:
+    inverse = jnp.atleast_2d(_array(given, dtype))
+    if inverse.shape[-2:] != (m, m):
+        raise ValueError(f"VI must be of shape ({m}, {m}), got {inverse.shape}")
+    return inverse
+
+
+def _refuse_negative(given: Any, rule: str) -> None:
+    """Refuse numbers below 0 where they are known."""
+    if any_traced(*jax.tree.leaves(given)):
+        return
+    least = np.min(np.asarray(given), initial=0)
+    if least < 0:
+        raise ValueError(f"{rule}, got {least}")
+
+
+def computed(*static: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function whose first argument is a dtype; its 64-bit arrays stay whole with x64 off, too."""
 
-    def decorate(function):
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         run = compiled(function, static_argnums=(0, *static))
 
-        def call(dtype, *args):
+        def call(dtype: np.dtype, *args: Any) -> Any:
             wide = [x.dtype for x in jax.tree.leaves(args) if isinstance(x, np.ndarray | jax.Array)]
             with x64_for(dtype, *wide):
                 return run(dtype, *args)

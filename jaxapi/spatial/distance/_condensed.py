@@ -81,19 +81,22 @@ def _observations(size: int) -> int | None:
 
 
 @computed()
-def _square(dtype, vector):
-    n = _observations(vector.shape[0])
+def _square(dtype: np.dtype, vector: Array) -> Array:
+    n = _observations(vector.shape[0]) or 1
     if not vector.shape[0]:
         return jnp.zeros((1, 1), dtype)
     index = np.int32 if vector.shape[0] < 2**30 else np.int64
     rows, columns = (lax.broadcasted_iota(index, (n, n), axis) for axis in (0, 1))
-    i, j = jnp.minimum(rows, columns), jnp.maximum(rows, columns)
-    place = i * n - i * (i + 1) // 2 + j - i - 1
-    return jnp.where(i == j, jnp.zeros((), dtype), vector[jnp.where(i == j, 0, place)])
+    i = jnp.minimum(rows, columns)
+    j = jnp.maximum(rows, columns)
+    is_diagonal = i == j
+    position = i * n - i * (i + 1) // 2 + j - i - 1
+    distances = vector[jnp.where(is_diagonal, 0, position)]
+    return jnp.where(is_diagonal, jnp.zeros((), dtype), distances)
 
 
 @computed()
-def _condensed(dtype, square):
+def _condensed(dtype: np.dtype, square: Array) -> Array:
     return condensed(square)
 
 
@@ -137,11 +140,22 @@ def is_valid_dm(
     wrong = None
     if x.ndim != 2:
         wrong = f"{called} must have shape=2 (i.e. be two-dimensional)."
-    elif x.shape[0] != x.shape[1] or not (tol >= x - x.T if tol else x == x.T).all():
+    elif x.shape[0] != x.shape[1] or not _is_symmetric(x, tol):
         wrong = f"{called} must be symmetric{within}."
-    elif not (x.diagonal() <= tol if tol else x.diagonal() == 0).all():
+    elif not _has_zero_diagonal(x, tol):
         wrong = f"{called} diagonal must be {'close to zero' if tol else 'zero'}{within}."
     return _verdict(wrong, throw, warning)
+
+
+def _is_symmetric(x: np.ndarray, tol: float) -> bool:
+    """Tell whether a square matrix is, within a tolerance above 0, or exactly."""
+    is_near = x - x.T <= tol if tol else x == x.T
+    return bool(is_near.all())
+
+
+def _has_zero_diagonal(x: np.ndarray, tol: float) -> bool:
+    is_near = x.diagonal() <= tol if tol else x.diagonal() == 0
+    return bool(is_near.all())
 
 
 def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: str | None = None) -> bool:

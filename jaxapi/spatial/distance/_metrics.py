@@ -1,288 +1,730 @@
-"""The table of metrics: one row decides a metric's names, arguments, formula and documentation.
+"""The metrics, a class each.
 
-A row's formula has three parts, so that vectors, matrices and reductions share it: ``prepare`` rows (as by
-normalizing them), ``terms`` of two rows coordinate by coordinate, ``finish`` with the terms' sums (or their
-maxima). Every part works on the last axis of arrays that broadcast, and takes the options ``o``: arrays
-(``w``, ``VI``, ``base``) and static values (``p``, ``centered``). The formula's derivatives are the metric's:
-where a distance is 0 they are finite, and 0 if there are none.
+Derivatives are those of a metric's `distance`. Where it has a corner, as at 0, they are 0.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-__all__ = ["KERNEL_TERMS", "METRICS", "Metric", "find_metric", "register"]
+from ..._core._typing import Array
+from .._tree._powers_of_two import times_power_of_two
+from ._calculus import (
+    Rows,
+    Sums,
+    absolute,
+    along_last_axis,
+    quotient,
+    ratio,
+    root,
+    rows_for,
+    weighted_sums,
+    without,
+)
+from ._metric import (
+    ByRows,
+    KernelTerm,
+    Metric,
+    NormalRows,
+    Parameters,
+    ProductMetric,
+    ScaledRows,
+    SumMetric,
+)
+from ._scales import (
+    above_subnormal,
+    as_truth,
+    balanced,
+    into_range,
+    near_overflow,
+    of_size_one,
+    reciprocal_of_size,
+    unequal_codes,
+)
+
+__all__ = ["METRICS", "BooleanMetric", "UserMetric", "find_metric", "register"]
+
+Scale = Array | None
+
+
+class Euclidean(SumMetric):
+    """The root of a sum of squares of differences."""
+
+    name = "euclidean"
+    title = "Euclidean distance"
+    formula = "sqrt(sum(w (u - v)^2))"
+    aliases: ClassVar[tuple[str, ...]] = ("euclid", "eu", "e")
+    kernel = KernelTerm("square")
+
+    def scale_of_pairs(self, u: Array, v: Array, parameters: Parameters) -> Scale:
+        """Return the power of two that brings the largest difference near 1."""
+        size = jnp.abs(lax.stop_gradient(u) - lax.stop_gradient(v))
+        if parameters.weights is not None:
+            size = size * along_last_axis(jnp.sqrt(lax.stop_gradient(parameters.weights)), size)
+        return reciprocal_of_size(jnp.max(size, axis=-1, initial=0))
+
+    def scale_of_distances(self, distances: Array) -> Array:
+        return reciprocal_of_size(distances)
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        difference = u - v
+        if scale is not None:
+            difference = difference * scale
+        return (jnp.square(difference),)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        (total,) = sums
+        distance = root(total)
+        return distance if scale is None else distance / scale
+
+    def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+        rows = super().scaled(a, b, parameters)
+        return ScaledRows(*near_overflow(rows.a, rows.b, rows.weights))
+
+
+class SEuclidean(Euclidean):
+    """The Euclidean distance in units of standard deviations."""
+
+    name = "seuclidean"
+    title = "standardized Euclidean distance"
+    formula = "sqrt(sum((u - v)^2 / V))"
+    example = "[1, 2, 3], [2, 2, 5], [1, 1, 4]"
+    aliases = ("se", "s")
+    options = ("V",)  # whose reciprocals are the weights
+
+
+class SqEuclidean(Euclidean):
+    """A sum of squares of differences."""
+
+    name = "sqeuclidean"
+    title = "squared Euclidean distance"
+    formula = "sum(w (u - v)^2)"
+    aliases = ("sqe", "sqeuclid")
+    degree = 2
+
+    def scale_of_pairs(self, u: Array, v: Array, parameters: Parameters) -> Scale:
+        """Return no scale without weights: squares overflow where the distance does, but slopes do not."""
+        if parameters.weights is None:
+            return None
+        scale = super().scale_of_pairs(u, v, parameters)
+        assert scale is not None
+        return self._with_square(scale)
+
+    def scale_of_distances(self, distances: Array) -> Array:
+        return self._with_square(reciprocal_of_size(jnp.sqrt(lax.stop_gradient(distances))))
+
+    @staticmethod
+    def _with_square(scale: Array) -> Array:
+        """Return scales so near 1 that their squares are numbers; 1 where the distance overflows anyway."""
+        highest = jnp.finfo(scale.dtype).maxexp // 2
+        limit = 2.0 ** (highest - 2)
+        return jnp.where(scale <= 2.0**-highest, 1, jnp.clip(scale, 1 / limit, limit))
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        (total,) = sums
+        return total if scale is None else total / scale / scale
+
+    def in_users_units(self, distances: Array, exponent: Array) -> Array:
+        return times_power_of_two(times_power_of_two(distances, exponent), exponent)
+
+
+class CityBlock(SumMetric):
+    """A sum of sizes of differences."""
+
+    name = "cityblock"
+    title = "city block (Manhattan) distance"
+    formula = "sum(w |u - v|)"
+    aliases = ("cblock", "cb", "c")
+    kernel = KernelTerm("size")
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (absolute(u - v),)
+
+
+class Chebyshev(SumMetric):
+    """The largest difference; weights only say which coordinates are seen."""
+
+    name = "chebyshev"
+    title = "Chebyshev distance"
+    formula = "max(|u - v|) where w > 0"
+    aliases = ("chebychev", "cheby", "cheb", "ch")
+    takes_greatest = True
+    kernel = KernelTerm("greatest")
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (absolute(u - v),)
+
+
+class Minkowski(SumMetric):
+    """Powers of ratios to the pair's largest difference are added: powers alone vanish for a large p."""
+
+    name = "minkowski"
+    title = "Minkowski distance"
+    formula = "sum(w |u - v|^p)^(1/p)"
+    domain = "any; p > 0, or inf"
+    example = "[1, 2, 3], [2, 2, 5], 3"
+    aliases = ("mi", "m", "pnorm")
+    options = ("p", "w")
+    has_logarithms = True
+    divides_by_largest = True
+
+    def scale_of_pairs(self, u: Array, v: Array, parameters: Parameters) -> Array:
+        """Return the largest difference, weighted."""
+        size = jnp.abs(lax.stop_gradient(u) - lax.stop_gradient(v))
+        if parameters.weights is not None:
+            size = size * along_last_axis(self._weights_of_rows(parameters), size)
+        return self.scale_of_largest(jnp.max(size, axis=-1, initial=0))
+
+    def scale_of_distances(self, distances: Array) -> Array:
+        return self.scale_of_largest(lax.stop_gradient(distances))
+
+    def scale_of_largest(self, largest: Array) -> Array:
+        """Return the largest difference, 1 where a quotient by it would not be a number."""
+        return jnp.where((largest > 0) & (largest < jnp.inf), largest, 1)
+
+    @staticmethod
+    def _weights_of_rows(parameters: Parameters) -> Array:
+        """Return by what rows are multiplied that need no weights then."""
+        assert parameters.weights is not None
+        weights = lax.stop_gradient(parameters.weights)
+        return jnp.where(weights == 0, 0, jnp.where(weights == 0, 1, weights) ** (1 / parameters.p))
+
+    def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+        rows = super().scaled(a, b, parameters)
+        if rows.weights is None or parameters.p < 1:  # roots of order p < 1 may overflow
+            return rows
+        factors = self._weights_of_rows(parameters)
+        return ScaledRows(rows.a * along_last_axis(factors, a), rows.b * along_last_axis(factors, b), None)
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        assert scale is not None
+        ratio_to_scale = jnp.abs(u - v) / scale
+        is_zero = ratio_to_scale == 0
+        return (jnp.where(is_zero, 0, jnp.where(is_zero, 1, ratio_to_scale) ** parameters.p),)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        assert scale is not None
+        (total,) = sums
+        is_zero = total == 0
+        return jnp.where(is_zero, 0, jnp.where(is_zero, 1, total) ** (1 / parameters.p) * scale)
+
+
+class BrayCurtis(SumMetric):
+    """A quotient of two sums."""
+
+    name = "braycurtis"
+    title = "Bray-Curtis dissimilarity"
+    formula = "sum(w |u - v|) / sum(w |u + v|)"
+    domain = "any; nan for 0/0"
+    degree = 0
+    ignores_scale_of_weights = True
+
+    def brought_into_range(self, u: Array, v: Array) -> tuple[Array, Array]:
+        limit = jnp.finfo(u.dtype).maxexp // 2
+        u, v = into_range(-limit, limit - 2, u, v)
+        return u, v
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return absolute(u - v), absolute(u + v)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        differences, totals = sums
+        return ratio(differences, totals)
+
+
+class Canberra(SumMetric):
+    """A sum of quotients."""
+
+    name = "canberra"
+    title = "Canberra distance"
+    formula = "sum(w |u - v| / (|u| + |v|))"
+    domain = "any; a term 0/0 is 0"
+    degree = 0
+
+    def brought_into_range(self, u: Array, v: Array) -> tuple[Array, Array]:
+        limits = jnp.finfo(u.dtype)
+        u, v = into_range(limits.minexp // 2, limits.maxexp - 2, u, v)
+        return u, v
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (quotient(absolute(u - v), absolute(u) + absolute(v)),)
+
+
+class Cosine(SumMetric):
+    """Half of the squared difference of directions is ``1 - cos``, as exact for small angles as for large."""
+
+    name = "cosine"
+    title = "cosine distance"
+    formula = "1 - u.v / (|u| |v|)"
+    domain = "any; nan where u or v is 0"
+    aliases = ("cos",)
+    degree = 0
+    ignores_scale_of_weights = True
+    kernel = KernelTerm("square", 0.5)
+
+    def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
+        """Return rows of length 1; nan for those of length 0."""
+        weights = parameters.weights
+        rows = Rows(*(of_size_one(x, rows.seen) for x in rows))
+        (squares,) = weighted_sums(lambda x, _: (jnp.square(x),), (rows,), weights)
+        length = jnp.sqrt(squares)[..., None]
+        return Rows(ratio(rows.seen, length), _ratio_of_any_size(rows.whole, length))
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (jnp.square(u - v) / 2,)
+
+
+def _ratio_of_any_size(x: Array, y: Array) -> Array:
+    """Return ``x / y``; a quotient that may overflow has no derivative, and does no harm to others'."""
+    is_small = jnp.abs(x) < 2.0 ** (jnp.finfo(x.dtype).maxexp // 4)
+    return jnp.where(is_small, ratio(jnp.where(is_small, x, 0), y), lax.stop_gradient(x / y))
+
+
+class Correlation(Cosine):
+    """The cosine distance of rows whose means are taken away."""
+
+    name = "correlation"
+    title = "correlation distance"
+    formula = "1 - cos(u - mean(u), v - mean(v))"
+    domain = "any; nan where u or v is constant"
+    aliases = ("co",)
+    options = ("w", "centered")
+
+    def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
+        """Return centered rows of length 1."""
+        weights = parameters.weights
+        if parameters.centered:
+            rows = Rows(*(of_size_one(x, rows.seen) for x in rows))
+            total_weight = rows.seen.shape[-1] if weights is None else jnp.sum(weights, axis=-1)
+            for _ in range(2):  # the second time takes away the first mean's rounding
+                (total,) = weighted_sums(lambda x, _: (x,), (rows,), weights)
+                mean = (total / total_weight)[..., None]
+                rows = Rows(without(rows.seen - mean, weights), rows.whole - mean)
+        return super().prepared(rows, parameters)
+
+
+class Hamming(SumMetric):
+    """The share of coordinates that differ."""
+
+    name = "hamming"
+    title = "Hamming distance"
+    formula = "sum(w [u != v]) / sum(w)"
+    aliases = ("matching", "hamm", "ha", "h")
+    degree = None
+    ignores_scale_of_weights = True
+    kernel = KernelTerm("unequal")
+
+    def distance(self, u: Array, v: Array, parameters: Parameters, scale: Scale = None) -> Array:
+        parameters = self.with_weights_in_range(parameters)
+        codes = unequal_codes(u, v)
+        is_unequal = jnp.where(codes[0] != codes[1], jnp.ones((), u.dtype), 0)
+        rows = rows_for(is_unequal, parameters.weights)
+        sums = weighted_sums(lambda x, _: (x,), (rows,), parameters.weights)
+        return self.finished(sums, u.shape[-1], None, parameters)
+
+    def brought_into_range(self, u: Array, v: Array) -> tuple[Array, Array]:
+        """Return integers in the place of numbers."""
+        return unequal_codes(u, v)
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        dtype = jnp.float64 if u.dtype.itemsize == 8 else jnp.float32
+        return (jnp.where(u != v, jnp.ones((), dtype), 0),)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        (total,) = sums
+        weights = parameters.weights
+        return total / (m if weights is None else jnp.sum(weights))
+
+    def scaled_for_kernel(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+        """Return the rows as they are: a GPU compares the smallest numbers as others."""
+        weights = self.with_weights_in_range(parameters).weights
+        return ScaledRows(without(a, weights), without(b, weights), weights)
+
+
+class Hellinger(Euclidean):
+    """The Euclidean distance of square roots."""
+
+    name = "hellinger"
+    title = "Hellinger distance"
+    formula = "sqrt(sum((sqrt(u) - sqrt(v))^2) / 2)"
+    domain = "u, v >= 0"
+    degree = 0.5
+    example = "[0.5, 0.5], [0.9, 0.1]"
+    aliases: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ()
+    kernel = KernelTerm("square", 0.5)
+
+    def distance(self, u: Array, v: Array, parameters: Parameters, scale: Scale = None) -> Array:
+        """Return the distances; where both are 0 the terms ``u + v - 2 sqrt(u v)`` have slopes of 1."""
+        if scale is None:
+            scale = self.scale_of_pairs(root(u), root(v), parameters)
+        assert scale is not None
+
+        def terms(u: Array, v: Array, scale: Array) -> Sums:
+            both_zero = (u == 0) & (v == 0)
+            squares = jnp.square((root(u) - root(v)) * scale)
+            return (jnp.where(both_zero, (u + v) * scale * scale, squares) / 2,)
+
+        sums = weighted_sums(terms, (Rows(u, u), Rows(v, v)), None, scale[..., None])
+        return self.finished(sums, u.shape[-1], scale, parameters)
+
+    def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
+        return Rows(*map(root, rows))
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (jnp.square(u - v) / 2,)
+
+
+class JensenShannon(SumMetric):
+    """The root of the mean divergence of probabilities from their mean."""
+
+    name = "jensenshannon"
+    title = "Jensen-Shannon distance"
+    formula = "sqrt((D(u, m) + D(v, m)) / 2), D relative entropy, m = (u + v) / 2"
+    domain = "u, v >= 0, normalized to sum 1"
+    aliases = ("js",)
+    degree = 0
+    options = ("base",)
+    has_logarithms = True
+
+    def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
+        """Return rows of sum 1."""
+        scaled = of_size_one(rows.seen, rows.seen)
+        probabilities = scaled / jnp.sum(scaled, axis=-1, keepdims=True)
+        return Rows(probabilities, probabilities)
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (_divergence_from_mean(u, v),)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        (total,) = sums
+        base = parameters.base
+        return root(jnp.maximum(total, 0) / (2 if base is None else 2 * jnp.log(base)))
+
+
+@jax.custom_jvp
+def _divergence_from_mean(p: Array, q: Array) -> Array:
+    """Return ``p log(p/m) + q log(q/m)`` with ``p = m (1 + e)`` and ``q = m (1 - e)``.
+
+    Where e is but the rounding of a normalization, it counts as 0.
+    """
+    mean = (p + q) / 2
+    e = quotient(p - q, p + q)
+    is_small = jnp.abs(e) < 0.5  # the two logarithms cancel there
+    is_rounding = jnp.abs(e) <= 4 * jnp.finfo(e.dtype).eps
+    small = jnp.where(is_small & ~is_rounding, e, 0)
+    of_small = small * (jnp.log1p(small) - jnp.log1p(-small)) + jnp.log1p(-jnp.square(small))
+    large = jnp.where(is_small, 1, e)
+    of_large = _x_log_x(1 + large) + _x_log_x(1 - large)
+    return mean * jnp.where(is_small, of_small, of_large)
+
+
+@_divergence_from_mean.defjvp
+def _slope_of_divergence(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    p, q = primals
+    e = quotient(p - q, p + q)
+    slopes = _log_of_share(p, q, e), _log_of_share(q, p, -e)
+    return _divergence_from_mean(p, q), slopes[0] * tangents[0] + slopes[1] * tangents[1]
+
+
+def _log_of_share(p: Array, q: Array, e: Array) -> Array:
+    """Return ``log(2 p / (p + q))``, its limit from above where both are 0, and 0 where it is infinite."""
+    is_zero = p == 0
+    at_zero = jnp.where(q == 0, jnp.log(jnp.full((), 2, p.dtype)), 0)
+    return jnp.where(is_zero, at_zero, jnp.log1p(jnp.where(is_zero, 0, e)))
+
+
+def _x_log_x(x: Array) -> Array:
+    is_zero = x == 0
+    return jnp.where(is_zero, 0, x * jnp.log(jnp.where(is_zero, 1, x)))
+
+
+class KLDivergence(SumMetric):
+    """The divergence of one row from another."""
+
+    name = "kl_divergence"
+    title = "Kullback-Leibler divergence"
+    formula = "sum(u log(u / v))"
+    domain = "u, v >= 0; inf where only v is 0"
+    example = "[0.5, 0.5], [0.9, 0.1]"
+    aliases = ("kl_div", "kld")
+    options: ClassVar[tuple[str, ...]] = ()
+    has_logarithms = True
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        is_zero = u == 0
+        u_not_zero = jnp.where(is_zero, 1, u)
+        return (jnp.where(is_zero, 0, u * _log_of_ratio(u_not_zero, jnp.where(is_zero, 1, v))),)
+
+
+def _log_of_ratio(x: Array, y: Array) -> Array:
+    """Return ``log(x / y)``, also where the quotient overflows or vanishes."""
+    quarter = jnp.finfo(x.dtype).maxexp // 2
+    power = jnp.asarray(2.0**quarter, x.dtype)
+    ratio = lax.stop_gradient(x / y)
+    overflows = (ratio == jnp.inf) & (y > 0) & (x < jnp.inf)
+    vanishes = (ratio < jnp.finfo(x.dtype).tiny) & (x > 0) & (y < jnp.inf)
+    factor = jnp.where(overflows, 1 / power, jnp.where(vanishes, power, 1))
+    missing = jnp.where(overflows, 2 * quarter, jnp.where(vanishes, -2 * quarter, 0))
+    return jnp.log((x * factor) / (y / factor)) + missing * math.log(2)
+
+
+class InnerProduct(ProductMetric):
+    """A sum of products."""
+
+    name = "inner_product"
+    title = "inner product, a similarity,"
+    formula = "u.v"
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def above_subnormal(self, a: Array, b: Array, parameters: Parameters) -> NormalRows:
+        """Return rows in a unit for each side."""
+        (a,), shift_of_a = above_subnormal(None, a)
+        (b,), shift_of_b = above_subnormal(None, b)
+        return NormalRows(a, b, -(shift_of_a + shift_of_b))
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return (u * v,)
+
+    def by_product(self, a: Array, b: Array, parameters: Parameters) -> Array:
+        """Return the matrix of all pairs of rows by a matrix product."""
+        return _product(a, b)
+
+
+def _product(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, jnp.swapaxes(b, -1, -2), precision=lax.Precision.HIGHEST)
+
+
+class Counts(NamedTuple):
+    """In how many places (weights of them) two rows are true."""
+
+    both: Array
+    only_u: Array
+    only_v: Array
+    neither: Array
+
+
+class BooleanMetric(ProductMetric):
+    """A metric of counts: ``tt`` both true, ``tf`` only u, ``ft`` only v, ``ff`` neither."""
+
+    domain = "bool, or numbers 0 and 1"
+    degree = None
+    example = "[True, True, False, False], [False, True, False, True]"
+    takes_truth = True
+    ignores_scale_of_weights = True
+
+    def of_counts(self, counts: Counts) -> Array:
+        """Return the distances."""
+        raise NotImplementedError
+
+    def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
+        return u * v, u * (1 - v), (1 - u) * v, (1 - u) * (1 - v)
+
+    def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
+        return self.of_counts(Counts(*sums))
+
+    def by_product(self, a: Array, b: Array, parameters: Parameters) -> Array:
+        """Return the matrix of all pairs of rows: sums of whole numbers, which are exact in a product."""
+        a = self.prepared(Rows(a, a), parameters).seen
+        b = self.prepared(Rows(b, b), parameters).seen
+        both = _product(a, b)
+        of_a = jnp.sum(a, axis=-1)[..., :, None]
+        of_b = jnp.sum(b, axis=-1)[..., None, :]
+        counts = Counts(both, of_a - both, of_b - both, a.shape[-1] - of_a - of_b + both)
+        return self.of_counts(counts)
+
+
+class Dice(BooleanMetric):
+    """Unequal places beside those of twice both."""
+
+    name = "dice"
+    title = "Dice dissimilarity"
+    formula = "(tf + ft) / (2 tt + tf + ft)"
+    takes_truth = False
+
+    def of_counts(self, counts: Counts) -> Array:
+        unequal = counts.only_u + counts.only_v
+        return unequal / (2 * counts.both + unequal)
+
+
+class Jaccard(BooleanMetric):
+    """Unequal places beside those where one is true."""
+
+    name = "jaccard"
+    title = "Jaccard dissimilarity"
+    formula = "(tf + ft) / (tt + tf + ft)"
+    domain = "any, true where not 0; 0 where none is true"
+    aliases = ("jacc", "ja", "j")
+
+    def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
+        return Rows(*(as_truth(x).astype(x.dtype) for x in rows))
+
+    def of_counts(self, counts: Counts) -> Array:
+        unequal = counts.only_u + counts.only_v
+        return quotient(unequal, counts.both + unequal)
+
+
+class RogersTanimoto(BooleanMetric):
+    """Twice the unequal places beside all."""
+
+    name = "rogerstanimoto"
+    title = "Rogers-Tanimoto dissimilarity"
+    formula = "2 (tf + ft) / (tt + ff + 2 (tf + ft))"
+
+    def of_counts(self, counts: Counts) -> Array:
+        unequal = 2 * (counts.only_u + counts.only_v)
+        return unequal / (counts.both + counts.neither + unequal)
+
+
+class RussellRao(BooleanMetric):
+    """The share of places where not both are true."""
+
+    name = "russellrao"
+    title = "Russell-Rao dissimilarity"
+    formula = "(tf + ft + ff) / (tt + tf + ft + ff)"
+
+    def of_counts(self, counts: Counts) -> Array:
+        not_both = counts.only_u + counts.only_v + counts.neither
+        return not_both / (counts.both + not_both)
+
+
+class SokalSneath(BooleanMetric):
+    """Twice the unequal places beside those where one is true."""
+
+    name = "sokalsneath"
+    title = "Sokal-Sneath dissimilarity"
+    formula = "2 (tf + ft) / (tt + 2 (tf + ft))"
+    domain = "bool, or numbers 0 and 1; nan where none is true"
+
+    def of_counts(self, counts: Counts) -> Array:
+        unequal = 2 * (counts.only_u + counts.only_v)
+        return unequal / (counts.both + unequal)
+
+
+class Yule(BooleanMetric):
+    """Products of counts."""
+
+    name = "yule"
+    title = "Yule dissimilarity"
+    formula = "2 tf ft / (tt ff + tf ft)"
+    domain = "bool, or numbers 0 and 1; 0 where tf ft is"
+
+    def of_counts(self, counts: Counts) -> Array:
+        crossed = counts.only_u * counts.only_v
+        return quotient(2 * crossed, counts.both * counts.neither + crossed)
+
+
+class Mahalanobis(ByRows):
+    """The length of a difference by the inverse of a covariance matrix."""
+
+    name = "mahalanobis"
+    title = "Mahalanobis distance"
+    formula = "sqrt((u - v) VI (u - v)^T)"
+    example = "[1, 0], [0, 1], [[2, 0], [0, 1]]"
+    aliases = ("mahal", "mah")
+    options = ("VI",)
+
+    def distance(self, u: Array, v: Array, parameters: Parameters, scale: Scale = None) -> Array:
+        """Return the distances, computed in units of the pair's largest difference, and of columns."""
+        assert parameters.inverse_covariance is not None
+        matrix, units, unit = balanced(parameters.inverse_covariance)
+        if matrix.ndim > 2:  # of each cloud of a batch, whose pairs are (..., nA, nB)
+            units, unit = units[..., None, :], unit[..., None]
+        difference = (u - v) * along_last_axis(units, u)
+        scale = reciprocal_of_size(jnp.max(jnp.abs(lax.stop_gradient(difference)), axis=-1, initial=0))
+        difference = difference * scale[..., None]
+        product = jnp.matmul(difference, matrix, precision=lax.Precision.HIGHEST)
+        return root(jnp.sum(product * difference, axis=-1)) / scale * unit
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A row of the table; ``title`` to ``example`` are for the docs."""
+class UserMetric(ByRows):
+    """A function of two vectors that the user gave: it gets rows and options as they are."""
 
-    name: str
-    terms: Any  # a function; None where `rows` is the whole formula
-    finish: Callable
-    title: str = ""
-    formula: str = ""
-    domain: str = "any"
-    example: str = "[1, 2, 3], [2, 2, 5]"
-    aliases: tuple[str, ...] = ()
-    options: tuple[str, ...] = ("w",)
-    prepare: Callable = lambda x, o: x
-    combine: str = "sum"  # of the terms: "sum" or "max"
-    homogeneous: bool = False  # d(s u, s v) = s d(u, v): rows are scaled so that no square overflows
-    largest: Callable | None = None  # terms whose maximum the pair's terms are divided by
-    truth: bool = False  # matrices take every number that is not 0 as True, as SciPy's do
-    product: Callable | None = None  # the terms' sums by a matrix product, where that is as exact
-    rows: Callable | None = None  # the formula for rows whose terms do not separate by coordinates
-    users: bool = False  # a function that the user gave: it gets rows and options as they are
-    slow: bool = False  # terms with logarithms: fewer to a kernel, which compiles sooner
+    degree = None
+    function: Callable[..., Any]
+    options_of_function: tuple[tuple[str, Any], ...] = ()
+
+    def distance(self, u: Array, v: Array, parameters: Parameters, scale: Scale = None) -> Array:
+        options = dict(self.options_of_function) | parameters.keywords
+
+        def of_vectors(u: Array, v: Array) -> Array:
+            return jnp.asarray(self.function(u, v, **options))
+
+        return jnp.vectorize(of_vectors, signature="(m),(m)->()")(u, v)
 
 
-def _root(x):
-    """Return the square root; at 0 all its derivatives are 0."""
-    zero = x == 0
-    return jnp.where(zero, x, jnp.sqrt(jnp.where(zero, 1, x)))
-
-
-def _quotient(x, y):
-    """Return ``x / y``, 0 where both are."""
-    none = (x == 0) & (y == 0)
-    return jnp.where(none, 0, x / jnp.where(none, 1, y))
-
-
-def _weighted(x, o):
-    return x if o.get("w") is None else x * _along(o["w"], x)
-
-
-def _along(w, x):
-    """Return weights that broadcast along the last axis of ``x``, without a promotion of ranks."""
-    return w.reshape((1,) * (x.ndim - w.ndim) + w.shape)
-
-
-def _squared(u, v, o):
-    return (_weighted(jnp.square(u - v), o),)
-
-
-def _absolute(u, v, o):
-    return (_weighted(jnp.abs(u - v), o),)
-
-
-def _largest(u, v, o):
-    size = jnp.abs(u - v)
-    return (size if o.get("w") is None else jnp.where(_along(o["w"], size) > 0, size, 0),)
-
-
-def _powers(u, v, o):
-    """Return powers of ratios to the pair's largest difference: powers alone vanish where p is large."""
-    ratio = jnp.abs(u - v) / _finite(o["largest"])
-    none = ratio == 0
-    return (_weighted(jnp.where(none, 0, jnp.where(none, 1, ratio) ** o["p"]), o),)
-
-
-def _finite(largest):
-    return jnp.where((largest > 0) & (largest < jnp.inf), largest, 1)
-
-
-def _power_root(total, o):
-    none = total == 0
-    return jnp.where(none, 0, jnp.where(none, 1, total) ** (1 / o["p"]) * _finite(o["largest"]))
-
-
-def _canberra(u, v, o):
-    return (_weighted(_quotient(jnp.abs(u - v), jnp.abs(u) + jnp.abs(v)), o),)
-
-
-def _braycurtis(u, v, o):
-    return _weighted(jnp.abs(u - v), o), _weighted(jnp.abs(u + v), o)
-
-
-def _direction(x, o):
-    """Return rows of length 1 (by the weights), those of 0 as nan."""
-    x = x / lax.stop_gradient(jnp.max(jnp.abs(x), axis=-1, keepdims=True, initial=0))
-    if o.get("w") is not None:
-        x = x * _along(_root(o["w"]), x)
-    return x / jnp.sqrt(jnp.sum(jnp.square(x), axis=-1, keepdims=True))
-
-
-def _centered_direction(x, o):
-    if o.get("centered", True):
-        w = o.get("w")
-        for _ in range(2):  # the second time takes away the first mean's rounding
-            if w is None:
-                mean = jnp.mean(x, axis=-1, keepdims=True)
-            else:
-                mean = jnp.sum(x * _along(w, x), axis=-1, keepdims=True) / jnp.sum(w)
-            x = x - mean
-    return _direction(x, o)
-
-
-def _unequal(u, v, o):
-    return (_weighted(jnp.where(u != v, 1, jnp.zeros_like(u)), o),)
-
-
-def _half_square(u, v, o):
-    """Return what adds up to ``1 - cos``, and is as exact for small angles as for large ones."""
-    return (jnp.square(u - v) / 2,)
-
-
-def _probabilities(x, o):
-    return x / jnp.sum(x, axis=-1, keepdims=True)
-
-
-def _jensen_shannon(p, q, o):
-    """Return ``p log(p/m) + q log(q/m)`` with ``p = m (1 + e)`` and ``q = m (1 - e)``."""
-    mean, e = (p + q) / 2, _quotient(p - q, p + q)
-    near = jnp.abs(e) < 0.5  # the two logarithms cancel there
-    small = jnp.where(near, e, 0)
-    small = small * (jnp.log1p(small) - jnp.log1p(-small)) + jnp.log1p(-jnp.square(small))
-    large = jnp.where(near, 1, e)
-    return (mean * jnp.where(near, small, _x_log_x(1 + large) + _x_log_x(1 - large)),)
-
-
-def _x_log_x(x):
-    none = x == 0
-    return jnp.where(none, 0, x * jnp.log(jnp.where(none, 1, x)))
-
-
-def _jensen_shannon_distance(total, o):
-    base = o.get("base")
-    return _root(jnp.maximum(total, 0) / (2 if base is None else 2 * jnp.log(base)))
-
-
-def _relative_entropy(u, v, o):
-    none = u == 0
-    ratio = jnp.where(none, 1, u) / jnp.where(none, 1, v)
-    return (jnp.where(none, 0, u * jnp.log(ratio)),)
-
-
-def _mahalanobis(u, v, o):
-    difference = u - v
-    product = jnp.matmul(difference, o["VI"], precision=lax.Precision.HIGHEST)
-    return _root(jnp.sum(product * difference, axis=-1))
-
-
-def _counts(u, v, o):
-    """Return in how many places both are true, only ``u``, only ``v``, and neither."""
-    return tuple(_weighted(x, o) for x in (u * v, u * (1 - v), (1 - u) * v, (1 - u) * (1 - v)))
-
-
-def _product(u, v):
-    return jnp.matmul(u, jnp.swapaxes(v, -1, -2), precision=lax.Precision.HIGHEST)
-
-
-def _counts_by_product(u, v):
-    """Return `_counts` of rows of 0 and 1: products and sums of whole numbers, which are exact."""
-    both = _product(u, v)
-    of_u, of_v = jnp.sum(u, axis=-1)[..., :, None], jnp.sum(v, axis=-1)[..., None, :]
-    return both, of_u - both, of_v - both, u.shape[-1] - of_u - of_v + both
-
-
-def _total(total, o):
-    return total
-
-
-def _share(total, o):
-    return total / (o["size"] if o.get("w") is None else jnp.sum(o["w"]))
-
-
-def _total_root(total, o):
-    return _root(total)
-
-
-def _boolean(name, title, finish, formula, truth=True, **fields):
-    """Return a row for counts of places: ``tt`` both true, ``tf`` only u, ``ft`` only v, ``ff`` neither."""
-    fields = {"domain": "bool, or numbers 0 and 1"} | fields
-    example = "[True, True, False, False], [False, True, False, True]"
-    return Metric(name, _counts, finish, title, formula, truth=truth, product=_counts_by_product,
-                  example=example, **fields)  # fmt: skip
-
-
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        BrayCurtis(),
+        Canberra(),
+        Chebyshev(),
+        CityBlock(),
+        Correlation(),
+        Cosine(),
+        Dice(),
+        Euclidean(),
+        Hamming(),
+        Hellinger(),
+        InnerProduct(),
+        Jaccard(),
+        JensenShannon(),
+        KLDivergence(),
+        Mahalanobis(),
+        Minkowski(),
+        RogersTanimoto(),
+        RussellRao(),
+        SEuclidean(),
+        SokalSneath(),
+        SqEuclidean(),
+        Yule(),
+    )
+}
 # fmt: off
-_TABLE = (
-    Metric("braycurtis", _braycurtis, lambda differences, sums, o: differences / sums,
-           "Bray-Curtis dissimilarity", "sum(w |u - v|) / sum(w |u + v|)", "any; nan for 0/0"),
-    Metric("canberra", _canberra, _total, "Canberra distance", "sum(w |u - v| / (|u| + |v|))",
-           "any; a term 0/0 is 0"),
-    Metric("chebyshev", _largest, _total, "Chebyshev distance", "max(|u - v|) where w > 0", combine="max",
-           aliases=("chebychev", "cheby", "cheb", "ch")),
-    Metric("cityblock", _absolute, _total, "city block (Manhattan) distance", "sum(w |u - v|)",
-           aliases=("cblock", "cb", "c")),
-    Metric("correlation", _half_square, _total, "correlation distance", "1 - cos(u - mean(u), v - mean(v))",
-           "any; nan where u or v is constant", prepare=_centered_direction, aliases=("co",),
-           options=("w", "centered")),
-    Metric("cosine", _half_square, _total, "cosine distance", "1 - u.v / (|u| |v|)",
-           "any; nan where u or v is 0", prepare=_direction, aliases=("cos",)),
-    _boolean("dice", "Dice dissimilarity", lambda tt, tf, ft, ff, o: (tf + ft) / (2 * tt + tf + ft),
-             "(tf + ft) / (2 tt + tf + ft)", truth=False),
-    Metric("euclidean", _squared, _total_root, "Euclidean distance", "sqrt(sum(w (u - v)^2))",
-           homogeneous=True, aliases=("euclid", "eu", "e")),
-    Metric("hamming", _unequal, _share, "Hamming distance", "sum(w [u != v]) / sum(w)",
-           aliases=("matching", "hamm", "ha", "h")),
-    Metric("hellinger", _half_square, _total_root, "Hellinger distance",
-           "sqrt(sum((sqrt(u) - sqrt(v))^2) / 2)", "u, v >= 0", "[0.5, 0.5], [0.9, 0.1]",
-           prepare=lambda x, o: _root(x), options=()),
-    Metric("inner_product", lambda u, v, o: (u * v,), _total, "inner product, a similarity,", "u.v",
-           options=(), product=lambda u, v: (_product(u, v),)),
-    _boolean("jaccard", "Jaccard dissimilarity", lambda tt, tf, ft, ff, o: _quotient(tf + ft, tt + tf + ft),
-             "(tf + ft) / (tt + tf + ft)", domain="any, true where not 0; 0 where none is true",
-             aliases=("jacc", "ja", "j"), prepare=lambda x, o: jnp.where(x != 0, 1, jnp.zeros_like(x))),
-    Metric("jensenshannon", _jensen_shannon, _jensen_shannon_distance, "Jensen-Shannon distance",
-           "sqrt((D(u, m) + D(v, m)) / 2), D relative entropy, m = (u + v) / 2",
-           "u, v >= 0, normalized to sum 1", prepare=_probabilities, slow=True, aliases=("js",),
-           options=("base",)),
-    Metric("kl_divergence", _relative_entropy, _total, "Kullback-Leibler divergence", "sum(u log(u / v))",
-           "u, v >= 0; inf where only v is 0", "[0.5, 0.5], [0.9, 0.1]", slow=True,
-           aliases=("kl_div", "kld"), options=()),
-    Metric("mahalanobis", None, _total, "Mahalanobis distance", "sqrt((u - v) VI (u - v)^T)",
-           example="[1, 0], [0, 1], [[2, 0], [0, 1]]", rows=_mahalanobis, homogeneous=True,
-           aliases=("mahal", "mah"), options=("VI",)),
-    Metric("minkowski", _powers, _power_root, "Minkowski distance", "sum(w |u - v|^p)^(1/p)",
-           "any; p > 0, or inf", "[1, 2, 3], [2, 2, 5], 3", homogeneous=True, largest=_largest, slow=True,
-           aliases=("mi", "m", "pnorm"), options=("p", "w")),
-    _boolean("rogerstanimoto", "Rogers-Tanimoto dissimilarity",
-             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + ff + 2 * (tf + ft)),
-             "2 (tf + ft) / (tt + ff + 2 (tf + ft))"),
-    _boolean("russellrao", "Russell-Rao dissimilarity",
-             lambda tt, tf, ft, ff, o: (tf + ft + ff) / (tt + tf + ft + ff),
-             "(tf + ft + ff) / (tt + tf + ft + ff)"),
-    Metric("seuclidean", _squared, _total_root, "standardized Euclidean distance",
-           "sqrt(sum((u - v)^2 / V))", example="[1, 2, 3], [2, 2, 5], [1, 1, 4]", homogeneous=True,
-           aliases=("se", "s"), options=("V",)),
-    _boolean("sokalsneath", "Sokal-Sneath dissimilarity",
-             lambda tt, tf, ft, ff, o: 2 * (tf + ft) / (tt + 2 * (tf + ft)),
-             "2 (tf + ft) / (tt + 2 (tf + ft))", domain="bool, or numbers 0 and 1; nan where none is true"),
-    Metric("sqeuclidean", _squared, _total, "squared Euclidean distance", "sum(w (u - v)^2)",
-           aliases=("sqe", "sqeuclid")),
-    _boolean("yule", "Yule dissimilarity",
-             lambda tt, tf, ft, ff, o: _quotient(2 * tf * ft, tt * ff + tf * ft),
-             "2 tf ft / (tt ff + tf ft)", domain="bool, or numbers 0 and 1; 0 where tf ft is"),
-)
+MetricName: TypeAlias = Literal[
+    "braycurtis", "c", "canberra", "cb", "cblock", "ch", "cheb", "cheby", "chebychev", "chebyshev",
+    "cityblock", "co", "correlation", "cos", "cosine", "dice", "e", "eu", "euclid", "euclidean", "h",
+    "ha", "hamm", "hamming", "hellinger", "inner_product", "j", "ja", "jacc", "jaccard",
+    "jensenshannon", "js", "kl_div", "kl_divergence", "kld", "m", "mah", "mahal", "mahalanobis",
+    "matching", "mi", "minkowski", "pnorm", "rogerstanimoto", "russellrao", "s", "se", "seuclidean",
+    "sokalsneath", "sqe", "sqeuclid", "sqeuclidean", "yule",
+]
 # fmt: on
-METRICS = {row.name: row for row in _TABLE}
-# What the CUDA kernel `pairwise` adds up for them, what that is to be multiplied by, and whether it takes the
-# weights: prepared rows have them already where the terms do not.
-KERNEL_TERMS = {
-    _squared: ("square", 1, True), _half_square: ("square", 0.5, False), _absolute: ("size", 1, True),
-    _largest: ("greatest", 1, True), _unequal: ("unequal", 1, True),
-}  # fmt: skip
-_BY_ALIAS = {alias: row for row in _TABLE for alias in (row.name, *row.aliases)}
+MetricLike: TypeAlias = MetricName | Callable[..., Any]
+_BY_ALIAS = {alias: metric for metric in METRICS.values() for alias in (metric.name, *metric.aliases)}
 _BY_FUNCTION: dict[Any, Metric] = {}
 
 
-def register(function, metric: Metric) -> None:
+def register(function: Any, metric: Metric) -> None:
     """Make the public function stand for its metric where one is asked for."""
     _BY_FUNCTION[function] = metric
 
 
-def find_metric(metric) -> Metric:
-    """Return the row of a name or function; a new one for a function of the user's."""
+# What to write for names that scikit-learn has, and SciPy has not.
+_OF_SCIKIT_LEARN = {
+    "haversine": "use spatial.great_circle_distance, or a KDTree of unit_vectors and chord_length",
+    "l1": "use 'cityblock'",
+    "l2": "use 'euclidean'",
+    "manhattan": "use 'cityblock'",
+    "nan_euclidean": "fill missing values first, or give their coordinates the weight 0",
+    "p": "use 'minkowski'",
+    "precomputed": "pass vectors, of which the distances are computed",
+}
+
+
+def find_metric(metric: Any) -> Metric:
+    """Return the metric of a name or function; a new one for a function of the user's."""
     if isinstance(metric, str):
         name = metric.lower().removeprefix("test_")  # SciPy's names for its slow forms of the same
         if name not in _BY_ALIAS:
-            raise ValueError(f"Unknown Distance Metric: {metric}: known are {', '.join(METRICS)}")
+            advice = _OF_SCIKIT_LEARN.get(name) or f"known are {', '.join(METRICS)}"
+            raise ValueError(f"Unknown Distance Metric: {metric}: {advice}")
         return _BY_ALIAS[name]
     if not callable(metric):
         raise TypeError(
@@ -292,18 +734,4 @@ def find_metric(metric) -> Metric:
         return _BY_ALIAS[metric.__name__]
     if metric in _BY_FUNCTION:
         return _BY_FUNCTION[metric]
-    name = getattr(metric, "__name__", "metric")
-    return Metric(name, terms=None, finish=_total, rows=_Rows(metric), users=True)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """A function of two vectors, over the leading axes of arrays that broadcast."""
-
-    function: Callable
-
-    def __call__(self, u, v, o):
-        def of_vectors(u, v):
-            return jnp.asarray(self.function(u, v, **o))
-
-        return jnp.vectorize(of_vectors, signature="(m),(m)->()")(u, v)
+    return UserMetric(metric)

@@ -11,18 +11,22 @@ from ..._core._dtypes import x64_on
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from . import _matrices
-from ._arguments import as_numbers, computed, measure_of, pair_of_rows, working_dtype
-from ._matrices import default_arrays, in_units
-from ._metrics import find_metric
+from ._arguments import as_numbers, computed, pair_of_rows, with_parameters, working_dtype
+from ._metric import Metric, NormalRows, Parameters
+from ._metrics import MetricLike, UserMetric, find_metric
+from ._scales import as_truth
 
 __all__ = ["NearestRows", "cdist", "directed_hausdorff", "distance_matrix", "kernel_sum", "nearest"]
 __all__ += ["pdist"]
 
-Metric = str | Callable[..., Any]
-
 
 def cdist(
-    XA: ArrayLike, XB: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None = None, **kwargs
+    XA: ArrayLike,
+    XB: ArrayLike,
+    metric: MetricLike = "euclidean",
+    *,
+    out: np.ndarray | None = None,
+    **kwargs: Any,
 ) -> Array:
     """Return the distance of every row of one array from every row of another.
 
@@ -54,16 +58,17 @@ def cdist(
     Raises
     ------
     ValueError
-        For an unknown name, rows of different lengths, a negative weight, p not above 0, or ``V`` or ``VI``
-        of another shape, or missing where there are too few rows to compute them from.
+        For an unknown name, rows of different lengths, a negative weight or variance, p not above 0, or ``V``
+        or ``VI`` of another shape, or missing where there are too few rows to compute them from.
     TypeError
         For an option that the metric does not have, complex numbers, or a metric of another type.
 
     Notes
     -----
     Works under jit, vmap, grad and shard_map, and on sharded arrays, where rows of XA stay where they are.
-    Memory is that of the result and the rows; derivatives go over tiles. Where the distance is 0 they are
-    finite. Inside jit weights are not checked. A new function as metric compiles anew: define it once.
+    Memory is that of the result and the rows; derivatives go over tiles. Where the distance is 0 and has a
+    corner they are 0. Inside jit weights and variances are not checked. A new function as metric compiles
+    anew: define it once.
 
     Examples
     --------
@@ -73,11 +78,12 @@ def cdist(
     >>> distance.cdist([[0, 0], [3, 0]], [[3, 4]], lambda u, v: abs(u - v).max()).tolist()
     [[4.0], [4.0]]
     """
-    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    return _written(_cdist(dtype, measure, a, b, arrays), out)
+    return _written(_cdist(*_checked(XA, XB, metric, kwargs)), out)
 
 
-def pdist(X: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None = None, **kwargs) -> Array:
+def pdist(
+    X: ArrayLike, metric: MetricLike = "euclidean", *, out: np.ndarray | None = None, **kwargs: Any
+) -> Array:
     """Return the distances of all pairs of rows of one array, in condensed form.
 
     As `scipy.spatial.distance.pdist` (SciPy 1.18), with the differences of `cdist`.
@@ -113,8 +119,8 @@ def pdist(X: ArrayLike, metric: Metric = "euclidean", *, out: np.ndarray | None 
     shape = as_numbers(X).shape
     if len(shape) < 2:
         raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
-    rows, _, dtype, measure, arrays = _checked(X, None, metric, kwargs)
-    return _written(_pdist(dtype, measure, rows, arrays), out)
+    call = _checked(X, None, metric, kwargs)
+    return _written(_pdist(call.dtype, call.metric, call.XA, call.parameters), out)
 
 
 def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int = 1000000) -> Array:
@@ -162,7 +168,9 @@ class NearestRows(NamedTuple):
     rows: Array  # (..., nA, k)
 
 
-def nearest(XA: ArrayLike, XB: ArrayLike, k: int = 1, metric: Metric = "euclidean", **kwargs) -> NearestRows:
+def nearest(
+    XA: ArrayLike, XB: ArrayLike, k: int = 1, metric: MetricLike = "euclidean", **kwargs: Any
+) -> NearestRows:
     """Return the k rows of one array that are nearest to each row of another, by any metric.
 
     Every distance is computed, a tile at a time, and none is kept that is not among the least k. In few
@@ -208,8 +216,8 @@ def nearest(XA: ArrayLike, XB: ArrayLike, k: int = 1, metric: Metric = "euclidea
     """
     if isinstance(k, bool) or k != int(k) or k < 1:
         raise ValueError(f"k must be an integer of at least 1, got {k!r}")
-    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    return NearestRows(*_nearest(dtype, measure, int(k), a, b, arrays))
+    call = _checked(XA, XB, metric, kwargs)
+    return NearestRows(*_nearest(call.dtype, call.metric, int(k), call.XA, call.XB, call.parameters))
 
 
 def kernel_sum(
@@ -217,8 +225,8 @@ def kernel_sum(
     XA: ArrayLike,
     XB: ArrayLike,
     weights: ArrayLike | None = None,
-    metric: Metric = "euclidean",
-    **kwargs,
+    metric: MetricLike = "euclidean",
+    **kwargs: Any,
 ) -> Array:
     """Return at each row of XA the sum over the rows of XB of a function of the distance.
 
@@ -264,14 +272,17 @@ def kernel_sum(
     >>> distance.kernel_sum(jnp.square, [[0.0], [1.0]], [[0.0], [2.0]], weights=[1, 10]).tolist()
     [40.0, 11.0]
     """
-    a, b, dtype, measure, arrays = _checked(XA, XB, metric, kwargs)
-    w = None if weights is None else as_array(weights)
-    if w is not None and (w.ndim not in (1, 2) or w.shape[0] != b.shape[-2]):
-        raise ValueError(f"weights must be of shape ({b.shape[-2]},) or ({b.shape[-2]}, c), got {w.shape}")
-    return _kernel_sum(dtype, measure, f, a, b, w, arrays)
+    call = _checked(XA, XB, metric, kwargs)
+    row_count = call.XB.shape[-2]
+    factors = None if weights is None else as_array(weights)
+    if factors is not None and (factors.ndim not in (1, 2) or factors.shape[0] != row_count):
+        raise ValueError(f"weights must be of shape ({row_count},) or ({row_count}, c), got {factors.shape}")
+    return _kernel_sum(call.dtype, call.metric, f, call.XA, call.XB, (factors, call.parameters))
 
 
-def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng=0, *, seed=0) -> tuple[Array, Array, Array]:
+def directed_hausdorff(
+    u: ArrayLike, v: ArrayLike, rng: Any = 0, *, seed: Any = 0
+) -> tuple[Array, Array, Array]:
     """Return how far a row of one array can be from the nearest row of another.
 
     As `scipy.spatial.distance.directed_hausdorff` (SciPy 1.18), exact, without the order of chance that SciPy
@@ -314,43 +325,57 @@ def directed_hausdorff(u: ArrayLike, v: ArrayLike, rng=0, *, seed=0) -> tuple[Ar
     return _farthest(near.distances.dtype, *near)
 
 
-def _checked(XA, XB, metric, options):
-    """Return the rows, the dtype of distances, and the metric with its arrays; XB None for XA again."""
-    alone = XB is None
-    XA, XB, dtype = pair_of_rows(XA, XA if alone else XB)
-    count = XA.shape[-2] + (0 if alone else XB.shape[-2])
-    measure, arrays = measure_of(find_metric(metric), options, XA.shape[-1], count, dtype)
-    return XA, XB, dtype, measure, arrays
+class _Call(NamedTuple):
+    """The checked arguments of a public function."""
+
+    dtype: np.dtype  # of the distances
+    metric: Metric
+    XA: Array
+    XB: Array
+    parameters: Parameters
 
 
-def _rows(dtype, measure, arrays, *given):
-    """Return the rows that the metric computes with, of one rank, their unit, and the metric's arrays."""
+def _checked(XA: ArrayLike, XB: ArrayLike | None, metric: MetricLike, options: dict[str, Any]) -> _Call:
+    """Return what a public function was given; XB None for XA again."""
+    is_alone = XB is None
+    XA, XB, dtype = pair_of_rows(XA, XA if XB is None else XB)
+    row_count = XA.shape[-2] + (0 if is_alone else XB.shape[-2])
+    found, parameters = with_parameters(find_metric(metric), options, XA.shape[-1], row_count, dtype)
+    return _Call(dtype, found, XA, XB, parameters)
+
+
+def _working_rows(
+    dtype: np.dtype, metric: Metric, given: list[Array], parameters: Parameters
+) -> tuple[NormalRows, Parameters]:
+    """Return rows of one rank as the metric takes them, and its parameters, by default made of the rows.
+
+    One array is that of both sides.
+    """
     rank = max(x.ndim for x in given)
     rows = [x.reshape((1,) * (rank - x.ndim) + x.shape) for x in given]
-    if measure.metric.users:
-        return rows[0], rows[-1], 1, arrays
-    rows = [x.astype(bool) if measure.metric.truth else x for x in rows]
+    if isinstance(metric, UserMetric):
+        return NormalRows(rows[0], rows[-1]), parameters
+    if metric.takes_truth:
+        rows = [as_truth(x) for x in rows]
     rows = [x.astype(working_dtype(dtype)) for x in rows]
-    a, b, unit = in_units(measure.metric, rows[0], rows[-1])
-    if arrays:
-        return a, b, unit, arrays
-    own = default_arrays(measure, (a, b)[: len(rows)])
-    return a, b, 1 if own else unit, own  # variances are in units, too
+    rows, parameters = _matrices.in_units_of_columns(metric, rows, parameters)
+    return metric.above_subnormal(rows[0], rows[-1], parameters), parameters
 
 
 @computed(1)
-def _cdist(dtype, measure, XA, XB, arrays):
-    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
-    return (_matrices.matrix(measure, a, b, arrays) * unit).astype(dtype)
+def _cdist(dtype: np.dtype, metric: Metric, XA: Array, XB: Array, parameters: Parameters) -> Array:
+    rows, parameters = _working_rows(dtype, metric, [XA, XB], parameters)
+    return rows.in_users_units(_matrices.matrix(metric, rows.a, rows.b, parameters)).astype(dtype)
 
 
 @computed(1)
-def _pdist(dtype, measure, X, arrays):
-    a, b, unit, arrays = _rows(dtype, measure, arrays, X)
-    return condensed((_matrices.matrix(measure, a, b, arrays) * unit).astype(dtype))
+def _pdist(dtype: np.dtype, metric: Metric, X: Array, parameters: Parameters) -> Array:
+    rows, parameters = _working_rows(dtype, metric, [X], parameters)
+    square = rows.in_users_units(_matrices.matrix(metric, rows.a, rows.b, parameters))
+    return condensed(square.astype(dtype))
 
 
-def condensed(square):
+def condensed(square: Array) -> Array:
     """Return the part above the diagonal (..., n (n - 1) / 2), row after row."""
     n = square.shape[-1]
     size = n * (n - 1) // 2
@@ -364,28 +389,42 @@ def condensed(square):
 
 
 @computed(1, 2)
-def _nearest(dtype, measure, k, XA, XB, arrays):
-    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
-    distances, rows = _matrices.nearest(measure, k, a, b, arrays)
-    return (distances * unit).astype(dtype), rows
+def _nearest(
+    dtype: np.dtype, metric: Metric, k: int, XA: Array, XB: Array, parameters: Parameters
+) -> tuple[Array, Array]:
+    rows, parameters = _working_rows(dtype, metric, [XA, XB], parameters)
+    distances, neighbors = _matrices.nearest(metric, k, rows.a, rows.b, parameters)
+    return rows.in_users_units(distances).astype(dtype), neighbors
 
 
 @computed(1, 2)
-def _kernel_sum(dtype, measure, f, XA, XB, weights, arrays):
-    a, b, unit, arrays = _rows(dtype, measure, arrays, XA, XB)
+def _kernel_sum(
+    dtype: np.dtype,
+    metric: Metric,
+    f: Callable[[Array], Array],
+    XA: Array,
+    XB: Array,
+    weights_and_parameters: tuple[Array | None, Parameters],
+) -> Array:
+    weights, parameters = weights_and_parameters
+    rows, parameters = _working_rows(dtype, metric, [XA, XB], parameters)
     if weights is not None:
         weights = weights.astype(working_dtype(dtype))
-    return _matrices.kernel_sum(measure, lambda d: f((d * unit).astype(dtype)), a, b, weights, arrays)
+
+    def of_distances(distances: Array) -> Array:
+        return f(rows.in_users_units(distances).astype(dtype))
+
+    return _matrices.kernel_sum(metric, of_distances, rows.a, rows.b, weights, parameters)
 
 
 @computed()
-def _farthest(dtype, distances, rows):
+def _farthest(dtype: np.dtype, distances: Array, rows: Array) -> tuple[Array, Array, Array]:
     i = jnp.argmax(distances[..., 0], axis=-1).astype(np.int32)
     row = [jnp.take_along_axis(x[..., 0], i[..., None], axis=-1)[..., 0] for x in (distances, rows)]
     return row[0], i, row[1]
 
 
-def _written(result: Array, out) -> Array:
+def _written(result: Array, out: np.ndarray | None) -> Array:
     """Return ``out`` with the result in it, where one is given: SciPy's rules for it."""
     if out is None:
         return result

@@ -1,18 +1,43 @@
 """The distance of two vectors, a function for each row of the table of metrics."""
 
 import inspect
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
-from ._arguments import as_vectors, computed, measure_of, working_dtype
-from ._matrices import in_units, rowwise
+from ._arguments import as_vectors, computed, with_parameters, working_dtype
+from ._metric import Metric, Parameters
 from ._metrics import METRICS, register
 
-__all__ = [*METRICS, "minkowski_distance"]
+__all__ = [
+    "braycurtis",
+    "canberra",
+    "chebyshev",
+    "cityblock",
+    "correlation",
+    "cosine",
+    "dice",
+    "euclidean",
+    "hamming",
+    "hellinger",
+    "inner_product",
+    "jaccard",
+    "jensenshannon",
+    "kl_divergence",
+    "mahalanobis",
+    "minkowski",
+    "minkowski_distance",
+    "rogerstanimoto",
+    "russellrao",
+    "seuclidean",
+    "sokalsneath",
+    "sqeuclidean",
+    "yule",
+]
 
 _TEXT = """Return the {title} of two vectors, ``{formula}``.
 
@@ -39,7 +64,7 @@ TypeError
 
 Notes
 -----
-Works under jit, vmap and grad. Where the distance is 0 its derivatives are finite.
+Works under jit, vmap and grad. Where the distance is 0 and has a corner its derivatives are 0.
 
 Examples
 --------
@@ -49,28 +74,35 @@ Examples
 """
 _PARAMETERS = {
     "p": "p : float\n    Order of the norm, above 0, a Python number; inf for the largest difference.\n",
-    "w": "w : array_like, shape (m,), optional\n    Weights of the coordinates, not negative; else 1.\n",
+    "w": (
+        "w : array_like, shape (m,), optional\n"
+        "    Weights of the coordinates, not negative; else 1. One of weight 0 is not looked at.\n"
+    ),
     "centered": "centered : bool\n    Whether the means are taken away first.\n",
-    "V": "V : array_like, shape (m,)\n    Variances of the coordinates.\n",
+    "V": "V : array_like, shape (m,)\n    Variances of the coordinates, not negative.\n",
     "VI": "VI : array_like, shape (m, m)\n    The inverse of the covariance matrix.\n",
     "base": "base : float, optional\n    Base of the logarithm; e if omitted.\n",
     "axis": "axis : int\n    The axis of the vectors, instead of the last.\n",
     "keepdims": "keepdims : bool\n    Keep that axis with size 1.\n",
 }
-_ERRORS = {"w": ", or a weight is negative", "p": ", or p is not above 0"}
+_ERRORS = {"w": ", or a weight is negative", "V": ", or a variance is", "p": ", or p is not above 0"}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _OF_CUVS = ("hellinger", "inner_product", "kl_divergence")
 
 
-def _documented(result: float, row: str | None = None):
+def _documented(result: float, row: str | None = None) -> Callable[[_Function], _Function]:
     """Give a function its docstring, out of its row of the table."""
 
-    def decorate(function):
+    def decorate(function: _Function) -> _Function:
         name = function.__name__
         metric = METRICS[row or name]
         first, second, *options = inspect.signature(function).parameters
         scipys = f"`scipy.spatial.{'' if row else 'distance.'}{name}` (SciPy 1.18)"
         function.__doc__ = _TEXT.format(
-            **vars(metric),
+            title=metric.title,
+            formula=metric.formula,
+            domain=metric.domain,
+            example=metric.example,
             source="cuVS has it and SciPy not" if name in _OF_CUVS else scipys,
             vectors=f"{first}, {second}",
             parameters="".join(_PARAMETERS[option] for option in options),
@@ -149,7 +181,8 @@ def seuclidean(u: ArrayLike, v: ArrayLike, V: ArrayLike) -> Array:
 @_documented(0.8)
 def sokalsneath(u: ArrayLike, v: ArrayLike, w: ArrayLike | None = None) -> Array:
     result = _distance("sokalsneath", u, v, w=w)
-    if not any_traced(result) and np.isnan(result).any() and not (np.any(u) or np.any(v)):
+    is_undefined = not any_traced(result) and np.isnan(result).any()
+    if is_undefined and not np.any(u) and not np.any(v):
         raise ValueError("Sokal-Sneath dissimilarity is not defined for vectors that are entirely false.")
     return result
 
@@ -159,8 +192,8 @@ def jensenshannon(
     p: ArrayLike, q: ArrayLike, base: float | None = None, *, axis: int = 0, keepdims: bool = False
 ) -> Array:
     u, v, dtype = as_vectors(p, q, axis)
-    measure, arrays = measure_of(METRICS["jensenshannon"], {"base": base}, u.shape[-1], 0, dtype)
-    result = _of_vectors(dtype, measure, u, v, arrays)
+    metric, parameters = with_parameters(METRICS["jensenshannon"], {"base": base}, u.shape[-1], 0, dtype)
+    result = _of_vectors(dtype, metric, u, v, parameters)
     return jnp.expand_dims(result, axis) if keepdims else result
 
 
@@ -169,16 +202,22 @@ def minkowski_distance(x: ArrayLike, y: ArrayLike, p: float = 2.0) -> Array:
     return _distance("minkowski", x, y, p=p)
 
 
-def _distance(name: str, u, v, **options) -> Array:
+def _distance(name: str, u: ArrayLike, v: ArrayLike, **options: Any) -> Array:
     u, v, dtype = as_vectors(u, v)
-    m = max(u.shape[-1], v.shape[-1])
-    measure, arrays = measure_of(METRICS[name], options, m, m + 1, dtype)
-    return _of_vectors(dtype, measure, u, v, arrays)
+    m = u.shape[-1]
+    metric, parameters = with_parameters(METRICS[name], options, m, m + 1, dtype)
+    return _of_vectors(dtype, metric, u, v, parameters)
 
 
 @computed(1)
-def _of_vectors(dtype, measure, u, v, arrays):
+def _of_vectors(dtype: np.dtype, metric: Metric, u: Array, v: Array, parameters: Parameters) -> Array:
     rank = max(u.ndim, v.ndim)
-    u, v = (x.astype(working_dtype(dtype)).reshape((1,) * (rank - x.ndim) + x.shape) for x in (u, v))
-    u, v, unit = in_units(measure.metric, u, v)
-    return (rowwise(measure, u, v, arrays) * unit).astype(dtype)
+
+    def of_rank(x: Array) -> Array:
+        new_axes = (1,) * (rank - x.ndim)
+        return x.astype(working_dtype(dtype)).reshape(new_axes + x.shape)
+
+    u = of_rank(u)
+    v = of_rank(v)
+    rows = metric.above_subnormal(u, v, parameters)
+    return rows.in_users_units(metric.distance(rows.a, rows.b, parameters)).astype(dtype)

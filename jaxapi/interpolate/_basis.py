@@ -1,0 +1,127 @@
+"""What an interpolant is a sum of: a radial kernel around each data point, and monomials.
+
+Kernels are functions of the squared distance, whose derivatives have no kink. Where a kernel takes a root or
+a logarithm of it, its derivatives at distance 0 are set to 0: for cubic and quintic they are 0, as is the
+slope of the thin plate; the others do not exist.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["KERNELS", "MIN_DEGREES", "SCALE_INVARIANT", "Basis", "KernelName", "squared_distance"]
+
+
+def _zero_at_zero(function: Callable) -> Callable:
+    """Return a kernel that is 0 at distance 0, with all its derivatives."""
+
+    def kernel(squared):
+        apart = squared > 0
+        return jnp.where(apart, function(jnp.where(apart, squared, 1)), 0)
+
+    return kernel
+
+
+KERNELS: dict[str, Callable] = {
+    "linear": _zero_at_zero(lambda squared: -jnp.sqrt(squared)),
+    "thin_plate_spline": _zero_at_zero(lambda squared: squared * jnp.log(squared) / 2),
+    "cubic": _zero_at_zero(lambda squared: squared * jnp.sqrt(squared)),
+    "quintic": _zero_at_zero(lambda squared: -squared * squared * jnp.sqrt(squared)),
+    "multiquadric": lambda squared: -jnp.sqrt(squared + 1),
+    "inverse_multiquadric": lambda squared: 1 / jnp.sqrt(squared + 1),
+    "inverse_quadratic": lambda squared: 1 / (squared + 1),
+    "gaussian": lambda squared: jnp.exp(-squared),
+}
+
+KernelName: TypeAlias = Literal[
+    "linear",
+    "thin_plate_spline",
+    "cubic",
+    "quintic",
+    "multiquadric",
+    "inverse_multiquadric",
+    "inverse_quadratic",
+    "gaussian",
+]
+
+# For these epsilon has the same effect as a factor of the smoothing.
+SCALE_INVARIANT = {"linear", "thin_plate_spline", "cubic", "quintic"}
+
+# A kernel that is conditionally positive definite of order d + 1 needs polynomials of degree d (G. Fasshauer,
+# Meshfree Approximation Methods with MATLAB, 2007, chapter 8). The others are positive definite.
+MIN_DEGREES = {"multiquadric": 0, "linear": 0, "thin_plate_spline": 1, "cubic": 1, "quintic": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Basis:
+    """A kernel by its name, and the polynomials of a degree (-1 for none) in so many dimensions."""
+
+    kernel: str
+    degree: int
+    dimensions: int
+
+    @property
+    def monomial_count(self) -> int:
+        """Number of monomials."""
+        return math.comb(self.degree + self.dimensions, self.dimensions)
+
+    @property
+    def powers(self) -> np.ndarray:
+        """Exponents of the monomials, (monomial_count, dimensions)."""
+        powers = np.zeros((self.monomial_count, self.dimensions), np.int64)
+        factors = [
+            variables
+            for degree in range(self.degree + 1)
+            for variables in itertools.combinations_with_replacement(range(self.dimensions), degree)
+        ]
+        for row, variables in enumerate(factors):
+            for variable in variables:
+                powers[row, variable] += 1
+        return powers
+
+    def kernel_values(self, x, y, epsilon):
+        """Return the kernel between points that broadcast, (..., m) each."""
+        return self.kernel_of(squared_distance(x, y, epsilon))
+
+    def kernel_of(self, squared):
+        """Return the kernel at squared distances."""
+        return KERNELS[self.kernel](squared)
+
+    def monomials(self, x):
+        """Return the monomials (..., monomial_count) at points (..., m)."""
+        columns = []
+        coordinates = _coordinates(x)
+        for exponents in self.powers:
+            column = jnp.ones(x.shape[:-1], x.dtype)
+            for axis, exponent in enumerate(exponents):
+                for _ in range(exponent):
+                    column = column * coordinates[axis]
+            columns.append(column)
+        if not columns:
+            return jnp.zeros((*x.shape[:-1], 0), x.dtype)
+        return jnp.stack(columns, axis=-1)
+
+
+# Up to so many dimensions coordinates are added one by one: XLA then computes distances where they are used.
+_UNROLLED = 8
+
+
+def squared_distance(x, y, epsilon):
+    """Return the squares of distances times epsilon of points that broadcast, (..., m) each."""
+    dimensions = x.shape[-1]
+    # Differences come first. Those of equal points are 0 then, where compilers fuse the multiplication, too.
+    if dimensions > _UNROLLED:
+        return jnp.sum(jnp.square((x - y) * epsilon), axis=-1)
+    pairs = zip(_coordinates(x), _coordinates(y), strict=True)
+    return sum(jnp.square((first - second) * epsilon) for first, second in pairs)
+
+
+def _coordinates(x):
+    """Return the coordinates of points (..., m), one array each."""
+    # Not by indexing, of which JAX has the second derivatives in reverse for 64 bits with x64 on alone.
+    return [jnp.squeeze(each, -1) for each in jnp.split(x, x.shape[-1], axis=-1)]

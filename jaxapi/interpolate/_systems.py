@@ -1,0 +1,273 @@
+"""Interpolants as functions of arrays alone: one system of equations, one place.
+
+The interpolant is ``K(x, y) a + P(x) b``, of kernels K around the points y and monomials P. Its coefficients
+solve ``(K(y, y) + smoothing I) a + P(y) b = d`` and ``P(y)^T a = 0``.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._core._dtypes import x64_for
+from .._core._programs import compiled
+from .._core._typing import Array
+from ._basis import Basis, squared_distance
+from ._combination import combination, matmul, right_sides, saddle
+
+__all__ = ["Coefficients", "Data", "coefficients_of", "evaluate", "evaluate_locally", "evaluate_sets"]
+__all__ += ["polynomial_domain", "solve_sets"]
+
+_NUMBERS = 2**25  # of the matrices that are held at a time
+
+
+class Data(NamedTuple):
+    """What an interpolant goes through, or near."""
+
+    points: Array  # (k, m)
+    values: Array  # (k, columns), real
+    smoothing: Array  # (k,)
+    mask: Array | None  # (k,), which rows count; None: all do
+
+    def rows(self, rows) -> "Data":
+        """Return some rows, of which those that do not exist do not count."""
+        mask = rows < self.points.shape[0]
+        if self.mask is not None:
+            mask &= self.mask[rows]
+        return Data(self.points[rows], self.values[rows], self.smoothing[rows], mask)
+
+    def astype(self, dtype) -> "Data":
+        """Return the numbers in another dtype."""
+        points = self.points.astype(dtype)
+        values = self.values.astype(dtype)
+        smoothing = self.smoothing.astype(dtype)
+        return Data(points, values, smoothing, self.mask)
+
+    def zeroed_outside_mask(self) -> "Data":
+        """Return the data with zeros in rows that do not count."""
+        if self.mask is None:
+            return self
+        points = jnp.where(self.mask[:, None], self.points, 0)
+        values = jnp.where(self.mask[:, None], self.values, 0)
+        smoothing = jnp.where(self.mask, self.smoothing, 0)
+        return Data(points, values, smoothing, self.mask)
+
+
+class Coefficients(NamedTuple):
+    """What makes an interpolant of the basis; places are shifted and scaled for the monomials."""
+
+    shift: Array  # (m,)
+    scale: Array  # (m,)
+    kernels: Array  # (k, columns)
+    monomials: Array  # (monomials, columns)
+
+    def singular(self, values) -> Array:
+        """Tell whether finite values have coefficients that are not."""
+        finite = jnp.isfinite(self.kernels).all() & jnp.isfinite(self.monomials).all()
+        return ~finite & jnp.isfinite(values).all()
+
+
+class System(NamedTuple):
+    """The symmetric matrix of the equations, and how places come into their units."""
+
+    kernels: Array  # (k, k), in units, smoothing included
+    monomials: Array  # (k, monomials)
+    unit: Array  # () of kernels
+    shift: Array  # (m,) of places, for monomials
+    scale: Array  # (m,)
+    coincide: Array  # (), whether points without smoothing do: there is no solution then
+
+    def matrix(self) -> Array:
+        """Return the whole matrix (k + monomials, k + monomials)."""
+        return saddle(self.kernels, self.monomials)
+
+    def nan_if_singular(self, values) -> Array:
+        """Return what was solved for; nan, as are its derivatives, where points coincide."""
+        # A library's solver may lose a nan that is in the matrix, so this does not rest on it.
+        return values * jnp.where(self.coincide, jnp.nan, jnp.ones((), values.dtype))
+
+
+def polynomial_domain(data: Data) -> tuple[Array, Array]:
+    """Return the shift and the scale that bring the points between -1 and 1 along each axis."""
+    if data.mask is None:
+        lowest = jnp.min(data.points, axis=0)
+        highest = jnp.max(data.points, axis=0)
+    else:
+        mask = data.mask[:, None]
+        lowest = jnp.min(data.points, axis=0, where=mask, initial=jnp.inf)
+        highest = jnp.max(data.points, axis=0, where=mask, initial=-jnp.inf)
+    scale = (highest - lowest) / 2
+    return (highest + lowest) / 2, jnp.where(scale == 0, 1, scale)
+
+
+def system_of(basis: Basis, epsilon, data: Data) -> System:
+    """Return the equations of data that are finite; in those that do not count coefficients are 0."""
+    shift, scale = lax.stop_gradient(polynomial_domain(data))
+    on_diagonal = np.eye(len(data.points), dtype=bool)
+    squared = squared_distance(data.points[:, None], data.points, epsilon)
+    # Points that coincide without smoothing make the matrix singular, which rounding may hide.
+    exact = data.smoothing == 0
+    if data.mask is not None:
+        exact &= data.mask
+    coincide = jnp.any((squared == 0) & ~on_diagonal & exact[:, None] & exact)
+    kernels = basis.kernel_of(squared)
+    monomials = basis.monomials((data.points - shift) / scale)
+    if data.mask is not None:
+        kernels = jnp.where(data.mask[:, None] & data.mask, kernels, 0)
+        monomials = jnp.where(data.mask[:, None], monomials, 0)
+    # Kernels may be many orders of magnitude larger or smaller than monomials: the coefficients of kernels
+    # are computed in another unit, which changes no solution.
+    unit = jnp.maximum(_largest(kernels), _largest(data.smoothing))
+    unit = jnp.where(unit > 0, unit, 1)
+    diagonal = data.smoothing / unit
+    if data.mask is not None:
+        diagonal = jnp.where(data.mask, diagonal, 1)
+    kernels = kernels / unit + jnp.where(on_diagonal, diagonal, 0)
+    return System(kernels, monomials, unit, shift, scale, coincide)
+
+
+def _largest(x):
+    return jnp.max(jnp.abs(lax.stop_gradient(x)), initial=0)
+
+
+def solve(basis: Basis, epsilon, data: Data) -> Coefficients:
+    """Return the coefficients; nan in the columns that have none."""
+    data = data.zeroed_outside_mask()
+    system = system_of(basis, epsilon, data)
+    solution = jnp.linalg.solve(system.matrix(), right_sides(data.values, basis.monomial_count))
+    solution = jnp.where(jnp.isfinite(solution).all(axis=0), system.nan_if_singular(solution), jnp.nan)
+    kernels, monomials = jnp.split(solution, [len(data.points)])
+    return Coefficients(system.shift, system.scale, kernels / system.unit, monomials)
+
+
+def value_at(basis: Basis, epsilon, points, coefficients: Coefficients, x):
+    """Return the interpolant (columns,) at one place (m,)."""
+    kernels = basis.kernel_values(x, points, epsilon)
+    monomials = basis.monomials((x - coefficients.shift) / coefficients.scale)
+    return _product(kernels, coefficients.kernels) + _product(monomials, coefficients.monomials)
+
+
+@jax.custom_jvp
+def _product(row, columns):
+    """Return ``row @ columns``, (columns,)."""
+    if columns.shape[1] != 1:
+        return matmul(row, columns)
+    # A GPU adds up a single column while it computes the row, which then is not stored. XLA's program of that
+    # for the CPU takes a hundred times as long as one that stores the rows of all places.
+    return lax.platform_dependent(row, columns, cpu=matmul, default=_by_sum)
+
+
+@_product.defjvp
+def _slope_of_product(primals, tangents):
+    row, columns = primals
+    d_row, d_columns = tangents
+    return _product(row, columns), _product(d_row, columns) + _product(row, d_columns)
+
+
+def _by_sum(row, columns):
+    return jnp.sum(row[:, None] * columns, axis=0)
+
+
+def _program(function):
+    """Compile a function of static arguments and arrays, which keep their 64 bits."""
+    program = compiled(function, static_argnames=("basis", "dtype"))
+
+    @functools.wraps(function)
+    def run(*arrays, basis, dtype):
+        dtypes = [x.dtype for x in jax.tree.leaves(arrays)]
+        with x64_for(dtype, *dtypes):
+            return program(*arrays, basis=basis, dtype=dtype)
+
+    return run
+
+
+@_program
+def coefficients_of(data: Data, epsilon, *, basis: Basis, dtype) -> tuple[Coefficients, Any]:
+    """Return the coefficients of all data together, and whether the system is singular."""
+    data = data.astype(dtype)
+    epsilon = epsilon.astype(dtype)
+    coefficients = solve(basis, epsilon, data)
+    return coefficients, coefficients.singular(data.zeroed_outside_mask().values)
+
+
+@_program
+def evaluate(data: Data, epsilon, coefficients: Coefficients, x, *, basis: Basis, dtype):
+    """Return the interpolant of all data (q, columns) at places (q, m)."""
+    data = data.astype(dtype)
+    epsilon = epsilon.astype(dtype)
+    points = data.zeroed_outside_mask().points
+    coefficients = jax.tree.map(lambda array: array.astype(dtype), coefficients)
+
+    def at(x):
+        return value_at(basis, epsilon, points, coefficients, x)
+
+    return _in_pieces(at, x.astype(dtype), len(points))
+
+
+@_program
+def evaluate_locally(data: Data, epsilon, rows, x, *, basis: Basis, dtype):
+    """Return at each place (q, m) the interpolant of its neighbors (q, k), and which are singular."""
+    data = data.astype(dtype)
+    epsilon = epsilon.astype(dtype)
+
+    def at(rows_and_x):
+        rows, x = rows_and_x
+        near = data.rows(rows).zeroed_outside_mask()
+        system = system_of(basis, epsilon, near)
+        kernels_at_x = jnp.where(near.mask, basis.kernel_values(x, near.points, epsilon), 0) / system.unit
+        monomials_at_x = basis.monomials((x - system.shift) / system.scale)
+        value = combination(system.kernels, system.monomials, kernels_at_x, monomials_at_x, near.values)
+        value = system.nan_if_singular(value)
+        finite = jnp.isfinite(near.values).all() & jnp.isfinite(x).all()
+        return value, finite & ~jnp.isfinite(value).all()
+
+    size = rows.shape[1] + basis.monomial_count
+    return _in_pieces(at, (rows, x.astype(dtype)), size * size)
+
+
+class SolvedSets(NamedTuple):
+    """The interpolants of sets of neighbors."""
+
+    points: Array  # (sets, k, m)
+    coefficients: Coefficients  # each array with an axis (sets,) in front
+    singular: Array  # (sets,)
+
+
+@_program
+def solve_sets(data: Data, epsilon, rows, *, basis: Basis, dtype) -> SolvedSets:
+    """Return the interpolants of sets of neighbors, whose rows are (sets, k)."""
+    epsilon = epsilon.astype(dtype)
+
+    def solved(rows):
+        near = data.rows(rows).astype(dtype).zeroed_outside_mask()
+        coefficients = solve(basis, epsilon, near)
+        return SolvedSets(near.points, coefficients, coefficients.singular(near.values))
+
+    return jax.vmap(solved)(rows)
+
+
+@_program
+def evaluate_sets(solved: SolvedSets, epsilon, set_of_place, x, *, basis: Basis, dtype):
+    """Return at each place (q, m) the interpolant of its set (q,)."""
+    epsilon = epsilon.astype(dtype)
+
+    def at(index, x):
+        interpolant = jax.tree.map(lambda array: array[index], solved)
+        return value_at(basis, epsilon, interpolant.points, interpolant.coefficients, x)
+
+    return jax.vmap(at)(set_of_place, x.astype(dtype))
+
+
+def _in_pieces(function, places, numbers: int):
+    """Return a function of one place at all of them, as many at a time as memory holds.
+
+    Derivatives in reverse compute the pieces again.
+    """
+    count = jax.tree.leaves(places)[0].shape[0]
+    piece = max(1, _NUMBERS // max(numbers, 1))
+    if count <= piece:
+        return jax.vmap(function)(places)
+    return lax.map(jax.checkpoint(function), places, batch_size=piece)

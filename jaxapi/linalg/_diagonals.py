@@ -1,0 +1,10 @@
+"""The diagonals of matrices, and their sums."""
+
+import jax.numpy as jnp
+
+from .._interop._arguments import takes_array
+
+__all__ = ["diagonal", "trace"]
+
+diagonal = takes_array(jnp.linalg.diagonal)
+trace = takes_array(jnp.linalg.trace)

@@ -1,0 +1,198 @@
+"""NumPy's functions of each element, of values of JAX, in the dtypes that NumPy has for theirs."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import NARROWED, WIDE, lacks_64_bits, promoted_dtype, x64_for, x64_mode
+from .._core._errors import numpy_error
+from .._core._programs import in_a_trace
+from .._interop import scalar_like
+from .._interop._convert import ARRAY_TYPES
+from .._interop._numbers import KINDS
+from .._missing import _RENAMED
+from ._constants import constant
+from ._promotion import cast
+
+__all__ = ["ELEMENTWISE", "Elementwise", "may_raise"]
+
+_GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
+_MIXED = ("ldexp",)  # whose operands have dtypes of their own
+# XLA's lose bits of float16, and NumPy's compute in float32.
+_COARSE = ("exp2", "log2", "log10", "logaddexp2")
+_COMPARISONS = frozenset(["equal", "greater", "greater_equal", "less", "less_equal", "not_equal"])
+
+
+class Elementwise:
+    """A function of each element: called with values of JAX and Python's numbers, which are weak."""
+
+    def __init__(self, name: str, function: Any, numpys: np.ufunc):
+        """Stand for NumPy's ufunc, computed by a function of jaxapi's or jax.numpy's."""
+        self.name, self._function, self.numpys = name, function, numpys
+
+    def __call__(self, *operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
+        """Compute in NumPy's dtypes, or as if the result was of ``dtype``."""
+        if _NUMBERS.issuperset(map(type, operands)):
+            operands = tuple(jaxapi.asarray(x) for x in operands)
+        elif self.name in _COMPARISONS and int in map(type, operands):
+            x, y = operands
+            operands = _within_limits(x, y), _within_limits(y, x)
+        kinds = tuple([_kind_of(x) for x in operands])
+        if _PYTHON.issuperset(kinds):  # arrays of JAX that are as weak as numbers
+            kinds = tuple([getattr(x, "dtype", kind) for x, kind in zip(operands, kinds, strict=True)])
+        loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
+        try:
+            if is_direct:
+                result = self._function(*self._with_constants(operands, loop))
+            else:
+                with x64_for(*loop):
+                    result = self._function(*self._cast(operands, loop))
+        except (TypeError, ValueError) as error:
+            raise numpy_error(error) or error from None
+        if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
+            return result
+        with x64_for(*loop):
+            if self.numpys.nout == 1:
+                return result.astype(loop[-1])
+            made = zip(result, loop[self.numpys.nin :], strict=True)
+            return tuple(part.astype(dtype) for part, dtype in made)
+
+    def _with_constants(self, operands, loop):
+        """Return operands with numbers as arrays on the device, where statements run one by one."""
+        if loop is None or self.name == "power" or not _PYTHON.intersection(map(type, operands)):
+            return operands
+        if in_a_trace():
+            return operands
+        return [
+            constant(x, dtype) if type(x) in _PYTHON else x for x, dtype in zip(operands, loop, strict=False)
+        ]
+
+    def _cast(self, operands, loop):
+        array = next(x for x in operands if hasattr(x, "dtype"))
+        if self.name in _COARSE and loop[0] == np.float16:
+            loop = (np.dtype(np.float32),) * len(loop)
+        for x, dtype in zip(operands, loop, strict=False):
+            if hasattr(x, "dtype"):
+                yield cast(x, dtype)
+            elif array.dtype == dtype:
+                x = self.number_like(x, array)
+                yield constant(x, dtype) if self._is_constant(x, dtype) else x
+            else:
+                yield jnp.asarray(np.asarray(x, dtype))
+
+    def _is_constant(self, x, dtype) -> bool:
+        return (
+            type(x) in _PYTHON and self.name != "power" and dtype.kind in KINDS[type(x)] and not in_a_trace()
+        )
+
+    def number_like(self, x, array):
+        """Return a Python number as the other operand: an int that does not fit raises, precision is kept."""
+        if may_raise(self.name, array, x):
+            return x
+        if lacks_64_bits(array):
+            fits = array.dtype.kind in KINDS.get(type(x), "")
+            return jaxapi.asarray(x, dtype=array.dtype) if fits else x
+        if type(x) is int and array.dtype.kind in "iu":
+            np.asarray(x, array.dtype)
+        # JAX raises to an int by other means than to a float
+        return scalar_like(x, array) if self.name == "power" else x
+
+
+def _within_limits(x, array):
+    """Return an operand of a comparison: an int that no element can be is an infinity, as NumPy has it."""
+    if type(x) is not int or getattr(array, "dtype", np.dtype(float)).kind not in "iub":
+        return x
+    limits = np.iinfo(array.dtype if array.dtype.kind in "iu" else np.int8)
+    return x if limits.min <= x <= limits.max else math.copysign(math.inf, x)
+
+
+def may_raise(name: str, array: Any, x: Any) -> bool:
+    """Whether ``x`` raises as a power of ``array``, for what a program would not know: being a Python int."""
+    return name == "power" and type(x) is int and x < 0 and array.dtype.kind in "iu"
+
+
+_PYTHON = frozenset([int, float, complex])
+_NUMBERS = _PYTHON | {bool}
+_WEAK = {"i": int, "u": int, "f": float, "c": complex}
+
+
+def _kind_of(x):
+    """Return the dtype of an operand; of a number, which is weak, its Python class."""
+    kind = type(x)
+    if kind in _PYTHON:
+        return kind
+    if kind in ARRAY_TYPES and not x.weak_type:
+        return x.dtype
+    if kind is bool:
+        return np.dtype(bool)
+    if not hasattr(x, "dtype"):
+        for number in (int, float, complex):
+            if isinstance(x, number):
+                return number
+        raise TypeError(f"an operand is an array or a number, got {x!r} of {kind.__name__}")
+    return _WEAK.get(x.dtype.kind, x.dtype) if getattr(x, "weak_type", False) else x.dtype
+
+
+def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
+    """Return the dtypes that NumPy computes in, and whether operands have them.
+
+    None stands for dtypes that NumPy does not have.
+    """
+    numpys, given = getattr(np, name), [kind for kind in kinds if isinstance(kind, np.dtype)]
+    if any(d.isbuiltin != 1 for d in given):
+        return None, True
+    options: dict[str, Any] = {}
+    if dtype is not None:
+        options["signature"] = (None,) * numpys.nin + (dtype,) * numpys.nout
+    elif not wide and name not in _MIXED and len({d.kind in "iub" for d in given}) > 1:
+        numbers = [kind() for kind in kinds if not isinstance(kind, np.dtype)]
+        kinds = (promoted_dtype(*given, *numbers),) * len(kinds)  # as JAX's, of 32 bits
+    loop = numpys.resolve_dtypes(kinds + (None,) * numpys.nout, casting=casting, **options)
+    if dtype is None and not wide and WIDE.isdisjoint(given):
+        loop = tuple(NARROWED.get(d, d) for d in loop)
+    same = all(d == kind if isinstance(kind, np.dtype) else d in given for kind, d in zip(kinds, loop))  # noqa: B905
+    special = name == "power" or given[0].kind in "iub"  # where `number_like` checks a number
+    has_own_way = (name in _COARSE and loop[0] == np.float16) or (special and len(given) < len(kinds))
+    return loop, same and not has_own_way and (wide or WIDE.isdisjoint(loop))
+
+
+def _extreme(name: str):
+    """Return jaxapi's function, which of complex numbers gives those that are NaN, too."""
+    function = getattr(jaxapi, name)
+
+    def of_two(x, y):
+        if not jnp.iscomplexobj(x):
+            return function(x, y)
+        return jnp.where(jnp.isnan(x), x, jnp.where(jnp.isnan(y), y, function(x, y)))
+
+    return of_two
+
+
+def _floor_divide(x, y):
+    made = jaxapi.floor_divide(x, y)
+    return made if made.dtype.kind == "f" else jnp.where(jnp.asarray(y) == 0, 0, made)  # as NumPy's integers
+
+
+def _function_of(name: str):
+    found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
+    unlike = {
+        "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
+        "fabs": jnp.abs,
+        "float_power": jnp.float_power,
+        "floor_divide": _floor_divide,
+        "maximum": _extreme("maximum"),
+        "minimum": _extreme("minimum"),
+        "rint": jnp.rint,
+    }
+    return unlike.get(name) or found or getattr(jnp, name)
+
+
+ELEMENTWISE = {
+    name: Elementwise(value.__name__, _function_of(value.__name__), value)
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and name not in (*_GENERALIZED, "isnat")
+}

@@ -1,0 +1,50 @@
+"""The dtypes that NumPy has for operands, and casts to them: of values of JAX."""
+
+import jax
+import numpy as np
+
+from .._core._dtypes import NARROWED, WIDE, promoted_dtype, x64_for, x64_mode
+from .._core._programs import compiled
+from .._interop import as_array
+
+__all__ = ["cast", "narrowed", "result_dtype", "together"]
+
+
+def cast(value, dtype: np.dtype) -> jax.Array:
+    """Cast as NumPy does, of complex numbers the real part."""
+    value = as_array(value)
+    if value.dtype == dtype and not value.weak_type:
+        return value
+    with x64_for(value.dtype, dtype):
+        if value.dtype.kind == "c" and dtype.kind not in "cb":
+            value = value.real
+        return _astype(value, dtype)
+
+
+_astype = compiled(lambda value, dtype: value.astype(dtype), static_argnums=1)
+
+
+def result_dtype(*values) -> np.dtype:
+    """Return what arrays, dtypes and Python numbers promote to: NumPy's dtype with x64 on, else JAX's."""
+    dtypes = [getattr(x, "dtype", x) for x in values]
+    if isinstance(dtypes[0], np.dtype) and all(d == dtypes[0] for d in dtypes):
+        return dtypes[0]
+    if not x64_mode() or any(getattr(d, "isbuiltin", 1) != 1 for d in dtypes):
+        return promoted_dtype(*values)
+    return np.result_type(*dtypes)
+
+
+def together(tree):
+    """Return arrays in one dtype, that of `result_dtype`, if there are integers and others among them."""
+    arrays = [x for x in jax.tree.leaves(tree) if hasattr(x, "weak_type") or type(x) is np.ndarray]
+    if len(arrays) < 2 or len({x.dtype.kind in "iub" for x in arrays}) < 2:
+        return tree
+    dtype = result_dtype(*arrays)
+    return jax.tree.map(lambda x: cast(x, dtype) if hasattr(x, "dtype") else x, tree)
+
+
+def narrowed(dtype: np.dtype, *operands) -> np.dtype:
+    """Return the dtype of a result by JAX's mode: 64 bits with x64 off only of what has 64 bits."""
+    if x64_mode() or any(getattr(x, "dtype", None) in WIDE for x in operands):
+        return dtype
+    return NARROWED.get(dtype, dtype)

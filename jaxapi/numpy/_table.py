@@ -1,0 +1,178 @@
+"""Where each name of `jaxapi.numpy` comes from.
+
+On the CPU, outside of JAX's transformations, NumPy computes (`_wrap.in_numpys_way`). This is what a name is
+elsewhere; ufuncs are those of `jaxapi.mutable._elementwise`.
+"""
+
+# ruff: noqa: SIM905
+
+# NumPy's own objects: dtypes, constants, and functions of dtypes and text.
+NUMPYS_OBJECTS = """
+False_ ScalarType True_ __version__ base_repr binary_repr bool bool_ broadcast_shapes byte bytes_
+cdouble character clongdouble complex128 complex64 complexfloating csingle datetime64 double dtype
+dtypes e errstate euler_gamma exceptions finfo flexible float16 float32 float64 floating
+format_float_positional format_float_scientific generic get_printoptions getbufsize geterr geterrcall
+half iinfo index_exp inexact inf int16 int32 int64 int8 int_ intc integer intp isdtype issubdtype
+little_endian long longdouble longlong ma mintypecode nan ndindex newaxis number object_ pi poly1d
+polynomial printoptions promote_types s_ sctypeDict set_printoptions setbufsize seterr seterrcall short
+show_config show_runtime signedinteger single str_ timedelta64 typecodes typename typing ubyte uint
+uint16 uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort void
+""".split()
+
+# NumPy's functions, which get copies in the host's memory, and give no arrays.
+ON_HOST = """
+array2string array_repr array_str can_cast common_type einsum_path min_scalar_type result_type save
+savetxt savez savez_compressed
+""".split()
+
+# NumPy's own Python code, which runs on our arrays as on its own.
+NUMPYS_CODE = """
+array_split dsplit fill_diagonal flip hsplit iscomplexobj isrealobj moveaxis ndim put_along_axis
+rollaxis shape size split vsplit
+""".split()
+
+# The standard's functions of `jaxapi`, with NumPy's signature.
+OF_JAXAPI = """
+broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sort sum
+unique_all unique_counts unique_inverse unique_values
+""".split()
+
+# The functions of `jax.numpy`, with NumPy's signature.
+OF_JAX = """
+all allclose any argwhere array_equal broadcast_arrays choose compress cross diag diag_indices_from
+diagflat diagonal ediff1d extract eye flatnonzero geomspace i0 identity intersect1d isclose iscomplex
+isin isneginf isposinf isreal lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
+polyder polyint polysub polyval ptp resize select setdiff1d setxor1d sinc tensordot trace
+tril_indices tril_indices_from trim_zeros triu_indices triu_indices_from union1d unpackbits vdot
+""".split()
+
+# Ours, by the reason.
+OURS = {
+    "arguments that jax.numpy lacks, and NumPy's errors": """
+append argpartition argsort column_stack concat concatenate delete diag_indices dstack hstack indices
+insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted stack take
+take_along_axis tile tril triu unravel_index vstack
+""".split(),
+    "NumPy's dtypes, of integers above all": """
+angle around average bartlett blackman corrcoef cov cumprod cumsum diff dot gradient hamming hanning inner
+interp kaiser kron mean nancumprod nancumsum nanmean nanstd nanvar round sort_complex std trapezoid tri
+unwrap vander var
+""".split(),
+    "complex numbers and NaN": """
+amax amin argmax argmin max min nanargmax nanargmin unique
+""".split(),
+    "where NumPy puts edges, and how it rounds": """
+bincount convolve correlate digitize histogram histogram2d histogram_bin_edges histogramdd median
+nanmedian nanpercentile nanquantile percentile polymul quantile
+""".split(),
+    "views, as NumPy's": """
+atleast_1d atleast_2d atleast_3d expand_dims fliplr flipud imag matrix_transpose permute_dims ravel real
+reshape rot90 squeeze swapaxes transpose unstack
+""".split(),
+    "arrays are made, which can be assigned to": """
+arange array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray astype copy empty
+empty_like from_dlpack frombuffer fromfile fromiter fromstring full full_like genfromtxt load loadtxt
+ones ones_like require zeros zeros_like
+""".split(),
+    "arguments are written to": """
+copyto place put putmask
+""".split(),
+    "a function is called, traced or not": """
+apply_along_axis apply_over_axes fromfunction mask_indices piecewise vectorize
+""".split(),
+    "results of few numbers, whose shape follows from values, by NumPy unless traced": """
+polydiv polyfit roots
+""".split(),
+    "lists are nested, and numbers are among arrays": """
+block
+""".split(),
+    "``out=``, ``axes=`` and full float32": """
+clip einsum fix matmul matvec nan_to_num vecdot vecmat where
+""".split(),
+    "NumPy 2.6's, on every NumPy, computed by JAX on the CPU, too": """
+top_k
+""".split(),
+    "what is asked of an array": """
+array_equiv isfortran isscalar iterable may_share_memory ndenumerate real_if_close shares_memory
+""".split(),
+    "classes and modules": """
+broadcast c_ fft fuse grad lib linalg mgrid ndarray ogrid r_ random testing ufunc value_and_grad
+""".split(),
+    "CuPy's": """
+asnumpy cuda get_array_module
+""".split(),
+}
+
+# What is said of some of these functions.
+
+# They make arrays of numbers alone, which lie where JAX puts new ones.
+MAKES_ARRAYS = """
+arange bartlett blackman diag_indices eye fromfunction full geomspace hamming hanning identity indices
+kaiser linspace logspace mask_indices tri tril_indices triu_indices
+""".split()
+
+# They look for themselves who computes, or read what lies on the host anyway.
+DECIDES_ITSELF = """
+array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray asnumpy broadcast copy empty
+from_dlpack frombuffer fromfile fromiter fromstring genfromtxt get_array_module load loadtxt ones
+require top_k vectorize zeros
+""".split()
+
+# They return positions, of the default integer dtype.
+RETURNS_POSITIONS = """
+argmax argmin argpartition argsort argwhere count_nonzero diag_indices digitize flatnonzero lexsort
+nanargmax nanargmin nonzero ravel_multi_index searchsorted tril_indices tril_indices_from triu_indices
+triu_indices_from unravel_index
+""".split()
+
+# They take several arrays in one dtype, if there are integers and others among them.
+PROMOTES_TOGETHER = """
+allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
+isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
+tensordot union1d vdot vecdot
+""".split()
+
+# They add or multiply, and cast to any dtype of ``out=``.
+ADDS = """
+cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum nanprod nansum prod sum trace
+""".split()
+
+# Their results are broadcast to ``out=``, as those of ufuncs are; others must have its shape.
+BROADCASTS_TO_OUT = """
+isneginf isposinf nanmedian nanpercentile nanquantile outer percentile quantile
+""".split()
+
+# What cannot be, and what to write.
+_ADVICE = {
+    "ElementwiseKernel ReductionKernel": "compile a Python function with jaxapi.numpy.fuse",
+    "RawKernel": "compile a Python function with jaxapi.numpy.fuse, or use jax.experimental.pallas",
+    "asmatrix matrix": "arrays are of one class: use 2-D arrays and x @ y",
+    "bmat": "arrays are of one class: use block",
+    **dict.fromkeys(
+        ["busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday"],
+        "JAX has no dates: use NumPy, and pass numbers",
+    ),
+    "char": "JAX has no arrays of text: use numpy.char",
+    "complex256": "JAX has no such dtype: use complex128",
+    "core": "it is private in NumPy",
+    "ctypeslib": "arrays lie on a device: pass numpy.asarray(x) to C",
+    "emath": "convert first, as in sqrt(x.astype(complex)): dtypes cannot follow from values",
+    "f2py": "it is a tool of NumPy's: use numpy.f2py",
+    "flatiter": "x.flat gives one; no class is needed",
+    "float128": "JAX has no such dtype: use float64",
+    "frompyfunc": "use vectorize, or a function of arrays",
+    "fromregex": "use asarray of numpy.fromregex",
+    "get_include": "it is a tool of NumPy's: use numpy.get_include",
+    "info": "use help",
+    "get_default_memory_pool get_default_pinned_memory_pool": "JAX looks after memory: leave the line out",
+    "in1d": "use isin",
+    "isnat": "JAX has no dates",
+    "memmap": "arrays lie on a device: use asarray of numpy.memmap",
+    "nditer nested_iters": "loops over elements run a program each: write whole arrays' operations, or fuse",
+    "rec recarray record": "JAX has no structured dtypes: pass fields one by one",
+    "row_stack": "use vstack",
+    "strings": "JAX has no arrays of text: use numpy.strings",
+    "test": "it runs NumPy's own tests",
+    "trapz": "use trapezoid",
+}
+UNAVAILABLE = {name: advice for names, advice in _ADVICE.items() for name in names.split()}

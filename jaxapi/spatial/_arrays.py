@@ -1,0 +1,103 @@
+"""Arrays on their way to a device and back: dtypes and placement."""
+
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core._dtypes import x64_for
+from .._core._programs import compiled, eagerly, is_traced
+from ._tree._powers_of_two import converted
+
+__all__ = [
+    "NOT_FINITE",
+    "RECORD",
+    "as_dtype",
+    "check_finite",
+    "constant_on",
+    "is_on_host",
+    "placed_like",
+    "placed_like_one",
+]
+
+NOT_FINITE = "'x' must be finite, check for nan or inf values"
+RECORD = np.dtype([("i", np.intp), ("j", np.intp), ("v", np.float64)], align=True)  # SciPy's
+
+_FEW = 64  # numbers
+
+
+def as_dtype(x, dtype):
+    """Return a jax array; without the dtype, float64 would be rounded to float32 where x64 is off."""
+    if not isinstance(x, jax.Array):
+        return jnp.asarray(np.asarray(x, dtype), dtype)
+    return converted(x, dtype)
+
+
+def placed_like(data, *arrays):
+    """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
+    with eagerly(), x64_for(*[each.dtype for each in arrays]):
+        # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
+        placed = jax.device_put(arrays)
+        same = all(each.sharding == data.sharding for each in placed)
+        return placed if same else jax.device_put(placed, data.sharding)
+
+
+def placed_like_one(data, *arrays):
+    """Do the same for one point's results: a compiled copy takes half the time, but is compiled by shape."""
+    if arrays[0].size > _FEW:
+        return placed_like(data, *arrays)
+    with x64_for(*[each.dtype for each in arrays]):
+        copies = _copied(*arrays)
+    # Asked for afterwards, as the context takes longer than the question whether it is needed.
+    if is_traced(copies[0]) or copies[0].sharding != data.sharding:
+        return placed_like(data, *arrays)
+    return copies
+
+
+_copied = jax.jit(lambda *arrays: arrays)
+
+
+@lru_cache(maxsize=256)
+def constant_on(value: float | tuple[float, ...], dtype, sharding):
+    """Return a number or a few on the device, kept there.
+
+    To send three of them takes a short search's host as long as all the rest: a loop of calls of 1,000
+    queries would take half as long again.
+    """
+    return jax.device_put(np.asarray(value, dtype), sharding)
+
+
+def is_on_host(x) -> bool:
+    """Tell whether the numbers of a concrete array are in this process's memory."""
+    if not isinstance(x, jax.Array):
+        return True
+    return x.is_fully_addressable and all(device.platform == "cpu" for device in x.devices())
+
+
+def check_finite(x) -> None:
+    """Refuse concrete queries that are not finite, where they are on the host.
+
+    On another device nobody looks at them, as JAX's errors do not depend on values there: such a query has no
+    neighbours. With `jax_debug_nans` all are looked at, and so are those on the CPUs of several processes.
+    """
+    if is_on_host(x):
+        is_finite = bool(np.isfinite(np.asarray(x)).all())
+    elif jax.config.jax_debug_nans or is_cpu_of_others(x):
+        with eagerly(), x64_for(x.dtype):
+            is_finite = bool(_all_finite(x))
+    else:
+        return
+    if not is_finite:
+        raise ValueError(NOT_FINITE)
+
+
+def is_cpu_of_others(x: jax.Array) -> bool:
+    """Tell whether an array lies on CPUs, some of which belong to other processes."""
+    platforms = {device.platform for device in x.devices()}
+    return not x.is_fully_addressable and platforms == {"cpu"}
+
+
+@compiled
+def _all_finite(x):
+    return jnp.isfinite(x).all()

@@ -1,0 +1,1083 @@
+"""Searches of all images by an engine of our own tree: pure and traceable.
+
+The tree holds the points of one cell. A loop goes through the shifts of the lattice by which a query may
+reach it, as many as the values ask for, and searches for all queries that are moved by it. Everything inside
+is in float64, whatever the points are in: queries that are moved by whole cells lose nothing then.
+
+Each function that is exported runs with x64 mode on: `in_float64` sees to it. Derivatives are not taken here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._core._dtypes import x64_on
+from ..._core._programs import compiled
+from ..._core._typing import Array
+from .. import _tree_programs
+from .._answers import ChosenNeighbors
+from .._engines._lax._components import flattened
+from .._search import PairWeights, Search
+from .._tree._build import scale_of_box, tree_size
+from .._tree._metric import TreeMetric
+from .._tree._powers_of_two import exponent_of, power_of_two
+from .._tree._queries import Limits, RadiusQueries, Relation, radius_bound
+from .._tree._scaling import with_room_for_powers
+from .._tree._slopes import norms
+from .._tree._tree import Tree
+from .._tree_programs import PaddedQueries
+from ._lattice import Lattice, lattice_of
+from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
+from ._slopes import vectors_to
+
+__all__ = ["components", "counts", "dbscan", "edges", "fixed", "in_float64", "nearest", "two_point"]
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+HITS_AT_ONCE = 8  # neighbours of each query that are measured one by one
+NO_LABEL = np.iinfo(np.int32).max
+
+
+class WrappedQueries(NamedTuple):
+    """Queries wrapped into the cell."""
+
+    x: Array  # (q, m) in the cell, or one column more that tells clouds apart; nan for one that is not finite
+    turns: Array  # (q, P)
+    fractions: Array  # (q, P)
+    lattice: Lattice  # of all, or of each query
+    ids: Array | None  # (q,)
+    is_far: Array  # (q,) whether a query was brought nearer
+    inside_length: Array  # (q,) the largest coordinate within the cell, before it was brought nearer
+    rounding: Array  # (q,) by how much a distance from the query, as it was given, may be rounded
+
+    def of(self, rows) -> "WrappedQueries":
+        """Return some of the queries."""
+        return WrappedQueries(
+            self.x[rows],
+            self.turns[rows],
+            self.fractions[rows],
+            self.lattice.of_clouds(rows),
+            None if self.ids is None else self.ids[rows],
+            self.is_far[rows],
+            self.inside_length[rows],
+            self.rounding[rows],
+        )
+
+
+class Images(NamedTuple):
+    """Points with all their images."""
+
+    points: ImagePoints
+    tree: Tree  # over the points of one cell
+    as_queries: WrappedQueries  # the points as queries
+    lattice: Lattice
+    lowest: Array  # (P,) of the fractions of the points
+    highest: Array  # (P,)
+    across_low: Array  # (m,) of what the points are away from the plane of the vectors
+    across_high: Array  # (m,)
+    size: Array  # () of coordinates and of vectors of the lattice
+    spacing: Array  # () between clouds
+
+
+class Box(NamedTuple):
+    """Shifts from the least to the greatest along each vector, (P,) or (q, P); none where one is below."""
+
+    low: Array
+    high: Array
+
+    def of_all(self) -> "Box":
+        """Return the box around those of all queries."""
+        is_empty = (self.high < self.low).any(axis=1, keepdims=True)
+        low = jnp.where(is_empty, jnp.inf, self.low).min(axis=0, initial=jnp.inf)
+        high = jnp.where(is_empty, -jnp.inf, self.high).max(axis=0, initial=-jnp.inf)
+        is_any = (high >= low).all()
+        return Box(jnp.where(is_any, low, 1.0), jnp.where(is_any, high, 0.0))
+
+    def with_those_of(self, other: "Box") -> "Box":
+        """Return the box around both."""
+        return Box(jnp.minimum(self.low, other.low), jnp.maximum(self.high, other.high))
+
+    def holds(self, shift) -> Array:
+        """Tell whether a shift (P,) is in the box."""
+        return ((self.low <= shift) & (shift <= self.high)).all(axis=-1)
+
+    @property
+    def total(self) -> Array:
+        """How many shifts there are."""
+        return jnp.maximum(self.high - self.low + 1, 0).prod(axis=-1)
+
+    def shift(self, number) -> Array:
+        """Return the shift (P,) of a number; the last vector's changes first."""
+        sizes = self.high - self.low + 1
+        shift = []
+        for axis in range(len(sizes) - 1, -1, -1):
+            shift.append(self.low[axis] + number % sizes[axis])
+            number = number // sizes[axis]
+        return jnp.stack(shift[::-1]) if shift else jnp.zeros(0, np.float64)
+
+
+def in_float64(*static: str) -> Callable:
+    """Return a decorator that compiles a function of points, queries and numbers, with x64 mode on.
+
+    `static` are the names of its static arguments.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        program = compiled(function, static_argnames=static)
+
+        def run(*inputs, **options):
+            with x64_on():
+                return program(*inputs, **options)
+
+        return run
+
+    return decorate
+
+
+# --- points and queries ---------------------------------------------------------------------------------
+
+
+def _images(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -> Images:
+    """Build the tree over the points of one cell."""
+    points = points._replace(n=jnp.asarray(points.n).astype(np.int32))
+    data = points.data.astype(np.float64)
+    rows, m = data.shape
+    data = jnp.where(jnp.arange(rows, dtype=np.int32)[:, None] < points.n, data, jnp.nan)
+    cell = jnp.eye(m, dtype=np.float64) if points.cell is None else points.cell.astype(np.float64)
+    lattice = lattice_of(cell, periodic, jnp)
+    x, turns, fractions, of_each = _wrapped(data, points.ids, lattice)
+    is_point = jnp.isfinite(x).all(axis=1) & jnp.isfinite(turns).all(axis=1)
+    lowest = jnp.where(is_point[:, None], fractions, jnp.inf).min(axis=0, initial=jnp.inf)
+    highest = jnp.where(is_point[:, None], fractions, -jnp.inf).max(axis=0, initial=-jnp.inf)
+    across = _across(x, fractions, of_each)
+    across_low = jnp.where(is_point[:, None], across, jnp.inf).min(axis=0, initial=jnp.inf)
+    across_high = jnp.where(is_point[:, None], across, -jnp.inf).max(axis=0, initial=-jnp.inf)
+    largest = jnp.max(jnp.where(is_point[:, None], jnp.abs(x), 0), initial=0)
+    vectors = jnp.where(jnp.isfinite(lattice.vectors), jnp.abs(lattice.vectors), 0)
+    vectors = jnp.max(vectors.sum(axis=(-2, -1)), initial=0)
+    size = largest + vectors
+    size = jnp.where(size > 0, size, 1.0)
+    spacing = power_of_two(exponent_of(size) + SPACING_EXPONENT, np.dtype(np.float64))
+    x = jnp.where(is_point[:, None], x, jnp.nan)
+    inside_length = jnp.where(is_point, jnp.abs(x).max(axis=1, initial=0), 0)
+    farthest = jnp.max(jnp.where(is_point[:, None], jnp.abs(data), 0), initial=0)
+    rounding = jnp.full(rows, ROUNDING * jnp.maximum(size, farthest))
+    as_queries = WrappedQueries(
+        x, turns, fractions, of_each, points.ids, jnp.zeros(rows, bool), inside_length, rounding
+    )
+    extent = 2 * size
+    if points.ids is not None:
+        as_queries = as_queries._replace(x=_with_clouds(x, points.ids, spacing))
+        most = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
+        extent = jnp.maximum(extent, most * spacing)
+    corner = jnp.broadcast_to(extent, as_queries.x.shape[1:])
+    room = tree_size(*as_queries.x.shape) - rows
+    padded = jnp.pad(as_queries.x, ((0, room), (0, 0)))
+    tree = search.engine.build(padded, jnp.asarray(points.n, np.int32), scale_of_box(-corner, corner))
+    return Images(points, tree, as_queries, lattice, lowest, highest, across_low, across_high, size, spacing)
+
+
+def _wrapped(x, ids, lattice: Lattice):
+    """Return points wrapped into the cell, the turns, the fractions, and the lattice of each point."""
+    if not lattice.has_axes:
+        return *lattice.wrapped(x, jnp), lattice
+    clouds = lattice.vectors.shape[0]
+    of_each = lattice.of_clouds(jnp.clip(ids, 0, clouds - 1))
+    inside, turns, fractions = of_each.wrapped(x, jnp)
+    has_cell = (ids >= 0) & (ids < clouds)
+    return inside, jnp.where(has_cell[:, None], turns, jnp.nan), fractions, of_each
+
+
+def _with_clouds(x, ids, spacing):
+    """Return points with one coordinate more, by which clouds are far from each other."""
+    return jnp.concatenate([x, (ids.astype(np.float64) * spacing)[:, None]], axis=1)
+
+
+def _reduced(images: Images, queries: ImageQueries) -> WrappedQueries:
+    """Return queries wrapped into the cell, those that are far away near enough for the spacing of clouds.
+
+    From there all points are equally near, to the last bit.
+    """
+    x = queries.x.astype(np.float64)
+    inside, turns, fractions, of_each = _wrapped(x, queries.ids, images.lattice)
+    is_finite = (jnp.isfinite(inside) & jnp.isfinite(x)).all(axis=1) & jnp.isfinite(turns).all(axis=1)
+    inside_length = jnp.abs(inside).max(axis=1, initial=0)
+    rounding = ROUNDING * jnp.where(is_finite, jnp.abs(x).max(axis=1, initial=0), 0)
+    rounding = jnp.maximum(rounding, ROUNDING * images.size)
+    is_far = jnp.zeros(len(x), bool)
+    if queries.ids is not None:
+        far = images.size * 2.0**FAR_EXPONENT
+        is_far = is_finite & (inside_length > far)
+        inside = jnp.clip(inside, -far, far)
+        inside = _with_clouds(inside, queries.ids, images.spacing)
+    inside = jnp.where(is_finite[:, None], inside, jnp.nan)
+    return WrappedQueries(inside, turns, fractions, of_each, queries.ids, is_far, inside_length, rounding)
+
+
+def _moved(queries: WrappedQueries, shift) -> PaddedQueries:
+    """Return queries that are moved back by a shift (P,) of the lattice."""
+    steps = jnp.broadcast_to(
+        queries.lattice.steps(shift), (len(queries.x), queries.lattice.vectors.shape[-1])
+    )
+    missing = queries.x.shape[1] - steps.shape[1]
+    return PaddedQueries(queries.x - jnp.pad(steps, ((0, 0), (0, missing))), None)
+
+
+def _box_within(images: Images, queries: WrappedQueries, reach, p: float) -> Box:
+    """Return the shifts (q, P) by which each query may reach points within a distance (q,)."""
+    m = images.points.data.shape[1]
+    is_reaching = jnp.isfinite(queries.x).all(axis=1) & (reach >= 0)
+    if len(images.lowest):
+        is_reaching &= reach < jnp.inf
+    slack = _rounding(images, queries)
+    reach = (jnp.where(is_reaching, reach, 0) * (1 + ROUNDING) + slack) * euclidean_factor(m, p)
+    if 0 < len(images.lowest) < m:
+        # What a query is away from the plane of the vectors is not left for going along it.
+        across = _across(queries.x[:, :m], queries.fractions, queries.lattice)
+        gaps = jnp.maximum(jnp.maximum(images.across_low - across, across - images.across_high), 0)
+        away = jnp.maximum(norms(gaps, 2.0) * (1 - ROUNDING) - slack, 0)
+        is_reaching &= away <= reach
+        reach = jnp.sqrt(jnp.maximum(reach - away, 0)) * jnp.sqrt(reach + away)
+    span = reach[:, None] / queries.lattice.heights * (1 + 1e-9) + 1e-9
+    low = jnp.ceil(queries.fractions - span - images.highest)
+    high = jnp.floor(queries.fractions + span - images.lowest)
+    is_reaching &= queries.lattice.are_countable(jnp.maximum(jnp.abs(low), jnp.abs(high)), jnp)
+    is_box = is_reaching[:, None] & jnp.isfinite(low) & jnp.isfinite(high)
+    return Box(jnp.where(is_box, low, 1.0), jnp.where(is_box, high, 0.0))
+
+
+def _across(x, fractions, lattice: Lattice) -> Array:
+    """Return the part of points (q, m) that is orthogonal to the vectors of the lattice."""
+    return x - lattice.steps(fractions) if fractions.shape[1] else x
+
+
+def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
+    """Return radii (q,) as float64, within which no other cloud is; -1 for those that reach nothing."""
+    radius = jnp.broadcast_to(radius, len(queries.x)).astype(np.float64)
+    radius = jnp.where(radius >= 0, radius, -1.0)
+    if queries.ids is None:
+        return radius
+    of_far = jnp.where(queries.inside_length <= radius, jnp.inf, -1.0)
+    return jnp.minimum(jnp.where(queries.is_far, of_far, radius), images.spacing / 4)
+
+
+class Reach(NamedTuple):
+    """Radii (q,) with room for rounding: between both a distance is to be measured."""
+
+    inner: Array  # (q,) what is found within is a neighbour; -1 for nothing
+    outer: Array  # (q,) what is not found within is none; -1 for nothing
+
+
+def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
+    """Return how far to search for what is within radii (q,)."""
+    rounding = _rounding(images, queries)
+    inner = radii * (1 - ROUNDING) - rounding
+    outer = jnp.where(radii >= 0, radii * (1 + ROUNDING) + rounding, -1.0)
+    inner = jnp.where(inner >= 0, inner, -1.0)
+    if queries.ids is not None:
+        outer = jnp.minimum(outer, images.spacing / 2)
+    return Reach(jnp.where(queries.is_far, radii, inner), jnp.where(queries.is_far, radii, outer))
+
+
+def _rounding(images: Images, queries: WrappedQueries) -> Array:
+    """Return by how much distances (q,) of queries may be rounded, with points from anywhere."""
+    return jnp.maximum(queries.rounding, jnp.max(images.as_queries.rounding, initial=0))
+
+
+def _measured(images: Images, x, ids, rows, shifts, p: float) -> Array:
+    """Return the distances (q, k) from queries, as they were given, to images; inf to no row.
+
+    Both ends of a pair have the same to the last bit.
+    """
+    points = images.points
+    cell = points.cell
+    if cell is not None and cell.ndim == 3:
+        cell = cell[jnp.clip(ids, 0, len(cell) - 1)]
+    is_row = rows < points.n
+    columns = jnp.where(is_row, rows, len(points.data))
+    distances = norms(vectors_to(points.data, x, cell, columns, shifts), p)
+    return jnp.where(is_row, distances, jnp.inf)
+
+
+def _over(box: Box, boxes: Box, step: Callable, state):
+    """Return the state after ``step(shift, is_active, state)`` for all shifts of a box.
+
+    `is_active` (q,) tells in whose boxes a shift is; where it is in none, nothing is done.
+    """
+    total = box.total
+
+    def more(numbered):
+        number, _ = numbered
+        return number < total
+
+    def next_step(numbered):
+        number, state = numbered
+        shift = box.shift(number)
+        is_active = boxes.holds(shift)
+        state = lax.cond(
+            is_active.any(), lambda state: step(shift, is_active, state), lambda state: state, state
+        )
+        return number + 1, state
+
+    return lax.while_loop(more, next_step, (jnp.zeros((), np.float64), state))[1]
+
+
+def _cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
+    """Return the shifts (..., m) of the cell's own vectors, int32, of images that queries found.
+
+    `turns` are the queries', `rows` what they found, `shift` by how much they were moved; 0 for no row.
+    """
+    of_rows = images.as_queries.turns.at[rows].get(mode="fill", fill_value=0)
+    is_row = rows < images.points.n
+    shift = shift.astype(np.float64)
+    of_lattice = jnp.where(is_row[..., None], shift - of_rows + turns, 0)
+    lattice = images.lattice
+    if lattice.has_axes:
+        combination = lattice.combination[jnp.clip(ids, 0, len(lattice.vectors) - 1)]
+        lattice = lattice._replace(combination=combination)
+    return lattice.of_cell(of_lattice, periodic, jnp)
+
+
+# --- lines of neighbours --------------------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """The nearest images of each query by (distance, row, shift)."""
+
+    distances: Array  # (q, k) inf where there is none
+    rows: Array  # (q, k) n where there is none
+    shifts: Array  # (q, k, m) int32, 0 where there is none
+
+    @classmethod
+    def empty(cls, query_count: int, length: int, images: Images) -> "Lines":
+        """Return lines without neighbours."""
+        shape = query_count, length
+        n = images.points.n
+        m = images.points.data.shape[1]
+        no_shift = jnp.zeros((*shape, m), np.int32)
+        return cls(jnp.full(shape, jnp.inf, np.float64), jnp.broadcast_to(n, shape), no_shift)
+
+    def with_those_of(self, other: "Lines") -> "Lines":
+        """Return the nearest of both, as many as here."""
+        length = self.distances.shape[1]
+        both = Lines(*(jnp.concatenate(each, axis=1) for each in zip(self, other, strict=True)))
+        return Lines(*(array[:, :length] for array in both.in_order()))
+
+    def in_order(self) -> "Lines":
+        """Return them by (distance, row, shift)."""
+        m = self.shifts.shape[2]
+        columns = [self.shifts[:, :, axis] for axis in range(m)]
+        keys = self.distances, self.rows, *columns
+        distances, rows, *columns = lax.sort(keys, dimension=1, num_keys=len(keys))
+        return Lines(distances, rows, jnp.stack(columns, axis=-1))
+
+    def without(self, is_left_out, n) -> "Lines":
+        """Return no neighbours of some of the queries (q,)."""
+        return self.kept(jnp.broadcast_to(~is_left_out[:, None], self.rows.shape), n)
+
+    def kept(self, is_kept, n) -> "Lines":
+        """Return some of them, in order, and behind them nothing."""
+        distances = jnp.where(is_kept, self.distances, jnp.inf)
+        rows = jnp.where(is_kept, self.rows, n)
+        return Lines(distances, rows, jnp.where(is_kept[..., None], self.shifts, 0)).in_order()
+
+
+class _ImageSearch(NamedTuple):
+    """What is searched for among images."""
+
+    images: Images
+    queries: WrappedQueries
+    given: ImageQueries  # the queries as they were given
+    periodic: tuple[bool, ...]
+    search: Search
+
+    def lines(self, rows, shift) -> Lines:
+        """Return rows (q, k) that queries found when they were moved by a shift, and measure them.
+
+        Points of other clouds are nobody's neighbours.
+        """
+        images = self.images
+        queries = self.queries
+        n = images.points.n
+        rows = rows.astype(np.int32)
+        ids = None
+        if queries.ids is not None:
+            ids = queries.ids[:, None]
+            ids_of_rows = images.points.ids.at[rows].get(mode="fill", fill_value=0)
+            rows = jnp.where(ids_of_rows == ids, rows, n)
+        rows = jnp.minimum(rows, n)
+        shifts = _cell_shifts(images, queries.turns[:, None, :], ids, rows, shift, self.periodic)
+        distances = _measured(images, self.given.x, self.given.ids, rows, shifts, self.search.p)
+        return Lines(distances, rows, shifts)
+
+    def moved(self, shift) -> PaddedQueries:
+        """Return the queries moved back by a shift."""
+        return _moved(self.queries, shift)
+
+    def with_each(self, shift, radii, visit: Callable, state):
+        """Return the state after ``visit(lines, state)`` for all within radii (q,), some at a time."""
+        metric = TreeMetric(self.search.p)
+        x = self.moved(shift).x
+        prepared = _tree_programs.ordered(self.images.tree, x, radii, metric, self.search)
+
+        def visit_rows(rows, state):
+            by_query = jnp.full_like(rows, self.images.points.n).at[prepared.queries.order].set(rows)
+            return visit(self.lines(by_query, shift), state)
+
+        every = jnp.full(len(x), -1, np.int32)
+        return _with_each_hit(prepared.tree, prepared.queries, every, self.search, visit_rows, state)
+
+
+def _with_each_hit(tree: Tree, queries: RadiusQueries, after, search: Search, visit: Callable, state):
+    """Return the state after ``visit(rows, state)`` for all neighbours of queries, `HITS_AT_ONCE` of each.
+
+    They are those in the slots after some (Q,), -1 for all. The rows (Q, HITS_AT_ONCE) are in the order of
+    the prepared queries, n where there is none.
+    """
+    count = len(queries.bound)
+    slot_count = tree.points.shape[1]
+    slot_of_row = (
+        jnp.zeros(slot_count, np.int32).at[tree.rows].set(lax.iota(np.int32, slot_count), mode="drop")
+    )
+    offsets = jnp.arange(count + 1, dtype=np.int32) * HITS_AT_ONCE
+    metric = TreeMetric(search.p)
+
+    def more(state):
+        _, is_open, _ = state
+        return is_open.any()
+
+    def next_hits(state):
+        last_slots, is_open, state = state
+        # Those after the last slot that was seen, which stands for the query's own
+        part = RadiusQueries(
+            queries.points,
+            jnp.where(is_open, queries.bound, -jnp.ones_like(queries.bound)),
+            last_slots,
+            lax.iota(np.int32, count),
+        )
+        size = count * HITS_AT_ONCE
+        rows, _ = search.engine.fill(tree, part, offsets, metric, size=size, relation=Relation.LATER)
+        rows = rows.reshape(count, HITS_AT_ONCE)
+        last = rows[:, -1]
+        is_open &= last < tree.n
+        last_slots = jnp.where(is_open, slot_of_row[jnp.minimum(last, slot_count - 1)], slot_count)
+        return last_slots, is_open, visit(rows, state)
+
+    start = after, queries.bound >= 0, state
+    return lax.while_loop(more, next_hits, start)[2]
+
+
+@in_float64("periodic", "search", "limit")
+def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search, limit: int):
+    """Return rows, shifts, distances (q, limit, ...) of the nearest within radii (q,), and counts (q,)."""
+    images, reduced = _prepared(points, queries, periodic, search)
+    among = _ImageSearch(images, reduced, queries, periodic, search)
+    reach = _reach_of(images, reduced, _radii(images, reduced, radius))
+    radius = jnp.broadcast_to(radius, len(reduced.x)).astype(np.float64)
+    boxes = _box_within(images, reduced, reach.outer, search.p)
+    of_image = max(min(limit, len(points.data)), 1)
+    n = points.n
+
+    def within(lines: Lines) -> Lines:
+        return lines.kept(lines.distances <= radius[:, None], n)
+
+    def step(shift, is_active, state):
+        lines, counts = state
+        inner = jnp.where(is_active, reach.inner, -1.0)
+        outer = jnp.where(is_active, reach.outer, -1.0)
+        inputs = images.tree, among.moved(shift)
+        metric = TreeMetric(search.p)
+        rows, distances, outer_counts = _tree_programs.nearest_within(
+            *inputs, outer, metric, search=search, max_neighbors=of_image + 1
+        )
+        (inner_counts,) = _tree_programs.counts_within(*inputs, inner, metric, search=search)
+        is_whole = outer_counts <= of_image + 1
+        has_border = outer_counts > inner_counts
+        tied_reach = _tied_reach(images, reduced, distances, of_image)
+        is_cut = ~is_whole & (has_border | (tied_reach >= 0))
+        of_image_lines = within(among.lines(rows, shift)).without(is_cut, n)
+        whole_counts = jnp.sum(of_image_lines.distances < jnp.inf, axis=1, dtype=np.int32)
+        of_image_counts = jnp.where(is_whole, whole_counts, outer_counts.astype(np.int32))
+        counts += jnp.where(is_cut & has_border, 0, of_image_counts)
+        lines = lines.with_those_of(of_image_lines)
+
+        def add(some: Lines, state):
+            lines, counts = state
+            some = within(some)
+            more_counts = jnp.sum(some.distances < jnp.inf, axis=1, dtype=np.int32)
+            return lines.with_those_of(some), counts + jnp.where(has_border, more_counts, 0)
+
+        def add_each(state):
+            radii = jnp.where(has_border, outer, jnp.minimum(outer, tied_reach))
+            return among.with_each(shift, jnp.where(is_cut, radii, -1.0), add, state)
+
+        return lax.cond(is_cut.any(), add_each, lambda state: state, (lines, counts))
+
+    state = Lines.empty(len(reduced.x), limit, images), jnp.zeros(len(reduced.x), np.int32)
+    lines, found_counts = _over(boxes.of_all(), boxes, step, state)
+    return lines.rows, lines.shifts, lines.distances, found_counts
+
+
+def _tied_reach(images: Images, queries: WrappedQueries, distances, k: int) -> Array:
+    """Return how far (q,) those are that are, up to rounding, as near as the k-th of distances (q, k + 1).
+
+    It is -1 where the next one is farther: then the nearest `k` are known.
+    """
+    last = distances[:, k - 1]
+    rounding = _rounding(images, queries)
+    reach = jnp.where(last < jnp.inf, last, 0) * (1 + 2 * ROUNDING) + 2 * rounding
+    following = distances[:, k]
+    is_tied = (following < jnp.inf) & (following <= reach)
+    if queries.ids is not None:
+        is_tied &= last < images.spacing / 4  # not those of other clouds
+        reach = jnp.minimum(reach, images.spacing / 4)
+    return jnp.where(is_tied, reach, -1.0)
+
+
+@in_float64("periodic", "search")
+def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search):
+    """Return how many images are within the radii (q,)."""
+    images, reduced = _prepared(points, queries, periodic, search)
+    given = ImageQueries(points.data, points.ids) if queries is None else queries
+    among = _ImageSearch(images, reduced, given, periodic, search)
+    reach = _reach_of(images, reduced, _radii(images, reduced, radius))
+    radius = jnp.broadcast_to(radius, len(reduced.x)).astype(np.float64)
+    boxes = _box_within(images, reduced, reach.outer, search.p)
+
+    def step(shift, is_active, counts):
+        inner = jnp.where(is_active, reach.inner, -1.0)
+        outer = jnp.where(is_active, reach.outer, -1.0)
+        inputs = images.tree, among.moved(shift)
+        metric = TreeMetric(search.p)
+        (inner_counts,) = _tree_programs.counts_within(*inputs, inner, metric, search=search)
+        (outer_counts,) = _tree_programs.counts_within(*inputs, outer, metric, search=search)
+        has_border = outer_counts > inner_counts
+        counts += jnp.where(has_border, 0, outer_counts.astype(np.int32))
+
+        def add(lines: Lines, counts):
+            return counts + jnp.sum(lines.distances <= radius[:, None], axis=1, dtype=np.int32)
+
+        def add_each(counts):
+            return among.with_each(shift, jnp.where(has_border, outer, -1.0), add, counts)
+
+        return lax.cond(has_border.any(), add_each, lambda counts: counts, counts)
+
+    return (_over(boxes.of_all(), boxes, step, jnp.zeros(len(reduced.x), np.int32)),)
+
+
+def _prepared(points: ImagePoints, queries: ImageQueries | None, periodic, search: Search):
+    """Return the points with their images, and queries wrapped; without queries the points themselves."""
+    images = _images(points, periodic, search)
+    if queries is None:
+        return images, images.as_queries
+    return images, _reduced(images, queries)
+
+
+@in_float64("periodic", "search", "k")
+def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, search: Search, k: int):
+    """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, () or (q,).
+
+    Boxes of shifts are gone through, each around the last one: until as many images are found, and then that
+    which holds all that are not farther.
+    """
+    images, reduced = _prepared(points, queries, periodic, search)
+    query_count = len(reduced.x)
+    bound = jnp.broadcast_to(bound, query_count).astype(np.float64)
+    if reduced.ids is not None:
+        bound = jnp.where(reduced.is_far & (reduced.inside_length >= bound), 0.0, bound)
+    given = ImageQueries(points.data, points.ids) if queries is None else queries
+    among = _ImageSearch(images, reduced, given, periodic, search)
+    rounding = _rounding(images, reduced)
+    n = points.n
+    of_image = max(min(k, len(points.data)), 1)
+    vector_count = len(images.lowest)
+    heights = reduced.lattice.heights
+    heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
+    if heights.ndim > 1:
+        heights = heights.min(axis=0, initial=jnp.inf)
+
+    def nearer(lines: Lines) -> Lines:
+        return lines.kept(lines.distances < bound[:, None], n)
+
+    def search_image(shift, lines):
+        last = jnp.minimum(lines.distances[:, -1], bound)
+        reach = jnp.where(last > 0, last * (1 + ROUNDING) + rounding, 0.0)
+        reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
+        reach = jnp.where(bound > 0, reach, 0.0)
+        limits = Limits(reach, jnp.zeros((), np.float64))
+        inputs = images.tree, among.moved(shift), limits, TreeMetric(search.p)
+        answer = ChosenNeighbors(of_image + 1, None)
+        distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
+        tied_reach = _tied_reach(images, reduced, distances, of_image)
+        is_tied = tied_reach >= 0
+        lines = lines.with_those_of(nearer(among.lines(rows, shift)).without(is_tied, n))
+
+        def add(some: Lines, lines: Lines) -> Lines:
+            return lines.with_those_of(nearer(some))
+
+        def add_each(lines):
+            return among.with_each(shift, tied_reach, add, lines)
+
+        return lax.cond(is_tied.any(), add_each, lambda lines: lines, lines)
+
+    def next_box(done: Box, lines: Lines) -> tuple[Box, Box]:
+        """Return the box to go through after another one, and the boxes of the queries in it."""
+        last = jnp.minimum(lines.distances[:, -1], bound)
+        misses_some = (lines.distances[:, 0] < jnp.inf) & (last == jnp.inf)
+        grown = _grown(done.high, heights)
+        boxes = _box_within(images, reduced, last, search.p)
+        around = done.with_those_of(_where(boxes.of_all().total > 0, boxes.of_all(), done))
+        grown_box = Box(-grown, grown)
+        return _where(misses_some.any(), grown_box, around)
+
+    def step(state):
+        number, box, done, lines = state
+        shift = box.shift(number)
+        lines = lax.cond(
+            done.holds(shift), lambda lines: lines, lambda lines: search_image(shift, lines), lines
+        )
+        is_end = number + 1 >= box.total
+        following = _where(is_end, next_box(box, lines), box)
+        done = _where(is_end, box, done)
+        return jnp.where(is_end, 0.0, number + 1), following, done, lines
+
+    def more(state):
+        _, box, done, _ = state
+        return ((box.low < done.low) | (box.high > done.high)).any()
+
+    lines = Lines.empty(query_count, k, images)
+    none = jnp.zeros(vector_count, np.float64)
+    home = Box(none, none)
+    lines = search_image(none, lines)
+    if vector_count:
+        start = jnp.zeros((), np.float64), next_box(home, lines), home, lines
+        lines = lax.while_loop(more, step, start)[3]
+    return lines.rows, lines.shifts, lines.distances
+
+
+def _grown(extent, heights) -> Array:
+    """Return how far (P,) a box goes that is larger by one plane, along the vector of the nearest planes."""
+    # Not by argmin, which under vmap makes 32-bit constants once more.
+    following = (extent + 1) * heights
+    is_nearest = following == following.min(initial=jnp.inf)
+    grown = []
+    is_taken = jnp.zeros((), bool)
+    for axis in range(len(extent)):
+        grown.append(jnp.where(is_nearest[axis] & ~is_taken, extent[axis] + 1, extent[axis]))
+        is_taken |= is_nearest[axis]
+    return jnp.stack(grown) if grown else extent
+
+
+def _where(condition, first, second):
+    """Return one of two records by a condition ()."""
+    return jax.tree.map(partial(jnp.where, condition), first, second)
+
+
+# --- among the points -----------------------------------------------------------------------------------
+
+
+class _SlotQueries(NamedTuple):
+    """The points as queries of a radius search, in the slots of the tree (N,)."""
+
+    tree: Tree  # in a unit that has room for the powers of moved queries
+    among: _ImageSearch  # of the slots; an empty one stands for some point
+    radius: Array  # ()
+    bounds: Reach  # of scaled powers
+    boxes: Box  # (N, P)
+
+    def moved(self, shift, bound, relation: Relation) -> RadiusQueries:
+        """Return the slots as queries within bounds (N,), moved by a shift, with results by slot.
+
+        Moved ones are queries from outside. They are taken to be in the leaf of their slot, but for the
+        relation LATER, for which every slot comes after theirs.
+        """
+        tree = self.tree
+        slots = lax.iota(np.int32, tree.points.shape[1])
+        steps = self.among.queries.lattice.steps(shift)
+        m = self.among.given.x.shape[1]
+        steps = jnp.broadcast_to(steps, (len(slots), m)) * tree.scale
+        steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
+        outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
+        slots_of_queries = jnp.where((shift == 0).all(), slots, outside)
+        return RadiusQueries(tree.points - steps.T, bound, slots_of_queries, slots)
+
+    def with_each(self, tree: Tree, queries: RadiusQueries, shift, relation: Relation, visit, state):
+        """Return the state after ``visit(lines, is_wanted, state)`` for all in reach, some at a time."""
+        is_home = (shift == 0).all()
+        rows_of_slots = jnp.where(is_home & (relation is Relation.OTHER), self.tree.rows, -1)
+        after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
+
+        def visit_rows(rows, state):
+            lines = self.among.lines(rows, shift)
+            is_wanted = (lines.distances <= self.radius) & (lines.rows != rows_of_slots[:, None])
+            return visit(lines, is_wanted, state)
+
+        return _with_each_hit(tree, queries, after, self.among.search, visit_rows, state)
+
+    def counts(self, shift, is_active, relation: Relation) -> tuple[Array, Array]:
+        """Return how many neighbours each slot has in an image, and which slots have some at the radius."""
+        engine = self.among.search.engine
+        metric = TreeMetric(self.among.search.p)
+        inner = self.moved(shift, _where_active(is_active, self.bounds.inner), relation)
+        outer = self.moved(shift, _where_active(is_active, self.bounds.outer), relation)
+        inner_counts = engine.count(self.tree, inner, metric, relation=relation)
+        outer_counts = engine.count(self.tree, outer, metric, relation=relation)
+        has_border = outer_counts > inner_counts
+
+        def add(lines, is_wanted, counts):
+            return counts + jnp.sum(is_wanted, axis=1, dtype=np.int32)
+
+        def count_each(counts):
+            queries = outer._replace(bound=_where_active(has_border, outer.bound))
+            counts = jnp.where(has_border, 0, counts)
+            return self.with_each(self.tree, queries, shift, relation, add, counts)
+
+        return lax.cond(has_border.any(), count_each, lambda counts: counts, inner_counts), has_border
+
+
+def _where_active(is_active, bound):
+    return jnp.where(is_active, bound, -jnp.ones_like(bound))
+
+
+def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) -> _SlotQueries:
+    """Return the slots of a tree over the points as queries."""
+    reach = _reach_of(images, images.as_queries, _radii(images, images.as_queries, radius))
+    boxes = _box_within(images, images.as_queries, reach.outer, search.p)
+    rows = jnp.minimum(tree.rows, max(len(images.points.data) - 1, 0))
+    is_point = jnp.isfinite(tree.points[0])
+    around = boxes.of_all()
+    steps = jnp.maximum(jnp.abs(around.low), jnp.abs(around.high)).max(initial=0) + 1
+    corner = jnp.broadcast_to(images.size * steps, (1, tree.points.shape[0]))
+    tree = with_room_for_powers(tree, search.p, jnp.concatenate([corner, -corner]))
+
+    def bound_of(radii):
+        return _where_active(is_point & (radii[rows] >= 0), radius_bound(tree, radii[rows], search.p))
+
+    ids = None if images.points.ids is None else images.points.ids[rows]
+    among = _ImageSearch(
+        images, images.as_queries.of(rows), ImageQueries(images.points.data[rows], ids), periodic, search
+    )
+    bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
+    boxes = Box(boxes.low[rows], boxes.high[rows])
+    return _SlotQueries(tree, among, radius.astype(np.float64), bounds, boxes)
+
+
+def _is_first_half(shift) -> Array:
+    """Tell whether a shift is 0 or the first number of it that is not 0 is positive."""
+    first = jnp.zeros((), np.float64)
+    for number in shift[::-1]:
+        first = jnp.where(number != 0, number, first)
+    return first >= 0
+
+
+@in_float64("periodic", "search", "relation", "size")
+def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Relation, size: int):
+    """Return receivers, senders (size,), shifts (size, m), distances (size,) and the true number of edges.
+
+    Of the relation LATER each pair of images comes once, the lower row first.
+    """
+    images = _images(points, periodic, search)
+    slot_queries = _slot_queries(images, images.tree, radius, periodic, search)
+    engine = search.engine
+    tree = slot_queries.tree
+    metric = TreeMetric(search.p)
+    slot_count = tree.points.shape[1]
+    vector_count = len(images.lowest)
+
+    def is_wanted(shift, is_active):
+        return is_active & _is_first_half(shift) if relation is Relation.LATER else is_active
+
+    def by_row(values):
+        return jnp.zeros(slot_count, np.int32).at[tree.rows].add(values, mode="drop")
+
+    def count_image(shift, is_active, counts):
+        return counts + slot_queries.counts(shift, is_wanted(shift, is_active), relation)[0]
+
+    box = slot_queries.boxes.of_all()
+    no_counts = jnp.zeros(slot_count, np.int32)
+    sums = engine.running_sums(by_row(_over(box, slot_queries.boxes, count_image, no_counts)))
+
+    def fill_image(shift, is_active, state):
+        written, senders, shifts = state
+        counts, has_border = slot_queries.counts(shift, is_wanted(shift, is_active), relation)
+        starts = sums.astype(np.int64) + jnp.pad(written, (0, 1)).astype(np.int64)
+        starts = jnp.minimum(starts, size).astype(np.int32)
+        bound = _where_active(is_wanted(shift, is_active), slot_queries.bounds.outer)
+        queries = slot_queries.moved(shift, _where_active(~has_border, bound), relation)
+        queries = queries._replace(order=tree.rows)
+        rows, distances = engine.fill(tree, queries, starts, metric, size=size, relation=relation)
+        is_new = jnp.isfinite(distances)
+        senders = jnp.where(is_new, rows, senders)
+        shifts = jnp.where(is_new[:, None], shift.astype(np.int32), shifts)
+
+        def add(lines: Lines, is_within, state):
+            position, senders, shifts = state
+            places = position[:, None] + jnp.cumsum(is_within, axis=1, dtype=np.int32) - 1
+            places = jnp.where(is_within, jnp.minimum(places, size), size)
+            senders = senders.at[places].set(lines.rows, mode="drop")
+            shifts = shifts.at[places].set(shift.astype(np.int32), mode="drop")
+            position = jnp.minimum(position + jnp.sum(is_within, axis=1, dtype=np.int32), size)
+            return position, senders, shifts
+
+        def add_each(filled):
+            queries = slot_queries.moved(shift, _where_active(has_border, bound), relation)
+            position = starts[jnp.minimum(tree.rows, slot_count)]
+            return slot_queries.with_each(tree, queries, shift, relation, add, (position, *filled))[1:]
+
+        filled = senders, shifts
+        senders, shifts = lax.cond(has_border.any(), add_each, lambda filled: filled, filled)
+        return written + by_row(counts), senders, shifts
+
+    n = images.points.n
+    no_shifts = jnp.zeros((size, vector_count), np.int32)
+    state = no_counts, jnp.broadcast_to(n, (size,)), no_shifts
+    _, senders, shifts = _over(box, slot_queries.boxes, fill_image, state)
+    ending = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
+    receivers = jnp.where(senders < n, jnp.cumsum(ending, dtype=np.int32), n)
+    ids = None if points.ids is None else points.ids.at[receivers].get(mode="fill", fill_value=0)
+    turns = images.as_queries.turns.at[receivers].get(mode="fill", fill_value=0)
+    shifts = _cell_shifts(images, turns, ids, senders, shifts, periodic)
+    x = points.data.at[receivers].get(mode="fill", fill_value=0)
+    distances = _measured(images, x, ids, senders[:, None], shifts[:, None], search.p)[:, 0]
+    if relation is Relation.LATER:
+        receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
+    return receivers, senders, shifts, distances, sums[-1]
+
+
+def _low_row_first(receivers, senders, shifts):
+    """Return pairs with the lower row first, of a point and its image the half with a positive shift."""
+    first = jnp.zeros(len(shifts), shifts.dtype)
+    for column in shifts.T[::-1]:
+        first = jnp.where(column != 0, column, first)
+    is_turned = (receivers > senders) | ((receivers == senders) & (first < 0))
+    shifts = jnp.where(is_turned[:, None], -shifts, shifts)
+    return jnp.minimum(receivers, senders), jnp.maximum(receivers, senders), shifts
+
+
+# --- between two clouds ---------------------------------------------------------------------------------
+
+
+@in_float64("periodic", "search", "sums")
+def two_point(
+    points: ImagePoints,
+    queries: ImageQueries,
+    radii,
+    query_weights,
+    point_weights,
+    *,
+    periodic,
+    search: Search,
+    sums,
+):
+    """Return the sums of ``query_weights[i] * point_weights[j]`` over pairs within each of the radii (R,).
+
+    Pairs are of a query and an image of a point.
+    """
+    images, reduced = _prepared(points, queries, periodic, search)
+    radii = radii.astype(np.float64)
+    among = _ImageSearch(images, reduced, queries, periodic, search)
+    largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(reduced.x))
+    outer = _reach_of(images, reduced, _radii(images, reduced, largest)).outer
+    boxes = _box_within(images, reduced, outer, search.p)
+    rounding = jnp.max(jnp.where(reduced.is_far, 0, _rounding(images, reduced)), initial=0)
+    at_most = jnp.inf if reduced.ids is None else images.spacing / 4
+    searched_radii = jnp.concatenate(
+        [
+            jnp.minimum(jnp.where(radii >= 0, radii * (1 - ROUNDING) - rounding, -1.0), at_most),
+            jnp.minimum(jnp.where(radii >= 0, radii * (1 + ROUNDING) + rounding, -1.0), at_most),
+        ]
+    )
+    is_query = jnp.isfinite(reduced.x).all(axis=1)
+    query_weights = jnp.where(is_query, query_weights, 0).astype(sums)
+    point_weights = point_weights.astype(sums)
+
+    def step(shift, is_active, total):
+        metric = TreeMetric(search.p)
+        active_weights = jnp.where(is_active, query_weights, jnp.zeros_like(query_weights))
+        weights = PairWeights(active_weights, point_weights)
+        ones = PairWeights(is_active.astype(np.int32), jnp.ones(len(point_weights), np.int32))
+        inputs = images.tree, among.moved(shift)
+        counts = _tree_programs.pair_sums(*inputs, ones, searched_radii, metric, search=search)
+        inner, outer = jnp.split(counts, 2)
+        has_border = inner != outer  # (R,)
+        inner_radii = searched_radii[: len(radii)]
+        sums_of_image = _tree_programs.pair_sums(*inputs, weights, inner_radii, metric, search=search)
+
+        def add(lines: Lines, sums_of_image):
+            of_rows = point_weights.at[lines.rows].get(mode="fill", fill_value=0)
+            products = weights.self_weights[:, None] * of_rows
+
+            def sum_within(radius):
+                return jnp.sum(jnp.where(lines.distances <= radius, products, 0), dtype=sums)
+
+            return sums_of_image + jnp.where(has_border, lax.map(sum_within, radii), 0).astype(sums)
+
+        def add_each(sums_of_image):
+            farthest = jnp.max(searched_radii[len(radii) :], initial=-1.0, where=has_border)
+            reach = jnp.where(is_active, farthest, -1.0)
+            return among.with_each(shift, reach, add, jnp.where(has_border, 0, sums_of_image).astype(sums))
+
+        sums_of_image = lax.cond(has_border.any(), add_each, lambda known: known, sums_of_image)
+        return total + sums_of_image
+
+    return (_over(boxes.of_all(), boxes, step, jnp.zeros(radii.shape, sums)),)
+
+
+# --- clusters -------------------------------------------------------------------------------------------
+
+
+class _SlotJoining(NamedTuple):
+    """What joins the slots of a tree to those of another."""
+
+    slot_queries: _SlotQueries
+    has_border: Array  # (N,) whether a slot has neighbours at the radius, in any image
+
+    def lowest(self, tree: Tree, numbers, shift, is_active) -> Array:
+        """Return the lowest of the slots' numbers (N,) of a tree that each slot has in reach."""
+        slot_queries = self.slot_queries
+        engine = slot_queries.among.search.engine
+        metric = TreeMetric(slot_queries.among.search.p)
+        inner = _where_active(is_active, slot_queries.bounds.inner)
+        queries = slot_queries.moved(shift, inner, Relation.ANY)
+        if tree is not slot_queries.tree:
+            queries = queries._replace(slot=-jnp.ones_like(queries.slot))  # in no leaf of this tree
+        lowest_inside = engine.lowest(tree, queries, numbers, metric)
+        slots = lax.iota(np.int32, len(numbers))
+        slot_of_row = jnp.zeros_like(slots).at[tree.rows].set(slots, mode="drop")
+
+        def add(lines: Lines, is_within, lowest):
+            numbers_of_lines = numbers[slot_of_row[jnp.minimum(lines.rows, len(slots) - 1)]]
+            numbers_within = jnp.where(is_within, numbers_of_lines, NO_LABEL)
+            return jnp.minimum(lowest, numbers_within.min(axis=1).astype(lowest.dtype))
+
+        has_border = is_active & self.has_border
+
+        def add_each(lowest):
+            outer = queries._replace(bound=_where_active(has_border, slot_queries.bounds.outer))
+            return slot_queries.with_each(tree, outer, shift, Relation.ANY, add, lowest)
+
+        return lax.cond(has_border.any(), add_each, lambda lowest: lowest, lowest_inside)
+
+
+def _joining(images: Images, tree: Tree, radius, periodic, search: Search) -> _SlotJoining:
+    """Return what joins the slots of a tree over the points."""
+    slot_queries = _slot_queries(images, tree, radius, periodic, search)
+
+    def add(shift, is_active, has_border):
+        return has_border | slot_queries.counts(shift, is_active, Relation.ANY)[1]
+
+    no_border = jnp.zeros(tree.points.shape[1], bool)
+    return _SlotJoining(slot_queries, _over(slot_queries.boxes.of_all(), slot_queries.boxes, add, no_border))
+
+
+def _lowest_rows(joining: _SlotJoining, tree: Tree) -> Array:
+    """Return the lowest row of the component of each slot (N,), in rounds as `_lax._components` does."""
+    slot_queries = joining.slot_queries
+    slots = lax.iota(np.int32, tree.points.shape[1])
+    box = slot_queries.boxes.of_all()
+
+    def join(state):
+        roots, _ = state
+
+        def undercut(shift, is_active, lowest):
+            return jnp.minimum(lowest, joining.lowest(slot_queries.tree, roots, shift, is_active))
+
+        lowest_roots = _over(box, slot_queries.boxes, undercut, roots)
+        joined = flattened(roots.at[roots].min(lowest_roots))
+        return joined, (joined != roots).any()
+
+    roots, _ = lax.while_loop(lambda state: state[1], join, (slots, jnp.ones((), bool)))
+    return jnp.full_like(tree.rows, NO_LABEL).at[roots].min(tree.rows)[roots]
+
+
+def _by_row(tree: Tree, row_count: int, values, fill) -> Array:
+    """Return the slots' values (N,) by row, (rows,)."""
+    rows = jnp.where(jnp.isfinite(tree.points[0]), tree.rows, row_count)
+    return jnp.full(row_count, fill, values.dtype).at[rows].set(values, mode="drop")
+
+
+def _by_slot(tree: Tree, values, fill) -> Array:
+    """Return the rows' values by slot, (N,)."""
+    rows = jnp.minimum(tree.rows, len(values) - 1)
+    return jnp.where(jnp.isfinite(tree.points[0]), values[rows], fill)
+
+
+def _labels(images: Images, tree: Tree, radius, periodic, search: Search) -> tuple[Array, Array]:
+    """Return how many components the points of a tree have, and labels (rows,) by their lowest rows."""
+    row_count = len(images.points.data)
+    joining = _joining(images, tree, radius, periodic, search)
+    lowest = _by_row(tree, row_count, _lowest_rows(joining, tree), -1)
+    is_lowest = lowest == jnp.arange(row_count, dtype=np.int32)
+    number = search.engine.running_sums(is_lowest.astype(np.int32))
+    return number[-1], jnp.where(lowest < 0, -1, number[lowest])
+
+
+@in_float64("periodic", "search")
+def components(points: ImagePoints, radius, *, periodic, search: Search):
+    """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
+    images = _images(points, periodic, search)
+    return _labels(images, images.tree, radius, periodic, search)
+
+
+@in_float64("periodic", "search", "min_samples")
+def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, min_samples: int):
+    """Return which points are cores (rows,), and labels (rows,), -1 for noise; weights (rows,) or None."""
+    images = _images(points, periodic, search)
+    tree = images.tree
+    engine = search.engine
+    metric = TreeMetric(search.p)
+    row_count = len(points.data)
+    slot_queries = _slot_queries(images, tree, radius, periodic, search)
+    box = slot_queries.boxes.of_all()
+    slot_count = tree.points.shape[1]
+    of_rows = jnp.ones(row_count, np.float64) if weights is None else weights.astype(np.float64)
+    of_slots = _by_slot(tree, of_rows, 0.0)
+
+    def add(shift, is_active, state):
+        sums, has_border = state
+        counts, is_border = slot_queries.counts(shift, is_active, Relation.ANY)
+        has_border |= is_border
+        if weights is None:
+            return sums + counts, has_border
+        inner = _where_active(is_active, slot_queries.bounds.inner)
+        queries = slot_queries.moved(shift, inner, Relation.ANY)
+        bounds = jnp.max(slot_queries.bounds.inner)[None]
+        (weight_sums,) = engine.bin_counts(slot_queries.tree, queries, bounds, of_slots, metric)
+        weight_sums = jnp.where(queries.bound >= 0, weight_sums, 0.0)
+
+        def add_weights(lines: Lines, is_within, weight_sums):
+            weights_of_lines = of_rows.at[lines.rows].get(mode="fill", fill_value=0.0)
+            return weight_sums + jnp.sum(jnp.where(is_within, weights_of_lines, 0.0), axis=1)
+
+        def add_each(weight_sums):
+            outer = queries._replace(bound=_where_active(is_border, slot_queries.bounds.outer))
+            weight_sums = jnp.where(is_border, 0.0, weight_sums)
+            searched = slot_queries.tree
+            return slot_queries.with_each(searched, outer, shift, Relation.ANY, add_weights, weight_sums)
+
+        weight_sums = lax.cond(is_border.any(), add_each, lambda known: known, weight_sums)
+        return sums + weight_sums, has_border
+
+    no_sums = jnp.zeros(slot_count, np.int32 if weights is None else np.float64)
+    sums, has_border = _over(box, slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
+    joining = _SlotJoining(slot_queries, has_border)
+    is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
+    is_core = _by_row(tree, row_count, is_core_slot, False)
+    room = tree_size(*images.as_queries.x.shape) - row_count
+    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.x, jnp.nan), ((0, room), (0, 0)))
+    core_tree = engine.build(x, tree.n, tree.scale)
+    _, labels = _labels(images, core_tree, radius, periodic, search)
+    of_cores = _by_slot(core_tree, labels, NO_LABEL)
+    unit = slot_queries.tree.scale / core_tree.scale
+
+    def reach(shift, is_active, lowest):
+        lowest_of_image = joining.lowest(core_tree.rescaled(unit), of_cores, shift, is_active & ~is_core_slot)
+        return jnp.minimum(lowest, lowest_of_image)
+
+    reached = _over(box, slot_queries.boxes, reach, jnp.full(slot_count, NO_LABEL, np.int32))
+    border = _by_row(tree, row_count, jnp.where(reached < NO_LABEL, reached, -1), -1)
+    return is_core, jnp.where(is_core, labels, border)

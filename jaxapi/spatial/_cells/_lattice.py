@@ -1,0 +1,215 @@
+"""The lattice of a periodic cell: short vectors that span it, and points wrapped into one cell of these.
+
+All of it is in float64, of NumPy or of jax arrays, whatever the points are in. There are P periodic vectors
+in m dimensions; a lattice may have axes in front, as one for each cloud has. The vectors of a cell that are
+not periodic play no part.
+"""
+
+import itertools
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+__all__ = ["Lattice", "Wrapped", "is_singular", "lattice_of"]
+
+# Cells, of the given vectors or of the reduced ones, that a point may be away from the origin: shifts are
+# int32, and those of two points are added to the shifts between them, which are at most `MOST_SHIFTS`.
+MOST_TURNS = 2.0**29
+MOST_SHIFTS = 2.0**30
+EPS = float(np.finfo(np.float64).eps)
+SHORTER = 1 - 1e-9  # by so much a vector becomes shorter, or stays: so a reduction ends
+
+
+class Wrapped(NamedTuple):
+    """Points as ``inside + turns @ vectors``."""
+
+    inside: Any  # (..., m) in the cell of the reduced vectors
+    turns: Any  # (..., P) whole numbers as float64, nan for a point that is not finite
+    fractions: Any  # (..., P) coordinates of `inside` along the reduced vectors, in [0, 1] up to rounding
+
+
+class Lattice(NamedTuple):
+    """Short vectors that span a lattice."""
+
+    vectors: Any  # (..., P, m)
+    combination: Any  # (..., P, P) whole numbers: ``vectors = combination @ periodic vectors of the cell``
+    inverse: Any  # (..., m, P): ``x @ inverse`` are the coordinates of x along the vectors
+    heights: (
+        Any  # (..., P) distances between neighbouring planes of the lattice, not finite where it is singular
+    )
+
+    @property
+    def has_axes(self) -> bool:
+        """Whether there are several lattices."""
+        return self.vectors.ndim > 2
+
+    def of_clouds(self, ids) -> "Lattice":
+        """Return the lattice of the cloud of each point, or the one of all."""
+        if not self.has_axes:
+            return self
+        if isinstance(self.vectors, np.ndarray):  # whose indexing takes three times as long
+            return Lattice(*(array.take(ids, axis=0) for array in self))
+        return Lattice(*(array[ids] for array in self))
+
+    def steps(self, shifts):
+        """Return the vectors (..., m) of numbers (..., P) of the lattice's vectors."""
+        return _product(shifts, self.vectors)
+
+    def wrapped(self, x, xp) -> Wrapped:
+        """Return points (..., m) wrapped into the cell of the reduced vectors.
+
+        Turns are nan for a point so far away that int32 cannot count the cells up to it.
+        """
+        turns = xp.floor(_product(x, self.inverse))
+        most = xp.maximum(xp.abs(turns), xp.abs(_product(turns, self.combination)))
+        is_near = (most < MOST_TURNS).all(axis=-1, keepdims=True)
+        turns = xp.where(is_near, turns, xp.nan)
+        inside = x - self.steps(turns) if self.vectors.shape[-2] else x
+        return Wrapped(inside, turns, _product(inside, self.inverse))
+
+    def are_countable(self, shifts, xp):
+        """Tell whether int32 counts shifts up to these (..., P) in the cell's own vectors."""
+        return (_product(xp.abs(shifts), xp.abs(self.combination)) < MOST_SHIFTS).all(axis=-1)
+
+    def of_cell(self, shifts, periodic: tuple[bool, ...], xp):
+        """Return numbers of the lattice's vectors (..., P) as numbers of the cell's own (..., m), int32."""
+        of_periodic = _product(shifts, self.combination)
+        columns = iter(range(of_periodic.shape[-1]))
+        nothing = xp.zeros(of_periodic.shape[:-1], of_periodic.dtype)
+        of_all = [of_periodic[..., next(columns)] if flag else nothing for flag in periodic]
+        whole = xp.stack(of_all, axis=-1)
+        return xp.where(xp.isfinite(whole), whole, 0).astype(np.int32)
+
+
+def lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
+    """Return the lattice of the periodic rows of a cell (..., m, m)."""
+    given = cell[..., np.flatnonzero(periodic), :]
+    count = given.shape[-2]
+    lengths = xp.sqrt((given * given).sum(axis=-1))
+    combination = _reduced(given, xp) if xp is jnp else _reduced_on_host(given)
+    vectors = combination @ given if count else given
+    lengths = xp.sqrt((vectors * vectors).sum(axis=-1))
+    directions = vectors / xp.where(lengths > 0, lengths, 1)[..., None]
+    gram = directions @ xp.swapaxes(directions, -1, -2) if count else combination
+    inverse = xp.swapaxes(directions, -1, -2) @ _inverted(gram, xp) if count else xp.swapaxes(given, -1, -2)
+    inverse = inverse / xp.where(lengths > 0, lengths, 0)[..., None, :]
+    heights = 1 / xp.sqrt((inverse * inverse).sum(axis=-2))
+    return Lattice(vectors, combination, inverse, heights)
+
+
+def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
+    """Tell whether periodic rows of a cell (..., m, m) depend on each other, up to rounding of float64."""
+    given = cell[..., np.flatnonzero(periodic), :]
+    with np.errstate(all="ignore"):
+        lattice = lattice_of(cell, periodic, np)
+        lengths = np.abs(lattice.vectors).max(axis=-1, initial=0)
+        rounding = (np.abs(lattice.combination) @ np.abs(given)).max(axis=-1, initial=0) * 64 * EPS
+        is_short = ~(lengths > rounding)
+        is_flat = ~(lattice.heights > 1e-6 * lengths)
+    return bool(is_short.any() or is_flat.any())
+
+
+def _product(rows, matrix):
+    """Return the product of each row (..., k) with a matrix (k, l), or with its own one of (..., k, l)."""
+    if matrix.ndim == 2:
+        return rows @ matrix
+    if isinstance(matrix, np.ndarray):  # whose sums over a short axis take several times as long
+        return np.einsum("...k,...kl->...l", rows, matrix)
+    return (rows[..., None] * matrix).sum(axis=-2)
+
+
+# --- reduction ------------------------------------------------------------------------------------------
+
+
+def _reduced_on_host(vectors: np.ndarray) -> np.ndarray:
+    """Return what `_reduced` does, kept, as a tree asks several times, and loops have the same cell."""
+    return _kept_reduced(np.asarray(vectors, np.float64).tobytes(), vectors.shape)
+
+
+@lru_cache(maxsize=8)
+def _kept_reduced(data: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    combination = _reduced(np.frombuffer(data).reshape(shape), np)
+    combination.flags.writeable = False
+    return combination
+
+
+def _reduced(vectors, xp):
+    """Return which combinations (..., P, P) of the vectors (..., P, m) are short.
+
+    Multiples of the other vectors are taken off each one, and, in three dimensions, sums of two others, as
+    long as one becomes shorter. Searches are right for every combination, and fast for short vectors.
+    """
+    count = vectors.shape[-2]
+    identity = xp.broadcast_to(xp.eye(count, dtype=np.float64), (*vectors.shape[:-2], count, count))
+    if count < 2:
+        return identity
+
+    def sweep(state):
+        vectors, combination, _ = state
+        rows = [_Row(vectors[..., i, :], combination[..., i, :]) for i in range(count)]
+        changed = xp.zeros((), bool)
+        for i, j in itertools.permutations(range(count), 2):
+            multiple = xp.round(_dot(rows[i].vector, rows[j].vector) / _dot(rows[j].vector, rows[j].vector))
+            shorter, is_shorter = rows[i].if_shorter(rows[i].minus(multiple, rows[j]), xp)
+            rows[i] = shorter
+            changed = changed | is_shorter
+        for i in range(count):
+            others = [j for j in range(count) if j != i]
+            for (j, k), sign, other_sign in itertools.product(
+                itertools.combinations(others, 2), (1.0, -1.0), (1.0, -1.0)
+            ):
+                signs = xp.full(vectors.shape[:-2], sign), xp.full(vectors.shape[:-2], other_sign)
+                sum_of_three = rows[i].minus(signs[0], rows[j]).minus(signs[1], rows[k])
+                shorter, is_shorter = rows[i].if_shorter(sum_of_three, xp)
+                rows[i] = shorter
+                changed = changed | is_shorter
+        vectors = xp.stack([row.vector for row in rows], axis=-2)
+        combination = xp.stack([row.combination for row in rows], axis=-2)
+        return vectors, combination, changed
+
+    state = vectors, identity, xp.ones((), bool)
+    if xp is jnp:
+        return lax.while_loop(lambda state: state[2], sweep, state)[1]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        while state[2]:
+            state = sweep(state)
+    return state[1]
+
+
+class _Row(NamedTuple):
+    """A vector, and which combination of the given ones it is."""
+
+    vector: Any  # (..., m)
+    combination: Any  # (..., P)
+
+    def minus(self, multiple, other: "_Row") -> "_Row":
+        """Return the vector less a multiple of another one."""
+        multiple = multiple[..., None]
+        return _Row(self.vector - multiple * other.vector, self.combination - multiple * other.combination)
+
+    def if_shorter(self, other: "_Row", xp):
+        """Return the other vector where it is shorter, and whether it is anywhere."""
+        is_shorter = _dot(other.vector, other.vector) < SHORTER * _dot(self.vector, self.vector)
+        chosen = [xp.where(is_shorter[..., None], b, a) for a, b in zip(self, other, strict=True)]
+        return _Row(*chosen), is_shorter.any()
+
+
+def _dot(x, y):
+    return (x * y).sum(axis=-1)
+
+
+def _inverted(matrix, xp):
+    """Return the inverse of positive definite matrices (..., P, P), by elimination."""
+    count = matrix.shape[-1]
+    identity = xp.broadcast_to(xp.eye(count, dtype=np.float64), matrix.shape)
+    both = xp.concatenate([matrix, identity], axis=-1)
+    rows = [both[..., i, :] for i in range(count)]
+    for i in range(count):
+        rows[i] = rows[i] / rows[i][..., i : i + 1]
+        for j in range(count):
+            if j != i:
+                rows[j] = rows[j] - rows[j][..., i : i + 1] * rows[i]
+    return xp.stack(rows, axis=-2)[..., count:]

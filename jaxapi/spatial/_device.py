@@ -1,0 +1,238 @@
+"""Searches of our own tree outside of transformations: arrays are padded, a program runs, results are cut.
+
+Programs are compiled for queries of a few numbers, `padded_size`, and are told how many count. Rows that fill
+an array up are nan: no results, which `jax.debug_nans` is for.
+"""
+
+import itertools
+import math
+from functools import partial
+
+import jax
+import numpy as np
+
+from .._core._dtypes import x64_for
+from .._core._programs import compiled, eagerly
+from .._core._typing import Array
+from . import _tree_programs
+from ._answers import Answer
+from ._arrays import RECORD, check_finite, constant_on, placed_like
+from ._engines._protocol import has_kernels
+from ._results import NeighborGraph, Neighbors
+from ._search import PairWeights, Queries, Search
+from ._searcher import ConcreteSearcher, TreeSearcher
+from ._tree._build import padded_size
+from ._tree._lengths import first_rows, in_shape
+from ._tree._metric import TreeMetric
+from ._tree._queries import Limits, Relation
+from ._tree._slopes import displacements_to
+from ._tree_programs import PaddedQueries
+
+__all__ = ["Device"]
+
+INT32 = np.dtype(np.int32)
+
+
+class Device(TreeSearcher, ConcreteSearcher):
+    """The searches of concrete arrays by an engine, on the device that holds the points."""
+
+    # --- around queries ---------------------------------------------------------------------------------
+
+    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        if x is self.data and self._searches_in_place(answer.k):
+            queries = PaddedQueries(None, constant_on(self.n, INT32, self.data.sharding))
+        else:
+            queries = self._padded_queries(x, search)
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            limits = Limits(self._number(bound, search), self._number(search.eps, search))
+            inputs = self.tree, queries, limits, self._metric(search)
+            found = _tree_programs.nearest_columns(
+                *inputs, answer=answer, search=search.compiled(self.engine)
+            )
+            return _cut(found, results)
+
+    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
+        queries = self._padded_queries(x, search)
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, queries, self._number(r, search), self._metric(search)
+            static = search.compiled(self.engine)
+            found = _tree_programs.nearest_within(*inputs, search=static, max_neighbors=max_neighbors)
+            return _cut(found, results)
+
+    def _counts_within(self, x, r, search: Search, results):
+        queries = self._padded_queries(x, search)
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, queries, self._number(r, search), self._metric(search)
+            found = _tree_programs.counts_within(*inputs, search=search.compiled(self.engine))
+            return _cut(found, results)
+
+    def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
+        padded = self._padded_queries(queries.x, search)
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, padded, self._number(r, search), self._metric(search)
+            static = search.compiled(self.engine)
+            indptr, rows, distances = _tree_programs.csr(*inputs, search=static, sort=sort)
+            (indptr,) = first_rows(len(queries.x) + 1, indptr)
+            return Neighbors(indptr, rows, distances)
+
+    def lists(self, queries: Queries, r, search: Search, in_order: bool) -> list[list[int]]:
+        return _to_lists(self.csr(queries, r, search, False), in_order)
+
+    def displacements(self, x, rows, shifts, search: Search) -> Array:
+        shape = *rows.shape, x.shape[-1]
+        query_count = math.prod(x.shape[:-1])
+        with eagerly(), x64_for(search.dtype, rows.dtype):
+            x = in_shape(x, (query_count, x.shape[-1]))
+            rows = in_shape(rows, (query_count, rows.size // max(query_count, 1)))
+            count = self.n if x is self.data else query_count
+            queries = self._queries_with_room(x, count, search)
+            rows = self._as_input(rows, len(queries.x))
+            data = self._as_input(self.data, padded_size(len(self.data)))
+            points = PaddedQueries(data, constant_on(self.n, INT32, self.data.sharding))
+            inputs = points, queries, rows, self._boxsize(search)
+            vectors = _displacements_of_rows(*inputs, search=search.compiled(self.engine))
+            return _cut((vectors,), ((shape, search.dtype),))[0]
+
+    # --- among the tree's own points --------------------------------------------------------------------
+
+    def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, self._number(r, search), self._metric(search)
+            static = search.compiled(self.engine)
+            found = _tree_programs.fixed_edges(*inputs, search=static, relation=relation, size=size)
+            return _cut(found, results)
+
+    def edges(self, r, search: Search, relation: Relation) -> NeighborGraph:
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, self._number(r, search), self._metric(search)
+            static = search.compiled(self.engine)
+            *edges, total = _tree_programs.edges(*inputs, search=static, relation=relation)
+            receivers, senders, distances = first_rows(total, *edges)
+        (count,) = placed_like(self.data, search.index_dtype.type(receivers.shape[0]))
+        return NeighborGraph(senders, receivers, distances, count)
+
+    def pairs(self, r, search: Search, output_type: str):
+        with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
+            inputs = self.tree, self._number(r, search), self._metric(search)
+            pairs, total = _tree_programs.pairs(*inputs, search=search.compiled(self.engine))
+            (pairs,) = first_rows(total, pairs)
+        if output_type == "ndarray":
+            return pairs
+        return set(map(tuple, np.asarray(pairs).tolist()))
+
+    # --- between two trees ------------------------------------------------------------------------------
+
+    def ball_tree(self, other: "Device", r, search: Search) -> list[list[int]]:
+        return _to_lists(self._neighbors_in(other, r, search), True)
+
+    def distance_records(self, other: "Device", r, search: Search) -> np.ndarray:
+        indptr, rows, distances = map(np.asarray, self._neighbors_in(other, r, search))
+        records = np.empty(len(rows), RECORD)
+        records["i"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        records["j"] = rows
+        records["v"] = distances
+        return records
+
+    def _neighbors_in(self, other: "Device", r, search: Search) -> Neighbors:
+        (points,) = first_rows(self.n, self.data)
+        return other.csr(Queries(points, (self.n,)), np.broadcast_to(r, self.n), search, False)
+
+    def _pair_sums(self, other: TreeSearcher, radii, search: Search, weights: PairWeights, sums):
+        static = search.compiled(self.engine)
+        with eagerly(), x64_for(sums):
+            queries = self._padded_queries(self.data, search)
+            metric = self._metric(search)
+            if weights.self_weights is None:
+                counts = _tree_programs.pair_counts(
+                    other.tree, queries, radii, metric, search=static, dtype=sums
+                )
+                return np.asarray(counts)
+            weights = PairWeights(*(_padded(array.astype(sums)) for array in weights))
+            total = _tree_programs.pair_sums(other.tree, queries, weights, radii, metric, search=static)
+            return np.asarray(total)
+
+    # --- arrays on the device ---------------------------------------------------------------------------
+
+    def _searches_in_place(self, k: int) -> bool:
+        """Tell whether the engine finds the `k` nearest of the tree's own points as they lie in the tree."""
+        if not has_kernels(self.engine) or self.tree.is_flat:
+            return False
+        slot_count = self.tree.points.shape[1]
+        return slot_count * k <= _tree_programs.LARGEST_PIECE
+
+    def _padded_queries(self, x, search: Search) -> PaddedQueries:
+        """Return queries with room for more; refuse those on the host that are not finite."""
+        if x is self.data:
+            return self._queries_with_room(x, self.n, search)
+        check_finite(x)
+        return self._queries_with_room(x, len(x), search)
+
+    def _queries_with_room(self, x, count: int, search: Search) -> PaddedQueries:
+        with eagerly(), x64_for(search.dtype, search.index_dtype):
+            if not self._has(x):
+                x = np.asarray(x, search.dtype)
+            x = self.engine.as_input(x, padded_size(len(x)), self.data.sharding)
+            return PaddedQueries(x, constant_on(count, INT32, self.data.sharding))
+
+    def _has(self, x) -> bool:
+        """Tell whether an array lies where the points do."""
+        return isinstance(x, jax.Array) and x.sharding == self.data.sharding
+
+    def _as_input(self, x, row_count: int):
+        """Return an array that is filled up to so many rows, where the points are."""
+        x = x if self._has(x) else np.asarray(x)
+        return self.engine.as_input(x, row_count, self.data.sharding)
+
+    def _number(self, number, search: Search):
+        """Return a number, or the radii of queries, on the device."""
+        if not getattr(number, "ndim", 0):
+            return constant_on(float(number), search.dtype, self.data.sharding)
+        if len(number) and number.strides == (0,):  # one number, broadcast
+            return constant_on(number[0].item(), number.dtype, self.data.sharding)
+        return jax.device_put(_padded(number), self.data.sharding)
+
+    def _metric(self, search: Search) -> TreeMetric:
+        """Return the metric, with its box on the device."""
+        return TreeMetric(search.p, self._boxsize(search))
+
+    def _boxsize(self, search: Search):
+        """Return the size of the periodic box on the device, None without one."""
+        if search.boxsize is None:
+            return None
+        return constant_on(search.boxsize, search.dtype, self.data.sharding)
+
+
+def _padded(values: np.ndarray) -> np.ndarray:
+    """Return values (n,) with room for more, of 0."""
+    return np.pad(values, (0, padded_size(len(values)) - len(values)))
+
+
+def _cut(arrays, results):
+    """Return the first rows of every array, in the shapes of the results."""
+    cut = []
+    for array, (shape, _) in zip(arrays, results, strict=True):
+        if array.ndim:
+            row_size = max(math.prod(array.shape[1:]), 1)
+            (array,) = first_rows(math.prod(shape) // row_size, array)
+        cut.append(array if array.shape == shape else array.reshape(shape))
+    return cut
+
+
+def _to_lists(neighbors: Neighbors, in_order: bool) -> list[list[int]]:
+    """Return the rows of each query as a Python list."""
+    rows = np.asarray(neighbors.indices).tolist()
+    ends = np.asarray(neighbors.indptr).tolist()
+    lists = [rows[start:stop] for start, stop in itertools.pairwise(ends)]
+    if in_order:
+        for rows_of_query in lists:
+            rows_of_query.sort()
+    return lists
+
+
+@partial(compiled, static_argnames="search")
+def _displacements_of_rows(points: PaddedQueries, queries: PaddedQueries, rows, boxsize, *, search: Search):
+    """Return the vectors from the queries to rows of the points; 0 for what is no row."""
+    data = points.points(search)
+    x = queries.points(search)
+    rows = search.engine.read_input(rows, queries.count, dtype=rows.dtype)
+    return displacements_to(data, x, rows, boxsize, points.count, dtype=search.dtype)

@@ -1,1 +1,0 @@
-"""What the engines on devices share, and the choice of engine."""

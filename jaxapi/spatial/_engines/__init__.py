@@ -1,0 +1,1 @@
+"""The engines that search our own tree: what they have in common, and the choice of one."""

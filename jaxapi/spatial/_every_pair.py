@@ -1,0 +1,325 @@
+"""Searches of few points inside of programs for the CPU, without a tree: every distance is computed.
+
+SciPy, which a program calls back, takes half a millisecond to begin with: in that time all distances between
+200 points are there. Answers are SciPy's: differences, squares and sums are float64's, each rounded, summed
+up in the order of the axes, and only then brought to the dtype of the results. That is float32, of which all
+squares are numbers of float64; points in float64 are SciPy's.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._core._dtypes import x64_for
+from .._core._typing import Array
+from ._answers import Answer, FoundNeighbors
+from ._arrays import as_dtype
+from ._search import PairWeights, Search
+from ._searcher import LocalSearcher, without_slopes
+from ._tree._batching import one_search_of_all
+from ._tree._metric import axis_difference, wrap
+from ._tree._queries import Relation
+from ._tree._tree import FLAT_FROM
+from ._tree._varying import varying_alike, varying_like
+
+__all__ = ["EveryPair", "compares_sooner"]
+
+ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it computes powers
+FLOAT64 = np.dtype(np.float64)
+MOST_WORK = 1 << 20  # in pairs and rounds, which takes less time than SciPy does
+PAIRS_AT_ONCE = 1 << 18  # whose distances are held in memory
+
+
+def compares_sooner(search: Search | None, m: int, pair_count: int, k: int = 0) -> bool:
+    """Tell whether a program finds the `k` nearest, or all, of so many pairs sooner than SciPy's tree does.
+
+    To compute a distance, and to write it down where it is wanted, takes as long as eight rounds over the
+    distances, each of which finds one neighbour more.
+    """
+    if search is None or search.dtype != np.float32 or search.p not in ORDERS or m >= FLAT_FROM:
+        return False
+    return 0 < pair_count * (8 + k) <= MOST_WORK
+
+
+class ComparedPoints(NamedTuple):
+    """The points that every query is compared with, and the box that they lie in."""
+
+    points: Array  # (rows, m)
+    n: Array  # how many of the rows count
+    boxsize: Array | None  # (m,) of the periodic box, 0 on axes that are not periodic
+
+
+class EveryPair(LocalSearcher):
+    """The searches of few points where the points, the queries or a number are traced by a program."""
+
+    def __init__(self, data, n):
+        self.data = data
+        self.n = n
+
+    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        distances, rows = self._of_queries(partial(_nearest, search=search, k=answer.k), x, bound, search)
+        found = FoundNeighbors(distances, rows, as_dtype(self.n, np.int32), len(rows))
+        return _in_shape(answer.of(found), results)
+
+    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
+        k = min(max_neighbors, len(self.data))
+        distances, rows, counts = self._of_queries(partial(_within, search=search, k=k), x, r, search)
+        missing = (0, 0), (0, max_neighbors - k)
+        distances = jnp.pad(distances, missing, constant_values=np.inf)
+        is_neighbor = jnp.pad(rows < as_dtype(self.n, rows.dtype), missing)
+        rows = jnp.where(is_neighbor, jnp.pad(rows, missing), as_dtype(self.n, rows.dtype))
+        return _in_shape((rows, distances, counts), results)
+
+    def _counts_within(self, x, r, search: Search, results):
+        return _in_shape(self._of_queries(partial(_counts, search=search), x, r, search), results)
+
+    def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
+        with x64_for(FLOAT64):
+            find = partial(_edges, search=search.compiled(), relation=relation, size=size)
+            find = jax.custom_batching.sequential_vmap(jax.jit(find))
+            edges = find(*varying_alike(self._compared(search), as_dtype(without_slopes(r), search.dtype)))
+            return _in_shape(edges, results)
+
+    def _pair_sums(self, other, radii, search: Search, weights: PairWeights, sums):
+        with x64_for(FLOAT64):
+            inputs = (
+                self._compared(search),
+                other._compared(search),
+                as_dtype(without_slopes(radii), search.dtype),
+            )
+            weights = PairWeights(*without_slopes(tuple(weights)))
+            find = partial(_pair_sums, search=search.compiled(), sums=sums)
+            return jax.custom_batching.sequential_vmap(jax.jit(find))(*varying_alike(*inputs, weights))
+
+    def _compared(self, search: Search) -> ComparedPoints:
+        """Return what a search reads of the points."""
+        boxsize = search.boxsize
+        boxsize = as_dtype(boxsize, FLOAT64) if isinstance(boxsize, tuple) else boxsize
+        return without_slopes(ComparedPoints(self.data, as_dtype(self.n, np.int32), boxsize))
+
+    def _of_queries(self, find, x, number, search: Search):
+        """Return what a function finds of queries (q, m), with one number for each or one for all."""
+        with x64_for(FLOAT64):
+            compared = self._compared(search)
+            if x is self.data:
+                is_query = lax.iota(jnp.int32, len(x)) < compared.n
+                x = jnp.where(is_query[:, None], x, jnp.nan)
+            x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
+            find = partial(find, search=search.compiled())
+            return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
+
+
+def _in_shape(arrays, results):
+    return [array.reshape(shape).astype(dtype) for array, (shape, dtype) in zip(arrays, results, strict=True)]
+
+
+@partial(jax.jit, static_argnums=0)
+def _in_blocks(find, compared: ComparedPoints, x, number):
+    """Return what is found of queries, of so many at a time that memory holds their distances."""
+    query_count, m = x.shape
+    number = jnp.broadcast_to(number, (query_count,))
+    compared, x, number = varying_alike(compared, x, number)
+    block_size = max(PAIRS_AT_ONCE // len(compared.points), 1)
+    if query_count <= block_size:
+        return find(compared, x, number)
+    block_count = -(-query_count // block_size)
+    missing = (0, block_count * block_size - query_count)
+    x = jnp.pad(x, (missing, (0, 0))).reshape(block_count, block_size, m)
+    number = jnp.pad(number, missing).reshape(block_count, block_size)
+    found = lax.map(lambda block: find(compared, *block), (x, number))
+    return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:])[:query_count], found)
+
+
+# --- distances ------------------------------------------------------------------------------------------
+
+
+class _Pairs(NamedTuple):
+    """How far points are from queries, in float64."""
+
+    powers: Array  # (..., n, q): distances before the root is taken; inf for what is no pair
+    p: float
+
+    def distances(self) -> Array:
+        """Return the distances (..., n, q)."""
+        return jnp.sqrt(self.powers) if self.p == 2 else self.powers
+
+    def within(self, radius: Array) -> Array:
+        """Tell which pairs are within the radii (..., 1, q) or (..., 1, 1), by powers, as SciPy does."""
+        radius = _as_float64(radius)
+        bound = radius * radius if self.p == 2 else radius
+        return (radius >= 0) & (self.powers <= bound) & (self.powers < jnp.inf)
+
+
+def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
+    """Return how far the points of a cloud are from queries (q, m)."""
+    points, n, boxsize = compared
+    is_point = jnp.isfinite(points).all(axis=1) & (lax.iota(jnp.int32, len(points)) < n)
+    is_query = jnp.isfinite(x).all(axis=1)
+    points = _as_float64(points)
+    x = _as_float64(x)
+    if boxsize is not None:
+        points = _wrapped(points, boxsize)
+        x = _wrapped(x, boxsize)
+    differences = []
+    for axis in range(points.shape[1]):
+        length = None if boxsize is None else boxsize[axis]
+        differences.append(jnp.abs(axis_difference(x[None, :, axis], points[:, axis, None], length)))
+    along_axes = jnp.stack(differences)
+    if p == np.inf:
+        total = along_axes.max(axis=0)
+    elif p == 1:
+        total = along_axes.sum(axis=0)
+    else:
+        squares = along_axes * along_axes
+        # No square is larger. Without a minimum XLA rounds a product and its sum once, not one by one.
+        largest = jnp.nextafter(jnp.full_like(squares, jnp.inf), jnp.zeros_like(squares))
+        total = jnp.minimum(squares, largest).sum(axis=0)
+    is_pair = is_point[:, None] & is_query[None]
+    return _Pairs(jnp.where(is_pair, total, jnp.inf), p)
+
+
+def _wrapped(x, boxsize):
+    """Return coordinates inside of the periodic box; those that lie there bit for bit."""
+    is_outside = (x < 0) | (x >= boxsize[None])
+    return _sum_once(jnp.where(is_outside, 0, x), jnp.where(is_outside, wrap(x, boxsize), 0))
+
+
+def _sum_once(first, second):
+    """Return a sum; a plain one XLA would compute again for each pair that it is needed for."""
+    return jnp.stack([first, second]).sum(axis=0)
+
+
+def _as_float64(x):
+    """Return float32 numbers as float64; XLA takes those below the least normal one for 0 on the CPU."""
+    bits = lax.bitcast_convert_type(x, jnp.int32)
+    exponent_bits = (bits >> 23) & 0xFF
+    multiples = jnp.where(bits < 0, -(bits & 0x7FFFFF), bits & 0x7FFFFF)
+    subnormal = jnp.where(exponent_bits == 0, multiples, 0).astype(FLOAT64)
+    return _sum_once(x.astype(FLOAT64), subnormal * 2.0**-75 * 2.0**-74)
+
+
+def _as_float32(x):
+    """Return float64 numbers, none below 0, as float32, also where these are below the least normal one."""
+    is_subnormal = x < 2.0**-126
+    scaled = jnp.where(is_subnormal, x, 0) * 2.0**75 * 2.0**74
+    multiples = jnp.round(scaled).astype(jnp.int32)
+    subnormal = lax.bitcast_convert_type(multiples, jnp.float32)
+    return jnp.where(is_subnormal, subnormal, x.astype(jnp.float32))
+
+
+# --- searches -------------------------------------------------------------------------------------------
+
+
+def _nearest(compared: ComparedPoints, x, bound, *, search: Search, k: int):
+    """Return distances and rows (q, k) of the nearest points, nearer than the bounds (q,)."""
+    pairs = _pairs(compared, x, search.p)
+    distances = pairs.distances()
+    is_near = distances < _as_float64(bound)[None]
+    return _least(jnp.where(is_near, distances, jnp.inf), compared.n, k)
+
+
+def _within(compared: ComparedPoints, x, radius, *, search: Search, k: int):
+    """Return distances and rows (q, k) of the nearest points within the radii (q,), and the true counts."""
+    pairs = _pairs(compared, x, search.p)
+    distances = pairs.distances()
+    is_near = (distances <= _as_float64(radius)[None]) & (distances < jnp.inf)
+    nearest = _least(jnp.where(is_near, distances, jnp.inf), compared.n, k)
+    return *nearest, is_near.sum(axis=0, dtype=jnp.int32)
+
+
+def _counts(compared: ComparedPoints, x, radius, *, search: Search):
+    """Return how many points are within the radius of each query."""
+    return (_pairs(compared, x, search.p).within(radius[None]).sum(axis=0, dtype=jnp.int32),)
+
+
+def _least(distances, n, k: int):
+    """Return the `k` least distances (n, q) of each query and their rows, both (q, k), by distance and row.
+
+    One after another: for few of them that takes less than to sort all. The search ends where no query has
+    more of them.
+    """
+    point_count, query_count = distances.shape
+    rows = lax.broadcasted_iota(jnp.int32, (point_count, 1), 0)
+
+    def next_of(last_distance, last_row):
+        is_tied = distances == last_distance[None]
+        is_after = (distances > last_distance[None]) | (is_tied & (rows > last_row[None]))
+        distance = jnp.where(is_after, distances, jnp.inf).min(axis=0)
+        row = jnp.where(is_after & (distances == distance[None]), rows, point_count).min(axis=0)
+        return distance, jnp.where(distance < jnp.inf, row, n)
+
+    class State(NamedTuple):
+        found_count: Array
+        distances: Array  # (k, q)
+        rows: Array  # (k, q)
+        last_distance: Array  # (q,)
+        last_row: Array  # (q,)
+
+    def has_more(state: State):
+        return (state.found_count < k) & (state.last_distance < jnp.inf).any()
+
+    def find_next(state: State):
+        distance, row = next_of(state.last_distance, state.last_row)
+        return State(
+            state.found_count + 1,
+            state.distances.at[state.found_count].set(distance),
+            state.rows.at[state.found_count].set(row),
+            distance,
+            row,
+        )
+
+    start = State(
+        jnp.int32(0),
+        jnp.full((k, query_count), jnp.inf, FLOAT64),
+        jnp.full((k, query_count), n),
+        jnp.full(query_count, -1.0, FLOAT64),
+        jnp.full(query_count, -1, jnp.int32),
+    )
+    if k == 1:
+        distances_found, rows_found = (found[None] for found in next_of(start.last_distance, start.last_row))
+    else:
+        end = lax.while_loop(has_more, find_next, varying_like(start, distances))
+        distances_found, rows_found = end.distances, end.rows
+    return _as_float32(distances_found).T, rows_found.T
+
+
+def _edges(compared: ComparedPoints, radius, *, search: Search, relation: Relation, size: int):
+    """Return receivers, senders and distances (size,) of the edges, by receiver, and their true number."""
+    rows = lax.iota(jnp.int32, len(compared.points))
+    pairs = _pairs(compared, compared.points, search.p)
+    # Receivers are the lines, senders the columns: a pair is as far either way.
+    is_edge = pairs.within(radius) & (rows < compared.n)[None]
+    if relation is Relation.OTHER:
+        is_edge = is_edge & (rows[:, None] != rows[None])
+    elif relation is Relation.LATER:
+        is_edge = is_edge & (rows[:, None] < rows[None])
+    is_edge = is_edge.reshape(-1)
+    count = is_edge.sum(dtype=jnp.int32)
+    ends = jnp.cumsum(is_edge, dtype=jnp.int32)
+    places = jnp.where(is_edge, ends - 1, size)
+    numbers = lax.iota(jnp.int32, is_edge.size)
+    edges = jnp.zeros(size, jnp.int32).at[places].set(numbers, mode="drop")
+    is_found = lax.iota(jnp.int32, size) < count
+    receivers = jnp.where(is_found, edges // len(rows), compared.n)
+    senders = jnp.where(is_found, edges % len(rows), compared.n)
+    distances = _as_float32(pairs.distances().reshape(-1)[edges])
+    return receivers, senders, jnp.where(is_found, distances, jnp.inf), count
+
+
+def _pair_sums(
+    compared: ComparedPoints, other: ComparedPoints, radii, weights: PairWeights, *, search: Search, sums
+):
+    """Return the sums (R,) of the products of weights of the pairs within the radii; of 1 without weights."""
+    pairs = _pairs(other, compared.points, search.p)
+    is_query = lax.iota(jnp.int32, len(compared.points)) < compared.n
+    pairs = pairs._replace(powers=pairs.powers[None])
+    within = pairs.within(radii[:, None, None]) & is_query[None, None]
+    if weights.self_weights is None:
+        return within.sum(axis=(1, 2), dtype=sums)
+    own, others = (array.astype(FLOAT64) for array in weights)
+    products = others[:, None] * own[None]
+    return jnp.where(within, products[None], 0).sum(axis=(1, 2)).astype(sums)

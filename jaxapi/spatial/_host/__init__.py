@@ -1,1 +1,0 @@
-"""Searches by SciPy, for concrete arrays on the CPU."""

@@ -1,0 +1,6 @@
+"""The CPU: SciPy's tree, called at once for concrete arrays and by callbacks inside of transformations.
+
+`_cloud` holds points as SciPy wants them; `_search` and `_cluster` (with `_spanning`) are functions of NumPy
+arrays; `_threads` runs them on several cores; `_callback` hands arrays of JAX's programs to them; `_host` is
+what a `KDTree` asks.
+"""

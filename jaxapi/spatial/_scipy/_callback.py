@@ -1,0 +1,204 @@
+"""Functions of NumPy arrays inside of transformations: XLA calls them back, once for a batch of vmap."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental.buffer_callback import buffer_callback
+
+from ..._core._dtypes import WIDE, x64_for
+from ..._core._programs import any_traced, is_traced
+from .._engines._choice import only_the_cpu
+from .._searcher import without_slopes
+from .._tree._varying import varying_like
+from ._threads import in_own_thread, start_threads
+
+__all__ = ["Batch", "Result", "called_back", "computed", "in_a_program"]
+
+
+class Result(NamedTuple):
+    """The shape and dtype of what a function returns for one item of a batch."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class Batch(NamedTuple):
+    """The arguments of a function for all items of a batch.
+
+    The arrays have as many axes in front as `shape`, each of the batch's size, or 1 where all items share
+    them. Outside of `jax.vmap` there is one item, and `shape` is empty.
+    """
+
+    shape: tuple[int, ...]
+    arrays: list[np.ndarray]
+
+    def is_shared(self, array: np.ndarray) -> bool:
+        """Tell whether all items have the same array."""
+        return all(size == 1 for size in array.shape[: len(self.shape)])
+
+    def items(self) -> Iterator[list[np.ndarray]]:
+        """Yield the arrays of each item."""
+        for index in np.ndindex(*self.shape):
+            yield [self._item(array, index) for array in self.arrays]
+
+    def in_line(self) -> list[np.ndarray]:
+        """Return the arrays with one axis in front, as long as all items together or 1."""
+        axes = len(self.shape)
+        lines = []
+        for array in self.arrays:
+            shape = array.shape[axes:]
+            if not self.is_shared(array):
+                array = np.broadcast_to(array, self.shape + shape)
+            lines.append(array.reshape(math.prod(array.shape[:axes]), *shape))
+        return lines
+
+    def _item(self, array, index):
+        sizes = array.shape[: len(self.shape)]
+        return array[tuple(i if size > 1 else 0 for i, size in zip(index, sizes, strict=True))]
+
+
+def computed(function: Callable, results: list[Result], *arguments) -> list:
+    """Return what a function of NumPy arrays, or None, returns of these; traced ones are handed over."""
+    if not any_traced(*arguments):
+        arrays = [None if each is None else np.asarray(each) for each in arguments]
+        found = function(*arrays)
+        return [np.asarray(each, result.dtype) for each, result in zip(found, results, strict=True)]
+    given = [each is not None for each in arguments]
+
+    def of_batch(batch: Batch):
+        of_items = []
+        for item in batch.items():
+            values = iter(item)
+            all_values = [next(values) if is_given else None for is_given in given]
+            of_items.append(function(*all_values))
+        return [np.stack(each) for each in zip(*of_items, strict=True)]
+
+    return called_back(of_batch, results, [each for each in arguments if each is not None])
+
+
+def called_back(function: Callable[[Batch], list], results: list[Result], arrays) -> list:
+    """Return what a function of a batch returns when the values of the arrays are known.
+
+    The function's results have the axes of the batch in front. Nothing has derivatives. What is known already
+    is not handed to XLA.
+    """
+    arrays = without_slopes([each if is_traced(each) else np.array(each) for each in arrays])
+    traced = [each for each in arrays if is_traced(each)]
+    callback = _Callback(function, results, arrays)
+    start_threads()
+    return varying_like(callback.when_known(traced), traced) if traced else callback.at_once()
+
+
+def in_a_program() -> bool:
+    """Tell whether JAX is tracing a program: then constants are a part of it."""
+    return is_traced(lax.full((), 0, np.int32))
+
+
+class _Callback:
+    """A function of a batch as JAX calls it: with the traced arrays alone."""
+
+    def __init__(self, function: Callable[[Batch], list], results: list[Result], arrays: list):
+        self.function = function
+        self.results = results
+        self.known = [None if is_traced(each) else np.asarray(each) for each in arrays]
+        self.traced = [(each.ndim, np.dtype(each.dtype)) for each in arrays if is_traced(each)]
+
+    def when_known(self, traced: list) -> list:
+        """Return the results, which a program computes by calling back; with the axes of a batch in front.
+
+        Where `jax.vmap` alone runs step by step, JAX would compile a program for each call of this function.
+        """
+        if not in_a_program():
+            return self._step_by_step(traced)
+        batch_shape = self._batch_shape(traced)
+        if only_the_cpu():
+            # In a tenth of the time of `jax.pure_callback`, which copies.
+            shapes = [jax.ShapeDtypeStruct(batch_shape + each.shape, each.dtype) for each in self.results]
+            return buffer_callback(self.of_buffers, shapes, vmap_method="expand_dims")(*traced)
+        shapes = [self.packed_shape(batch_shape, each) for each in self.results]
+        packed = [_packed(each) for each in traced]
+        found = jax.pure_callback(self.of_packed, shapes, *packed, vmap_method="expand_dims")
+        return [_unpacked(each, result.dtype) for each, result in zip(found, self.results, strict=True)]
+
+    def at_once(self, *known) -> list[jax.Array]:
+        """Return the results of arrays that turned out to be known."""
+        with x64_for(*(result.dtype for result in self.results)):
+            return [jax.device_put(each) for each in self.of_arrays(*map(np.asarray, known))]
+
+    def _step_by_step(self, traced: list) -> list:
+        """Return the results under `jax.vmap` alone, whose rule is handed the arrays of all items."""
+
+        @jax.custom_batching.custom_vmap
+        def of_arrays(*arrays):
+            return self.when_known(list(arrays))
+
+        @of_arrays.def_vmap
+        def of_batch(_, is_batched, *arrays):
+            in_front = [
+                array if has_axis else array[None] for array, has_axis in zip(arrays, is_batched, strict=True)
+            ]
+            results = self.when_known(in_front) if any_traced(*in_front) else self.at_once(*in_front)
+            return results, [True] * len(results)
+
+        return of_arrays(*traced)
+
+    def _batch_shape(self, traced) -> tuple[int, ...]:
+        """Return the axes of the batch, which the traced arrays have in front."""
+        sizes = [each.shape[: each.ndim - ndim] for each, (ndim, _) in zip(traced, self.traced, strict=True)]
+        return np.broadcast_shapes(*sizes)
+
+    def of_arrays(self, *traced: np.ndarray) -> list[np.ndarray]:
+        """Return the results, with the axes of a batch in front."""
+        batch_shape = self._batch_shape(traced)
+        of_items = iter(traced)
+        arrays = [
+            next(of_items) if each is None else each.reshape((1,) * len(batch_shape) + each.shape)
+            for each in self.known
+        ]
+        found = in_own_thread(lambda: self.function(Batch(batch_shape, arrays)))
+        return [
+            np.asarray(each, result.dtype).reshape(batch_shape + result.shape)
+            for each, result in zip(found, self.results, strict=True)
+        ]
+
+    def of_buffers(self, _, outputs, *inputs) -> None:
+        """Write the results of XLA's own memory into other memory of XLA's."""
+        found = self.of_arrays(*map(np.asarray, inputs))
+        for output, result in zip(outputs, found, strict=True):
+            np.asarray(output)[...] = result
+
+    def of_packed(self, *packed):
+        """Return the packed results of packed arrays."""
+        arrays = [_unpacked(np.asarray(x), dtype) for x, (_, dtype) in zip(packed, self.traced, strict=True)]
+        return [_packed(each) for each in self.of_arrays(*arrays)]
+
+    @staticmethod
+    def packed_shape(batch_shape: tuple[int, ...], result: Result) -> jax.ShapeDtypeStruct:
+        """Return the shape and dtype of a packed result."""
+        shape = batch_shape + result.shape
+        if result.dtype in WIDE:
+            return jax.ShapeDtypeStruct((*shape, 2), np.uint32)
+        return jax.ShapeDtypeStruct(shape, result.dtype)
+
+
+def _packed(x):
+    """Return an array of 64 bits, which `jax.pure_callback` narrows, as pairs of 32; others as they are."""
+    if x.dtype not in WIDE:
+        return x
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x).reshape(*x.shape, 1).view(np.uint32)
+    return lax.bitcast_convert_type(x, jnp.uint32)
+
+
+def _unpacked(x, dtype):
+    """Return what was packed in its dtype."""
+    if dtype not in WIDE:
+        return x
+    if isinstance(x, np.ndarray):
+        return np.ascontiguousarray(x).view(dtype)[..., 0]
+    return lax.bitcast_convert_type(x, dtype)

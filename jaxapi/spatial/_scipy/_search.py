@@ -1,0 +1,524 @@
+"""Searches by SciPy's cKDTree: NumPy arrays in, NumPy arrays and Python lists out, with our rules.
+
+SciPy leaves it open which of several equally distant points it returns. Here equal distances go to the lowest
+row, also at the last place: one neighbour more is searched for, and where that one is as far as the last,
+more and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and
+the number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
+
+A negative radius reaches nothing (SciPy takes its absolute value for p=2), and neither does a radius that is
+not a number. Queries and other trees are brought into the periodic box of the tree that is searched; SciPy
+measures outside of it without period.
+
+Queries `x` are (q, m) and finite, radii (q,), results in the user's units.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.spatial import cKDTree
+
+from ..._interop import aligned_empty
+from .._answers import Answer, FoundNeighbors
+from .._search import Search
+from .._tree._queries import Relation
+from ._cloud import Cloud, ScaledQueries, ScaledTree
+from ._threads import in_threads, paying_threads, thread_count, unhindered
+
+__all__ = [
+    "ball",
+    "ball_tree",
+    "counts_within",
+    "csr",
+    "distance_entries",
+    "edges",
+    "fixed_edges",
+    "grouped",
+    "nearest_columns",
+    "nearest_within",
+    "pairs",
+    "spatial_order",
+    "two_point",
+]
+
+_PIECE = 1 << 22  # distances held at once; 64 MB with their rows
+_EACH = 1 << 14  # queries at a time: fewer cost calls, more fall out of a thread's cache
+_SHARED = 1 << 16  # results up to which SciPy's threads share a piece: more are worked on in each thread
+_SHORT = 1 << 10  # neighbours, and queries six times, of a search that is short for one thread
+_LISTED = 64  # neighbours of a query, as a guess of what a piece holds
+_COUNTED = 128  # neighbours at most, from which on counting them first may pay
+_MEASURED = 1 << 16  # distances that a thread computes at once
+_SPARSE = 10  # points for a query up to which a tree of the queries pays
+
+
+# --- the order of queries, and pieces of them -----------------------------------------------------------
+
+_FEWEST = 1 << 14  # queries from which on an order pays
+_CURVE_BITS = 15  # of a place on the curve: with 16 or fewer NumPy sorts by counting
+
+
+def spatial_order(x: np.ndarray, fewest: int | None = None) -> np.ndarray | None:
+    """Return an order of points (q, m) along a Z-order curve; `None`: leave them as they are.
+
+    Points near each other in space visit the same nodes, which the processor's caches then still hold: random
+    ones take up to twice as long.
+    """
+    if len(x) < (fewest or _FEWEST):
+        return None
+    coordinates = np.ascontiguousarray(x[:, :3].T, dtype=np.float64)
+    least = coordinates.min(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = coordinates.max(axis=1) - least
+    if not np.isfinite(extent).all():  # so it is where a point is not finite
+        return None
+    axes = len(coordinates)
+    bits = _CURVE_BITS // axes
+    cells = np.arange(1 << bits)
+    spread = sum((cells >> bit & 1) << bit * axes for bit in range(bits))
+    spread = np.asarray(spread, np.uint16)
+    place = np.zeros(len(x), np.uint16)
+    for axis in np.flatnonzero(extent).tolist():
+        along = (coordinates[axis] - least[axis]) / extent[axis]
+        place |= spread[(along * (len(cells) - 0.01)).astype(np.uint16)] << axis
+    return np.argsort(place, kind="stable")
+
+
+def _parts(query_count: int, width: int, threads: int, fewest: int) -> list[slice]:
+    """Return pieces of queries with `width` results each, `fewest` or more of these for a thread."""
+    count = -(-query_count // max(1, min(_EACH, _PIECE // width)))
+    count = max(count, min(threads, query_count * width // fewest), 1)
+    if count > threads:
+        count += -count % threads  # so that all threads end at the same time
+    size = max(1, -(-query_count // count))
+    return [slice(start, start + size) for start in range(0, query_count, size)]
+
+
+# --- nearest --------------------------------------------------------------------------------------------
+
+
+def nearest_columns(cloud: Cloud, x, bound, eps, *, k: int, answer: Answer, search: Search):
+    """Return the answer about the `k` nearest points of every query, nearer than `bound`, () or (q,)."""
+    if type(eps) is not float:  # of a program, an array
+        search = search._replace(eps=float(eps))
+    distances, rows = _nearest(cloud, x, bound, k, search)
+    return answer.of(FoundNeighbors(distances, rows, cloud.n, len(rows)), np)
+
+
+def nearest_within(cloud: Cloud, x, radius, *, max_neighbors: int, search: Search):
+    """Return rows and distances (q, max_neighbors) of the nearest within `radius`, and true counts (q,)."""
+    search = search._replace(eps=0.0)
+    expected = _neighbors_expected(cloud, x, radius, search) if max_neighbors >= _COUNTED else max_neighbors
+    if expected < max_neighbors and (radius == radius[0]).all():
+        indptr, rows, distances = csr(cloud, x, radius, search=search, sort=True)
+        return _first_within(indptr, rows, distances, max_neighbors, cloud.n)
+    if 4 * expected < max_neighbors:
+        (counts,) = counts_within(cloud, x, radius, search=search)
+        k = min(max_neighbors, max(int(counts.max(initial=0)), 1))
+        distances, rows = _nearest(cloud, x, radius, k, search, inclusive=True)
+        return _widened(rows, max_neighbors, cloud.n), _widened(distances, max_neighbors, np.inf), counts
+    distances, rows = _nearest(cloud, x, radius, max_neighbors, search, inclusive=True)
+    counts = np.count_nonzero(rows < cloud.n, axis=1).astype(search.index_dtype)
+    (full,) = np.nonzero(counts == max_neighbors)
+    if len(full):
+        (counts[full],) = counts_within(cloud, x[full], radius[full], search=search)
+    return rows, distances, counts
+
+
+def _neighbors_expected(cloud: Cloud, x, radius, search: Search) -> float:
+    """Return how many neighbours some 32 of the queries have on average; inf without queries."""
+    some = slice(None, None, len(x) // 32 + 1)
+    (counts,) = counts_within(cloud, x[some], radius[some], search=search)
+    return float(counts.mean()) if len(counts) else np.inf
+
+
+def _first_within(indptr, rows, distances, max_neighbors: int, n: int):
+    """Return the first neighbours (q, max_neighbors) of each query in CSR form, and true counts (q,)."""
+    counts = np.diff(indptr)
+    columns = np.arange(max_neighbors)
+    is_there = columns < counts[:, None]
+    kept = np.arange(len(rows)) - np.repeat(indptr[:-1], counts) < max_neighbors
+    fixed_rows = aligned_empty(is_there.shape, rows.dtype)
+    fixed_rows[...] = n
+    fixed_rows[is_there] = rows[kept]
+    fixed_distances = aligned_empty(is_there.shape, distances.dtype)
+    fixed_distances[...] = np.inf
+    fixed_distances[is_there] = distances[kept]
+    return fixed_rows, fixed_distances, counts.astype(rows.dtype)
+
+
+def _widened(values, width: int, fill):
+    """Return values (q, k) with more columns, filled up."""
+    query_count, k = values.shape
+    if k == width:
+        return values
+    wide = aligned_empty((query_count, width), values.dtype)
+    wide[:, :k] = values
+    wide[:, k:] = fill
+    return wide
+
+
+def _nearest(cloud: Cloud, x, bound, k: int, search: Search, inclusive: bool = False):
+    """Return distances and rows (q, k) by (distance, row); beyond the bound distance inf and row n.
+
+    With `inclusive` a point as far as the bound counts.
+    """
+    tree = cloud.scaled(search.p)
+    query_count = len(x)
+    k_found = min(k, max(tree.n, 1))
+    has_bound_per_query = getattr(bound, "ndim", 0) > 0
+    largest_bound = float(np.nanmax(bound, initial=0) if has_bound_per_query else max(bound, 0.0))
+    upper_bound = largest_bound * tree.unit
+    if inclusive:
+        upper_bound = max(upper_bound * (1 + 1e-6), 1e-100)
+    nearest_search = _NearestSearch(tree, k_found, search, inclusive, upper_bound)
+    is_short = query_count * (k + 6) < _SHORT and search.workers is None
+    threads = 1 if is_short else thread_count(search.workers, query_count, k + 1)
+    parts = [slice(query_count)] if is_short else _parts(query_count, k + 1, threads, _SHARED)
+    if len(parts) <= 1 and k == k_found:
+        distances, rows = nearest_search.run(x, bound, threads)
+        return distances.astype(search.dtype), rows.astype(search.index_dtype)
+    order = spatial_order(x)
+    distances = aligned_empty((query_count, k), search.dtype)
+    rows = aligned_empty((query_count, k), search.index_dtype)
+    distances[:, k_found:] = np.inf
+    rows[:, k_found:] = cloud.n
+    threads_of_a_part = -(-threads // len(parts))
+
+    def search_part(part):
+        queries = part if order is None else order[part]
+        bounds = bound[queries] if has_bound_per_query else bound
+        found_distances, found_rows = nearest_search.run(x[queries], bounds, threads_of_a_part)
+        if k > k_found:
+            distances[queries, :k_found] = found_distances
+            rows[queries, :k_found] = found_rows
+        else:
+            distances[queries] = found_distances
+            rows[queries] = found_rows
+
+    in_threads(search_part, parts, threads)
+    return distances, rows
+
+
+class _NearestSearch(NamedTuple):
+    """A search for the `k` nearest points, of which a tree that is not empty has as many."""
+
+    tree: ScaledTree
+    k: int
+    search: Search
+    inclusive: bool  # whether a point as far as the bound counts
+    upper_bound: float  # what all neighbours are nearer than, in the units of the tree
+
+    def run(self, x, bound, threads: int):
+        """Return distances and rows (q, k) by (distance, row) of queries within their bounds."""
+        tree = self.tree
+        queries = tree.queries(x)
+        options = self.search.eps, self.search.p, self.upper_bound
+
+        def nearest(x, k):
+            """Return distances in the units of the tree, and numbers of its points."""
+            if threads == 1:
+                return tree.tree.query(x, k, *options)
+            return unhindered(
+                tree.tree.query, x, k, *options, workers=min(threads, paying_threads(len(x), k))
+            )
+
+        scaled, numbers = _with_lowest_rows(nearest, queries.x, self.k, tree.n)
+        distances = queries.distances(scaled)
+        if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
+            self._leave_out(distances, numbers, bound)
+        return distances, tree.cloud.rows(numbers)
+
+    def _leave_out(self, distances, numbers, bound) -> None:
+        """Leave out neighbours beyond the bound of their query, in place."""
+        bounds = np.asarray(bound)[..., None]
+        within = distances <= bounds if self.inclusive else distances < bounds
+        beyond = ~within & (distances < np.inf)
+        if beyond.any():
+            distances[beyond] = np.inf
+            numbers[beyond] = self.tree.n
+
+
+def _with_lowest_rows(nearest, x, k: int, n: int):
+    """Search for as many queries as memory allows at once; `nearest` as in `_NearestSearch`."""
+    if n <= 1:
+        distances, rows = nearest(x, 1)
+        return distances[:, None], rows[:, None]
+    distances, rows = nearest(x, min(k + 1, n))
+    if rows.ndim == 1:
+        distances, rows = distances[:, None], rows[:, None]
+    tied = distances[:, 1:] == distances[:, :-1]
+    if tied.any():
+        tied &= rows[:, 1:] < n  # and not that there are no more
+        _sort(distances, rows, np.flatnonzero(tied[:, : k - 1].any(axis=1)))
+        if distances.shape[1] > k:
+            _settle_last_place(nearest, x, distances, rows, np.flatnonzero(tied[:, k - 1]))
+    return distances[:, :k], rows[:, :k]
+
+
+def _sort(distances, rows, queries) -> None:
+    """Sort the neighbours of some queries by (distance, row), in place."""
+    order = np.lexsort((rows[queries], distances[queries]), axis=-1)
+    distances[queries] = np.take_along_axis(distances[queries], order, axis=1)
+    rows[queries] = np.take_along_axis(rows[queries], order, axis=1)
+
+
+def _settle_last_place(nearest, x, distances, rows, tied) -> None:
+    """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest rows.
+
+    `distances` and `rows` are (q, k + 1), and changed in place.
+    """
+    k = distances.shape[1] - 1
+    wanted = k + 1
+    while tied.size:
+        wanted = 2 * wanted
+        still_tied = []
+        piece = max(1, _PIECE // wanted)
+        for start in range(0, tied.size, piece):
+            queries = tied[start : start + piece]
+            more_distances, more_rows = nearest(x[queries], wanted)
+            settled = more_distances[:, -1] > more_distances[:, k - 1]  # inf where there are no more
+            still_tied.append(queries[~settled])
+            settled_distances = more_distances[settled]
+            settled_rows = more_rows[settled]
+            _sort(settled_distances, settled_rows, slice(None))
+            distances[queries[settled], :k] = settled_distances[:, :k]
+            rows[queries[settled], :k] = settled_rows[:, :k]
+        tied = np.concatenate(still_tied)
+
+
+# --- within a radius ------------------------------------------------------------------------------------
+
+
+def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None, return_length=False):
+    """Return SciPy's `query_ball_point` for all queries (q, m): lists of rows, or their numbers."""
+    order = spatial_order(x)
+    if order is not None:
+        x = x.take(order, axis=0)
+        radius = radius.take(order)
+    tree = cloud.scaled(search.p)
+    queries = tree.queries(x)
+    found = unhindered(
+        tree.tree.query_ball_point,
+        queries.x,
+        queries.radius(radius),
+        p=search.p,
+        eps=float(search.eps),
+        workers=thread_count(search.workers, len(x), 8),
+        return_sorted=return_sorted,
+        return_length=return_length,
+    )
+    if order is None:
+        return found
+    in_order = np.empty_like(found)
+    in_order[order] = found
+    return in_order
+
+
+def counts_within(cloud: Cloud, x, radius, *, search: Search):
+    """Return how many points lie within the radius of each query."""
+    return (ball(cloud, x, radius, search=search, return_length=True).astype(search.index_dtype),)
+
+
+class _Found(NamedTuple):
+    """All neighbours of some queries, grouped by query."""
+
+    indptr: np.ndarray  # (q + 1,)
+    numbers: np.ndarray  # of the tree's points
+    distances: np.ndarray
+
+    def sorted(self) -> "_Found":
+        """Return each query's neighbours in order by distance, then row."""
+        counts = np.diff(self.indptr)
+        query_count = len(counts)
+        width = int(counts.max(initial=0))
+        if query_count * width > 4 * len(self.numbers):  # a few have far more than the others
+            queries = np.repeat(np.arange(query_count), counts)
+            order = np.lexsort((self.numbers, self.distances, queries))
+            return self._replace(numbers=self.numbers[order], distances=self.distances[order])
+        # A query to a row of a matrix, which is sorted in a small part of the time, most of all by one key.
+        is_there = np.arange(width) < counts[:, None]
+        distances = np.full(is_there.shape, np.inf)
+        distances[is_there] = self.distances
+        numbers = np.zeros(is_there.shape, self.numbers.dtype)
+        numbers[is_there] = self.numbers
+        order = np.argsort(distances, axis=1)
+        distances = np.take_along_axis(distances, order, axis=1)
+        numbers = np.take_along_axis(numbers, order, axis=1)
+        is_tied = distances[:, 1:] == distances[:, :-1]
+        is_tied &= is_there[:, 1:]
+        _sort(distances, numbers, np.flatnonzero(is_tied.any(axis=1)))
+        return self._replace(numbers=numbers[is_there], distances=distances[is_there])
+
+
+def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
+    """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
+    tree = cloud.scaled(search.p)
+    query_count = len(x)
+    order = spatial_order(x, 1024)  # which brings together what a tree of queries holds
+    if order is None:
+        order = np.arange(query_count)
+    one_radius = query_count * _SPARSE >= tree.n and query_count and (radius == radius[0]).all()
+    counts = np.zeros(query_count, np.int64)
+    found_by_part = {}
+
+    def search_part(part):
+        which = order[part]
+        queries = tree.queries(x[which])
+        radii = queries.radius(radius[which])
+        if one_radius and isinstance(queries.exponent, int):
+            found = _all_within_one_radius(tree, queries, radii[0], search)
+        else:
+            found = _all_within(tree, queries, radii, search)
+        if sort:
+            found = found.sorted()
+        counts[which] = np.diff(found.indptr)
+        found_by_part[part.start] = which, found
+
+    threads = thread_count(search.workers, query_count // 8, 8)  # a piece costs eight threads' starts
+    in_threads(search_part, _parts(query_count, _LISTED, threads, _LISTED), threads)
+    indptr = np.append(0, np.cumsum(counts))
+    rows = aligned_empty((int(indptr[-1]),), search.index_dtype)
+    distances = aligned_empty((int(indptr[-1]),), search.dtype)
+    for which, found in found_by_part.values():
+        first = np.repeat(indptr[which] - found.indptr[:-1], np.diff(found.indptr))
+        places = first + np.arange(found.indptr[-1])
+        rows[places] = cloud.rows(found.numbers)
+        distances[places] = found.distances
+    if indptr[-1] <= np.iinfo(search.index_dtype).max:
+        indptr = indptr.astype(search.index_dtype)
+    return indptr, rows, distances
+
+
+def _all_within(tree: ScaledTree, queries: ScaledQueries, radii, search: Search) -> _Found:
+    """Go through SciPy's lists."""
+    lists = tree.tree.query_ball_point(queries.x, radii, p=search.p, return_sorted=False)
+    counts = np.fromiter(map(len, lists), np.int64, len(lists))
+    numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
+    query_of_each = np.repeat(np.arange(len(queries.x)), counts)
+    scaled = _distances(tree, queries.x, query_of_each, numbers, search)
+    distances = queries.distances(scaled, query_of_each)
+    return _Found(np.append(0, np.cumsum(counts)), numbers, distances)
+
+
+def _all_within_one_radius(tree: ScaledTree, queries: ScaledQueries, radius, search: Search) -> _Found:
+    """Do it without Python lists, which SciPy can for a single radius."""
+    query_tree = cKDTree(queries.x, balanced_tree=False, compact_nodes=False)
+    found = tree.tree.sparse_distance_matrix(query_tree, radius, p=search.p, output_type="ndarray")
+    by_query = grouped(found["j"], found["i"], found["v"], (len(queries.x), tree.n))
+    return _Found(by_query.indptr.astype(np.int64), by_query.indices, queries.distances(by_query.data))
+
+
+def grouped(groups, columns, values, shape):
+    """Return values by group, within a group in the order they came: one counting sort."""
+    entries = coo_array((values, (groups, columns)), shape=shape)
+    entries.has_canonical_format = True  # nothing comes twice, so that it need not be sorted and summed up
+    return entries.tocsr()
+
+
+def _distances(tree: ScaledTree, x, queries, numbers, search: Search, threads: int = 1):
+    """Return the distance of each of the `queries` to the point of that number, in the units of the tree."""
+    distances = np.empty(len(numbers))
+    points = tree.tree.data
+    boxsize = tree.tree.boxsize
+
+    def measure_part(part):
+        difference = x.take(queries[part], axis=0)
+        difference -= points.take(numbers[part], axis=0)
+        if boxsize is not None:
+            difference = np.abs(difference)
+            around = np.abs(boxsize - difference)
+            difference = np.where(boxsize > 0, np.minimum(difference, around), difference)
+        if search.p == 2:
+            distances[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        else:
+            distances[part] = np.linalg.norm(difference, ord=search.p, axis=1)
+
+    parts = [slice(start, start + _MEASURED) for start in range(0, len(numbers), _MEASURED)]
+    in_threads(measure_part, parts, threads)
+    return distances
+
+
+# --- pairs ----------------------------------------------------------------------------------------------
+
+
+def pairs(cloud: Cloud, radius, search: Search, output_type: str):
+    """Return SciPy's `query_pairs`."""
+    tree = cloud.scaled(search.p)
+    return tree.tree.query_pairs(
+        tree.radius(radius),
+        p=search.p,
+        eps=float(search.eps),
+        output_type=output_type,  # type: ignore[call-overload]
+    )
+
+
+def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
+    """Return SciPy's `query_ball_tree`."""
+    tree, others = cloud.scaled_with(other, search.p)
+    return tree.tree.query_ball_tree(others.tree, tree.radius(radius), p=search.p, eps=float(search.eps))
+
+
+def edges(cloud: Cloud, radius, search: Search, relation: Relation):
+    """Return receivers, senders and distances of all edges, by receiver."""
+    tree = cloud.scaled(search.p)
+    if relation is Relation.LATER:
+        receivers, senders = pairs(cloud, radius, search._replace(eps=0.0), "ndarray").T
+        threads = thread_count(search.workers, len(receivers), 0)
+        scaled = _distances(tree, tree.tree.data, receivers, senders, search, threads)
+        distances = tree.distances(scaled)
+    else:
+        entries = distance_entries(cloud, cloud, radius, search)
+        receivers, senders, distances = entries["i"], entries["j"], entries["v"]
+    by_receiver = grouped(receivers, senders, distances, (tree.n, tree.n))
+    receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))
+    senders, distances = by_receiver.indices, by_receiver.data
+    if relation is Relation.OTHER:
+        different = receivers != senders
+        receivers, senders, distances = receivers[different], senders[different], distances[different]
+    dtype = search.index_dtype
+    return cloud.rows(receivers, dtype), cloud.rows(senders, dtype), distances.astype(search.dtype)
+
+
+def fixed_edges(cloud: Cloud, radius, *, relation: Relation, size: int, search: Search):
+    """Return receivers, senders, distances (size,) and the true number of edges."""
+    found = edges(cloud, radius, search, relation)
+    count = min(len(found[0]), np.iinfo(search.index_dtype).max)
+    results = []
+    for values, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True):
+        kept = np.full(size, fill, values.dtype)
+        kept[: len(values)] = values[:size]
+        results.append(kept)
+    return *results, search.index_dtype.type(count)
+
+
+def distance_entries(cloud: Cloud, other: Cloud, radius, search: Search):
+    """Return SciPy's `sparse_distance_matrix` as a record array with fields i, j, v."""
+    tree, others = cloud.scaled_with(other, search.p)
+    found = tree.tree.sparse_distance_matrix(
+        others.tree, tree.radius(radius), p=search.p, output_type="ndarray"
+    )
+    if tree.exponent:
+        found["v"] = tree.distances(found["v"])
+    return found
+
+
+def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums):
+    """Return SciPy's `count_neighbors` for radii (R,), zero for those that reach nothing.
+
+    With weights of the rows of both clouds the sums of their products; `sums` is the dtype.
+    """
+    counts = np.zeros(len(radii), sums)
+    reaching = radii >= 0
+    tree, other_tree = cloud.scaled_with(other, search.p)
+    if not (reaching.any() and tree.n and other_tree.n):
+        return (counts,)
+    # Copies, as SciPy takes no arrays that cannot be written to.
+    copies = [
+        np.array(each.of_tree(values), np.float64)
+        for each, values in zip((cloud, other), weights, strict=False)
+    ]
+    counts[reaching] = tree.tree.count_neighbors(
+        other_tree.tree, tree.radius(radii[reaching]), p=search.p, weights=tuple(copies) or None
+    )
+    return (counts,)

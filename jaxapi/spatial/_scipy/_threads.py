@@ -1,0 +1,116 @@
+"""Functions on several cores: how many threads pay, pieces of work, and what an interrupt must not free.
+
+SciPy cannot be called from every thread. In XLA's, and in those that these start, numbers below the least
+normal one are 0 to the processor: SciPy, which parts equal coordinates by the next number, would split points
+without end. And Ctrl-C makes the main thread leave a search at once, while threads that SciPy has started go
+on reading a tree that nobody holds any more. So there are threads of our own, which call SciPy and hold what
+they were given until it returns.
+"""
+
+import functools
+import math
+import os
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from ._cloud import forget_clouds
+
+__all__ = ["in_own_thread", "in_threads", "paying_threads", "start_threads", "thread_count", "unhindered"]
+
+# In neighbours that are found meanwhile, 70 ns each:
+_START = 350  # of one of SciPy's threads
+_HANDOVER = 3000  # of a search to a thread of our own, and back
+IDLE = 10.0  # seconds without a search after which the clouds that callbacks keep are let go
+
+
+def unhindered(search: Callable, *arguments, workers: int, **options):
+    """Call a search of SciPy's with so many `workers`; Ctrl-C frees nothing that they read."""
+    if workers == 1 or threading.current_thread() is not threading.main_thread():
+        return search(*arguments, workers=workers, **options)
+    return in_own_thread(functools.partial(search, *arguments, workers=workers, **options))
+
+
+def in_own_thread(function: Callable):
+    """Return what a function returns in a thread of our own."""
+    answer: Future = Future()
+
+    def run():
+        try:
+            answer.set_result(function())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    start_threads().put(run)
+    return answer.result()
+
+
+@functools.cache
+def start_threads() -> queue.SimpleQueue:
+    """Return where our threads take functions from; to be called outside of XLA's threads first."""
+    functions: queue.SimpleQueue = queue.SimpleQueue()
+
+    def work():
+        idle = False
+        while True:
+            try:
+                function = functions.get(timeout=None if idle else IDLE)
+            except queue.Empty:
+                forget_clouds(IDLE)
+                idle = True
+                continue
+            idle = False
+            function()
+            del function
+
+    for _ in range(min(os.cpu_count() or 1, 16)):  # others wait: a search uses all cores
+        threading.Thread(target=work, daemon=True).start()
+    return functions
+
+
+if hasattr(os, "register_at_fork"):  # which takes over no threads
+    os.register_at_fork(after_in_child=start_threads.cache_clear)
+
+
+def in_threads(function: Callable, parts: list, threads: int) -> None:
+    """Call a function with each of the parts."""
+    if threads <= 1 or len(parts) <= 1:
+        for part in parts:
+            function(part)
+        return
+    pool = ThreadPoolExecutor(min(threads, len(parts)))
+    try:
+        list(pool.map(function, parts))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def thread_count(workers: int | None, queries: int, width: int) -> int:
+    """Return how many threads are to search; None: as many as pay, -1: all cores."""
+    if workers is not None and workers > 0:
+        return workers
+    if workers is None:
+        paying = paying_threads(queries, width)
+        if paying == 1:
+            return 1
+        has_affinity = hasattr(os, "sched_getaffinity")
+        available = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+        threads = min(available, paying)
+        saved = queries * (width + 5) * (threads - 1) // threads - threads * _START
+        return threads if saved > _HANDOVER else 1
+    cores = os.cpu_count()
+    if cores is None:
+        raise NotImplementedError("Cannot determine the number of cores: pass workers as a number")
+    return cores
+
+
+def paying_threads(queries: int, width: int) -> int:
+    """Return with how many threads a search for `width` neighbours takes the least time.
+
+    The start of a thread takes as long as the search for some neighbours, a query as that for 5 more: the sum
+    is least where starting takes as long as searching.
+    """
+    return max(1, math.isqrt(queries * (width + 5) // _START))

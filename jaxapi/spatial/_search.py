@@ -1,0 +1,94 @@
+"""What a search asks for: everything but the points and the queries."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .._core._dtypes import x64_mode
+from .._core._typing import Array
+from ._engines._by_platform import BY_PLATFORM
+from ._engines._protocol import Engine
+
+__all__ = ["Columns", "PairWeights", "Queries", "Search", "index_dtype", "result_dtype", "sums_dtype"]
+
+_FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
+
+
+class Search(NamedTuple):
+    """What every search asks for; the `compiled` part is static, and equal ones share programs."""
+
+    p: float
+    boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
+    dtype: np.dtype  # of distances
+    index_dtype: np.dtype  # of rows
+    eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
+    workers: int | None = None  # a hint: threads on the CPU
+    engine: Engine = BY_PLATFORM  # what searches our own tree; SciPy's does not ask
+
+    def compiled(self, engine: Engine = BY_PLATFORM) -> "Search":
+        """Return what programs are compiled for; the others are their inputs, or do not change them."""
+        return self._replace(boxsize=None, eps=0.0, workers=None, engine=engine)
+
+    def boxsize_array(self) -> np.ndarray | Array | None:
+        """Return `boxsize` as an array (m,) of `dtype`: NumPy's, unless it is traced."""
+        if self.boxsize is None:
+            return None
+        if isinstance(self.boxsize, tuple):
+            return np.asarray(self.boxsize, self.dtype)
+        return self.boxsize.astype(self.dtype)
+
+
+class Queries(NamedTuple):
+    """What is searched for: q query points."""
+
+    x: Any  # (q, m)
+    shape: tuple[int, ...]  # of the results for each of them, as the user gave the queries: q in all
+    ids: Any = None  # (q,) the cloud that each searches, in a tree of clouds
+
+
+class Columns(NamedTuple):
+    """Which neighbours a search for the nearest asks for."""
+
+    k: int  # the last of them
+    chosen: tuple[int, ...] | None  # those asked for one by one; None: all of the k
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the answer for one query."""
+        if self.chosen is None:
+            return () if self.k == 1 else (self.k,)
+        return (len(self.chosen),)
+
+    def among(self, n: int) -> tuple[int, ...] | None:
+        """Return which of the ``min(k, n)`` neighbours make the answer, -1 for a missing one; None: all."""
+        if self.chosen is None and self.k <= n:
+            return None
+        columns = range(1, self.k + 1) if self.chosen is None else self.chosen
+        return tuple(column - 1 if column <= n else -1 for column in columns)
+
+
+class PairWeights(NamedTuple):
+    """The weights of pairs between two trees: their products; None twice where pairs are counted."""
+
+    self_weights: Any  # (n,), of the points of the tree that is asked
+    other_weights: Any  # (n of the other,), of the points of the other tree
+
+
+def result_dtype(data: Array, x) -> np.dtype:
+    """Return the dtype of distances: float64 if either is, else float32."""
+    return _FLOAT64 if _FLOAT64 in (data.dtype, x.dtype) else _FLOAT32
+
+
+def sums_dtype(weights: PairWeights, traced: bool) -> np.dtype:
+    """Return the dtype of sums over pairs: int64 or float64; where traced, the weights' or JAX's default."""
+    self_weights, other_weights = weights
+    if self_weights is None:
+        return _INT32 if traced and not x64_mode() else _INT64
+    is_narrow = traced and self_weights.dtype == other_weights.dtype == np.float32
+    return _FLOAT32 if is_narrow else _FLOAT64
+
+
+def index_dtype(n: int) -> np.dtype:
+    """Return the dtype of rows: JAX's default, wider where `n` needs it."""
+    return _INT64 if jax.config.jax_enable_x64 or n >= 2**31 else _INT32

@@ -1,0 +1,118 @@
+"""What a search reads besides a tree and a metric: queries, made ready, and how far to look.
+
+Every engine reads these; nothing here knows how a search walks the tree.
+"""
+
+import enum
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..._core._typing import Array
+from ._homes import home_leaf
+from ._metric import TreeMetric, scaled_power
+from ._powers_of_two import converted
+from ._tree import Tree
+
+__all__ = [
+    "Limits",
+    "RadiusQueries",
+    "Relation",
+    "Slots",
+    "node_sums",
+    "ordered_queries",
+    "own_queries",
+    "radius_bound",
+]
+
+
+class Limits(NamedTuple):
+    """How far a search for the nearest looks."""
+
+    bound: Array  # () or (q,): only points nearer than this are found
+    eps: Array  # (): the i-th distance may be up to 1 + eps times the true one
+
+
+class Relation(enum.IntEnum):
+    """Which slots within the radius are a query's neighbours; the kernels have the same numbers."""
+
+    ANY = 0  # all of them
+    OTHER = 1  # all but the query's own slot: the edges of a graph
+    LATER = 2  # those after the query's own slot: each pair once
+
+
+class RadiusQueries(NamedTuple):
+    """Q queries made ready for a radius search; those near each other in space are also near in number."""
+
+    points: Array  # (m, Q) in the tree's scaled coordinates, wrapped into the periodic box
+    bound: Array  # (Q,) the radius as a scaled power: a neighbour has power distance <= bound; -1 for none
+    # (Q,) the query's own slot of the tree. Of a query from outside ~leaf, the leaf that it falls in, or -1
+    # if none is known; with the relation LATER always -1, as kernels compare what follows it without a sign.
+    slot: Array
+    order: Array  # (Q,) results of number i go to the place order[i], or nowhere if there is no such place
+
+    def by_slot(self) -> "RadiusQueries":
+        """Return the tree's own points with results in the order of the slots."""
+        return self._replace(order=lax.iota(jnp.int32, len(self.bound)))
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("begin",), meta_fields=("size",))
+@dataclass(frozen=True)
+class Slots:
+    """Some slots of a tree that follow each other. A pytree, in which their number is static."""
+
+    begin: Array  # () int32, the first of them
+    size: int
+
+    def of(self, columns: Array) -> Array:
+        """Return the slots' part of values (..., N)."""
+        return lax.dynamic_slice_in_dim(columns, self.begin, self.size, axis=-1)
+
+
+def ordered_queries(tree: Tree, queries: Array, radius: Array, metric: TreeMetric) -> RadiusQueries:
+    """Return ``queries`` (q, m) made ready: in the order of the leaves that they fall in."""
+    scaled = tree.scaled(metric.wrap(queries))
+    home = home_leaf(tree, scaled)
+    _, order = lax.sort((home, jnp.arange(queries.shape[0], dtype=jnp.int32)), num_keys=1)
+    bound = radius_bound(tree, radius, metric.p)
+    no_slot = jnp.full(queries.shape[0], -1, jnp.int32)
+    return RadiusQueries(scaled[order].T, bound[order], no_slot, order)
+
+
+def own_queries(tree: Tree, radius: Array, p: float) -> RadiusQueries:
+    """Return the tree's own points as queries, slot by slot, with results by row; ``radius`` is one number.
+
+    Empty slots reach nothing, not even in a periodic box, where nothing is farther than half of its length.
+    Their results go to the place n.
+    """
+    slot_count = tree.points.shape[1]
+    is_point = jnp.isfinite(tree.points[0])
+    bound = radius_bound(tree, radius, p)
+    bound = jnp.where(is_point, bound, -jnp.ones_like(bound))
+    return RadiusQueries(tree.points, bound, jnp.arange(slot_count, dtype=jnp.int32), tree.rows)
+
+
+def radius_bound(tree: Tree, radius: Array, p: float) -> Array:
+    """Return the scaled power of a radius; negative and NaN radii give -1, which nothing reaches.
+
+    An infinite radius stays below infinity, where the tree keeps its empty slots.
+    """
+    radius = converted(jnp.asarray(radius), tree.points.dtype)
+    bound = scaled_power(radius, tree.scale, p)
+    # The largest finite number, which as a constant would not come through with x64 off
+    largest = jnp.nextafter(jnp.full_like(bound, jnp.inf), jnp.zeros_like(bound))
+    return jnp.where(tree.scaled(radius) >= 0, jnp.minimum(bound, largest), jnp.full_like(bound, -1))
+
+
+def node_sums(values: Array, leaves: int) -> Array:
+    """Sum values (N,) of the slots over every node: (2 * leaves,) in heap order, entry 0 unused."""
+    level = values.reshape(leaves, -1).sum(axis=1, dtype=values.dtype)
+    levels = [level]
+    while level.shape[0] > 1:
+        level = level.reshape(-1, 2).sum(axis=1, dtype=values.dtype)
+        levels.append(level)
+    return jnp.concatenate([jnp.zeros(1, values.dtype), *levels[::-1]])

@@ -1,0 +1,16 @@
+"""Each test runs on NumPy's arrays in the host's memory, and JAX's way, as on a GPU."""
+
+import jax
+import pytest
+
+from jaxapi.mutable import _host_way
+
+WAYS = ["numpys", "jaxs"] if jax.devices()[0].platform == "cpu" else ["jaxs"]
+
+
+@pytest.fixture(params=WAYS, autouse=True)
+def way(request):
+    before = _host_way.is_on()
+    _host_way.set_on(request.param == "numpys")
+    yield request.param
+    _host_way.set_on(before)

@@ -1,0 +1,234 @@
+"""Arrays in the host's memory: what JAX is given does not change, and what NumPy is given is the memory."""
+
+import pickle
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxapi
+import jaxapi.mutable as xp
+import jaxapi.numpy as ours
+from jaxapi.mutable import _host_way
+
+pytestmark = pytest.mark.skipif(jax.devices()[0].platform != "cpu", reason="the host is JAX's device")
+ON_HOST = pytest.mark.parametrize("way", ["numpys"], indirect=True)
+SIZES = [0, 1, 7, 16, 64, 1000, 4096, 100_000]
+GIVEN = {
+    "jnp.asarray": jnp.asarray,
+    "jax.device_put": lambda x: jax.device_put(x)._value,
+    "jax.jit": lambda x: jax.jit(lambda x: x)(x)._value,
+    "jnp.reshape": lambda x: jnp.reshape(jnp.asarray(x), -1),
+    "jax.tree.leaves": lambda x: jax.tree.leaves(x)[0],
+    "jaxapi.asarray": jaxapi.asarray,
+    "jaxapi.from_dlpack": jaxapi.from_dlpack,
+    "jax.dlpack": jax.dlpack.from_dlpack,
+    "jaxapi.reshape": lambda x: jaxapi.reshape(x, (-1,)),
+    "vmap": lambda x: jax.vmap(lambda x: x)(x)._value,
+    "closure": lambda x: jax.jit(lambda: x + 0)()._value,
+    "closure itself": lambda x: jax.jit(lambda: jnp.asarray(x))(),
+    "mutable": lambda x: xp.positive(xp.asarray(x))._value,
+    "mutable's reshape": lambda x: xp.reshape(x, (-1,), copy=True)._value,
+}
+
+
+def aligned(size, dtype):
+    """Return zeros in memory that JAX could use as it is."""
+    room = np.zeros(size * np.dtype(dtype).itemsize + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+
+
+@ON_HOST
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_what_jax_is_given_does_not_change(given, way):
+    for dtype in ("float32", "int8"):
+        for size in SIZES:
+            x = ours.zeros(size, dtype)
+            x._host = aligned(size, dtype)
+            for array in (x, x[1:], x[::2], ours.ravel(x)):
+                held = given(array)
+                before = np.array(held)
+                x += 1
+                x[:] = 5
+                array[...] = 7
+                np.testing.assert_array_equal(np.asarray(held), before)
+
+
+@ON_HOST
+def test_what_jax_returns_is_not_written(way):
+    value = jnp.arange(4096.0)
+    for x in (ours.asarray(value), jax.jit(lambda x: x)(xp.asarray(value)), xp.asarray(value)):
+        y = x[1:]
+        y += 1
+        x[0] = 9
+        np.testing.assert_array_equal(np.asarray(value), np.arange(4096.0))
+        assert float(x[1]) == 2
+
+
+@ON_HOST
+def test_numpy_gets_the_memory_itself(way):
+    x = ours.zeros(5)
+    host = np.asarray(x)
+    host[1] = 3
+    x[2] = 4
+    assert x.tolist() == host.tolist() == [0, 3, 4, 0, 0]
+    assert np.asarray(x[1:]).base is host
+    assert not np.shares_memory(np.asarray(x.copy()), host)
+    assert memoryview(np.asarray(x)).nbytes == x.nbytes
+
+
+@ON_HOST
+def test_memory_of_others_is_copied(way):
+    host = np.zeros(1000, np.float32)
+    for x in (ours.asarray(host), ours.array(host), xp.asarray(host), ours.asanyarray(host)):
+        x += 1
+    assert not host.any()
+
+
+@ON_HOST
+def test_views_are_numpys(way):
+    x = ours.arange(24).reshape(2, 3, 4)
+    host = np.arange(24).reshape(2, 3, 4)
+    for key in [0, (..., 1), (slice(None), slice(None, None, 2)), None]:
+        view, numpys = x[key], host[key]
+        view[...] = -1
+        numpys[...] = -1
+        np.testing.assert_array_equal(np.asarray(x), host)
+        assert view.base is not None
+        assert view.strides == tuple(n * x.itemsize // host.itemsize for n in numpys.strides)
+
+
+def test_writes_from_a_trace_to_arrays_outside_raise():
+    x = ours.zeros(3)
+    for function in (
+        lambda v: x.__setitem__(0, v),
+        lambda v: x.__iadd__(v),
+        lambda v: x.__setitem__(0, 1.0),
+        lambda v: x[1:].__iadd__(1),
+        lambda v: ours.add(x, 1, out=x),
+        lambda v: ours.add.at(x, 0, v),
+    ):
+        with pytest.raises(ValueError, match="outside"):
+            jax.jit(lambda v, function=function: (function(v), v)[1])(1.0)
+        assert x.tolist() == [0, 0, 0]
+
+
+def test_functions_of_arrays_from_outside_are_traced():
+    weights = ours.arange(3.0)
+
+    @jax.jit
+    def f(v):
+        y = weights * 2
+        y[0] = v
+        z = ours.zeros(2)
+        z[1] = v
+        rows = weights[[0, 2]]
+        rows += v
+        return y, z, rows, ours.concatenate([weights, weights])
+
+    y, z, rows, both = f(5.0)
+    assert (y.tolist(), z.tolist(), rows.tolist()) == ([5, 2, 4], [0, 5], [5, 7])
+    assert both.tolist() == [0, 1, 2] * 2
+    assert weights.tolist() == [0, 1, 2]
+
+
+def test_scalars_in_a_trace():
+    @jax.jit
+    def f(x):
+        total = best = x.sum()
+        total += 1
+        seen = []
+        for k in range(3):
+            total += k
+            seen.append(total)
+        first = x[0]
+        first *= 10
+        return best, seen, first, x
+
+    best, seen, first, x = f(ours.arange(3.0))
+    assert (float(best), [float(v) for v in seen], float(first), x.tolist()) == (3, [4, 5, 7], 0, [0, 1, 2])
+    with pytest.raises(TypeError, match="scalar"):
+        jax.jit(lambda x: x.sum().__setitem__(..., 1))(ours.arange(3.0))
+
+
+def test_pickle_and_namespace():
+    for module in (ours, xp):
+        x = module.asarray([1.0, 2.0])
+        x[0] = 5
+        again = pickle.loads(pickle.dumps(x))
+        again[1] = 7
+        assert (x.tolist(), again.tolist()) == ([5, 2], [5, 7])
+        assert again.__array_namespace__() is sys.modules[module.__name__]
+
+
+def test_grad_of_host_arrays():
+    x = ours.arange(3.0)
+
+    def loss(x):
+        x[0] = -2
+        return ours.sum(x**2) + x.max()
+
+    np.testing.assert_allclose(np.asarray(ours.grad(loss)(x)), [0, 2, 5])
+    assert x.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(np.asarray(jax.vmap(lambda r: r * r.sum())(x[None])), [[0, 3, 6]])
+
+
+def test_the_environment_chooses(way):
+    assert _host_way.is_on() == (way == "numpys")
+    x = ours.zeros(2)
+    x += 1
+    assert (x._host is None) == (way == "jaxs")
+
+
+# With x64 off.
+DTYPES = """
+float32 zeros(2)
+int32 arange(3)
+float32 array([1.5])
+float32 array([1, 2]).mean()
+float64 zeros(2, np.float64)
+float64 zeros(2, np.dtype('float64'))
+float64 zeros(2, 'float64') + 1
+float64 ones(2, 'f8').sum()
+float32 ones(2, float)
+int64 ones(2, np.int64) * 2
+int32 ones(3, 'f8').argmax()
+int32 array([1], 'i8').argsort()
+float32 linspace(0, 1, 3)
+float32 ones(2, 'i4') / np.ones(2, 'i4')
+float64 float64(2)
+float64 ones(2, 'f4') * np.float64(2)
+float64 array(np.float64(1))
+float32 full(2, 1.5)
+float32 ones(2).astype(float)
+int32 ones(2).astype('f8').astype(int)
+float32 random.default_rng(0).random(2)
+int32 random.default_rng(0).integers(5, size=2)
+"""
+
+
+def test_dtypes_with_x64_off():
+    with jax.enable_x64(False):
+        for line in DTYPES.strip().splitlines():
+            dtype, _, text = line.partition(" ")
+            assert eval(f"np.{text}", {"np": ours}).dtype == dtype, text
+        for text in ("array([2**40])", "arange(2**40, 2**40 + 2)", "full(2, 2**40)", "array(2**40)"):
+            with pytest.raises(OverflowError):
+                eval(f"np.{text}", {"np": ours})
+
+
+@ON_HOST
+def test_memory_has_the_order_that_is_asked_for(way):
+    rows = np.arange(6.0).reshape(2, 3)
+    x = ours.asarray(rows)
+    assert ours.copy(x, order="F").flags.f_contiguous
+    assert ours.asfortranarray(x).flags.f_contiguous
+    assert ours.ascontiguousarray(x.T).flags.c_contiguous
+    assert ours.require(x, None, "F").flags.f_contiguous
+    assert ours.require(x, None, "C") is x
+    assert ours.ndarray((2, 3), np.int8, order="F").strides == (1, 2)
+    for order in "CFAK":
+        np.testing.assert_array_equal(ours.copy(x.T, order), rows.T)

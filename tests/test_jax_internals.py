@@ -1,0 +1,240 @@
+"""What jaxapi takes of JAX that JAX does not promise to keep; a test that fails says what replaces it.
+
+The table in docs/kdtree-design.md has the same names.
+"""
+
+import pathlib
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxapi._core import _errors, _programs
+from jaxapi._fuse import _integers
+from jaxapi.spatial._engines._cuda import _launch
+
+ROOT = pathlib.Path(__file__).parents[1]
+SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "jaxapi").rglob("*.py")}
+PAGE = (ROOT / "docs" / "kdtree-design.md").read_text(encoding="utf-8").partition("## Beyond JAX's")[2]
+
+
+class Internal(NamedTuple):
+    """A name beyond JAX's public interface, what shows that it works, and what replaces it."""
+
+    name: str
+    works: Callable[[], bool]
+    files: tuple[str, ...]
+    replacement: str
+
+
+def runs_ptx():
+    if jax.default_backend() != "gpu":
+        pytest.skip("XLA has this target on a GPU only")
+    _launch.check()
+    return True
+
+
+def calls_back():
+    from jax.experimental.buffer_callback import buffer_callback
+
+    def double(_, out, x):
+        np.asarray(out)[...] = 2 * np.asarray(x)
+
+    call = buffer_callback(double, jax.ShapeDtypeStruct((3,), np.float32), vmap_method="expand_dims")
+    with jax.default_device(jax.devices("cpu")[0]):
+        return jax.jit(call)(jnp.arange(3, dtype=np.float32)).tolist() == [0, 2, 4]
+
+
+def answers_of_all_ways(function):
+    """Return what a function says inside of `jax.jit`, `jax.vmap` and `jax.grad`."""
+    answers = []
+
+    def asking(x):
+        answers.append(function(x))
+        return x
+
+    jax.jit(asking)(1.0)
+    jax.vmap(asking)(jnp.ones(2))
+    jax.grad(asking)(1.0)
+    return answers
+
+
+def tells_traces():
+    from jax.extend.core import find_top_trace
+
+    outside = find_top_trace(())
+    return all(answers_of_all_ways(lambda x: find_top_trace(()) is not outside))
+
+
+def computes_at_once():
+    def sees_a_value(_):
+        with jax.core.eval_context():
+            return float(jnp.ones(()) + 1) == 2
+
+    return all(answers_of_all_ways(sees_a_value))
+
+
+def tells_tracers():
+    traced = answers_of_all_ways(lambda x: isinstance(x, jax.core.Tracer))
+    return all(traced) and not isinstance(jnp.ones(()), jax.core.Tracer)
+
+
+def tells_what_varies():
+    return jax.typeof(jnp.ones(2)).manual_axis_type.varying == frozenset()
+
+
+def tells_addresses():
+    x = jax.device_put(np.arange(4.0, dtype=np.float32), jax.devices("cpu")[0])
+    return x.unsafe_buffer_pointer() == np.asarray(x).ctypes.data
+
+
+def shows_programs():
+    def program(n, x):
+        return jax.lax.while_loop(lambda state: state[0] < 3, lambda state: (state[0] + n, x + n), (n, x))
+
+    traced = jax.jit(program).trace(5, jnp.zeros((), np.int8))
+    promotion, other = _integers.integer_promotions(traced, 2)
+    return np.dtype(np.int8) in promotion.dtypes and other is None
+
+
+def has_the_setting():
+    return jax.config.jax_explicit_x64_dtypes.name in ("ALLOW", "WARN", "ERROR")
+
+
+def takes_options():
+    if jax.default_backend() != "gpu":
+        pytest.skip("XLA takes these options on a GPU only")
+    program = jax.jit(lambda x: x + 1, compiler_options=_programs._FASTER)
+    return float(program(1.0)) == 2
+
+
+def says_what_is_wrong():
+    calls = (
+        lambda: jnp.ones((2, 3)) + jnp.ones(4),
+        lambda: jnp.concatenate([jnp.ones((2, 3)), jnp.ones(3)]),
+        lambda: jnp.reshape(jnp.ones((2, 3)), (4,)),
+    )
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as raised:
+            call()
+        if not isinstance(raised.value, ValueError) and _errors.numpy_error(raised.value) is None:
+            return False
+    return True
+
+
+INTERNALS = [
+    Internal(
+        "__gpu$xla.gpu.ptx",
+        runs_ptx,
+        ("spatial/_engines/_cuda/_launch.py",),
+        "a compiled handler of jax.ffi, or Pallas",
+    ),
+    Internal(
+        "jax.experimental.buffer_callback",
+        calls_back,
+        ("spatial/_scipy/_callback.py",),
+        "jax.pure_callback, by of_packed in that file",
+    ),
+    Internal(
+        "jax.extend.core.find_top_trace",
+        tells_traces,
+        ("_core/_programs.py",),
+        "jax.extend.core.get_opaque_trace_state",
+    ),
+    Internal(
+        "jax.core.eval_context",
+        computes_at_once,
+        ("_core/_programs.py",),
+        "jax.ensure_compile_time_eval",
+    ),
+    Internal(
+        "jax.core.Tracer",
+        tells_tracers,
+        ("_core/_programs.py",),
+        "a jax.Array of another class than type(jnp.zeros(()))",
+    ),
+    Internal(
+        "manual_axis_type",
+        tells_what_varies,
+        ("spatial/_tree/_varying.py", "spatial/_mesh/_axes.py"),
+        "the attribute of jax.typeof(x) that lists the axes now; it was vma once",
+    ),
+    Internal(
+        "unsafe_buffer_pointer",
+        tells_addresses,
+        ("_interop/_dlpack.py", "_interop/_host_memory.py", "spatial/_engines/_cuda/_inputs.py"),
+        "the pointer in x.__dlpack__(), or in numpy.asarray(x) on the CPU",
+    ),
+    Internal(
+        "jaxpr.eqns",
+        shows_programs,
+        ("_fuse/_integers.py",),
+        "the new form of a traced program; without it integers are not checked",
+    ),
+    Internal(
+        "jax_explicit_x64_dtypes",
+        has_the_setting,
+        ("_core/_dtypes.py",),
+        "nothing: JAX's own treatment of 64-bit dtypes counts then",
+    ),
+    Internal(
+        "_FASTER",
+        takes_options,
+        ("_core/_programs.py",),
+        "the options' new names; without them programs compile longer",
+    ),
+    Internal(
+        "the words of JAX's errors",
+        says_what_is_wrong,
+        ("_core/_errors.py", "_fuse/_errors.py"),
+        "the new words, in these files",
+    ),
+]
+
+
+@pytest.mark.parametrize("internal", INTERNALS, ids=lambda internal: internal.name)
+def test_it_works_on_this_jax(internal):
+    try:
+        works = internal.works()
+    except Exception as error:
+        works, reason = False, f": {type(error).__name__}: {error}"
+    else:
+        reason = ""
+    used_in = ", ".join(f"jaxapi/{name}" for name in internal.files)
+    assert works, (
+        f"JAX {jax.__version__} broke {internal.name}{reason}\n"
+        f"it is used in {used_in}; what replaces it: {internal.replacement}"
+    )
+
+
+@pytest.mark.parametrize("internal", INTERNALS, ids=lambda internal: internal.name)
+def test_the_page_lists_it(internal):
+    rows = [row for row in PAGE.splitlines() if row.startswith("|") and internal.name in row]
+    assert len(rows) == 1
+    for name in internal.files:
+        assert f"`{name}`" in rows[0]
+        assert ROOT / "jaxapi" / name in SOURCES
+
+
+MODULES = {
+    ("_core/_programs.py", "jax.core"),  # of which eval_context is asked for by its name
+    ("_core/_programs.py", "jax.core.Tracer"),
+    ("_core/_programs.py", "jax.extend.core"),
+    ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
+}
+
+
+def test_nothing_else_is_used():
+    """Of JAX's modules that are private or experimental, and of `jax.core`."""
+    pattern = r"\b(?:jax\._src|jax\.(?:extend|interpreters|experimental|core)\b|jaxlib\.)[\w.]*"
+    used = set()
+    for path, source in SOURCES.items():
+        for line in source.splitlines():
+            code = re.sub(r"#.*|\"[^\"]*\"|`[^`]*`", "", line)
+            file = path.relative_to(ROOT / "jaxapi").as_posix()
+            used |= {(file, name) for name in re.findall(pattern, code)}
+    assert used == MODULES
