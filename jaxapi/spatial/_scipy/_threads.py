@@ -4,16 +4,20 @@ SciPy cannot be called from every thread. In XLA's, and in those that these star
 normal one are 0 to the processor: SciPy, which parts equal coordinates by the next number, would split points
 without end. And Ctrl-C makes the main thread leave a search at once, while threads that SciPy has started go
 on reading a tree that nobody holds any more. So there are threads of our own, which call SciPy and hold what
-they were given until it returns.
+they were given until it returns. The process waits for them before it ends: a thread that comes back from
+SciPy's C++ to an interpreter that is gone aborts the process.
 """
 
+import atexit
 import functools
 import math
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 from ._cloud import forget_clouds
 
@@ -25,25 +29,69 @@ _HANDOVER = 3000  # of a search to a thread of our own, and back
 IDLE = 10.0  # seconds without a search after which the clouds that callbacks keep are let go
 
 
+class _Call:
+    """A call that one of our threads makes, and the wait for it.
+
+    The wait is one function of C: a signal there raises KeyboardInterrupt. `concurrent.futures` waits by
+    Python's conditions, of which a signal at the wrong moment releases a lock that is not held.
+    """
+
+    unfinished: ClassVar[set["_Call"]] = set()
+
+    def __init__(self, function: Callable):
+        self.function = function
+        self.is_wanted = True
+        self.outcome: queue.SimpleQueue = queue.SimpleQueue()
+
+    def make(self) -> None:
+        """Call the function, in one of our threads."""
+        value = error = None
+        _Call.unfinished.add(self)
+        try:
+            if self.is_wanted:
+                value = self.function()
+        except BaseException as raised:
+            error = raised
+        _Call.unfinished.discard(self)
+        self.outcome.put((value, error))
+
+    def result(self):
+        """Wait for the call, and return or raise what it did."""
+        try:
+            start_threads().put(self.make)
+            value, error = self.outcome.get()
+        except BaseException:
+            self.is_wanted = False
+            raise
+        if error is not None:
+            raise error
+        return value
+
+
 def unhindered(search: Callable, *arguments, workers: int, **options):
     """Call a search of SciPy's with so many `workers`; Ctrl-C frees nothing that they read."""
-    if workers == 1 or threading.current_thread() is not threading.main_thread():
+    if workers == 1:
         return search(*arguments, workers=workers, **options)
-    return in_own_thread(functools.partial(search, *arguments, workers=workers, **options))
+    return _out_of_the_main_thread(functools.partial(search, *arguments, workers=workers, **options))
 
 
 def in_own_thread(function: Callable):
     """Return what a function returns in a thread of our own."""
-    answer: Future = Future()
+    return _Call(function).result()
 
-    def run():
-        try:
-            answer.set_result(function())
-        except BaseException as error:
-            answer.set_exception(error)
 
-    start_threads().put(run)
-    return answer.result()
+def _out_of_the_main_thread(function: Callable):
+    """Return what a function returns, which signals do not interrupt: they reach the main thread only."""
+    if threading.current_thread() is threading.main_thread():
+        return in_own_thread(function)
+    return function()
+
+
+@atexit.register
+def _wait_for_threads() -> None:
+    """Wait for the searches that Ctrl-C has left running."""
+    while _Call.unfinished:
+        time.sleep(0.001)
 
 
 @functools.cache
@@ -69,8 +117,13 @@ def start_threads() -> queue.SimpleQueue:
     return functions
 
 
+def _forget_threads() -> None:
+    start_threads.cache_clear()
+    _Call.unfinished.clear()
+
+
 if hasattr(os, "register_at_fork"):  # which takes over no threads
-    os.register_at_fork(after_in_child=start_threads.cache_clear)
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def in_threads(function: Callable, parts: list, threads: int) -> None:
@@ -81,7 +134,7 @@ def in_threads(function: Callable, parts: list, threads: int) -> None:
         return
     pool = ThreadPoolExecutor(min(threads, len(parts)))
     try:
-        list(pool.map(function, parts))
+        _out_of_the_main_thread(lambda: list(pool.map(function, parts)))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
