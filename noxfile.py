@@ -1,7 +1,9 @@
 """One way to run everything; `nox --list` says what there is."""
 
+import hashlib
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -29,20 +31,53 @@ def runs(version):
 
 # 3.14 has JAX's wheels from 0.11 on; the free-threaded 3.14t is not tried.
 PYTHONS = [version for version in ("3.11", "3.12", "3.13", "3.14") if runs(version)]
-# Compiled programs and modules are kept for the other core, the next Python and the next run, and for other
-# clones where the environment names a folder.
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+def kept_folder():
+    """Return the folder of this machine in which tests keep what they compile, for the next Python and run.
+
+    `JAXAPI_TESTS_CACHE` names another one. Programs are those of the processor: one with other instructions
+    has a folder of its own.
+    """
+    if named := os.environ.get("JAXAPI_TESTS_CACHE"):
+        return pathlib.Path(named).resolve()
+    caches = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    cpu_info = pathlib.Path("/proc/cpuinfo")
+    lines = cpu_info.read_text().splitlines() if cpu_info.exists() else [platform.processor()]
+    instructions = next((line for line in lines if line.startswith(("flags", "Features"))), lines[0])
+    processor = hashlib.sha256(instructions.encode()).hexdigest()[:8]
+    return caches / "jaxapi-tests" / f"{platform.machine()}-{processor}"
+
+
 COMPILED = {
-    "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(HERE / ".nox" / "jax"),
+    "JAXAPI_TESTS_CACHE": str(kept_folder()),
+    "JAX_COMPILATION_CACHE_DIR": os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(kept_folder() / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "PYTHONDONTWRITEBYTECODE": "",
 }
-# Each core takes whole files: what their tests compile and trace is alike. A process that dies ends the run,
-# as its successor may wait for ever.
+# Each core takes whole files: what their tests compile and trace is alike. A test that hangs ends its process
+# with the stacks of all threads, and a process that dies ends the run, as its successor may wait for ever.
 PARALLEL = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
+PARALLEL += ("--timeout", "900", "--timeout-method", "thread")
+
 # Their tests compile large programs, and do so without XLA's optimizations: tests/conftest.py.
 LARGE = ("derivatives", "docs", "examples", "transforms")
 LARGE = ("tests/spatial", *(f"tests/test_{name}.py" for name in LARGE))
+# Their programs run on several simulated devices, of which XLA aborts the process where one waits for ever.
+MESHES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("tests/spatial/test_mesh*.py"))
+# One file of each room, for a Python whose JAX is another one's.
+ROOMS = (
+    "tests/test_namespace.py",
+    "tests/test_fuse.py",
+    "tests/test_linalg.py",
+    "tests/test_interop.py",
+    "tests/mutable/test_array.py",
+    "tests/numpy/test_arrays.py",
+    "tests/spatial/test_kdtree.py",
+    "tests/spatial/test_distance.py",
+    "tests/interpolate/test_nearest.py",
+)
 
 nox.options.sessions = ["lint", "tests"]
 nox.options.error_on_missing_interpreters = False
@@ -55,11 +90,8 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, python="python", paths=(), large=True):
-    """Run the tests that the session's arguments pick, or all of `paths`, on two cores.
-
-    Without `large` those stay out that compile large programs.
-    """
+def pytest(session, *arguments, python="python", paths=()):
+    """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
 
     def run(*chosen, **environment):
         command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
@@ -67,24 +99,33 @@ def pytest(session, *arguments, python="python", paths=(), large=True):
 
     if session.posargs:
         run(*session.posargs)
-    else:
-        if large:
-            run(*LARGE, JAXAPI_TESTS_UNOPTIMIZED="1")
-        run(*paths, *(f"--ignore={path}" for path in LARGE))
+        return
+    run(*paths, *(f"--ignore={path}" for path in LARGE))
+    run(*LARGE, *(f"--ignore={path}" for path in MESHES), JAXAPI_TESTS_UNOPTIMIZED="1")
+    run(*MESHES, JAXAPI_TESTS_UNOPTIMIZED="1")
 
 
 @nox.session(python=PYTHONS)
 def tests(session):
-    """Run the tests on every interpreter found: whole on the oldest and the newest.
+    """Run the tests on every interpreter found: all of them on the oldest and the newest.
 
-    Those in between leave out what compiles large programs: their JAX is the newest one's.
+    Those in between have the newest one's JAX, and run one file of each room.
     """
     session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
     session.install("-e", ".", *group("tests"))
     if session.python == PYTHONS[-1]:
         pytest(session)
+    elif session.python == PYTHONS[0] or session.posargs:
+        pytest(session, "-m", "not kernels")
     else:
-        pytest(session, "-m", "not kernels", large=session.python == PYTHONS[0])
+        session.run("python", "-m", "pytest", *PARALLEL, *ROOMS, env=COMPILED)
+
+
+@nox.session(python=PYTHONS)
+def matrix(session):
+    """Run all tests on every interpreter found."""
+    session.install("-e", ".", *group("tests"))
+    pytest(session)
 
 
 @nox.session(python=PYTHONS[0])

@@ -36,6 +36,13 @@ def x64_in_all_threads():
         jax.config.update("jax_enable_x64", before)
 
 
+def kept(parts: str, suffix: str) -> Path:
+    """Return where the next run finds what was compiled of these parts: nox names the folder."""
+    folder = Path(os.environ.get("JAXAPI_TESTS_CACHE") or Path(tempfile.gettempdir()) / "jaxapi-tests")
+    (folder / "kernels").mkdir(parents=True, exist_ok=True)
+    return folder / "kernels" / (hashlib.sha256(parts.encode()).hexdigest()[:32] + suffix)
+
+
 @functools.cache
 def compiler() -> list[str] | None:
     """Return the command of a C++ compiler, `None` without one."""
@@ -59,7 +66,7 @@ def library(kernel):
     ]  # fmt: skip
     options += [f"-I{folder}", *(f"-D{key}={value}" for key, value in kernel.macros)]
     parts = repr([text, options, compiler(), HEADER.read_bytes(), _compile.sources()])
-    built = Path(tempfile.gettempdir()) / f"jaxapi-{hashlib.sha256(parts.encode()).hexdigest()[:32]}.so"
+    built = kept(parts, ".so")
     if not built.exists():
         with tempfile.TemporaryDirectory() as place:
             source, made = Path(place) / "kernel.cpp", Path(place) / "kernel.so"

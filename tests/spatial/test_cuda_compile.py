@@ -1,17 +1,15 @@
 """The CUDA engine's compilation, without a GPU: what NVRTC makes of the sources, and what is kept of it."""
 
-import hashlib
 import math
 import os
 import shutil
 import subprocess
-import tempfile
 import types
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from cuda_host import kept
 
 from jaxapi.spatial._engines import _choice
 from jaxapi.spatial._engines._cuda import _compile, _launch
@@ -101,14 +99,14 @@ KERNELS = [
 def log_of(nvrtc, name, options):
     """Return what the compiler says, which the next run reads: it depends on nothing else."""
     parts = repr([name, options, nvrtc.nvrtcVersion(), _compile.sources()])
-    kept = Path(tempfile.gettempdir()) / f"jaxapi-{hashlib.sha256(parts.encode()).hexdigest()[:32]}.log"
-    if not kept.exists():
+    written = kept(parts, ".log")
+    if not written.exists():
         program = _compile.built(name, options)
-        fresh = kept.with_suffix(f".{os.getpid()}")
+        fresh = written.with_suffix(f".{os.getpid()}")
         fresh.write_text(_compile.log(program))
         nvrtc.nvrtcDestroyProgram(program)
-        os.replace(fresh, kept)
-    return kept.read_text()
+        os.replace(fresh, written)
+    return written.read_text()
 
 
 @pytest.mark.kernels
