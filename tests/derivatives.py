@@ -271,17 +271,25 @@ CASES = {
 
 
 def audit(case, point=None):
-    """Return how derivatives differ from the difference quotients: (which, largest difference) each."""
+    """Return how derivatives differ from the difference quotients: (which, largest difference) each.
+
+    They are those of all results' numbers, added up by weights that cannot cancel a wrong one.
+    """
     point = np.asarray(case.point if point is None else point, "float64")
+    found_at = program(case.function, case.second)
     with jax.enable_x64(True):
-        (outs, slopes), found = jax.tree.map(
-            np.asarray, program(case.function, case.second)(point, shifted(point))
-        )
-    n = point.size
-    quotients = [(x[:n] - x[n:]).reshape(n, -1).T / (2 * STEP) for x in (outs, slopes)]
+        found = jax.tree.map(np.asarray, found_at(point))
+        ahead, behind = ([found_at(each) for each in side] for side in shifted(point))
     differences = []
     for name, value in found.items():
-        expected = quotients[" over " in name].reshape(value.shape)
+        if name == "value":
+            continue
+        differentiated = "slopes in reverse" if "over" in name else "value"
+        quotients = [
+            (np.asarray(after[differentiated]) - np.asarray(before[differentiated])) / (2 * STEP)
+            for after, before in zip(ahead, behind, strict=True)
+        ]
+        expected = np.reshape(np.stack(quotients), value.shape)
         difference, size = np.max(np.abs(value - expected)), max(1, np.max(np.abs(expected)))
         if not difference < 3e-6 * size:
             differences.append((name, float(difference)))
@@ -291,25 +299,40 @@ def audit(case, point=None):
 def shifted(point):
     """Return the points next to one, ahead and behind in each direction."""
     steps = STEP * np.eye(point.size).reshape(-1, *point.shape)
-    return np.concatenate([point + steps, point - steps])
+    return point + steps, point - steps
 
 
 @functools.cache
 def program(function, second):
-    """Return the compiled function that finds values, slopes and both derivatives in every way."""
+    """Return the compiled function that finds the value, its slopes and second derivatives in every way.
 
-    def values(x):
-        return parts(function(x))
+    The slopes come with the second derivatives that are taken of them: so they are compiled once.
+    """
 
     def total(x):
-        out = values(x)
+        out = parts(function(x))
         return (out * jnp.asarray(WEIGHTS[: out.size])).sum()
 
-    def everything(point, near):
-        found = {"forward": jax.jacfwd(values)(point), "reverse": jax.jacrev(values)(point)}
-        if second:
-            found["forward over reverse"] = jax.jacfwd(jax.grad(total))(point)
-            found["reverse over forward"] = jax.jacrev(jax.jacfwd(total))(point)
-        return (jax.vmap(values)(near), jax.vmap(jax.grad(total))(near)), found
+    def reverse(x):
+        value, slopes = jax.value_and_grad(total)(x)
+        return slopes, (value, slopes)
+
+    def forward(x):
+        slopes = jax.jacfwd(total)(x)
+        return slopes, slopes
+
+    def everything(x):
+        if not second:
+            value, slopes = jax.value_and_grad(total)(x)
+            return {"value": value, "slopes in reverse": slopes, "slopes forward": jax.jacfwd(total)(x)}
+        forward_over_reverse, (value, in_reverse) = jax.jacfwd(reverse, has_aux=True)(x)
+        reverse_over_forward, in_forward = jax.jacrev(forward, has_aux=True)(x)
+        return {
+            "value": value,
+            "slopes in reverse": in_reverse,
+            "slopes forward": in_forward,
+            "forward over reverse": forward_over_reverse,
+            "reverse over forward": reverse_over_forward,
+        }
 
     return jax.jit(everything)
