@@ -92,8 +92,9 @@ class KDTree:
         not change. Anything else is always copied.
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
-        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced: distances to
-        points outside of the box are then wrong (pass ``data % boxsize``).
+        must lie in ``[0, boxsize]`` there, where ``data % boxsize`` brings them: its last number, which SciPy
+        refuses, is the same place as 0. Queries are wrapped into the box. May be traced: distances to points
+        outside of the box are then wrong.
     n : int, optional
         How many of the rows count, the first ones; by default all. It may be traced: then one program serves
         clouds of many sizes. What the other rows hold does not matter: they are nobody's neighbours and have
@@ -2093,7 +2094,8 @@ def _check(data: Array, n: int, finite, boxsize) -> None:
     with x64_for(data.dtype):
         least, greatest = (np.asarray(x) for x in _extremes(data, n))
     boxsize = np.asarray(boxsize)
-    if (greatest >= boxsize)[boxsize > 0].any():
+    # Remainders are rounded, and then may be the box's length in the points' dtype: there they stand for 0.
+    if (greatest > boxsize.astype(data.dtype))[boxsize > 0].any():
         raise ValueError("Some input data are greater than the size of the periodic box.")
     if (least < 0)[boxsize > 0].any():
         raise ValueError("Negative input data are outside of the periodic box.")
