@@ -37,13 +37,14 @@ __all__ += [
 __all__ += ["x64_for", "x64_mode", "x64_on"]
 
 NARROWED = {
-    np.dtype(wide): np.dtype(narrow)
+    dtype: np.dtype(narrow)
     for wide, narrow in (
         ("int64", "int32"),
         ("uint64", "uint32"),
         ("float64", "float32"),
         ("complex128", "complex64"),
     )
+    for dtype in (np.dtype(wide), np.dtype(wide).newbyteorder())  # which are not equal
 }
 WIDE = frozenset(NARROWED)
 

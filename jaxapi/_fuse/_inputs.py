@@ -16,7 +16,8 @@ _NARROW_DTYPES = (
     *("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32"),
     *("float16", "float32", "complex64"),
 )
-IS_WIDE = {np.dtype(name): False for name in _NARROW_DTYPES} | dict.fromkeys(NARROWED, True)
+IS_WIDE = {np.dtype(name): False for name in _NARROW_DTYPES}
+IS_WIDE |= {wide: True for wide in NARROWED if wide.isnative}
 NUMPY_TYPES = frozenset(dtype.type for dtype in IS_WIDE) | {np.ndarray}
 
 PYTHON_NUMBERS = frozenset([bool, int, float, complex])

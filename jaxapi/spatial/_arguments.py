@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
-from .._core._dtypes import x64_for
+from .._core._dtypes import native_dtype, x64_for
 from .._core._programs import any_traced, eagerly, is_traced
 from .._core._typing import Array
 from .._interop import as_array
@@ -42,8 +42,8 @@ def real_array(x, copy: bool | None = None) -> Any:
         if hasattr(x, "_searcher_for"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
         x = as_array(x, copy) if hasattr(x, "__dlpack__") and hasattr(x, "dtype") else numbers(x)
-    elif isinstance(x, np.ma.MaskedArray):
-        refuse_masked([type(x)])
+    elif isinstance(x, np.ndarray):
+        x = numbers(x)
     if x.dtype in _USUAL:
         return x
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
@@ -94,9 +94,12 @@ def floating(dtype) -> np.dtype:
 
 
 def numbers(x) -> np.ndarray | Array:
-    """Return a list of numbers as an array; a jax array where some are traced."""
+    """Return a list of numbers as an array of native byte order; a jax array where some are traced."""
     refuse_masked(leaf_types(x) if isinstance(x, list | tuple) else [type(x)])
-    return jnp.asarray(x) if any_traced(*jax.tree.leaves(x)) else np.asarray(x)
+    if any_traced(*jax.tree.leaves(x)):
+        return jnp.asarray(x)
+    host = np.asarray(x)
+    return host if host.dtype.isnative else host.astype(native_dtype(host.dtype))
 
 
 def query_array(x, data: Array) -> np.ndarray | Array:

@@ -21,6 +21,7 @@ from ._engines import _choice, _lax
 from ._engines._protocol import Engine, has_kernels
 from ._scipy import _cluster
 from ._scipy._callback import Result, computed
+from ._scipy._cloud import HIGHEST_POWER, has_powers
 from ._search import Search
 from ._searcher import boxsize_of, without_slopes
 from ._tree._build import tree_size
@@ -129,12 +130,17 @@ class Clusterer(NamedTuple):
             return tuple(clustering.by_engine(points, *values, search=search.compiled(engine)))
 
         if self.by_scipy or not self._can(clustering, engine):
+            if len(self.data) and not has_powers(search.p):
+                raise ValueError(
+                    f"on a CPU this takes p up to {HIGHEST_POWER}, got p={search.p}, of which powers are no "
+                    "numbers: pass p=math.inf, whose distances are nearly the same"
+                )
             found = on_host(self.data, None, *inputs)
             return found if traced else placed_like(self.data, *found)
         if not traced:
             return self._eagerly(on_device, engine, search, inputs)
         arrays = without_slopes((self.data, self.tree(), *inputs))
-        if self.is_asked_for:
+        if self.is_asked_for or not has_powers(search.p):
             return on_device(*arrays)
         if gpu is not None:
             return lax.platform_dependent(*arrays, cuda=on_device, default=on_host)

@@ -44,7 +44,7 @@ from ._results import (
     PeriodicPairs,
     filled,
 )
-from ._scipy._cloud import Cloud, Options
+from ._scipy._cloud import Cloud, Options, has_powers
 from ._scipy._host import CalledBack, Host
 from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
 from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
@@ -92,8 +92,9 @@ class KDTree:
         not change. Anything else is always copied.
     boxsize : float or array_like of m floats, optional
         Periodic axes: the length of each; 0, negative or inf for an axis that is not periodic. The data
-        must lie in ``[0, boxsize)`` there; queries are wrapped into the box. May be traced: distances to
-        points outside of the box are then wrong (pass ``data % boxsize``).
+        must lie in ``[0, boxsize]`` there, where ``data % boxsize`` brings them: its last number, which SciPy
+        refuses, is the same place as 0. Queries are wrapped into the box. May be traced: distances to points
+        outside of the box are then wrong.
     n : int, optional
         How many of the rows count, the first ones; by default all. It may be traced: then one program serves
         clouds of many sizes. What the other rows hold does not matter: they are nobody's neighbours and have
@@ -136,7 +137,8 @@ class KDTree:
     in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Where
     the CPU is the only device, `jit` calls SciPy back, once for a batch of `jax.vmap`, but for a few hundred
     points in float32, of which it computes every distance; where there is a GPU, too, programs for the CPU
-    search by `jax.lax`. Both unless ``engine='scipy'`` is asked for. Differences to SciPy:
+    search by `jax.lax`. Both unless ``engine='scipy'`` is asked for. Minkowski's p above 20, but for inf, is
+    searched by `jax.lax` in any case: SciPy's powers of distances would be no numbers. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
@@ -723,7 +725,7 @@ class KDTree:
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
             reject_traced(self._traced(*values), "query_radius", remedy)
-            neighbors = self._concrete_searcher().csr(queries, r, search, sort)
+            neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
         else:
             limit = _arguments.capacity(max_neighbors, "max_neighbors")
             searcher = self._searcher_for(values, search, query_count=math.prod(shape), limit=limit)
@@ -835,7 +837,7 @@ class KDTree:
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._traced(*values), "query_ball_point", remedy)
         in_order = bool(shape) if return_sorted is None else return_sorted
-        lists = self._concrete_searcher().lists(queries, r, search, in_order)
+        lists = self._concrete_searcher(search).lists(queries, r, search, in_order)
         if not shape:
             return lists[0]
         array_of_lists = np.empty(len(lists), object)
@@ -1084,7 +1086,7 @@ class KDTree:
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(self._traced(r), "radius_graph", remedy)
-        return self._concrete_searcher().edges(r, search, relation)
+        return self._concrete_searcher(search).edges(r, search, relation)
 
     def displacements(self, x: ArrayLike, indices: ArrayLike, *, shifts: ArrayLike | None = None) -> Array:
         """Return the vectors from query points to points of the tree, in a periodic box the shortest.
@@ -1253,7 +1255,7 @@ class KDTree:
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         reject_traced(self._traced(r, eps), "query_pairs", remedy)
-        return self._concrete_searcher().pairs(r, search, output_type)
+        return self._concrete_searcher(search).pairs(r, search, output_type)
 
     def query_ball_tree(self, other, r: ArrayLike, p: float = 2.0, eps: float = 0.0) -> list[list[int]]:
         """Find all pairs of points of two trees within a distance of each other, as Python lists.
@@ -1299,7 +1301,7 @@ class KDTree:
         search, r = self._between(other, r, p, eps=_arguments.limit(eps, "eps"))
         traced = self._traced(r, search.eps) or other._traced()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
-        searcher, other_searcher = self._concrete_searchers_with(other)
+        searcher, other_searcher = self._concrete_searchers_with(other, search)
         return searcher.ball_tree(other_searcher, r, search)
 
     @overload
@@ -1388,7 +1390,7 @@ class KDTree:
             "sparse_distance_matrix",
             "use other.query_radius(tree.data, r, max_neighbors=...)",
         )
-        searcher, other_searcher = self._concrete_searchers_with(other)
+        searcher, other_searcher = self._concrete_searchers_with(other, search)
         entries = searcher.distance_records(other_searcher, r, search)
         if output_type == "ndarray":
             return entries
@@ -1494,7 +1496,7 @@ class KDTree:
         self._check_clouds_with(other, "count_neighbors")
         is_small = compares_sooner(search, self._m, self._rows * other._rows * radii.size)
         values = radii, *pair_weights
-        searcher, other_searcher = self._searchers_with(other, *values, is_small=is_small)
+        searcher, other_searcher = self._searchers_with(other, search, *values, is_small=is_small)
         if isinstance(other_searcher, Mesh) and not isinstance(searcher, Mesh):
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
@@ -1577,7 +1579,7 @@ class KDTree:
         radius = _arguments.one_radius(r, search.dtype)
         if not is_traced(radius) and not radius >= 0:
             raise ValueError(f"r must be at least 0, got {radius}")
-        return Components(*self._radius_clusterer(radius).components(radius, search))
+        return Components(*self._radius_clusterer(search, radius).components(radius, search))
 
     def dbscan(
         self,
@@ -1643,7 +1645,7 @@ class KDTree:
                 raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
                 raise ValueError("sample_weight must not be nan")
-        clusterer = self._radius_clusterer(radius, weights)
+        clusterer = self._radius_clusterer(search, radius, weights)
         return DensityClusters(*clusterer.dbscan(radius, weights, search, min_samples))
 
     def minimum_spanning_tree(self, *, min_samples: int | None = None, p: float = 2.0) -> SpanningTree:
@@ -1671,7 +1673,8 @@ class KDTree:
         TypeError
             If `min_samples` is no integer, or the points are sharded over devices.
         ValueError
-            If `min_samples` is below 1 or above the number of points, or p < 1.
+            If `min_samples` is below 1 or above the number of points, p < 1, or 20 < p < inf where SciPy does
+            it.
 
         Notes
         -----
@@ -1689,7 +1692,7 @@ class KDTree:
         """
         search = self._clustered("minimum_spanning_tree", p)
         min_samples = 1 if min_samples is None else self._neighbours(min_samples, "min_samples")
-        rows, distances, measured = self._clusterer().spanning_tree(search, min_samples)
+        rows, distances, measured = self._clusterer(search).spanning_tree(search, min_samples)
         if len(rows) and self._traced():
             distances = _clusterings.with_slopes_of_edges(self._data, distances, measured, search)
         return SpanningTree(rows, distances)
@@ -1769,7 +1772,7 @@ class KDTree:
         if not 0 < alpha < math.inf:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
         selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
-        return StableClusters(*self._clusterer().hdbscan(search, neighbours, alpha, selection))
+        return StableClusters(*self._clusterer(search).hdbscan(search, neighbours, alpha, selection))
 
     def _clustered(self, method: str, p) -> Search:
         """Check what all clusterings take, and return the search."""
@@ -1786,15 +1789,15 @@ class KDTree:
             )
         return number
 
-    def _radius_clusterer(self, *values) -> _clusterings.RadiusClusterer:
+    def _radius_clusterer(self, search: Search, *values) -> _clusterings.RadiusClusterer:
         """Return what finds clusters of near points, with these values."""
         if self._layout is not None:
             return self._mesh(self._layout)
         if self._has_images:
             return self._images(*values)
-        return self._clusterer(*values)
+        return self._clusterer(search, *values)
 
-    def _clusterer(self, *values) -> _clusterings.Clusterer:
+    def _clusterer(self, search: Search, *values) -> _clusterings.Clusterer:
         """Return who clusters the points, with these values."""
         return _clusterings.Clusterer(
             self._data,
@@ -1802,17 +1805,20 @@ class KDTree:
             self._built_tree,
             self._tree_engine(*values),
             is_asked_for=self._engine_asked is not None,
-            by_scipy=not issubclass(self._searcher_class(*values), TreeSearcher),
+            by_scipy=not issubclass(self._searcher_class(*values, p=search.p), TreeSearcher),
         )
 
     # --- what searches ----------------------------------------------------------------------------------
 
-    def _searcher_class(self, *values, distance_count: int = 0, is_small: bool = False) -> type[Searcher]:
-        """Return the class of what searches this tree with these values."""
+    def _searcher_class(
+        self, *values, p: float = 2.0, distance_count: int = 0, is_small: bool = False
+    ) -> type[Searcher]:
+        """Return the class of what searches this tree with these values, by Minkowski's p."""
         return select_searcher(
             self._data,
             self._layout,
             engine=self._engine_asked,
+            p=p,
             traced=self._traced(*values),
             distance_count=distance_count,
             is_small=is_small,
@@ -1856,22 +1862,25 @@ class KDTree:
         """
         kept = self._kept_searcher
         traced = any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
-        # Of many dimensions the number of distances decides.
-        if kept is not None and not traced and (self._m < FLAT_FROM or self._has_images):
+        p = 2.0 if search is None or self._has_images else search.p
+        # Of many dimensions the number of distances decides, and of a high power that it is one.
+        if kept is not None and not traced and has_powers(p) and (self._m < FLAT_FROM or self._has_images):
             return kept
         pair_count = self._rows * query_count
         may_multiply = k > 0 and not self._has_images  # matrices, which have every distance
         distance_count = pair_count if may_multiply else 0
         is_small = compares_sooner(search, self._m, pair_count, k or limit)
-        searcher_class = self._searcher_class(*values, distance_count=distance_count, is_small=is_small)
+        options: dict[str, Any] = {"distance_count": distance_count, "is_small": is_small}
+        searcher_class = self._searcher_class(*values, p=p, **options)
         searcher = self._new_searcher(searcher_class, *values)
-        if isinstance(searcher, ConcreteSearcher) and not traced and self._layout is None:
+        serves_again = not traced and has_powers(p) and self._layout is None
+        if isinstance(searcher, ConcreteSearcher) and serves_again:
             self._kept_searcher = searcher
         return searcher
 
-    def _concrete_searcher(self) -> ConcreteSearcher:
+    def _concrete_searcher(self, search: Search) -> ConcreteSearcher:
         """Return what searches this tree outside of transformations."""
-        searcher = self._searcher_for()
+        searcher = self._searcher_for((), search)
         assert isinstance(searcher, ConcreteSearcher)
         return searcher
 
@@ -1913,7 +1922,9 @@ class KDTree:
         if is_asked:
             raise TypeError(f"{what} takes no KDTree with a cell or a batch: {remedy}")
 
-    def _searchers_with(self, other: "KDTree", *values, is_small: bool = False) -> tuple[Searcher, Searcher]:
+    def _searchers_with(
+        self, other: "KDTree", search: Search, *values, is_small: bool = False
+    ) -> tuple[Searcher, Searcher]:
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
         values = other._data, other._count, other._ids, *values
         if self._has_images or other._has_images:
@@ -1922,7 +1933,7 @@ class KDTree:
         if self._layout is not None or other._layout is not None:
             inside = other._inside(boxsize, any_traced(boxsize, other._data, other._count))
             return self._searcher_for(), inside._searcher_for()
-        searcher_class = self._searcher_class(*values, is_small=is_small)
+        searcher_class = self._searcher_class(*values, p=search.p, is_small=is_small)
         values = self._data, self._count, self._boxsize, *values
         searcher = self._new_searcher(searcher_class, *values)
         if other is self:
@@ -1930,9 +1941,11 @@ class KDTree:
         inside = other._inside(boxsize, any_traced(*values))
         return searcher, inside._new_searcher(searcher_class, *values)
 
-    def _concrete_searchers_with(self, other: "KDTree") -> tuple[ConcreteSearcher, ConcreteSearcher]:
+    def _concrete_searchers_with(
+        self, other: "KDTree", search: Search
+    ) -> tuple[ConcreteSearcher, ConcreteSearcher]:
         """Return what searches this tree and `other` outside of transformations."""
-        searcher, other_searcher = self._searchers_with(other)
+        searcher, other_searcher = self._searchers_with(other, search)
         assert isinstance(searcher, ConcreteSearcher)
         assert isinstance(other_searcher, ConcreteSearcher)
         return searcher, other_searcher
@@ -2093,7 +2106,8 @@ def _check(data: Array, n: int, finite, boxsize) -> None:
     with x64_for(data.dtype):
         least, greatest = (np.asarray(x) for x in _extremes(data, n))
     boxsize = np.asarray(boxsize)
-    if (greatest >= boxsize)[boxsize > 0].any():
+    # Remainders are rounded, and then may be the box's length in the points' dtype: there they stand for 0.
+    if (greatest > boxsize.astype(data.dtype))[boxsize > 0].any():
         raise ValueError("Some input data are greater than the size of the periodic box.")
     if (least < 0)[boxsize > 0].any():
         raise ValueError("Negative input data are outside of the periodic box.")

@@ -9,6 +9,9 @@
 | concrete, on a GPU or a TPU, or `engine="lax"` | `Device` | our own tree, by an engine of `_engines` |
 | traced elsewhere, or `engine="lax"` | `Traced` | our own tree, by the engine of the program's platform |
 
+Our own tree also serves where Minkowski's p is so high that powers of distances, which SciPy compares, are no
+numbers.
+
 In many dimensions every distance by matrix products is faster than SciPy where there are many: then `Device`
 and `Traced` take the place of `Host`. Where points have images in a cell, or belong to clouds, `KDTree` asks
 an `ImageSearcher` of `_cells`, which searches by SciPy's tree or by the engine that this choice leads to.
@@ -20,6 +23,7 @@ from ._engines import _choice
 from ._every_pair import EveryPair
 from ._mesh._mesh import Mesh
 from ._scipy._callback import in_a_program
+from ._scipy._cloud import has_powers
 from ._scipy._host import CalledBack, Host
 from ._searcher import Searcher
 from ._traced import Traced
@@ -35,6 +39,7 @@ def select_searcher(
     layout=None,
     *,
     engine: str | None = None,
+    p: float = 2.0,
     traced: bool = False,
     distance_count: int = 0,
     is_small: bool = False,
@@ -55,9 +60,9 @@ def select_searcher(
     of_tree: type[Searcher] = Traced if in_program else Device
     of_scipy: type[Searcher] = CalledBack if in_program else Host
     if engine is not None:
-        return of_scipy if engine == "scipy" else of_tree
+        return of_scipy if engine == "scipy" and has_powers(p) else of_tree
     on_host = _choice.only_the_cpu() if in_program else _choice.engine_name(data) == "scipy"
     by_product = data.shape[-1] >= FLAT_FROM and distance_count >= MANY_DISTANCES
-    if not on_host or by_product:
+    if not on_host or by_product or not has_powers(p):
         return of_tree
     return EveryPair if is_small and in_program and in_a_program() else of_scipy

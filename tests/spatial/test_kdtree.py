@@ -370,3 +370,34 @@ def test_levels_of_nodes():
         nodes = [child for node in nodes if node.split_dim >= 0 for child in (node.lesser, node.greater)]
         level += 1
     assert seen == 40
+
+
+@pytest.mark.parametrize("engine", ["scipy", "lax"])
+def test_a_coordinate_may_be_the_box(engine):
+    """A remainder may be rounded to the box's length, which is the same place as 0."""
+    box = np.float32(2892)
+    rounded = np.float32(-2.6e-5) % box
+    assert rounded == box
+    points = np.array([[rounded], [1.0], [2891.5], [1400.0]], np.float32)
+    zero = np.where(points == box, np.float32(0), points)
+    for tree in (
+        KDTree(points, boxsize=float(box), engine=engine),
+        KDTree(points, boxsize=[box], engine=engine),
+    ):
+        same = KDTree(zero, boxsize=float(box), engine=engine)
+        expected, rows = cKDTree(zero, boxsize=float(box)).query(zero, k=3)
+        for found in (tree.query(points, 3), tree.query(tree.data, 3), same.query(points, 3)):
+            np.testing.assert_array_equal(found[0], expected)
+            np.testing.assert_array_equal(found[1], rows)
+        assert tree.query_pairs(1.0) == {(0, 1), (0, 2)}
+        assert tree.radius_graph(1.0).distances.tolist() == [1.0, 0.5, 1.0, 0.5]
+        assert tree.count_neighbors(same, [0.4, 1.0]).tolist() == [4, 8]
+        assert tree.dbscan(1.0, 2).labels.tolist() == [0, 0, 0, -1]
+        assert tree.displacements(points[1:2], np.array([0])).tolist() == [[-1.0]]
+    with pytest.raises(ValueError, match="greater than the size of the periodic box"):
+        KDTree(np.nextafter(points, np.float32(4000)), boxsize=box, engine=engine)
+    tenth = np.float32(0.1)  # above the float64 number 0.1
+    assert (
+        KDTree(np.array([[tenth], [0.01]], np.float32), boxsize=0.1, engine=engine).kneighbors(1)[0].max()
+        < 0.011
+    )

@@ -388,3 +388,22 @@ class TestErrors:
     def test_repr(self, tree):
         facts = f"n=48, m=3, dtype=float32, engine='{tree.engine}', devices=2, boxsize=(8.0, 8.0, 0.0)"
         assert repr(tree) == f"KDTree({facts})"
+
+
+@several_of_a_kind
+def test_float64_stays_float64():
+    """With x64 off, too, whatever brings the points; their differences are lost in float32."""
+    sharding = NamedSharding(mesh_of(4), SPREAD)
+    points = 1e3 + 1e-6 * np.random.default_rng(2).random((4 * EACH, 3))
+    inputs = points, points.tolist(), KDTree(points).data, points.astype(">f8"), points[:-2]
+    with jax.enable_x64(False):
+        for given in inputs:
+            tree = KDTree(given, sharding=sharding)
+            assert tree.data.dtype == np.float64
+            np.testing.assert_array_equal(np.asarray(tree.data)[: tree.n], np.asarray(given))
+        whole = np.array([[2**40, 1], [2**40 + 3, 1]] * 8)
+        np.testing.assert_array_equal(KDTree(whole, sharding=sharding).data, whole)
+        tree = KDTree(points, sharding=sharding)
+        found = tree.query(points, k=2)
+        assert found[0].dtype == np.float64
+        agree(found, nearest(points, points, 2))

@@ -223,3 +223,38 @@ def test_clusters(dtype, tree_of):
         if len(tree.data.devices()) == 1:
             edges = minimum_spanning_tree(apart).data
             cloud.assert_distances(tree.minimum_spanning_tree().distances, np.sort(edges).astype(apart.dtype))
+
+
+def high_power(a, b, p):
+    """Return the distances of each pair, near the greatest difference, of which all powers are numbers."""
+    differences = np.abs(a[:, None] - b[None])
+    largest = differences.max(axis=2)
+    ratios = differences / np.where(largest > 0, largest, 1)[..., None]
+    return largest * (ratios**p).sum(axis=2) ** (1 / p)
+
+
+@pytest.mark.parametrize("engine", [None, "scipy", "lax"])
+@pytest.mark.parametrize("p", [50, 1000])
+def test_high_powers(p, engine):
+    """Powers of ordinary distances overflow and vanish: 5**1000, 0.5**1100."""
+    rng = np.random.default_rng(0)
+    points, queries = rng.uniform(-5, 5, (40, 3)), rng.uniform(-5, 5, (12, 3))
+    points[3] = points[4] + 1e-7
+    expected = high_power(queries, points, p)
+    radius = np.median(expected)
+    tree, other = KDTree(points, engine=engine), KDTree(queries, engine=engine)
+    distances, rows = tree.query(queries, 3, p=p)
+    np.testing.assert_allclose(distances, np.sort(expected)[:, :3], rtol=1e-13)
+    np.testing.assert_array_equal(rows, np.argsort(expected)[:, :3])
+    found = jax.jit(lambda tree, x: tree.query(x, 3, p=p))(tree, other.data)
+    np.testing.assert_allclose(found[0], distances, rtol=1e-13)
+    within = (expected <= radius).sum(axis=1)
+    assert tree.query_ball_point(queries, radius, p=p, return_length=True).tolist() == within.tolist()
+    assert [len(rows) for rows in other.query_ball_tree(tree, radius, p=p)] == within.tolist()
+    assert tree.count_neighbors(other, radius, p=p) == within.sum()
+    assert (np.asarray(tree.dbscan(1e-6, 2, p=p).labels) >= 0).tolist() == [i in (3, 4) for i in range(40)]
+    assert tree.query(queries, 3)[0].tolist() == KDTree(points).query(queries, 3)[0].tolist()  # p=2 as before
+    with pytest.raises(ValueError, match="p up to 20"):
+        tree.minimum_spanning_tree(p=p)
+    crystal = KDTree(points, cell=20.0 * np.eye(3), engine=engine)
+    np.testing.assert_allclose(crystal.query(queries, 3, p=p)[0], np.sort(expected)[:, :3], rtol=1e-13)

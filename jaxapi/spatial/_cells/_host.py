@@ -14,7 +14,7 @@ import numpy as np
 from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _groups, _search
-from .._scipy._cloud import Cloud, Options
+from .._scipy._cloud import Cloud, Options, has_powers
 from .._scipy._threads import in_threads, thread_count
 from .._search import Search
 from .._tree._queries import Relation
@@ -301,9 +301,10 @@ class ImageCloud:
     def _of_tree(self, search: Search) -> Search:
         """Return how the tree is searched, by distances that are no longer than those by `search.p`.
 
-        High powers of the way between two clouds leave no room for those of the distances within one.
+        High powers of the way between two clouds leave no room for those of the distances within one, and the
+        highest are no numbers.
         """
-        if self.ids is None or search.p in (1, 2, np.inf):
+        if search.p in (1, 2, np.inf) or (self.ids is None and has_powers(search.p)):
             return search
         return search._replace(p=np.inf)
 

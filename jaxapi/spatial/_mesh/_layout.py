@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
+from ..._core._dtypes import x64_for
 from ..._core._programs import is_traced
-from .._arguments import row_count
+from .._arguments import floating, row_count
 from ._axes import Axes
 
 __all__ = ["MeshLayout", "arguments_of", "layout_now", "names_of_rows", "place_points"]
@@ -110,10 +111,12 @@ def arguments_of(layout: MeshLayout, data) -> dict:
 
 def _placed(data, layout: MeshLayout):
     """Return concrete points on the mesh; the last line is repeated until they divide evenly."""
+    dtype = floating(data.dtype)  # before they are moved, as with x64 off that would narrow them
     extra = -data.shape[0] % layout.axes.size
-    if extra:
-        data = np.pad(np.asarray(data), ((0, extra), (0, 0)), mode="edge")
-    return jax.device_put(data, layout.sharding)
+    if extra or isinstance(data, np.ndarray):
+        data = np.pad(np.asarray(data, dtype), ((0, extra), (0, 0)), mode="edge")
+    with x64_for(dtype, data.dtype):
+        return jax.device_put(data, layout.sharding)
 
 
 def _inside_shard_map(names: tuple[str, ...]) -> bool:

@@ -17,11 +17,21 @@ from scipy.spatial import cKDTree
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
 
-__all__ = ["Cloud", "Options", "ScaledQueries", "ScaledTree", "forget_clouds", "kept_cloud"]
+__all__ = [
+    "HIGHEST_POWER",
+    "Cloud",
+    "Options",
+    "ScaledQueries",
+    "ScaledTree",
+    "forget_clouds",
+    "has_powers",
+    "kept_cloud",
+]
 
 ROOM = 58  # powers of two between the extent of the points and the farthest query that is searched as it is
 STEP = 64  # exponents are multiples of this, so that most clouds have the same
 DIGITS = 53  # of float64: the difference of two numbers is at most so many powers of two below the lesser
+HIGHEST_POWER = 20  # of which there are numbers for distances between 2**-51 and 2**51
 TREES = 3  # kept of one cloud, in different units
 KEPT = 8  # clouds that callbacks keep
 
@@ -72,6 +82,11 @@ class Sizes(NamedTuple):
             needed = least_exponent - math.frexp(self.smallest)[1] if self.smallest < math.inf else 0
             exponent = min(highest, max(needed, 0))
         return min(max(exponent, -1020), 1020)
+
+
+def has_powers(p: float) -> bool:
+    """Tell whether SciPy can search by Minkowski's p: whether powers of distances are numbers."""
+    return p <= HIGHEST_POWER or p == math.inf
 
 
 def rounds_alike_in_all_units(p: float) -> bool:
