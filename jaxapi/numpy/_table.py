@@ -33,7 +33,7 @@ rollaxis shape size split vsplit
 
 # The standard's functions of `jaxapi`, with NumPy's signature.
 OF_JAXAPI = """
-broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sort sum
+broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sum
 unique_all unique_counts unique_inverse unique_values
 """.split()
 
@@ -42,7 +42,7 @@ OF_JAX = """
 all allclose any argwhere array_equal broadcast_arrays choose compress cross diag diag_indices_from
 diagflat diagonal ediff1d extract eye flatnonzero geomspace i0 identity intersect1d isclose iscomplex
 isin isneginf isposinf isreal lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
-polyder polyint polysub polyval ptp resize select setdiff1d setxor1d sinc tensordot trace
+polyder polyint polysub polyval ptp resize select setdiff1d setxor1d tensordot trace
 tril_indices tril_indices_from trim_zeros triu_indices triu_indices_from union1d unpackbits vdot
 """.split()
 
@@ -59,7 +59,7 @@ interp kaiser kron mean nancumprod nancumsum nanmean nanstd nanvar round sort_co
 unwrap vander var
 """.split(),
     "complex numbers and NaN": """
-amax amin argmax argmin max min nanargmax nanargmin unique
+amax amin argmax argmin max min nanargmax nanargmin sinc sort unique
 """.split(),
     "where NumPy puts edges, and how it rounds": """
 bincount convolve correlate digitize histogram histogram2d histogram_bin_edges histogramdd median

@@ -16,7 +16,7 @@ from ._common import as_floats, axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
 angle around bartlett blackman cumprod cumsum diff dot gradient hamming hanning inner interp kaiser kron
-nancumprod nancumsum round trapezoid tri unwrap
+nancumprod nancumsum round sinc trapezoid tri unwrap
 """
 __all__ = _NAMES.split()
 
@@ -52,6 +52,11 @@ def round(a: Array, decimals=0):
 
 
 around = round
+
+
+def sinc(x: Array):
+    x = as_floats(x)
+    return jnp.where(jnp.isinf(x), jnp.nan, jnp.sinc(x))
 
 
 def _window(name):
