@@ -199,6 +199,7 @@ def test_ramps_of_integers(dtype, x64):
     check_same(*both(lambda np, x: np.pad(x, {-1: (1, 2)}), x))
 
 
+MODES = ("full", "same", "valid")
 OTHERS = {
     "upper": lambda np: np.linalg.cholesky(np.asarray([[4.0, 1], [0, 3]]), upper=True),
     "lower": lambda np: np.linalg.cholesky(np.asarray([[4.0, 9], [1, 3]])),
@@ -217,6 +218,34 @@ OTHERS = {
     ),
     "blocks": lambda np: np.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 3))]]),
     "powers of two": lambda np: np.exp2(np.asarray([complex(INF, 0), 1 + 1j, 0])),
+    "slopes beside infinity": lambda np: np.gradient(np.asarray([1.0, 0, INF, 2, 3, 5])),
+    "slopes of unsigned": lambda np: np.gradient(np.asarray([0, 2**63, 1], dtype="uint64")),
+    "slopes of bool": lambda np: np.gradient(np.asarray([True, False, True])),
+    "unwrapped bytes": lambda np: np.unwrap(np.asarray([-128, 127, 1, 3], dtype="int8")),
+    "unwrapped number": lambda np: np.unwrap(np.asarray(2.5)),
+    "Bessel's": lambda np: np.i0(np.asarray([0, 3], dtype="int8")),
+    "Bessel's of complex": lambda np: np.i0(np.asarray([1j])),
+    "infinity of complex": lambda np: np.isneginf(np.asarray([1j])),
+    "counts of the largest": lambda np: np.bincount(np.asarray([2**64 - 1, 1], dtype="uint64")),
+    "a product of polynomials": lambda np: np.polymul(np.asarray([0, 0, 1, 2]), np.asarray([0, 3, 1])),
+    "a product of no polynomials": lambda np: np.polymul(np.asarray([0.0, 0]), np.asarray([1.0, 2])),
+    "products that wrap": lambda np: (
+        np.convolve(np.asarray([2**63 - 1, 3, 5]), np.asarray([2**62 + 1, -7])),
+        np.correlate(np.asarray([2**31 - 1, 5, 7], dtype="int32"), np.asarray([2**30 + 1, 3], dtype="int32")),
+        [
+            np.convolve(np.asarray([2**53 + 1, 1, 5]), np.ones(n, int), mode)
+            for n in (1, 2, 4)
+            for mode in MODES
+        ],
+        [
+            np.correlate(np.asarray([2**53 + 1, 1, 5]), np.arange(n), mode)
+            for n in (1, 2, 4)
+            for mode in MODES
+        ],
+    ),
+    "truth of complex": lambda np: (np.all(np.asarray([1j, 1])), np.any(np.asarray([0, 2j]), axis=0)),
+    "zeros around complex": lambda np: np.trim_zeros(np.asarray([0, 1j, 0, 2j, 0])),
+    "variance of integers": lambda np: np.nanvar(np.asarray([1, 2]), ddof=3),
 }
 
 

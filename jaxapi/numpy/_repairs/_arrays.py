@@ -21,7 +21,8 @@ from ._common import on_flat, refuse
 _NAMES = """
 amax amin append argmax argmin argpartition argsort array_equiv column_stack concat concatenate delete
 diag_indices dstack hstack indices insert ix_ max meshgrid min nonzero pad partition ravel_multi_index repeat
-searchsorted sort sort_complex stack take take_along_axis tile tril triu unique unravel_index vander vstack
+searchsorted sort sort_complex stack take take_along_axis tile tril trim_zeros triu unique unravel_index
+vander vstack
 """
 __all__ = _NAMES.split()
 
@@ -140,6 +141,17 @@ def _ramp(start, stop, count, axis):
         positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
         step = (stop.astype(float) - float(start)) / builtins.max(count, 1)
         return jnp.floor(positions * step + float(start)).astype(stop.dtype)
+
+
+def trim_zeros(filt: Array, trim="fb", axis=None):
+    if not jnp.iscomplexobj(filt) or filt.ndim != 1:
+        return jnp.trim_zeros(filt, trim) if axis is None else jnp.trim_zeros(filt, trim, axis)
+    places = np.flatnonzero(np.asarray(filt != 0))  # JAX looks at the real part alone
+    if not len(places):
+        return filt[:0]
+    start = places[0] if "f" in trim.lower() else 0
+    stop = places[-1] + 1 if "b" in trim.lower() else len(filt)
+    return filt[start:stop]
 
 
 def repeat(a: Array, repeats, axis=None):

@@ -178,7 +178,7 @@ def _of_floats(name):
     return computed
 
 
-for _name in ("average", "mean", "nanmean", "nanstd", "nanvar"):
+for _name in ("average", "mean", "nanmean"):
     globals()[_name] = _of_floats(_name)
 
 
@@ -198,6 +198,16 @@ def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = 
 
 def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
     return jnp.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    function = jnp.nanvar if a.dtype.kind in "fc" else var  # what has no NaN divides by 0, too
+    return function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+
+
+def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    function = jnp.nanstd if a.dtype.kind in "fc" else std
+    return function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
 
 
 # Sums of products
@@ -246,14 +256,37 @@ def _sliding(name, a, v, mode):
     empty = "first" if not a.size else "second"
     refuse(not a.size or not v.size, ValueError, f"{empty} array argument cannot be empty")
     dtype = result_dtype(a, v)
-    computed = float_dtype(a, v) if dtype.kind in "iub" else dtype
-    with x64_for(dtype, computed):
-        a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
-        result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
-        if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
-            with x64_on():
-                result = jnp.rint(result).astype(np.int64)
-        return result.astype(dtype)
+    a, v = jnp.atleast_1d(a), jnp.atleast_1d(v)
+    with x64_for(dtype):
+        if dtype.kind in "iu":
+            return _sliding_of_integers(name, a.astype(dtype), v.astype(dtype), mode)
+        computed = float_dtype(a, v) if dtype.kind == "b" else dtype
+        a, v = a.astype(computed), v.astype(computed)
+        return getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST).astype(dtype)
+
+
+def _sliding_of_integers(name, a, v, mode):
+    """Add a shifted array for each element of the other: sums wrap, and are exact, as floats' are not."""
+    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
+    refuse(mode not in ("full", "same", "valid"), ValueError, text)
+    is_flipped = name == "correlate" and len(v) > len(a)
+    if name == "correlate":
+        v = v[::-1]
+    long, short = (a, v) if len(a) >= len(v) else (v, a)
+    size = len(long) + len(short) - 1
+    padded = jnp.pad(long, (len(short) - 1, len(short) - 1))
+
+    def with_element(i, total):
+        shifted = jax.lax.dynamic_slice_in_dim(padded, len(short) - 1 - i, size)
+        return total + short[i] * shifted
+
+    whole = jax.lax.fori_loop(0, len(short), with_element, jnp.zeros(size, long.dtype))
+    if mode == "full":
+        return whole
+    if mode == "valid":
+        return whole[len(short) - 1 : len(long)]
+    start = len(short) // 2 if is_flipped else (len(short) - 1) // 2
+    return whole[start : start + len(long)]
 
 
 def convolve(a: Array, v: Array, mode="full"):
@@ -261,7 +294,16 @@ def convolve(a: Array, v: Array, mode="full"):
 
 
 def polymul(a1: Array, a2: Array):
-    return _sliding("convolve", a1, a2, "full")
+    return _sliding("convolve", _without_leading_zeros(a1), _without_leading_zeros(a2), "full")
+
+
+def _without_leading_zeros(polynomial):
+    """Return coefficients as NumPy's polynomials have them; traced ones as they are."""
+    polynomial = jnp.atleast_1d(polynomial)
+    if is_traced(polynomial):
+        return polynomial
+    places = np.flatnonzero(np.asarray(polynomial))
+    return polynomial[places[0] :] if len(places) else jnp.zeros(1, polynomial.dtype)
 
 
 def correlate(a: Array, v: Array, mode="valid"):
@@ -283,7 +325,7 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
     refuse(x.dtype.kind not in "iub", TypeError, text)
-    is_negative = not is_traced(x) and x.size and int(x.min()) < 0
+    is_negative = not is_traced(x) and x.size and int(x.astype(int).min()) < 0
     refuse(is_negative, ValueError, "'list' argument must have no negative elements")
     dtype = default_dtype(int) if weights is None else float_dtype()
     if weights is not None:
