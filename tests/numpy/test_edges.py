@@ -208,6 +208,12 @@ OTHERS = {
     "variance of one": lambda np: np.var(np.asarray([[1.0, 2.0], [3, 3]]), axis=1, ddof=3),
     "deviation": lambda np: np.std(np.asarray([1.0, 2.0]), ddof=3, keepdims=True),
     "variance where": lambda np: np.var(np.arange(4.0), ddof=2, where=np.asarray([True, True, False, False])),
+    "variance around a mean": lambda np: [
+        getattr(np, name)(np.asarray([[1.0, NAN], [2, 4]]), axis=0, mean=np.asarray([[1.0, 3]]), ddof=ddof)
+        for name in ("nanvar", "nanstd")
+        for ddof in (0, 1)
+    ],
+    "variance of no numbers": lambda np: np.nanstd(np.asarray([1.0, NAN]), ddof=1),
     "unique": lambda np: np.unique(np.asarray([NAN, NAN, 1.0]), axis=0),
     "unique rows": lambda np: np.unique(np.asarray([[NAN], [NAN], [1.0]]), axis=0),
     "modes": lambda np: np.ravel_multi_index(

@@ -201,13 +201,17 @@ def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = 
 
 
 def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    function = jnp.nanvar if a.dtype.kind in "fc" else var  # what has no NaN divides by 0, too
-    return function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+    if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
+        return var(a, axis, dtype, ddof, keepdims, where, mean)
+    if mean is None:
+        return jnp.nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where)
+    counted = ~jnp.isnan(a) if where is None else ~jnp.isnan(a) & where
+    has_freedom = jnp.sum(counted, axis, keepdims=keepdims) > ddof
+    return jnp.where(has_freedom, var(a, axis, dtype, ddof, keepdims, counted, mean), jnp.nan)
 
 
 def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    function = jnp.nanstd if a.dtype.kind in "fc" else std
-    return function(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+    return jnp.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 # Sums of products
