@@ -17,18 +17,38 @@ from ._interop._arguments import takes_array
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft"]
 __all__ += ["irfftn", "rfft", "rfftfreq", "rfftn"]
 
-fft = takes_array(jnp.fft.fft)
-fftn = takes_array(jnp.fft.fftn)
+
+def _of_numbers(transform):
+    """Return a transform of integers and bool, too, in the default floating dtype: JAX's is float32.
+
+    Numbers of 16 bits are transformed in float32, as NumPy has it.
+    """
+
+    @functools.wraps(transform)
+    def of_numbers(a, *args, **kwargs):
+        a = jnp.asarray(a)
+        if not jnp.issubdtype(a.dtype, jnp.inexact):
+            a = a.astype(float)
+        elif a.dtype.itemsize == 2:
+            a = a.astype(jnp.float32)
+        return transform(a, *args, **kwargs)
+
+    return of_numbers
+
+
+fft = takes_array(_of_numbers(jnp.fft.fft))
+fftn = takes_array(_of_numbers(jnp.fft.fftn))
 fftshift = takes_array(jnp.fft.fftshift)
-ifft = takes_array(jnp.fft.ifft)
-ifftn = takes_array(jnp.fft.ifftn)
+ifft = takes_array(_of_numbers(jnp.fft.ifft))
+ifftn = takes_array(_of_numbers(jnp.fft.ifftn))
 ifftshift = takes_array(jnp.fft.ifftshift)
-irfft = takes_array(jnp.fft.irfft)
-irfftn = takes_array(jnp.fft.irfftn)
-rfft = takes_array(jnp.fft.rfft)
-rfftn = takes_array(jnp.fft.rfftn)
+irfft = takes_array(_of_numbers(jnp.fft.irfft))
+irfftn = takes_array(_of_numbers(jnp.fft.irfftn))
+rfft = takes_array(_of_numbers(jnp.fft.rfft))
+rfftn = takes_array(_of_numbers(jnp.fft.rfftn))
 
 
+@_of_numbers
 @functools.wraps(jnp.fft.hfft)
 def _hfft(x, n=None, axis=-1, norm=None):
     normalize_axis_index(axis, jnp.ndim(x))  # JAX raises IndexError
@@ -78,4 +98,4 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
 def _ihfft(x, n, axis, norm):
     if not x.shape[normalize_axis_index(axis, x.ndim)]:
         raise ValueError(f"ihfft: the signal is empty along axis {axis} of shape {x.shape}")
-    return jnp.fft.ihfft(x, n=n, axis=axis, norm=norm)
+    return _of_numbers(jnp.fft.ihfft)(x, n=n, axis=axis, norm=norm)

@@ -16,7 +16,7 @@ from .._interop import as_operand, as_operands, scalar_like
 from .._interop._arguments import takes_array, takes_operands
 from . import _complex
 from ._comparison import by_value
-from ._power import power
+from ._power import integer_power, power
 
 __all__ = ["abs", "add", "atan2", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
 __all__ += ["bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "divide", "equal"]
@@ -202,6 +202,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Unlike `jax.numpy.pow`, an integer to a negative integer power raises where the power is a Python int, as
     in NumPy, and elsewhere gives the whole part of the result [1]_: JAX gives -1197088493 for ``3**-3``.
+    Integers wrap at powers above 63, too, of which JAX reads six bits: it gives 1 for ``3**64``.
 
     Parameters
     ----------
@@ -252,13 +253,15 @@ def _pow(x1, x2):
     dtype = jnp.result_type(x1, x2)
     if jnp.issubdtype(jnp.result_type(x2), jnp.inexact):
         return power(x1, x2)
-    if not jnp.issubdtype(dtype, jnp.signedinteger):
+    if not jnp.issubdtype(dtype, jnp.integer):
         return jnp.pow(x1, x2)
     with x64_for(dtype):
         x1 = jnp.asarray(x1, dtype)
         x2 = jnp.asarray(x2, dtype)
+        if not jnp.issubdtype(dtype, jnp.signedinteger):
+            return integer_power(x1, x2)
         inverse = jnp.where(jnp.abs(x1) == 1, jnp.where(x2 & 1 == 1, x1, 1), 0)
-        return jnp.where(x2 < 0, inverse, jnp.pow(x1, jnp.maximum(x2, 0))).astype(dtype)
+        return jnp.where(x2 < 0, inverse, integer_power(x1, jnp.maximum(x2, 0))).astype(dtype)
 
 
 @of_standard(

@@ -104,7 +104,8 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
-        self._rewrite(by.write, operand)
+        used = by.of_standard if self._module == MUTABLE else by
+        self._rewrite(used.write, operand)
         return self
 
     return operate
@@ -593,7 +594,9 @@ class Array(Storage):
             operand = by.operand(other)
             if operand is NotImplemented:
                 return NotImplemented
-        made = by.of_values(operand, self._value) if is_reflected else by.of_values(self._value, operand)
+        used = by.of_standard if module == MUTABLE else by
+        operands = (operand, self._value) if is_reflected else (self._value, operand)
+        made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
 
     __add__ = _binary(ADD)

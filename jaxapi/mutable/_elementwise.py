@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,7 +19,7 @@ from .._missing import _RENAMED
 from ._constants import constant
 from ._promotion import cast
 
-__all__ = ["ELEMENTWISE", "Elementwise", "may_raise"]
+__all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "may_raise"]
 
 _GENERALIZED = ("matmul", "matvec", "vecdot", "vecmat")
 _MIXED = ("ldexp",)  # whose operands have dtypes of their own
@@ -172,7 +173,100 @@ def _extreme(name: str):
     return of_two
 
 
+def _by_parts(compare, compare_or_equal):
+    """Return a comparison of complex numbers, too: real parts decide, then imaginary ones.
+
+    As NumPy has it, an imaginary part that is NaN makes it False, unless real parts are equal.
+    """
+
+    def of_two(x, y):
+        if not jnp.iscomplexobj(x):
+            return compare_or_equal(x, y)
+        are_ordered = ~jnp.isnan(x.imag) & ~jnp.isnan(y.imag)
+        is_decided = compare(x.real, y.real) & are_ordered
+        return is_decided | ((x.real == y.real) & compare_or_equal(x.imag, y.imag))
+
+    return of_two
+
+
+_greater = _by_parts(jaxapi.greater, jaxapi.greater)
+_greater_equal = _by_parts(jaxapi.greater, jaxapi.greater_equal)
+_less = _by_parts(jaxapi.less, jaxapi.less)
+_less_equal = _by_parts(jaxapi.less, jaxapi.less_equal)
+
+
+def _number_of_two(name: str, is_better):
+    """Return jax.numpy's function, which of complex numbers leaves out those that are NaN in a part."""
+    function = getattr(jnp, name)
+
+    def of_two(x, y):
+        if not jnp.iscomplexobj(x):
+            return function(x, y)
+        return jnp.where(is_better(x, y) | jnp.isnan(y), x, y)
+
+    return of_two
+
+
+def _magnitudes(x, y):
+    """Return absolute values as unsigned integers: that of the least integer is beyond its own dtype."""
+    unsigned = np.dtype(x.dtype.str.replace("i", "u"))
+    return jnp.broadcast_arrays(jnp.abs(x).astype(unsigned), jnp.abs(y).astype(unsigned))
+
+
+def _common_divisor(x, y):
+    """Return the greatest common divisor of unsigned integers, by Euclid's steps."""
+
+    def any_is_left(state):
+        return jnp.any(state[1] != 0)
+
+    def step(state):
+        large, small = state
+        rest = large % jnp.where(small == 0, 1, small)
+        return jnp.where(small == 0, large, small), jnp.where(small == 0, 0, rest)
+
+    return jax.lax.while_loop(any_is_left, step, (x, y))[0]
+
+
+def _gcd(x, y):
+    """Return the greatest common divisor; JAX's steps do not end at the least integer."""
+    return _common_divisor(*_magnitudes(x, y)).astype(x.dtype)
+
+
+def _lcm(x, y):
+    """Return the least common multiple, which wraps."""
+    dtype = x.dtype
+    x, y = _magnitudes(x, y)
+    divisor = _common_divisor(x, y)
+    return (x // jnp.where(divisor == 0, 1, divisor) * y).astype(dtype)
+
+
+def _modf(x):
+    """Return fractions and whole parts, both with the sign of the number."""
+    whole = jnp.trunc(x)
+    fraction = jnp.where(jnp.isinf(x), 0, x - whole)
+    return jnp.copysign(fraction, x), whole
+
+
+def _exp2(x):
+    if not jnp.iscomplexobj(x):
+        return jnp.exp2(x)
+    return jaxapi.exp(jax.lax.complex(x.real * math.log(2), x.imag * math.log(2)))
+
+
+def _spacing(x):
+    return jnp.where(jnp.isinf(x), jnp.nan, jnp.spacing(x))
+
+
 def _floor_divide(x, y):
+    """Return NumPy's quotients: -1 of numbers by infinities of the other sign, NaN of infinities."""
+    if jnp.result_type(x, y).kind != "f":
+        return _standards_floor_divide(x, y)
+    quotient = jnp.floor_divide(x, y)
+    is_zero = (quotient == 0) & (y != 0)
+    return jnp.where(is_zero, jnp.copysign(quotient, x / y), quotient)
+
+
+def _standards_floor_divide(x, y):
     made = jaxapi.floor_divide(x, y)
     return made if made.dtype.kind == "f" else jnp.where(jnp.asarray(y) == 0, 0, made)  # as NumPy's integers
 
@@ -181,16 +275,29 @@ def _function_of(name: str):
     found = getattr(jaxapi, _RENAMED["jaxapi"].get(name, name), None)
     unlike = {
         "divmod": lambda x, y: (_floor_divide(x, y), jaxapi.remainder(x, y)),
+        "exp2": _exp2,
         "fabs": jnp.abs,
         "float_power": jnp.float_power,
         "floor_divide": _floor_divide,
+        "fmax": _number_of_two("fmax", _greater_equal),
+        "fmin": _number_of_two("fmin", _less_equal),
+        "gcd": _gcd,
+        "greater": _greater,
+        "greater_equal": _greater_equal,
+        "lcm": _lcm,
+        "less": _less,
+        "less_equal": _less_equal,
         "maximum": _extreme("maximum"),
         "minimum": _extreme("minimum"),
+        "modf": _modf,
         "rint": jnp.rint,
+        "spacing": _spacing,
     }
     return unlike.get(name) or found or getattr(jnp, name)
 
 
+# Of arrays of `jaxapi.mutable`, whose infinities are the standard's.
+STANDARDS_FLOOR_DIVIDE = Elementwise("floor_divide", _standards_floor_divide, np.floor_divide)
 ELEMENTWISE = {
     name: Elementwise(value.__name__, _function_of(value.__name__), value)
     for name, value in vars(np).items()

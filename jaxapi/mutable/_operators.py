@@ -11,7 +11,7 @@ import numpy as np
 import jaxapi
 
 from .._interop import as_array
-from ._elementwise import ELEMENTWISE, Elementwise, may_raise
+from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
 from ._promotion import together
 from ._selection import compiled_pair
 
@@ -40,11 +40,12 @@ _OPERANDS = (int, float, complex, list, tuple, range, np.ndarray, np.generic, ja
 class Operator:
     """An operator of two operands, and of one that is written to."""
 
-    def __init__(self, of_numpy: Callable, in_place_of_numpy: Any, name: str):
+    def __init__(self, of_numpy: Callable, in_place_of_numpy: Any, name: str, of_values: Any = None):
         """Take Python's two functions, which are NumPy's for its arrays, and the name of NumPy's ufunc."""
         self.of_numpy, self.in_place_of_numpy, self.name = of_numpy, in_place_of_numpy, name
         self.is_the_standards = name in ("floor_divide", "remainder")  # where NumPy's infinities differ
-        self.of_values = ELEMENTWISE.get(name, _matmul)
+        self.of_values = of_values or ELEMENTWISE.get(name, _matmul)
+        self.of_standard = self  # that of arrays of `jaxapi.mutable`
         self._reusing = compiled_pair(self._changed)
 
     def operand(self, x: Any) -> Any:
@@ -92,6 +93,7 @@ def _matmul(a, b):
 ADD = Operator(operator.add, operator.iadd, "add")
 AND = Operator(operator.and_, operator.iand, "bitwise_and")
 FLOORDIV = Operator(operator.floordiv, operator.ifloordiv, "floor_divide")
+FLOORDIV.of_standard = Operator(operator.floordiv, operator.ifloordiv, "floor_divide", STANDARDS_FLOOR_DIVIDE)
 LSHIFT = Operator(operator.lshift, operator.ilshift, "left_shift")
 MATMUL = Operator(operator.matmul, operator.imatmul, "matmul")
 MOD = Operator(operator.mod, operator.imod, "remainder")

@@ -85,7 +85,16 @@ def _tensorsolve(a: jax.Array, b: jax.Array, axes=None):
     return jnp.linalg.solve(a.reshape(b.size, b.size), b.reshape(-1)).reshape(shape)
 
 
-_UNLIKE = {"lstsq": _lstsq, "matrix_rank": _matrix_rank, "tensorsolve": _tensorsolve}
+def _cholesky(a: jax.Array, upper=False, symmetrize_input=False):
+    """Read the upper triangle for an upper factor: JAX reads the lower one for both."""
+    if not upper:
+        return jnp.linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    adjoint = jnp.conj(jnp.matrix_transpose(a))
+    factor = jnp.linalg.cholesky(adjoint, symmetrize_input=symmetrize_input)
+    return jnp.conj(jnp.matrix_transpose(factor))
+
+
+_UNLIKE = {"cholesky": _cholesky, "lstsq": _lstsq, "matrix_rank": _matrix_rank, "tensorsolve": _tensorsolve}
 for _name in _OF_FLOATS + _OF_ANY.split():
     _numpys = getattr(np.linalg, _name)
     _function = _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg")

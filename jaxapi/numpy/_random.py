@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
-from .._core._programs import in_a_trace, is_traced
+from .._core._programs import any_traced, in_a_trace, is_traced
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, raised
 from ..mutable._lowering import NotOnHost, lower, refuse_overflow
@@ -124,8 +124,8 @@ class Generator:
     On the CPU, outside of JAX's transformations, the numbers are NumPy's for the same seed; elsewhere they
     are JAX's. Results have JAX's default dtypes, float32 and int32 unless x64 is on. Each call of JAX's
     splits the state's key, under a lock. In a function that `jax.jit` traces, make the generator there, of a
-    key that is an argument. Parameters that are Python's or NumPy's numbers are checked; arrays on a device
-    are not.
+    key that is an argument. Parameters that are numbers, lists or NumPy's arrays are checked; for elements of
+    arrays on a device that NumPy refuses, NaN is drawn, or of integers -1.
 
     Parameters
     ----------
@@ -185,12 +185,14 @@ class Generator:
         dtype = resolve_dtype(dtype or int)
         low, high = (np.asarray(x, object) for x in (low, high))
         high = high + bool(endpoint)
+        shape = _shape(size, low, high)
+        if 0 in shape:
+            return ours(jnp.zeros(shape, dtype))
         if np.any(low >= high):
             raise ValueError("low >= high")
         bounds = (0, 2) if dtype == np.bool else (np.iinfo(dtype).min, int(np.iinfo(dtype).max) + 1)
         if np.any(low < bounds[0]) or np.any(high > bounds[1]):
             raise ValueError(f"low or high is out of bounds for {dtype}")
-        shape = _shape(size, low, high)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
             key, span = self._take(), high - low
             if np.any(span == 2**64):
@@ -252,14 +254,25 @@ class Generator:
     def dirichlet(self, alpha, size=None) -> Array:
         """Return vectors of positive numbers that add up to 1."""
         alpha = as_ours(alpha)._value.astype(default_dtype(float))
-        if bool((alpha <= 0).any()):
-            raise ValueError("alpha <= 0")
-        return ours(jr.dirichlet(self._take(), alpha, None if size is None else _shape(size), alpha.dtype))
+        if not is_traced(alpha) and not bool((alpha >= 0).all()):
+            raise ValueError("alpha < 0 or alpha is NaN")
+        shape = alpha.shape if size is None else _shape(size) + alpha.shape
+        is_positive = alpha > 0
+        logs = jr.loggamma(self._take(), jnp.where(is_positive, alpha, 1), shape, alpha.dtype)
+        drawn = jax.nn.softmax(jnp.where(is_positive, logs, -jnp.inf), axis=-1)
+        return ours(jnp.where(is_positive.any(-1, keepdims=True), drawn, 0))
 
     def multinomial(self, n, pvals, size=None) -> Array:
         """Return how often each outcome came in ``n`` experiments."""
         pvals = as_ours(pvals)._value.astype(default_dtype(float))
         n = jnp.asarray(value_of(n))
+        if not any_traced(n, pvals):
+            if bool((n < 0).any()):
+                raise ValueError(f"n < 0: {n}")
+            if not bool(((pvals >= 0) & (pvals <= 1)).all()):
+                raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
+            if bool((pvals[..., :-1].sum(-1) > 1 + 1e-6).any()):
+                raise ValueError("sum(pvals[:-1]) > 1.0")
         shape = _shape(size) if size is not None else np.broadcast_shapes(n.shape, pvals.shape[:-1])
         left, rest, drawn = jnp.broadcast_to(n, shape), jnp.ones(pvals.shape[:-1], pvals.dtype), []
         for i in range(pvals.shape[-1] - 1):  # each outcome among what the ones before have left
@@ -271,6 +284,10 @@ class Generator:
     def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals") -> Array:
         """Return how many of each kind are in a sample drawn without putting back."""
         colors = [int(n) for n in np.asarray(colors)]
+        if min(colors, default=0) < 0:
+            raise ValueError(f"colors must not be negative, got {colors}")
+        if not 0 <= nsample <= sum(colors):
+            raise ValueError(f"nsample must be from 0 to sum(colors) = {sum(colors)}, got {nsample}")
         left, rest, drawn = jnp.full(_shape(size), nsample), sum(colors), []
         for count in colors[:-1]:
             rest -= count
@@ -291,6 +308,30 @@ class Generator:
             return ours(jr.multivariate_normal(self._take(), mean, cov, shape, dtype, method="svd"))
 
 
+def _refuse_parameters(name, sampler, given):
+    """Raise for parameters that NumPy refuses, of those that are numbers, lists or NumPy's arrays."""
+    on_host = [isinstance(x, (int, float, list, tuple, np.ndarray, np.generic)) for x in given]
+    for (parameter, _), value, rule, is_read in zip(
+        sampler.parameters, given, sampler.rules, on_host, strict=True
+    ):
+        if not is_read or any_traced(*jax.tree.leaves(value)):
+            continue
+        numbers = np.asarray(value, float)
+        is_missing = np.isnan(numbers) & (not sampler.is_discrete)
+        if not np.all(rule.holds(numbers) | is_missing):
+            raise ValueError(f"{name}: {parameter}={value} is out of range")
+    if sampler.refuse is not None and all(on_host) and not any_traced(*jax.tree.leaves(given)):
+        sampler.refuse(*[np.asarray(x, float) for x in given])
+
+
+def _within(x, dtype):
+    """Return a number as one that a dtype holds: not as 0 or infinity if it is neither."""
+    if not isinstance(x, (int, float)) or x == 0 or not np.isfinite(x):
+        return x
+    limits = jnp.finfo(dtype)
+    return float(np.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x))
+
+
 def _sampling(name, sampler):
     own = [(n, inspect.Parameter.empty if default is None else default) for n, default in sampler.parameters]
     options = [(n, None) for n in ("size", "dtype", "out", "method")]
@@ -309,14 +350,18 @@ def _sampling(name, sampler):
         computed = default_dtype(float) if sampler.is_discrete else dtype
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
-        values = [value_of(given[n]) for n, _ in sampler.parameters]
-        for (n, _), value, holds in zip(sampler.parameters, values, sampler.rules, strict=True):
-            if isinstance(value, (int, float)) and not holds(value):
-                raise ValueError(f"{name}: {n}={value} is out of range")
+        _refuse_parameters(name, sampler, [given[n] for n, _ in sampler.parameters])
+        values = [_within(value_of(given[n]), computed) for n, _ in sampler.parameters]
         shape = _shape(given["size"] if out is None else out.shape, *values)
         with x64_for(computed):
             values = [jnp.broadcast_to(jnp.asarray(x, computed), shape) for x in values]
+            is_valid = jnp.ones(shape, bool)
+            for i, rule in enumerate(sampler.rules):  # with others a loop might not end
+                holds = rule.holds(values[i])
+                is_valid &= holds
+                values[i] = jnp.where(holds, values[i], rule.instead)
             drawn = sampler.draw(self._take(), shape, computed, *values)
+            drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
 
     method.__name__, method.__qualname__, method.__signature__ = name, f"Generator.{name}", signature

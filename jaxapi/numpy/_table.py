@@ -33,17 +33,17 @@ rollaxis shape size split vsplit
 
 # The standard's functions of `jaxapi`, with NumPy's signature.
 OF_JAXAPI = """
-broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sort sum
+broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sum
 unique_all unique_counts unique_inverse unique_values
 """.split()
 
 # The functions of `jax.numpy`, with NumPy's signature.
 OF_JAX = """
-all allclose any argwhere array_equal broadcast_arrays choose compress cross diag diag_indices_from
-diagflat diagonal ediff1d extract eye flatnonzero geomspace i0 identity intersect1d isclose iscomplex
-isin isneginf isposinf isreal lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
-polyder polyint polysub polyval ptp resize select setdiff1d setxor1d sinc tensordot trace
-tril_indices tril_indices_from trim_zeros triu_indices triu_indices_from union1d unpackbits vdot
+allclose argwhere array_equal broadcast_arrays choose compress cross diag diag_indices_from
+diagflat diagonal ediff1d extract eye flatnonzero geomspace identity intersect1d isclose iscomplex
+isin isreal lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
+polyder polyint polysub polyval ptp resize select setdiff1d setxor1d tensordot trace
+tril_indices tril_indices_from triu_indices triu_indices_from union1d unpackbits vdot
 """.split()
 
 # Ours, by the reason.
@@ -54,12 +54,12 @@ insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted 
 take_along_axis tile tril triu unravel_index vstack
 """.split(),
     "NumPy's dtypes, of integers above all": """
-angle around average bartlett blackman corrcoef cov cumprod cumsum diff dot gradient hamming hanning inner
-interp kaiser kron mean nancumprod nancumsum nanmean nanstd nanvar round sort_complex std trapezoid tri
+angle around average bartlett blackman corrcoef cov cumprod cumsum diff dot gradient hamming hanning i0
+inner interp kaiser kron mean nancumprod nancumsum nanmean nanstd nanvar round sort_complex std trapezoid tri
 unwrap vander var
 """.split(),
     "complex numbers and NaN": """
-amax amin argmax argmin max min nanargmax nanargmin unique
+all amax amin any argmax argmin isneginf isposinf max min nanargmax nanargmin sinc sort trim_zeros unique
 """.split(),
     "where NumPy puts edges, and how it rounds": """
 bincount convolve correlate digitize histogram histogram2d histogram_bin_edges histogramdd median

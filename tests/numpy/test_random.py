@@ -47,6 +47,7 @@ DISCRETE = {
     "integers": ((2, 9), stats.randint(2, 9)),
 }
 COUNT = 3000
+NAN = float("nan")
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
@@ -78,6 +79,139 @@ def test_discrete(name):
     kept = wanted > 1e-9
     assert seen[~kept].sum() == 0
     assert stats.chisquare(seen[kept], wanted[kept] * COUNT / wanted[kept].sum()).pvalue > 1e-3
+
+
+LARGE = {
+    "hypergeometric": ((400, 700, 300), stats.hypergeom(1100, 400, 300)),
+    "hypergeometric of most": ((700, 400, 1000), stats.hypergeom(1100, 700, 1000)),
+    "hypergeometric of all but few": ((50, 40, 85), stats.hypergeom(90, 50, 85)),
+    "poisson": ((3e7,), stats.norm(3e7, np.sqrt(3e7))),
+    "vonmises": ((0.5, 1e7), stats.norm(0.5, 1e7**-0.5)),
+    "geometric": ((1e-3,), stats.geom(1e-3)),
+    "logseries": ((0.999,), stats.logser(0.999)),
+    "zipf": ((1.2,), stats.zipf(1.2)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_parameters(name):
+    parameters, expected = LARGE[name]
+    with jax.enable_x64(True):
+        drawn = getattr(ours.random.default_rng(5), name.split()[0])(*parameters, size=COUNT)
+    drawn = np.asarray(drawn).astype(float)
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        place = expected.ppf(share)
+        wanted = expected.cdf(place)
+        spread = np.sqrt(wanted * (1 - wanted) / COUNT)
+        assert abs((drawn <= place).mean() - wanted) < 4 * spread
+
+
+# Parameters at the edge of what NumPy takes, and what is drawn, if that is one number.
+EDGES = [
+    ("beta", (1e-8, 1e-8), None),
+    ("beta", (NAN, 1), NAN),
+    ("binomial", (0, 0.5), 0),
+    ("binomial", (10, 0), 0),
+    ("binomial", (10, 1), 10),
+    ("chisquare", (1e-300,), None),
+    ("exponential", (0,), 0),
+    ("f", (1e-8, 1e-8), None),
+    ("gamma", (0, 1), 0),
+    ("gamma", (1, 0), 0),
+    ("gamma", (NAN, 1), NAN),
+    ("geometric", (1,), 1),
+    ("geometric", (1e-300,), None),
+    ("hypergeometric", (0, 0, 0), 0),
+    ("hypergeometric", (10, 0, 5), 5),
+    ("hypergeometric", (10, 10, 20), 10),
+    ("hypergeometric", (10**8, 10**8, 10**8), None),
+    ("logseries", (0,), 1),
+    ("negative_binomial", (1, 1), 0),
+    ("noncentral_chisquare", (1, 1e8), None),
+    ("normal", (NAN, 1), NAN),
+    ("pareto", (1e-8,), None),
+    ("poisson", (0,), 0),
+    ("standard_t", (1e-8,), None),
+    ("triangular", (0, 1, 1), None),
+    ("uniform", (2, 2), 2),
+    ("vonmises", (0, 0), None),
+    ("vonmises", (0, 1e300), 0),
+    ("vonmises", (0, NAN), NAN),
+    ("wald", (1e10, 1), None),
+    ("weibull", (0,), 0),
+    ("zipf", (1 + 1e-6,), None),
+    ("zipf", (1e10,), 1),
+    ("dirichlet", ([0, 1],), [0, 1]),
+    ("multinomial", (0, [0.5, 0.5]), [0, 0]),
+    ("multinomial", (9, [0, 1.0]), [0, 9]),
+]
+REFUSED = [
+    ("binomial", (-1, 0.5)),
+    ("binomial", (1, 1.1)),
+    ("binomial", (1, NAN)),
+    ("binomial", ([1, 2], [0.5, -1])),
+    ("chisquare", (0,)),
+    ("dirichlet", ([-1, 1],)),
+    ("exponential", (-1,)),
+    ("gamma", (np.float64(-1), 1)),
+    ("geometric", (0,)),
+    ("hypergeometric", (10, 10, 21)),
+    ("hypergeometric", (10**9, 1, 1)),
+    ("logseries", (1,)),
+    ("multinomial", (-1, [1.0])),
+    ("multinomial", (5, [0.8, 0.8, 0.1])),
+    ("multivariate_hypergeometric", ([5, 5], 11)),
+    ("negative_binomial", (0, 0.5)),
+    ("negative_binomial", (1e20, 0.5)),
+    ("poisson", (-1,)),
+    ("poisson", (1e30,)),
+    ("poisson", (NAN,)),
+    ("triangular", (0, 2, 1)),
+    ("triangular", (1, 1, 1)),
+    ("uniform", (1, 0)),
+    ("vonmises", (0, -1)),
+    ("wald", (0, 1)),
+    ("zipf", (1,)),
+]
+
+
+@pytest.mark.parametrize("case", EDGES, ids=lambda case: f"{case[0]}{case[1]}")
+def test_edges_of_parameters(case):
+    name, parameters, only = case
+    with jax.enable_x64(True):
+        for size in (3, 0) if only is None else (3,):
+            made = np.asarray(getattr(ours.random.default_rng(0), name)(*parameters, size=size))
+            expected = getattr(np.random.default_rng(0), name)(*parameters, size=size)
+            assert made.shape == expected.shape
+            assert made.dtype == expected.dtype
+            assert not (np.isnan(made).any() and not np.isnan(expected).any())
+            if only is not None:
+                np.testing.assert_allclose(made, np.broadcast_to(only, made.shape), atol=1e-100)
+
+
+def test_numbers_beyond_float32_are_drawn_from():
+    with jax.enable_x64(False):
+        rng = ours.random.default_rng(0)
+        for made in (rng.beta(1e-300, 1, 3), rng.chisquare(1e-300, 3), rng.beta(1, 1e300, 3)):
+            assert np.abs(np.asarray(made)).max() < 1e-6
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]}{case[1]}")
+def test_parameters_that_numpy_refuses(case):
+    name, parameters = case
+    for module in (np, ours):
+        with pytest.raises(ValueError, match=r"."), jax.enable_x64(True):
+            getattr(module.random.default_rng(0), name)(*parameters, size=2)
+
+
+def test_loops_end_for_parameters_that_are_not_looked_at():
+    for name, parameters in (("vonmises", [0, NAN]), ("zipf", [0.5]), ("gamma", [-1]), ("poisson", [NAN])):
+
+        def draw(key, *parameters, name=name):
+            return getattr(ours.random.default_rng(key), name)(*parameters, size=2)
+
+        drawn = np.asarray(jax.jit(draw)(jax.random.key(0), *map(float, parameters)))
+        assert np.isnan(drawn).all() if drawn.dtype.kind == "f" else (drawn == -1).all()
 
 
 def test_every_distribution_is_tested():

@@ -12,7 +12,7 @@ import numpy as np
 
 import jaxapi
 
-from ..._core._dtypes import default_dtype, x64_for
+from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import compiled, is_traced
 from ...mutable._array import NUMPY, wrap
 from ...mutable._promotion import cast, narrowed, result_dtype, together
@@ -21,7 +21,8 @@ from ._common import on_flat, refuse
 _NAMES = """
 amax amin append argmax argmin argpartition argsort array_equiv column_stack concat concatenate delete
 diag_indices dstack hstack indices insert ix_ max meshgrid min nonzero pad partition ravel_multi_index repeat
-searchsorted sort_complex stack take take_along_axis tile tril triu unique unravel_index vander vstack
+searchsorted sort sort_complex stack take take_along_axis tile tril trim_zeros triu unique unravel_index
+vander vstack
 """
 __all__ = _NAMES.split()
 
@@ -86,7 +87,7 @@ def unique(
     equal_nan=True,
     sorted=True,
 ):
-    equal_nan = equal_nan and axis is None  # NumPy compares rows by their elements
+    equal_nan = equal_nan and (axis is None or ar.ndim == 1)  # NumPy compares rows by their elements
     values, places, *more = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     if jnp.iscomplexobj(ar):  # of which jax.numpy's lose a part, if the other is NaN
         values = jnp.take(ar.reshape(-1) if axis is None else ar, places, axis or 0)
@@ -95,7 +96,11 @@ def unique(
 
 
 def pad(array: Array, pad_width, mode="constant", **kwargs):
+    if isinstance(pad_width, dict):
+        pad_width = _widths_of_axes(pad_width, array.ndim)
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
+    if mode == "linear_ramp" and array.dtype.kind in "iu":
+        return _with_ramps(array, pad_width, **kwargs)
     if not callable(mode):
         return jnp.pad(array, pad_width, mode, **kwargs)
     padded = wrap(jnp.pad(array, pad_width), NUMPY)
@@ -104,6 +109,49 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
             mode(rows[(*place, ...)], tuple(widths[axis]), axis, kwargs)
     return padded._value
+
+
+def _widths_of_axes(widths, ndim):
+    """Return a pair of widths for each axis, of those that a dict has for some."""
+    pairs = [(0, 0)] * ndim
+    for axis, width in widths.items():
+        pairs[np.lib.array_utils.normalize_axis_index(axis, ndim)] = np.broadcast_to(width, 2).tolist()
+    return pairs
+
+
+def _with_ramps(array, pad_width, end_values=0):
+    """Return integers with ramps at their ends, which are rounded down as NumPy's are."""
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    refuse(widths.dtype.kind not in "iu", TypeError, "`pad_width` must be of integral type.")
+    refuse(widths.min(initial=0) < 0, ValueError, "`pad_width` can't contain negative values.")
+    ends = np.broadcast_to(np.asarray(end_values), (array.ndim, 2))
+    for axis in range(array.ndim):
+        size = array.shape[axis]
+        left_edge = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
+        right_edge = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
+        left = _ramp(ends[axis, 0], left_edge, widths[axis, 0], axis)
+        right = _ramp(ends[axis, 1], right_edge, widths[axis, 1], axis)
+        array = jnp.concatenate([left, array, jnp.flip(right, axis)], axis)
+    return array
+
+
+def _ramp(start, stop, count, axis):
+    """Return integers from a number up to elements, without these, along an axis."""
+    with x64_on():
+        positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
+        step = (stop.astype(float) - float(start)) / builtins.max(count, 1)
+        return jnp.floor(positions * step + float(start)).astype(stop.dtype)
+
+
+def trim_zeros(filt: Array, trim="fb", axis=None):
+    if not jnp.iscomplexobj(filt) or filt.ndim != 1:
+        return jnp.trim_zeros(filt, trim) if axis is None else jnp.trim_zeros(filt, trim, axis)
+    places = np.flatnonzero(np.asarray(filt != 0))  # JAX looks at the real part alone
+    if not len(places):
+        return filt[:0]
+    start = places[0] if "f" in trim.lower() else 0
+    stop = places[-1] + 1 if "b" in trim.lower() else len(filt)
+    return filt[start:stop]
 
 
 def repeat(a: Array, repeats, axis=None):
@@ -171,8 +219,16 @@ def unravel_index(indices: Array, shape, order="C"):
 
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     places = _checked(order, *multi_index)
+    dims = (dims,) if np.ndim(dims) == 0 else tuple(dims)
     text = f"parameter multi_index must be a sequence of length {len(dims)}"
     refuse(len(places) != len(dims), ValueError, text)
+    if isinstance(mode, (tuple, list)):
+        refuse(len(mode) != len(dims), ValueError, f"mode must be one for each of {len(dims)} axes")
+        try:
+            places = [_in_bounds(*each) for each in zip(places, dims, mode, strict=True)]
+        except IndexError as error:
+            raise ValueError(f"invalid entry in coordinates array: {error}") from None
+        mode = "wrap"
     return jnp.ravel_multi_index(places, dims, mode, order or "C")
 
 
@@ -217,7 +273,28 @@ def take_along_axis(arr: Array, indices: Array, axis=-1):
 
 def argsort(a: Array, axis=-1, descending=False):
     a, axis = on_flat(jnp.atleast_1d(a), axis)
+    if jnp.iscomplexobj(a) and not descending:
+        return _order_of_complex(a, axis)
     return jnp.argsort(a, axis, descending=descending)
+
+
+def sort(a: Array, axis=-1, descending=False):
+    refuse(not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes")
+    a, axis = on_flat(a, axis)
+    if jnp.iscomplexobj(a) and not descending:
+        return jnp.take_along_axis(a, _order_of_complex(a, axis), axis)
+    return jaxapi.sort(a, axis=axis, descending=descending)
+
+
+def _order_of_complex(a, axis):
+    """Return the order of complex numbers, in which those that are NaN in a part come last.
+
+    They are in the order of the other part: first those whose imaginary part is NaN, then those whose real
+    part is, then those with two.
+    """
+    parts_missing = 2 * jnp.isnan(a.real).astype(np.int8) + jnp.isnan(a.imag)
+    real, imag = (jnp.where(jnp.isnan(part), 0, part) for part in (a.real, a.imag))
+    return jnp.lexsort((imag, real, parts_missing), axis)
 
 
 def _partitioned(function):
@@ -234,7 +311,7 @@ def _partitioned(function):
     return of_axis
 
 
-partition, argpartition = map(_partitioned, (jnp.sort, jnp.argsort))
+partition, argpartition = map(_partitioned, (sort, argsort))
 
 
 def array_equiv(a1: Array, a2: Array):
@@ -247,7 +324,7 @@ def array_equiv(a1: Array, a2: Array):
 
 def sort_complex(a: Array):
     narrow = a.dtype.char in "bhBHF"
-    return jnp.sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
+    return sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
 
 
 def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):

@@ -15,8 +15,8 @@ from ...mutable._promotion import cast, result_dtype, together
 from ._common import as_floats, axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
-angle around bartlett blackman cumprod cumsum diff dot gradient hamming hanning inner interp kaiser kron
-nancumprod nancumsum round trapezoid tri unwrap
+all angle any around bartlett blackman cumprod cumsum diff dot gradient hamming hanning i0 inner interp
+isneginf isposinf kaiser kron nancumprod nancumsum round sinc trapezoid tri unwrap
 """
 __all__ = _NAMES.split()
 
@@ -33,6 +33,37 @@ def _cumulative(name):
 
 for _name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
     globals()[_name] = _cumulative(_name)
+
+
+def _of_truth(name):
+    function = getattr(jnp, name)
+
+    def of_axes(a: Array, axis=None, keepdims=False, where: Array = None):
+        a = a != 0 if jnp.iscomplexobj(a) else a  # JAX looks at the real part alone
+        return function(a, axis, keepdims=keepdims, where=where)
+
+    return of_axes
+
+
+all, any = map(_of_truth, ("all", "any"))
+
+
+def _of_signed_infinity(name):
+    function = getattr(jnp, name)
+
+    def of_reals(x: Array):
+        refuse(jnp.iscomplexobj(x), TypeError, f"{name} takes real numbers, got {x.dtype}")
+        return function(x)
+
+    return of_reals
+
+
+isneginf, isposinf = map(_of_signed_infinity, ("isneginf", "isposinf"))
+
+
+def i0(x: Array):
+    refuse(jnp.iscomplexobj(x), TypeError, "i0 takes real numbers: pass real(x)")
+    return jnp.i0(as_floats(x))
 
 
 def angle(z: Array, deg=False):
@@ -52,6 +83,12 @@ def round(a: Array, decimals=0):
 
 
 around = round
+
+
+def sinc(x: Array):
+    x = as_floats(x)
+    nothing = complex(np.nan, np.nan) if jnp.iscomplexobj(x) else np.nan
+    return jnp.where(jnp.isinf(x), nothing, jnp.sinc(x))
 
 
 def _window(name):
@@ -74,6 +111,7 @@ def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
 
 
 def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
+    refuse(f.dtype == np.bool, TypeError, "bool has no differences: pass x.astype(int)")
     f = as_floats(f)
     axes = axes_of(f, axis)
     refuse(len(varargs) not in (0, 1, len(axes)), TypeError, "invalid number of arguments")
@@ -101,8 +139,11 @@ def _slope(f, x, axis, edge_order):
     if edge_order == 2:
         first = first + (first - rises[1:2]) * steps[:1] / (steps[:1] + steps[1:2])
         last = last + (last - rises[-2:-1]) * steps[-1:] / (steps[-1:] + steps[-2:-1])
-    before, after = steps[:-1], steps[1:]
-    inner = (rises[:-1] * after + rises[1:] * before) / (before + after)
+    if np.ndim(x):
+        before, after = steps[:-1], steps[1:]
+        inner = (rises[:-1] * after + rises[1:] * before) / (before + after)
+    else:
+        inner = (f[2:] - f[:-2]) / (2 * steps[1:])
     return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
 
 
@@ -151,9 +192,11 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
 
 
 def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
-    if p.dtype.kind != "u":
+    refuse(not p.ndim, ValueError, "unwrap takes an array of at least one dimension")
+    refuse(jnp.iscomplexobj(p), TypeError, "unwrap takes real numbers: pass angle(x)")
+    if p.dtype.kind not in "iu":
         return jnp.unwrap(p, discont, axis, period)
-    # differences of unsigned integers wrap
+    # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
     steps = as_floats(jnp.diff(p))
     high = period / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
@@ -26,78 +27,137 @@ __all__ = _NAMES.split()
 
 # Quantiles
 
-_METHODS: dict[str, Any] = {  # where a quantile lies among n sorted elements
-    "linear": lambda n, q: (n - 1) * q,
-    "lower": lambda n, q: jnp.floor((n - 1) * q),
-    "higher": lambda n, q: jnp.ceil((n - 1) * q),
-    "midpoint": lambda n, q: 0.5 * (jnp.floor((n - 1) * q) + jnp.ceil((n - 1) * q)),
-    "nearest": lambda n, q: jnp.rint((n - 1) * q),
-    "inverted_cdf": lambda n, q: jnp.ceil(n * q) - 1,
-    "averaged_inverted_cdf": lambda n, q: jnp.where(n * q % 1 == 0, n * q - 0.5, jnp.floor(n * q)),
-    "closest_observation": lambda n, q: (
-        jnp.ceil(n * q - 1.5) + ((n * q - 1.5) % 1 == 0) * (jnp.floor(n * q - 1.5) % 2 != 1)
-    ),
-    "interpolated_inverted_cdf": lambda n, q: n * q - 1,
-    "hazen": lambda n, q: n * q - 0.5,
-    "weibull": lambda n, q: (n + 1) * q - 1,
-    "median_unbiased": lambda n, q: (n + 1 / 3) * q - 2 / 3,
-    "normal_unbiased": lambda n, q: (n + 1 / 4) * q - 5 / 8,
+
+def _between(alpha, beta):
+    """Return where a quantile lies among n sorted elements, by its plotting position."""
+    return lambda xp, n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _closest_observation(xp, n, q):
+    at = n * q - 1 - 0.5
+    low = xp.floor(at)
+    return xp.where((at == low) & (low % 2 == 1), low, low + 1)
+
+
+# Where a quantile lies among n sorted elements, by numpy or jax.numpy, and rounded as NumPy rounds.
+_METHODS: dict[str, Any] = {
+    "linear": lambda xp, n, q: (n - 1) * q,
+    "lower": lambda xp, n, q: xp.floor((n - 1) * q),
+    "higher": lambda xp, n, q: xp.ceil((n - 1) * q),
+    "midpoint": lambda xp, n, q: 0.5 * (xp.floor((n - 1) * q) + xp.ceil((n - 1) * q)),
+    "nearest": lambda xp, n, q: xp.rint((n - 1) * q),
+    "inverted_cdf": lambda xp, n, q: xp.ceil(n * q - 1),
+    "averaged_inverted_cdf": lambda xp, n, q: n * q - 1,
+    "closest_observation": _closest_observation,
+    "interpolated_inverted_cdf": _between(0, 1),
+    "hazen": _between(0.5, 0.5),
+    "weibull": _between(0, 0),
+    "median_unbiased": _between(1 / 3, 1 / 3),
+    "normal_unbiased": _between(3 / 8, 3 / 8),
 }
 _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
 
-def _quantile(x, q, axis, method, keepdims, weights, skip_nan):
+def _sorted_lines(x, axis):
+    """Return the elements along some axes in order, as a last axis, those that are NaN, and the axes."""
+    axes = axes_of(x, axis)
+    other_lengths = [n for i, n in enumerate(x.shape) if i not in axes]
+    size = math.prod(x.shape[i] for i in axes)
+    lines = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
+    missing = jnp.isnan(lines) if x.dtype.kind in "fc" else jnp.zeros(lines.shape, bool)
+    return jnp.sort(lines, axis=-1), missing, axes
+
+
+def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
+    """Return quantiles of a dtype; where they lie NumPy computes, unless traced, as XLA rounds otherwise."""
     text = f"{method!r} is not a valid method. Use one of: {list(_METHODS)}"
     refuse(method not in _METHODS, ValueError, text)
-    is_inside = is_traced(q) or bool(jnp.all((q >= 0) & (q <= 1)))
-    refuse(not is_inside, ValueError, "Quantiles must be in the range [0, 1]")
+    is_valid = is_traced(q) or bool(np.all((q >= 0) & (q <= 1)))
+    refuse(not is_valid, ValueError, "Quantiles must be in the range [0, 1]")
     if weights is not None:
         text = f"Only method 'inverted_cdf' supports weights. Got: {method}."
         refuse(method != "inverted_cdf", ValueError, text)
         function = jnp.nanquantile if skip_nan else jnp.quantile
-        return function(x, q, axis, method=method, keepdims=keepdims, weights=weights)
-    axes = axes_of(x, axis)
-    flat = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*np.delete(x.shape, axes).astype(int), -1)
-    computed = (
-        narrowed(np.result_type(x.dtype, q.dtype), x, q) if x.dtype.kind in "iub" else result_dtype(x, q)
-    )
+        return function(x, jnp.asarray(q), axis, method=method, keepdims=keepdims, weights=weights)
+    refuse(q.ndim > 2, ValueError, "q must be a scalar or 1d")
+    if skip_nan and not x.size:
+        return jnp.nanmean(as_floats(x), axis, keepdims=keepdims)
+    takes_elements = method in _OF_ELEMENTS or (method == "linear" and q.dtype.kind != "f")
+    text = "bool has no differences: use method='nearest', or x.astype(float)"
+    refuse(x.dtype == np.bool and not takes_elements, TypeError, text)
     with x64_on():  # for the positions, whatever the dtype of the elements
-        missing = jnp.isnan(flat) if x.dtype.kind in "fc" else jnp.zeros(flat.shape, bool)
-        flat = jnp.sort(flat, axis=-1)
-        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(flat.shape[:-1], flat.shape[-1])
-        at = _METHODS[method](n.astype(q.dtype), q.reshape(q.shape + (1,) * n.ndim))  # rounded as NumPy does
-        at = jnp.clip(at, 0, jnp.maximum(n - 1, 0))
-        if not flat.shape[-1]:
-            flat = jnp.full((*flat.shape[:-1], 1), jnp.nan, computed)
-        low, stacked = jnp.floor(at), flat[(None,) * q.ndim]
-        places = [i.astype(np.int32)[..., None] for i in (low, jnp.ceil(at))]
-        below, above = (jnp.take_along_axis(stacked, i, -1)[..., 0] for i in places)
-        if method not in _OF_ELEMENTS:
-            below, above = below.astype(computed), above.astype(computed)
-            part, step = (at - low).astype(jnp.finfo(computed).dtype), above - below
-            between = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
-            below = jnp.where(below == above, below, between)
+        lines, missing, axes = _sorted_lines(x, axis)
+        size, shape = lines.shape[-1], lines.shape[:-1]
+        is_empty = not size and math.prod(shape)
+        refuse(is_empty, IndexError, "index -1 is out of bounds: there are no elements along the axes")
+        xp: Any = jnp if skip_nan or is_traced(q) else np
+        n = jnp.sum(~missing, -1).astype(q.dtype) if skip_nan else size
+        at = _METHODS[method](xp, n, q.reshape(q.shape + (1,) * len(shape)))
+        last = xp.maximum(n - 1, 0)
+        low = xp.clip(xp.floor(at), 0, last)
+        high = xp.where(at < 0, 0, xp.minimum(low + 1, last))
+        if not size:
+            lines = jnp.full((*shape, 1), jnp.nan, computed)
+        lines = lines[(None,) * q.ndim]
+        found, above = (_elements(lines, places, (*q.shape, *shape)) for places in (low, high))
+        if not takes_elements:
+            if x.dtype.kind != "f":  # whose differences wrap
+                found = found.astype(computed)
+                above = above.astype(computed)
+            step = above - found
+            part = jnp.asarray(xp.clip(at, 0, last) - low).astype(computed)
+            if method == "averaged_inverted_cdf":
+                part = jnp.where(part == 0, 0.5, 1).astype(computed)
+            found = jnp.where(part >= 0.5, above - step * (1 - part), found + step * part)
+            found = found.astype(computed)
         if x.dtype.kind in "fc":
-            below = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, below)
-    return jnp.expand_dims(below, tuple(i + q.ndim for i in axes)) if keepdims else below
+            found = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, found)
+    return jnp.expand_dims(found, tuple(i + q.ndim for i in axes)) if keepdims else found
+
+
+def _elements(lines, places, shape):
+    """Return the elements at places along the last axis, in a shape that both broadcast to."""
+    places = jnp.broadcast_to(jnp.asarray(places), shape).astype(np.int32)
+    return jnp.take_along_axis(lines, places[..., None], -1)[..., 0]
 
 
 def _quantiles(scale, skip_nan):
     def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
         refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
-        if isinstance(q, (int, float)) and a.dtype.kind == "f":
-            q = jnp.asarray(q, a.dtype)
-        q = jnp.asarray(q, q.dtype if getattr(q, "dtype", np.dtype(int)).kind == "f" else float_dtype())
-        refuse(q.ndim > 1, ValueError, "q must be a scalar or 1d")
-        return _quantile(a, q / scale if scale != 1 else q, axis, method, keepdims, weights, skip_nan)
+        is_weak = type(q) in (int, float)
+        is_listed = isinstance(q, (list, tuple))
+        if not is_traced(q):
+            q = np.true_divide(q, scale) if scale != 1 else np.asarray(q)
+        elif scale != 1:  # XLA would multiply by 0.01, which is not exact
+            q = jnp.asarray(q, q.dtype if q.dtype.kind == "f" else float_dtype())
+            q = q / jax.lax.optimization_barrier(jnp.asarray(scale, q.dtype))
+        if is_weak and a.dtype.kind == "f":
+            computed = a.dtype
+        elif q.dtype.kind == "f" and not is_weak:
+            computed = narrowed(np.result_type(a.dtype, q.dtype), a, None if is_listed else q)
+        else:
+            computed = float_dtype(a)
+        return _quantile(a, q, computed, axis, method, keepdims, weights, skip_nan)
 
     return function
 
 
 def _medians(skip_nan):
     def function(a: Array, axis=None, keepdims=False):
-        q = jnp.asarray(0.5, a.real.dtype if a.dtype.kind in "fc" else float_dtype())
-        return _quantile(a, q, axis, "linear", keepdims, None, skip_nan)
+        if not a.size:
+            return jnp.nanmean(as_floats(a), axis, keepdims=keepdims)
+        lines, missing, axes = _sorted_lines(a, axis)
+        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(lines.shape[:-1], lines.shape[-1])
+        made = as_floats(lines)
+        dtype = made.dtype
+        if dtype == np.float16:
+            made = made.astype(np.float32)
+        places = (jnp.maximum(i, 0)[..., None] for i in ((n - 1) // 2, n // 2))
+        below, above = (jnp.take_along_axis(made, i, -1)[..., 0] for i in places)
+        middle = jnp.where(n % 2 == 1, below, (below + above) / 2)
+        is_missing = (n == 0) if skip_nan else jnp.any(missing, -1)
+        middle = jnp.where(is_missing, jnp.nan, middle).astype(dtype)
+        return jnp.expand_dims(middle, axes) if keepdims else middle
 
     return function
 
@@ -118,8 +178,40 @@ def _of_floats(name):
     return computed
 
 
-for _name in ("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var"):
+for _name in ("average", "mean", "nanmean"):
     globals()[_name] = _of_floats(_name)
+
+
+def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
+    a = as_floats(a)
+    options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}
+    made = jnp.var(a, axis, ddof=ddof, **options)
+    if where is None:
+        has_freedom = math.prod(a.shape[i] for i in axes_of(a, axis)) > ddof
+        if has_freedom:
+            return made
+    else:
+        has_freedom = jnp.sum(jnp.broadcast_to(where, a.shape), axis, keepdims=keepdims) > ddof
+    return jnp.where(has_freedom, made, jnp.var(a, axis, **options) / 0)
+
+
+def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    return jnp.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
+
+
+def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
+        return var(a, axis, dtype, ddof, keepdims, where, mean)
+    if mean is None:
+        return jnp.nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where)
+    counted = ~jnp.isnan(a) if where is None else ~jnp.isnan(a) & where
+    has_freedom = jnp.sum(counted, axis, keepdims=keepdims) > ddof
+    return jnp.where(has_freedom, var(a, axis, dtype, ddof, keepdims, counted, mean), jnp.nan)
+
+
+def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    return jnp.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 # Sums of products
@@ -168,14 +260,37 @@ def _sliding(name, a, v, mode):
     empty = "first" if not a.size else "second"
     refuse(not a.size or not v.size, ValueError, f"{empty} array argument cannot be empty")
     dtype = result_dtype(a, v)
-    computed = float_dtype(a, v) if dtype.kind in "iub" else dtype
-    with x64_for(dtype, computed):
-        a, v = (jnp.atleast_1d(x).astype(computed) for x in (a, v))
-        result = getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST)
-        if dtype.kind in "iu":  # by way of int64, so that unsigned ones wrap
-            with x64_on():
-                result = jnp.rint(result).astype(np.int64)
-        return result.astype(dtype)
+    a, v = jnp.atleast_1d(a), jnp.atleast_1d(v)
+    with x64_for(dtype):
+        if dtype.kind in "iu":
+            return _sliding_of_integers(name, a.astype(dtype), v.astype(dtype), mode)
+        computed = float_dtype(a, v) if dtype.kind == "b" else dtype
+        a, v = a.astype(computed), v.astype(computed)
+        return getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST).astype(dtype)
+
+
+def _sliding_of_integers(name, a, v, mode):
+    """Add a shifted array for each element of the other: sums wrap, and are exact, as floats' are not."""
+    text = f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})"
+    refuse(mode not in ("full", "same", "valid"), ValueError, text)
+    is_flipped = name == "correlate" and len(v) > len(a)
+    if name == "correlate":
+        v = v[::-1]
+    long, short = (a, v) if len(a) >= len(v) else (v, a)
+    size = len(long) + len(short) - 1
+    padded = jnp.pad(long, (len(short) - 1, len(short) - 1))
+
+    def with_element(i, total):
+        shifted = jax.lax.dynamic_slice_in_dim(padded, len(short) - 1 - i, size)
+        return total + short[i] * shifted
+
+    whole = jax.lax.fori_loop(0, len(short), with_element, jnp.zeros(size, long.dtype))
+    if mode == "full":
+        return whole
+    if mode == "valid":
+        return whole[len(short) - 1 : len(long)]
+    start = len(short) // 2 if is_flipped else (len(short) - 1) // 2
+    return whole[start : start + len(long)]
 
 
 def convolve(a: Array, v: Array, mode="full"):
@@ -183,7 +298,16 @@ def convolve(a: Array, v: Array, mode="full"):
 
 
 def polymul(a1: Array, a2: Array):
-    return _sliding("convolve", a1, a2, "full")
+    return _sliding("convolve", _without_leading_zeros(a1), _without_leading_zeros(a2), "full")
+
+
+def _without_leading_zeros(polynomial):
+    """Return coefficients as NumPy's polynomials have them; traced ones as they are."""
+    polynomial = jnp.atleast_1d(polynomial)
+    if is_traced(polynomial):
+        return polynomial
+    places = np.flatnonzero(np.asarray(polynomial))
+    return polynomial[places[0] :] if len(places) else jnp.zeros(1, polynomial.dtype)
 
 
 def correlate(a: Array, v: Array, mode="valid"):
@@ -205,7 +329,7 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
     refuse(x.dtype.kind not in "iub", TypeError, text)
-    is_negative = not is_traced(x) and x.size and int(x.min()) < 0
+    is_negative = not is_traced(x) and x.size and int(x.astype(int).min()) < 0
     refuse(is_negative, ValueError, "'list' argument must have no negative elements")
     dtype = default_dtype(int) if weights is None else float_dtype()
     if weights is not None:

@@ -1,0 +1,261 @@
+"""Edge inputs beside NumPy: the least integers, infinities, NaN, negative zeros, no elements."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import jaxapi
+import jaxapi.numpy as ours
+from tests.numpy.test_statements import check_same
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+INF, NAN = np.inf, np.nan
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.fixture(autouse=True)
+def quietly():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def both(function, *arrays):
+    """Return what a function of a module and arrays gives on ours and on NumPy, or raises."""
+    results = []
+    for module in (ours, np):
+        try:
+            results.append(function(module, *map(module.asarray, arrays)))
+        except Exception as error:
+            results.append(error)
+    return results
+
+
+def _called(name, module, x, **options):
+    return getattr(module, name)(x, **options)
+
+
+def extremes(dtype):
+    limits = np.iinfo(dtype)
+    numbers = [limits.min, limits.min + 1, 0, 1, 2, 6, 12, 96, limits.max - 1, limits.max]
+    return np.array(numbers + ([-1, -2, -6, -96] if limits.min else []), dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_divisors_of_extreme_integers(dtype, x64):
+    x = extremes(dtype)
+    for name in ("gcd", "lcm"):
+        made, expected = both(lambda np, x, name=name: getattr(np, name)(x[:, None], x), x)
+        check_same(made, expected)
+        traced = jax.jit(lambda a, b, name=name: getattr(ours, name)(a, b))
+        check_same(traced(ours.asarray(x)[:, None], ours.asarray(x)), expected)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_powers_wrap(dtype, x64):
+    x = extremes(dtype)
+    powers = np.array([0, 1, 2, 5, 31, 63, 64, 65, 66, 100, 127], dtype)
+    bits = np.iinfo(dtype).bits
+    exact = [[int(a) ** int(n) % 2**bits for n in powers] for a in x]
+    exact = np.array(exact, np.dtype(dtype.replace("int", "uint").replace("uu", "u"))).astype(dtype)
+    check_same(both(lambda np, x, n: np.power(x[:, None], n), x, powers)[0], exact)
+    for power in (jaxapi.pow, jax.jit(jaxapi.pow)):
+        made = power(jaxapi.asarray(x)[:, None], jaxapi.asarray(powers))
+        np.testing.assert_array_equal(np.asarray(made), exact)
+
+
+NUMBERS = np.array([0.0, -0.0, 1, -1, 2.5, -7, INF, -INF, NAN])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_fractions_and_quotients(dtype, x64):
+    x = NUMBERS.astype(dtype)
+    for function in (
+        lambda np, x: np.modf(x),
+        lambda np, x: np.floor_divide(x[:, None], x),
+        lambda np, x: np.divmod(x[:, None], x),
+        lambda np, x: x[:, None] // x,
+        lambda np, x: 3.0 // x,
+        lambda np, x: np.spacing(x[2:]),
+        lambda np, x: np.sinc(x[[0, 1, 4, 6, 7, 8]]) if x.dtype != "float16" else x,
+    ):
+        made, expected = both(function, x)
+        check_same(made, expected)
+        for part, wanted in zip(
+            *[r if isinstance(r, tuple) else (r,) for r in (made, expected)], strict=True
+        ):
+            wanted_signs = np.signbit(wanted) & (wanted == 0)
+            assert (np.signbit(np.asarray(part))[wanted_signs]).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_order_of_complex_numbers(dtype, x64):
+    parts = [3.0, 1, -2.5, INF, NAN]
+    z = np.empty(25, dtype)
+    z.real = np.tile(parts, 5)
+    z.imag = np.repeat(parts, 5)
+    z = z[np.random.default_rng(0).permutation(25)]
+    for name in ("greater", "greater_equal", "less", "less_equal", "fmax", "fmin"):
+        made, expected = both(lambda np, z, name=name: getattr(np, name)(z[:, None], z), z)
+        np.testing.assert_array_equal(np.asarray(made), expected)
+    for function in (
+        lambda np, z: np.sort(z),
+        lambda np, z: np.argsort(z, stable=True).astype("int32"),
+        lambda np, z: np.sort(z.reshape(5, 5), axis=0),
+        lambda np, z: np.sort_complex(z),
+        lambda np, z: (z.sort(), z)[1],
+        lambda np, z: np.unique(z[[0, 1, 1, 2]], axis=0).shape,
+    ):
+        made, expected = both(function, z.copy())
+        check_same(made, expected)
+
+
+QUANTILES = [
+    "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
+    "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
+    "normal_unbiased",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("skips", ["", "nan"])
+def test_quantiles_lie_where_numpys_do(skips):
+    given = [np.arange(11.0), np.array([1, 2, INF, INF]), np.array([-INF, 1, INF]), np.array([NAN, 1, 2, 5])]
+    with jax.enable_x64(True):
+        for x in given:
+            for method in QUANTILES:
+                for q in ([10, 50, 70], 70, [0, 20, 30, 80, 90, 100]):
+                    check_same(*both(lambda np, x: getattr(np, f"{skips}percentile")(x, q, method=method), x))  # noqa: B023
+            check_same(*both(lambda np, x: getattr(np, f"{skips}median")(x), x))
+        for dtype in ("float32", "int8", "bool"):
+            x = np.arange(4).astype(dtype)
+            for method in ("linear", "higher", "lower"):
+                check_same(*both(lambda np, x: getattr(np, f"{skips}quantile")(x, [1 / 3], method=method), x))  # noqa: B023
+        for shape in ((0, 3), (3, 0), (0,)):
+            for axis in (None, *range(len(shape))):
+                for name in ("median", "percentile", "quantile"):
+                    options = {} if name == "median" else {"q": 0.5}
+                    function = functools.partial(_called, skips + name, axis=axis, **options)
+                    check_same(*both(function, np.zeros(shape)))
+
+
+def test_quantiles_in_a_trace():
+    x = ours.arange(11.0)
+    low = jax.jit(lambda q: ours.percentile(x, q, method="lower"))
+    assert [float(low(q)) for q in (10.0, 50.0, 70.0)] == [1, 5, 7]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "int64", "float16", "float32", "complex64"])
+def test_transforms_of_every_dtype(dtype):
+    x = np.random.default_rng(0).normal(size=(4, 6)).astype(dtype)
+    loose = {"rtol": 1e-3, "atol": 1e-3} if dtype == "float16" else {"rtol": 1e-5, "atol": 1e-5}
+    with jax.enable_x64(True):
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "irfft2", "rfftn"):
+            made, expected = both(lambda np, x, name=name: getattr(np.fft, name)(x), x)
+            if isinstance(expected, Exception):
+                assert isinstance(made, TypeError)
+                continue
+            assert made.dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(made), expected, **loose)
+        if dtype != "complex64":
+            for module in (jaxapi, ours):
+                wide = "complex64" if dtype in ("float16", "float32") else "complex128"
+                assert module.fft.fft(module.asarray(x)).dtype == wide
+
+
+TRANSFORMS = [
+    {"s": (3, 4), "axes": (0, 1)}, {"s": (-1, 4), "axes": (0, 1)}, {"s": (3, -1), "axes": (-1, 0)},
+    {"axes": (0, 0)}, {"axes": (1, 0, 1)}, {"axes": (0,)}, {"axes": ()}, {"s": (0, 2), "axes": (0, 1)},
+    {"s": (2, 3), "axes": (0,)}, {"axes": (5, 0)}, {"axes": (1, 1), "norm": "ortho"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "fft2", "irfft2"])
+def test_transforms_along_axes(name):
+    x = np.random.default_rng(0).normal(size=(4, 5))
+    with jax.enable_x64(True):
+        for options in TRANSFORMS:
+            check_same(*both(lambda np, x: getattr(np.fft, name)(x, **options), x))  # noqa: B023
+
+
+def test_sizes_of_transforms():
+    with jax.enable_x64(True):
+        for name in ("fft", "irfft", "hfft", "rfft"):
+            for n in (None, 0, -1, 3, 9):
+                for shape in ((4,), (1,), (0,)):
+                    check_same(*both(lambda np, x: getattr(np.fft, name)(x, n), np.ones(shape)))  # noqa: B023
+        for n in (0, 2.5, 4):
+            check_same(*both(lambda np: np.fft.fftfreq(n)))  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_ramps_of_integers(dtype, x64):
+    for size, width, end in ((1, (0, 7), 10), (3, (4, 9), (5, 100)), (2, 3, 7)):
+        x = np.arange(3, 3 + size).astype(dtype)
+        options = {"mode": "linear_ramp", "end_values": end}
+        check_same(*both(lambda np, x: np.pad(x, width, **options).astype("int32"), x))  # noqa: B023
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    check_same(*both(lambda np, x: np.pad(x, ((2, 3), (4, 1)), mode="linear_ramp", end_values=9), x))
+    check_same(*both(lambda np, x: np.pad(x, {-1: (1, 2)}), x))
+
+
+MODES = ("full", "same", "valid")
+OTHERS = {
+    "upper": lambda np: np.linalg.cholesky(np.asarray([[4.0, 1], [0, 3]]), upper=True),
+    "lower": lambda np: np.linalg.cholesky(np.asarray([[4.0, 9], [1, 3]])),
+    "upper of complex": lambda np: np.linalg.cholesky(np.asarray([[4.0, 1 + 1j], [7, 3]]), upper=True),
+    "variance": lambda np: np.var(np.asarray([1.0, 2.0]), ddof=2),
+    "variance of one": lambda np: np.var(np.asarray([[1.0, 2.0], [3, 3]]), axis=1, ddof=3),
+    "deviation": lambda np: np.std(np.asarray([1.0, 2.0]), ddof=3, keepdims=True),
+    "variance where": lambda np: np.var(np.arange(4.0), ddof=2, where=np.asarray([True, True, False, False])),
+    "variance around a mean": lambda np: [
+        getattr(np, name)(np.asarray([[1.0, NAN], [2, 4]]), axis=0, mean=np.asarray([[1.0, 3]]), ddof=ddof)
+        for name in ("nanvar", "nanstd")
+        for ddof in (0, 1)
+    ],
+    "variance of no numbers": lambda np: np.nanstd(np.asarray([1.0, NAN]), ddof=1),
+    "unique": lambda np: np.unique(np.asarray([NAN, NAN, 1.0]), axis=0),
+    "unique rows": lambda np: np.unique(np.asarray([[NAN], [NAN], [1.0]]), axis=0),
+    "modes": lambda np: np.ravel_multi_index(
+        (np.asarray([3, -1]), np.asarray([5, 1])), (2, 3), mode=("clip", "wrap")
+    ),
+    "a mode that raises": lambda np: np.ravel_multi_index(
+        (np.asarray([3, -1]), np.asarray([5, 1])), (2, 3), mode=("raise", "wrap")
+    ),
+    "blocks": lambda np: np.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 3))]]),
+    "powers of two": lambda np: np.exp2(np.asarray([complex(INF, 0), 1 + 1j, 0])),
+    "slopes beside infinity": lambda np: np.gradient(np.asarray([1.0, 0, INF, 2, 3, 5])),
+    "slopes of unsigned": lambda np: np.gradient(np.asarray([0, 2**63, 1], dtype="uint64")),
+    "slopes of bool": lambda np: np.gradient(np.asarray([True, False, True])),
+    "unwrapped bytes": lambda np: np.unwrap(np.asarray([-128, 127, 1, 3], dtype="int8")),
+    "unwrapped number": lambda np: np.unwrap(np.asarray(2.5)),
+    "Bessel's": lambda np: np.i0(np.asarray([0, 3], dtype="int8")),
+    "Bessel's of complex": lambda np: np.i0(np.asarray([1j])),
+    "infinity of complex": lambda np: np.isneginf(np.asarray([1j])),
+    "counts of the largest": lambda np: np.bincount(np.asarray([2**64 - 1, 1], dtype="uint64")),
+    "a product of polynomials": lambda np: np.polymul(np.asarray([0, 0, 1, 2]), np.asarray([0, 3, 1])),
+    "a product of no polynomials": lambda np: np.polymul(np.asarray([0.0, 0]), np.asarray([1.0, 2])),
+    "products that wrap": lambda np: (
+        np.convolve(np.asarray([2**63 - 1, 3, 5]), np.asarray([2**62 + 1, -7])),
+        np.correlate(np.asarray([2**31 - 1, 5, 7], dtype="int32"), np.asarray([2**30 + 1, 3], dtype="int32")),
+        [
+            np.convolve(np.asarray([2**53 + 1, 1, 5]), np.ones(n, int), mode)
+            for n in (1, 2, 4)
+            for mode in MODES
+        ],
+        [
+            np.correlate(np.asarray([2**53 + 1, 1, 5]), np.arange(n), mode)
+            for n in (1, 2, 4)
+            for mode in MODES
+        ],
+    ),
+    "truth of complex": lambda np: (np.all(np.asarray([1j, 1])), np.any(np.asarray([0, 2j]), axis=0)),
+    "zeros around complex": lambda np: np.trim_zeros(np.asarray([0, 1j, 0, 2j, 0])),
+    "variance of integers": lambda np: np.nanvar(np.asarray([1, 2]), ddof=3),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_edges(name):
+    with jax.enable_x64(True):
+        check_same(*both(OTHERS[name]))
