@@ -61,9 +61,15 @@ COMPILED = {
 PARALLEL = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
 PARALLEL += ("--timeout", "900", "--timeout-method", "thread")
 
-# Their tests compile large programs, and do so without XLA's optimizations: tests/conftest.py.
-LARGE = ("derivatives", "docs", "examples", "transforms")
-LARGE = ("tests/spatial", *(f"tests/test_{name}.py" for name in LARGE))
+# Their tests compile large programs, and do so without XLA's optimizations: tests/conftest.py. They run in
+# this order, so that no long file is left for the end, when the other core has nothing to do.
+LARGE = (
+    "tests/test_derivatives.py",
+    "tests/test_transforms.py",
+    "tests/spatial",
+    "tests/test_docs.py",
+    "tests/test_examples.py",
+)
 # Their programs run on several simulated devices, of which XLA aborts the process where one waits for ever.
 MESHES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("tests/spatial/test_mesh*.py"))
 # One file of each room, for a Python whose JAX is another one's.
@@ -101,7 +107,8 @@ def pytest(session, *arguments, python="python", paths=()):
         run(*session.posargs)
         return
     run(*paths, *(f"--ignore={path}" for path in LARGE))
-    run(*LARGE, *(f"--ignore={path}" for path in MESHES), JAXAPI_TESTS_UNOPTIMIZED="1")
+    without_meshes = [f"--ignore={path}" for path in MESHES]
+    run("--no-loadscope-reorder", *LARGE, *without_meshes, JAXAPI_TESTS_UNOPTIMIZED="1")
     run(*MESHES, JAXAPI_TESTS_UNOPTIMIZED="1")
 
 
