@@ -45,6 +45,8 @@ class Elementwise:
         kinds = tuple([_kind_of(x) for x in operands])
         if _PYTHON.issuperset(kinds):  # arrays of JAX that are as weak as numbers
             kinds = tuple([getattr(x, "dtype", kind) for x, kind in zip(operands, kinds, strict=True)])
+        if self.name in _COMPARISONS and _are_unlike_integers(kinds):  # which have no dtype in common
+            return self._function(*operands)
         loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
@@ -101,6 +103,11 @@ class Elementwise:
             np.asarray(x, array.dtype)
         # JAX raises to an int by other means than to a float
         return scalar_like(x, array) if self.name == "power" else x
+
+
+def _are_unlike_integers(kinds) -> bool:
+    """Whether operands are arrays of integers of several dtypes."""
+    return len({*kinds}) > 1 and all(isinstance(kind, np.dtype) and kind.kind in "iu" for kind in kinds)
 
 
 def _within_limits(x, array):

@@ -43,9 +43,19 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     clipped = as_ours(a)
     for bound, *others, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
         bound = others[0] if bound is np._NoValue else bound
+        if type(bound) is int and _is_no_bound(bound, clipped.dtype, name):
+            continue
         if bound is not None and bound is not np._NoValue:
             clipped = UFUNCS[name](clipped, bound, **options)
     return into(out, copied(clipped) if clipped is a else clipped, broadcasts=True)
+
+
+def _is_no_bound(bound: int, dtype: np.dtype, name: str) -> bool:
+    """Whether an int is at or beyond the limit of an integer dtype on its side, as NumPy leaves it out."""
+    if dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(dtype)
+    return bound <= limits.min if name == "maximum" else bound >= limits.max
 
 
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):

@@ -39,9 +39,9 @@ unique_all unique_counts unique_inverse unique_values
 
 # The functions of `jax.numpy`, with NumPy's signature.
 OF_JAX = """
-allclose argwhere array_equal broadcast_arrays choose compress cross diag diag_indices_from
-diagflat diagonal ediff1d extract eye flatnonzero geomspace identity intersect1d isclose iscomplex
-isin isreal lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
+argwhere broadcast_arrays choose compress cross diag diag_indices_from
+diagflat diagonal ediff1d extract eye flatnonzero geomspace identity intersect1d iscomplex isreal
+lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
 polyder polyint polysub polyval ptp resize select setdiff1d setxor1d tensordot trace
 tril_indices tril_indices_from triu_indices triu_indices_from union1d unpackbits vdot
 """.split()
@@ -64,6 +64,9 @@ all amax amin any argmax argmin isneginf isposinf max min nanargmax nanargmin si
     "where NumPy puts edges, and how it rounds": """
 bincount convolve correlate digitize histogram histogram2d histogram_bin_edges histogramdd median
 nanmedian nanpercentile nanquantile percentile polymul quantile
+""".split(),
+    "integers of several dtypes": """
+allclose array_equal isclose isin
 """.split(),
     "views, as NumPy's": """
 atleast_1d atleast_2d atleast_3d expand_dims fliplr flipud imag matrix_transpose permute_dims ravel real

@@ -259,3 +259,27 @@ OTHERS = {
 def test_edges(name):
     with jax.enable_x64(True):
         check_same(*both(OTHERS[name]))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_of_other_dtypes(dtype, x64):
+    """Equal are equal numbers, whatever dtype they promote to; bounds may be beyond the dtype."""
+    x = extremes(dtype)
+    limits = np.iinfo(dtype)
+    exact = x.astype(object)
+    for other in INTEGERS:
+        y = extremes(other)
+        order = y.astype(object)
+        made = ours.less(ours.asarray(x)[:, None], ours.asarray(y))
+        np.testing.assert_array_equal(np.asarray(made), (exact[:, None] < order).astype(bool))
+        made = ours.equal(ours.asarray(x)[:, None], ours.asarray(y))
+        np.testing.assert_array_equal(np.asarray(made), (exact[:, None] == order).astype(bool))
+        if "64" not in dtype + other:
+            for name in ("isin", "array_equal", "array_equiv", "allclose"):
+                for a, b in ((x, y), (x[-1:], y[-1:])):
+                    if name == "isin" or a.shape == b.shape:
+                        check_same(*both(lambda np, a, b, name=name: getattr(np, name)(a, b), a, b))
+            check_same(*both(lambda np, a, b: np.isclose(a[:, None], b, atol=1), x, y))
+    for low, high in ((-5, 300), (limits.min - 1, limits.max + 1), (-1, 1), (None, 2**70), (-(2**70), None)):
+        if low is None or low <= limits.min or dtype.startswith("int"):
+            check_same(*both(lambda np, x, low=low, high=high: np.clip(x, low, high), x))

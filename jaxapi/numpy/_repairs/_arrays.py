@@ -19,10 +19,10 @@ from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ._common import on_flat, refuse
 
 _NAMES = """
-amax amin append argmax argmin argpartition argsort array_equiv column_stack concat concatenate delete
-diag_indices dstack hstack indices insert ix_ max meshgrid min nonzero pad partition ravel_multi_index repeat
-searchsorted sort sort_complex stack take take_along_axis tile tril trim_zeros triu unique unravel_index
-vander vstack
+allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv column_stack concat
+concatenate delete diag_indices dstack hstack indices insert isclose isin ix_ max meshgrid min nonzero pad
+partition ravel_multi_index repeat searchsorted sort sort_complex stack take take_along_axis tile tril
+trim_zeros triu unique unravel_index vander vstack
 """
 __all__ = _NAMES.split()
 
@@ -314,12 +314,43 @@ def _partitioned(function):
 partition, argpartition = map(_partitioned, (sort, argsort))
 
 
+def _comparable(x, y):
+    """Return two arrays so that equal numbers are equal: of integers JAX makes 32 bits, which may wrap."""
+    if x.dtype == y.dtype or x.dtype.kind not in "iu" or y.dtype.kind not in "iu":
+        return x, y
+    is_widest = np.dtype(np.uint64) in (x.dtype, y.dtype)
+    with x64_on():
+        return (part.astype(np.float64 if is_widest else np.int64) for part in (x, y))
+
+
+def _of_comparable(function, x, y, *args, **options):
+    x, y = _comparable(jnp.asarray(x), jnp.asarray(y))
+    with x64_for(x.dtype, y.dtype):
+        return function(x, y, *args, **options)
+
+
+def allclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return _of_comparable(jnp.allclose, a, b, rtol, atol, equal_nan)
+
+
+def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
+    return _of_comparable(jnp.isclose, a, b, rtol, atol, equal_nan)
+
+
+def isin(element: Array, test_elements: Array, assume_unique=False, invert=False):
+    return _of_comparable(jnp.isin, element, test_elements, assume_unique, invert)
+
+
+def array_equal(a1: Array, a2: Array, equal_nan=False):
+    return _of_comparable(jnp.array_equal, a1, a2, equal_nan)
+
+
 def array_equiv(a1: Array, a2: Array):
     try:
         np.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return jnp.asarray(False)
-    return jnp.array_equiv(a1, a2)
+    return _of_comparable(jnp.array_equiv, a1, a2)
 
 
 def sort_complex(a: Array):
