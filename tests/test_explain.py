@@ -61,7 +61,7 @@ def test_kernels_of_loops_branches_and_sorts_count_once():
     assert one_product.kernels < looped.kernels <= one_product.kernels + 6  # counter, condition, copies
     assert fuse(lambda x: jax.lax.sort(x)).explain(x).kernels <= 2
     branches = fuse(lambda x: jax.lax.cond(x[0, 0] > 0, jnp.max, jnp.min, x)).explain(x)
-    assert 3 <= branches.kernels <= 6
+    assert 2 <= branches.kernels <= 6  # a GPU's compiler may compute the condition together with a branch
 
 
 # As XLA writes modules for GPUs, in which command buffers are called and copies start and end apart.

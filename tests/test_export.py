@@ -78,10 +78,13 @@ def test_callbacks_are_refused():
         export.export(jax.jit(partial(smoothness, engine="scipy")))(*shapes(*clouds()))
 
 
+# Of programs for GPUs, whose launches `jax.export` does not know.
+KERNELS = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.ptx")
+
+
 @pytest.mark.gpu
 def test_cuda(gpu, tmp_path):
-    kernels = export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.ptx")
-    exported = export.export(jax.jit(partial(smoothness, engine=None)), disabled_checks=[kernels])(
+    exported = export.export(jax.jit(partial(smoothness, engine=None)), disabled_checks=[KERNELS])(
         *shapes(*clouds())
     )
     assert exported.platforms == ("cuda",)
@@ -114,10 +117,11 @@ def test_any_number_of_queries(points_are_an_argument):
     (q,) = export.symbolic_shape("q")
     x = jax.ShapeDtypeStruct((q, 3), "float32")
     if points_are_an_argument:
-        exported = export.export(jax.jit(three_searches))(*shapes(points), x)
+        exported = export.export(jax.jit(three_searches), disabled_checks=[KERNELS])(*shapes(points), x)
         search = partial(exported.call, points)
     else:
-        search = export.export(jax.jit(partial(three_searches, points)))(x).call
+        program = jax.jit(partial(three_searches, points))
+        search = export.export(program, disabled_checks=[KERNELS])(x).call
     for size in (1, 300):
         queries = np.random.default_rng(size).random((size, 3), dtype="float32")
         distances, rows, near_rows, near_counts, counts = map(np.asarray, search(queries))

@@ -270,4 +270,19 @@ def _in_pieces(function, places, numbers: int):
     piece = max(1, _NUMBERS // max(numbers, 1))
     if count <= piece:
         return jax.vmap(function)(places)
-    return lax.map(jax.checkpoint(function), places, batch_size=piece)
+    # Not by the batch_size of `lax.map`, which cannot put together pieces of results without columns.
+    of_piece = jax.vmap(jax.checkpoint(function))
+    piece_count = count // piece
+    whole = piece_count * piece
+
+    def in_pieces(array):
+        return array[:whole].reshape(piece_count, piece, *array.shape[1:])
+
+    def joined(array):
+        return array.reshape(whole, *array.shape[2:])
+
+    values = jax.tree.map(joined, lax.map(of_piece, jax.tree.map(in_pieces, places)))
+    if whole == count:
+        return values
+    rest = of_piece(jax.tree.map(lambda array: array[whole:], places))
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts), values, rest)

@@ -20,10 +20,10 @@ from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
 from ._arguments import reject_traced
-from ._arrays import as_dtype, constant_on, placed_like
+from ._arrays import as_dtype, constant_on, is_on_host, placed_like
 from ._build_tree import build_tree
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher
+from ._cells._searcher import ImageSearcher, check_turns_of_points
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._clusters._selection import Selection
 from ._engines import _choice, _lax
@@ -109,7 +109,7 @@ class KDTree:
         orientation and as sheared as one likes. Every image of a point counts, in `boxsize` the nearest one.
         Points may lie anywhere up to 2**29 cells from the origin. With `batch` there may be one for each id
         from 0 on. May be traced: one that is singular or not finite, and a point that is farther away, has no
-        neighbours then.
+        neighbours then, nor has a query that lies on a GPU and is farther away.
     periodic : bool or sequence of m bools, default True
         Along which vectors of the `cell` the points are repeated. Static under jit.
     batch : array_like of int, shape (n,), optional
@@ -256,6 +256,9 @@ class KDTree:
             finite = bool(np.isfinite(np.asarray(points)[: self._n]).all())
         if not traced:
             _check(points, self._n, finite, self._periodic_boxsize)
+            if self._has_images and not is_on_host(points):
+                # On a GPU these are looked at here, as `finite` does; searches look at those on the host.
+                check_turns_of_points(ImagePoints(points, self._n, self._cell, self._ids), self._periodic)
 
     def _set_cell(self, cell, periodic, batch) -> None:
         """Check the cell and the clouds, and keep them."""

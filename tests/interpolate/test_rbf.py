@@ -155,6 +155,16 @@ def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
         compare(f(x), SCIPYS(y, d.real[:, :columns], neighbors)(x), 1e-9)
 
 
+def test_pieces_of_no_columns(small_pieces):
+    """In programs, where each place's neighborhood is solved."""
+    rng = np.random.default_rng(20)
+    y, x = grid(2, rng, 20), rng.random((1200, 2)).astype(np.float32)
+    for neighbors in (None, 3):
+        for count in (1100, 1200):  # places: whole pieces and a rest
+            f = RBFInterpolator(np.float32(y), np.zeros((20, 0), np.float32), neighbors)
+            assert jax.jit(lambda f, x: f(x))(f, x[:count]).shape == (count, 0)
+
+
 def test_a_singular_neighborhood_among_many(small_pieces):
     rng = np.random.default_rng(19)
     y = np.concatenate([rng.random((500, 2)), [[2.0, 0.0], [2.1, 0.0], [2.2, 0.0]]])

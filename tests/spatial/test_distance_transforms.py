@@ -1,5 +1,8 @@
 """Distances under grad, jit, vmap and on shards: against finite differences and the plain calls."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -85,6 +88,31 @@ def test_derivatives_of_reductions(tiles):
     )
     for name, options in (("minkowski", {"p": 3.0}), ("euclidean", {})):
         assert_derivatives(lambda w, n=name, o=options: jnp.sum(distance.cdist(A, B, n, w=w, **o)), W, W / 2)
+
+
+def test_kernels_are_not_differentiated(tiles, monkeypatch):
+    """Each derivative has its own formula. Programs with a kernel are traced here, not run."""
+
+    def pairwise(a, b, weights, term):
+        shape = jax.ShapeDtypeStruct((len(a), len(b)), a.dtype)
+        return jax.ffi.ffi_call("a_kernel", shape, vmap_method="sequential")(a, b)
+
+    def has_kernel(metric, a, b):
+        return metric.kernel is not None and a.ndim == b.ndim == 2
+
+    monkeypatch.setattr(_matrices, "gpu_engine", lambda: SimpleNamespace(pairwise=pairwise))
+    monkeypatch.setattr(_matrices, "_has_kernel", has_kernel)
+    functions = {
+        "matrix": lambda a: jnp.sum(C * distance.cdist(a, B)),
+        "sums": lambda a: jnp.sum(distance.kernel_sum(jnp.exp, a, B)),
+        "nearest": lambda a: jnp.sum(distance.nearest(a, B, 2).distances),
+    }
+    with jax.enable_x64(True):
+        assert "a_kernel" in str(jax.make_jaxpr(functions["matrix"])(A))
+        for f in functions.values():
+            along = partial(lambda f, x: jnp.vdot(STEP, jax.grad(f)(x)), f)
+            for derivative in (jax.grad(f), jax.grad(along), lambda x, g=along: jax.jvp(g, (x,), (STEP,))):
+                jax.make_jaxpr(derivative)(A)
 
 
 def test_no_array_of_pairs_and_coordinates():

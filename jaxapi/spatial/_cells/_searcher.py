@@ -38,7 +38,7 @@ from ._lattice import lattice_of
 from ._points import ImagePoints, ImageQueries
 from ._slopes import vectors_to, with_image_slopes
 
-__all__ = ["ImageSearcher"]
+__all__ = ["ImageSearcher", "check_turns_of_points"]
 
 LINES_AT_ONCE = 1 << 22  # places for neighbours
 INT32 = np.dtype(np.int32)
@@ -174,33 +174,15 @@ class ImageSearcher(ConcreteSearcher):
         self._check_points()
         if queries is not None and not is_traced(queries.x):
             check_finite(queries.x)
-            self._check_turns(queries.x, queries.ids, "a query")
+            if is_on_host(queries.x):
+                check_turns(self.points, self.periodic, queries.x, queries.ids, "a query")
         return (queries,)
 
     def _check_points(self) -> None:
-        """Refuse points that are too far away, once."""
-        if not self._has_checked_points:
-            self._check_turns(self.points.data, self.points.ids, "a point")
-            self._has_checked_points = True
-
-    def _check_turns(self, x, ids, what: str) -> None:
-        """Refuse what is so far away that shifts cannot count the cells up to it, where values are known."""
-        cell = self.points.cell
-        if cell is None or not len(x) or any_traced(x, ids, cell) or not (is_on_host(x) and is_on_host(cell)):
-            return
-        cell = np.asarray(cell, np.float64)
-        x = np.asarray(x, np.float64)
-        with np.errstate(all="ignore"):
-            lattice = lattice_of(cell, self.periodic, np)
-            if lattice.has_axes:
-                lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
-            turns = lattice.wrapped(x, np).turns
-        is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
-        if is_far.any():
-            raise ValueError(
-                f"{what} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
-                f"{x[is_far][0]}; wrap it into the cell, or pass shorter vectors"
-            )
+        """Refuse points that are too far away, once: those on the host, as a new `KDTree` looks at others."""
+        if not self._has_checked_points and not self._is_traced and is_on_host(self.points.data):
+            check_turns_of_points(self.points, self.periodic)
+        self._has_checked_points = True
 
     # --- the nearest ------------------------------------------------------------------------------------
 
@@ -597,6 +579,35 @@ class ImageSearcher(ConcreteSearcher):
         self._check_points()
         if any(self.periodic) and not is_traced(r) and np.isposinf(np.asarray(r)).any():
             raise ValueError("within an infinite radius there are infinitely many images: pass a finite one")
+
+
+def check_turns_of_points(points: ImagePoints, periodic: tuple[bool, ...]) -> None:
+    """Refuse points, of those that count, that are too far away; none of traced ones."""
+    if points.cell is None or any_traced(*points):
+        return
+    n = int(points.n)
+    ids = None if points.ids is None else np.asarray(points.ids)[:n]
+    check_turns(points, periodic, np.asarray(points.data)[:n], ids, "a point")
+
+
+def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, what: str) -> None:
+    """Refuse places `x` so far away that shifts cannot count the cells up to them; none of traced ones."""
+    cell = points.cell
+    if cell is None or not len(x) or any_traced(x, ids, cell):
+        return
+    cell = np.asarray(cell, np.float64)
+    x = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        lattice = lattice_of(cell, periodic, np)
+        if lattice.has_axes:
+            lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
+        turns = lattice.wrapped(x, np).turns
+    is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
+    if is_far.any():
+        raise ValueError(
+            f"{what} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
+            f"{x[is_far][0]}; wrap it into the cell, or pass shorter vectors"
+        )
 
 
 def _image_queries(queries: Queries) -> ImageQueries:

@@ -37,15 +37,20 @@ _GROUP = 8  # terms added one by one; such sums are then added, so that few roun
 _CHUNKS = {"cpu": 16, "default": 64}  # coordinates a kernel: accumulators are read and written once for each
 _TILE = 2**25  # coordinates of a tile's differences
 _UNKNOWN_ROWS = 1024  # of XA, where their number is symbolic
+# Before JAX 0.12 second derivatives of `lax.scan` lose what `custom_jvp` says of the loop's values: a kernel
+# in a loop would be differentiated itself, which nothing can.
+_LOOPS_LOSE_SLOPES = jax.__version_info__ < (0, 12)
 
 
-def matrix(metric: Metric, a: Array, b: Array, parameters: Parameters) -> Array:
+def matrix(
+    metric: Metric, a: Array, b: Array, parameters: Parameters, *, may_be_kernel: bool = True
+) -> Array:
     """Return the distances (..., nA, nB) of the rows of ``a`` (..., nA, m) from those of ``b``."""
     if isinstance(metric, ByRows):
         return _over_tiles(lambda b: _all_pairs(metric, a, b, parameters), a, b)
     if isinstance(metric, ProductMetric) and parameters.weights is None:
         return metric.by_product(a, b, parameters)
-    return _by_coordinates(metric, a, b, parameters)
+    return _by_coordinates(metric, may_be_kernel, a, b, parameters)
 
 
 def _all_pairs(
@@ -55,29 +60,32 @@ def _all_pairs(
     return metric.distance(a[..., :, None, :], b[..., None, :, :], parameters.between_pairs(), scale)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _by_coordinates(metric: SumMetric, a: Array, b: Array, parameters: Parameters) -> Array:
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _by_coordinates(
+    metric: SumMetric, may_be_kernel: bool, a: Array, b: Array, parameters: Parameters
+) -> Array:
     chunks = {name: min(size, 8) if metric.has_logarithms else size for name, size in _CHUNKS.items()}
     forms = {name: functools.partial(_accumulated, metric, size) for name, size in chunks.items()}
-    if _has_kernel(metric, a, b):
+    if may_be_kernel and _has_kernel(metric, a, b):
         forms["cuda"] = functools.partial(_by_kernel, metric)
     return lax.platform_dependent(a, b, parameters, **forms)
 
 
-def _slope(metric: SumMetric, primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _slope(metric: SumMetric, may_be_kernel: bool, primals: Any, tangents: Any) -> tuple[Array, Array]:
     a, b, parameters = primals
     *row_tangents, parameters_tangent = tangents
     a_tangent, b_tangent = (
         varying_like(instantiated(tangent), x) for tangent, x in zip(row_tangents, (a, b), strict=True)
     )
-    distances = _by_coordinates(metric, *primals)
+    distances = _by_coordinates(metric, may_be_kernel, *primals)
     with_moving, moving, moving_tangents = _what_moves(parameters, parameters_tangent)
     fixed = lax.stop_gradient((a, parameters))
 
     def scale_of_tile(b: Array) -> Array | None:
         if b.shape[-2] == distances.shape[-1]:
             return metric.scale_of_distances(distances)
-        return metric.scale_of_distances(_by_coordinates(metric, fixed[0], lax.stop_gradient(b), fixed[1]))
+        rows = fixed[0], lax.stop_gradient(b)
+        return metric.scale_of_distances(_by_coordinates(metric, may_be_kernel, *rows, fixed[1]))
 
     def of_tile(tile: tuple[Array, Array]) -> Array:
         b, b_tangent = tile
@@ -307,9 +315,11 @@ def kernel_sum(
     columns = None if weights is None else weights.reshape(b.shape[-2], -1)
     tiles = _tiles(a, (b, columns))
 
+    may_be_kernel = tiles.number == 1 or not _LOOPS_LOSE_SLOPES
+
     @jax.checkpoint
     def of_rows(b: Array, w: Array | None, start: Any) -> Array:
-        values = f(matrix(metric, a, b, parameters))
+        values = f(matrix(metric, a, b, parameters, may_be_kernel=may_be_kernel))
         is_row = start + lax.broadcasted_iota(np.int32, values.shape, values.ndim - 1) < tiles.row_count
         values = jnp.where(is_row, values, 0)
         return jnp.sum(values, axis=-1) if w is None else _weighted_sum(values, w)

@@ -98,7 +98,7 @@ def _in_c_order(x: jax.Array) -> bool:
 
 def _after(x: jax.Array, is_copied: bool) -> jax.Array:
     """Return a number of the dtype of an array that is there once the array is."""
-    if x.is_ready():  # type: ignore[attr-defined]
+    if not x.size or x.is_ready():  # type: ignore[attr-defined]  # an empty one has no number, nor memory
         return _number_on(x.dtype, x.sharding)
     # A user's array, which is not copied, is not held: it is the user's to donate.
     number = x if is_copied else jax.device_put(np.zeros(1, x.dtype), x.sharding)
