@@ -268,9 +268,10 @@ def _floor_divide(x, y):
     """Return NumPy's quotients: -1 of numbers by infinities of the other sign, NaN of infinities."""
     if jnp.result_type(x, y).kind != "f":
         return _standards_floor_divide(x, y)
-    quotient = jnp.floor_divide(x, y)
+    ratio = x / y
+    quotient = jnp.where(y == 0, ratio, jnp.floor_divide(x, y))
     is_zero = (quotient == 0) & (y != 0)
-    return jnp.where(is_zero, jnp.copysign(quotient, x / y), quotient)
+    return jnp.where(is_zero, jnp.copysign(quotient, ratio), quotient)
 
 
 def _standards_floor_divide(x, y):

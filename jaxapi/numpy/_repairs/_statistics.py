@@ -128,9 +128,9 @@ def _quantiles(scale, skip_nan):
         is_listed = isinstance(q, (list, tuple))
         if not is_traced(q):
             q = np.true_divide(q, scale) if scale != 1 else np.asarray(q)
-        elif scale != 1:  # XLA would multiply by 0.01, which is not exact
+        elif scale != 1:
             q = jnp.asarray(q, q.dtype if q.dtype.kind == "f" else float_dtype())
-            q = q / jax.lax.optimization_barrier(jnp.asarray(scale, q.dtype))
+            q = q / (scale + 0 * q)  # by a constant XLA would multiply by 0.01, which is not exact
         if is_weak and a.dtype.kind == "f":
             computed = a.dtype
         elif q.dtype.kind == "f" and not is_weak:
