@@ -72,9 +72,20 @@ def test_the_namespace(x64):
     assert_same(xp.fuse(lambda x, y: x * y + x), (FINE, FINE))
 
 
+def is_taken(call, arrays):
+    """Tell whether a function takes the standard's options: some of NumPy's do so in later versions alone."""
+    try:
+        call(*arrays)
+    except (TypeError, NotImplementedError):
+        return False
+    return True
+
+
 @pytest.mark.parametrize("module", [jaxapi_numpy, mutable], ids=["numpy", "mutable"])
 def test_arrays_that_can_be_assigned_to(module, x64):
-    for name, call, arrays in calls(of(module)):
+    taken = [(name, call, arrays) for name, call, arrays in calls(of(module)) if is_taken(call, arrays)]
+    assert len(taken) > 100
+    for name, call, arrays in taken:
         try:
             assert_same(call, arrays)
         except AssertionError as error:
