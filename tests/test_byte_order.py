@@ -1,5 +1,8 @@
 """Arrays of another byte order, as FITS has them, give what the same numbers give in this machine's."""
 
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -194,3 +197,20 @@ def test_interpolators(x64):
         arrays = points, values[: len(points)], FINE[:4]
         for interpolator in (interpolate.NearestNDInterpolator, interpolate.RBFInterpolator):
             assert_same(lambda points, y, x, make=interpolator: make(points, y)(x), arrays)
+
+
+ULONGLONG = """
+import jax
+import numpy as np
+from jaxapi.spatial import distance
+
+with jax.enable_x64(True):
+    u, v = np.array([1.0, 2.0, 0.0]), np.array([1.0, 3.0, -0.0])
+    jax.lax.bitcast_convert_type(u, np.dtype("ulonglong"))
+    assert distance.hamming(u, v) == np.float64(1 / 3)
+"""
+
+
+def test_distances_after_a_program_of_numpys_other_64_bit_type():
+    """JAX keeps the dtype that it was asked for first, of those that are equal; a process of its own."""
+    subprocess.run([sys.executable, "-c", ULONGLONG], check=True)

@@ -128,10 +128,12 @@ def unequal_codes(a: Array, b: Array) -> tuple[Array, Array]:
     codes = []
     for nan, x in ((1, a), (2, b)):
         bits, sign = _bits(lax.stop_gradient(x))
-        infinity = np.asarray(np.inf, x.dtype).view(bits.dtype)
+        # The sign's type, as that of `bits` may be `ulonglong`, which equals uint64 and JAX does not know.
+        unsigned = type(sign)
+        infinity = np.asarray(np.inf, x.dtype).view(unsigned)[()]
         is_nan = (bits & ~sign) > infinity
         without_sign_of_zero = jnp.where(bits == sign, jnp.zeros((), bits.dtype), bits)
-        codes.append(jnp.where(is_nan, infinity + bits.dtype.type(nan), without_sign_of_zero))
+        codes.append(jnp.where(is_nan, infinity + unsigned(nan), without_sign_of_zero))
     return lax.optimization_barrier((codes[0], codes[1]))
 
 
