@@ -17,7 +17,7 @@ def sorted_by(key, values):
     count = len(key)
     padding = (0, max(RADIX_FROM - count, 0))
     with x64_for(key.dtype):  # without x64 the greatest number of 64 bits would be -1
-        greatest = key.dtype.type(np.iinfo(key.dtype).max)
+        greatest = np.asarray(np.iinfo(key.dtype).max, key.dtype)
         key = jnp.pad(key, padding, constant_values=greatest)
     _, values = lax.sort((key, jnp.pad(values, padding)), num_keys=1)  # stable: what is added stays last
     return values[:count]
