@@ -202,15 +202,19 @@ def test_interpolators(x64):
 ULONGLONG = """
 import jax
 import numpy as np
-from jaxapi.spatial import distance
+from jaxapi.spatial import distance, single_linkage
 
 with jax.enable_x64(True):
     u, v = np.array([1.0, 2.0, 0.0]), np.array([1.0, 3.0, -0.0])
     jax.lax.bitcast_convert_type(u, np.dtype("ulonglong"))
     assert distance.hamming(u, v) == np.float64(1 / 3)
+
+    edges = jax.numpy.asarray([[0, 1], [1, 2]]).astype(np.dtype("ulonglong"))
+    merged = jax.jit(single_linkage)(edges, np.array([1.0, 2.0]))
+    assert merged.tolist() == [[0, 1, 1, 2], [2, 3, 2, 3]]
 """
 
 
-def test_distances_after_a_program_of_numpys_other_64_bit_type():
+def test_after_a_program_of_numpys_other_64_bit_type():
     """JAX keeps the dtype that it was asked for first, of those that are equal; a process of its own."""
     subprocess.run([sys.executable, "-c", ULONGLONG], check=True)

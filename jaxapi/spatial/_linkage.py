@@ -128,7 +128,7 @@ def _signed(rows):
         return rows
     xp = jnp if isinstance(rows, jax.Array) else np
     most = min(len(rows) + 1, jnp.iinfo(rows.dtype).max)
-    return xp.minimum(rows, rows.dtype.type(most)).astype(np.int64)
+    return xp.minimum(rows, np.asarray(most, rows.dtype)).astype(np.int64)
 
 
 def _on_a_device(*arrays):
