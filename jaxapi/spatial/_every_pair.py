@@ -148,10 +148,27 @@ class _Pairs(NamedTuple):
         return jnp.sqrt(self.powers) if self.p == 2 else self.powers
 
     def within(self, radius: Array) -> Array:
-        """Tell which pairs are within the radii (..., 1, q) or (..., 1, 1), by powers, as SciPy does."""
-        radius = _as_float64(radius)
-        bound = radius * radius if self.p == 2 else radius
+        """Tell which pairs are as near as radii (..., 1, q) or (..., 1, 1), by distances as they return."""
+        bound = _farthest(radius)
+        if self.p == 2:
+            # The largest square whose root is no longer: square and root are rounded.
+            square = bound * bound
+            for _ in range(3):
+                next_square = jnp.nextafter(square, jnp.full_like(square, jnp.inf))
+                square = jnp.where(jnp.sqrt(next_square) <= bound, next_square, square)
+            bound = square
         return (radius >= 0) & (self.powers <= bound) & (self.powers < jnp.inf)
+
+
+def _farthest(radius: Array) -> Array:
+    """Return the largest float64 distances that are rounded to radii of float32, or below them."""
+    own = _as_float64(radius)
+    after = _as_float64(jnp.nextafter(radius, jnp.full_like(radius, jnp.inf)))
+    middle = own + (after - own) / 2
+    below = jnp.nextafter(middle, jnp.zeros_like(middle))
+    farthest = jnp.where(_as_float32(middle) <= radius, middle, below)
+    is_normal = (radius >= np.finfo(np.float32).tiny) & (after < jnp.inf)
+    return jnp.where(is_normal, farthest, own)
 
 
 def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
@@ -226,7 +243,7 @@ def _within(compared: ComparedPoints, x, radius, *, search: Search, k: int):
     """Return distances and rows (q, k) of the nearest points within the radii (q,), and the true counts."""
     pairs = _pairs(compared, x, search.p)
     distances = pairs.distances()
-    is_near = (distances <= _as_float64(radius)[None]) & (distances < jnp.inf)
+    is_near = pairs.within(radius[None])
     nearest = _least(jnp.where(is_near, distances, jnp.inf), compared.n, k)
     return *nearest, is_near.sum(axis=0, dtype=jnp.int32)
 

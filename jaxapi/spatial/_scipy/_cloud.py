@@ -16,6 +16,7 @@ from scipy.spatial import cKDTree
 
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
+from ._reach import Reach
 
 __all__ = [
     "HIGHEST_POWER",
@@ -118,13 +119,12 @@ class ScaledQueries(NamedTuple):
     x: np.ndarray  # (q, m), float64
     exponent: int | np.ndarray  # of what their distances are multiplied by; (q,) where some are far away
 
-    def radius(self, radius):
-        """Return radii or bounds, () or (q,), in the units of the tree; those that reach nothing as nan.
+    def reach_of(self, radius, p: float) -> Reach:
+        """Return how far radii, () or (q,), reach; those that reach nothing are nan.
 
         With nan SciPy finds nothing for every p; of a negative radius it takes the absolute value for p=2.
         """
-        scaled = times_power_of_two(radius, self.exponent)
-        return np.where(scaled >= 0, scaled, np.nan)[()]
+        return Reach.of(radius, lambda distance: times_power_of_two(distance, self.exponent), p)
 
     def distances(self, scaled: np.ndarray, of=slice(None)) -> np.ndarray:
         """Return distances (q, ...) of these queries, or of those whose numbers are given, as the user's.
@@ -185,9 +185,9 @@ class ScaledTree(NamedTuple):
         x = np.where(moved, near, times_power_of_two(x, self.exponent))
         return ScaledQueries(x, self.exponent - halvings)
 
-    def radius(self, radius):
-        """Return a radius, or several, in the units of the tree; those that reach nothing as nan."""
-        return ScaledQueries(self.tree.data, self.exponent).radius(radius)
+    def reach_of(self, radius) -> Reach:
+        """Return how far a radius, or several, reach; those that reach nothing are nan."""
+        return ScaledQueries(self.tree.data, self.exponent).reach_of(radius, self.p)
 
     def distances(self, scaled: np.ndarray) -> np.ndarray:
         """Return distances of points of the tree in the user's units, as `ScaledQueries.distances`."""

@@ -28,7 +28,7 @@ def _points_of(tree: ScaledTree) -> _groups.Points:
 
 def components(tree: ScaledTree, radius):
     """Return the number of components, and labels (rows,)."""
-    number, labels = _groups.components(_points_of(tree), float(tree.radius(radius)))
+    number, labels = _groups.components(_points_of(tree), tree.reach_of(radius))
     return number, tree.cloud.by_row(labels, fill=-1)
 
 
@@ -36,8 +36,7 @@ def dbscan(tree: ScaledTree, radius, weights, *, min_samples: int):
     """Return which points are cores (rows,), and labels (rows,)."""
     if weights is not None:
         weights = tree.cloud.of_tree(weights).astype(np.float64)
-    scaled_radius = float(tree.radius(radius))
-    is_core, labels = _groups.dbscan(_points_of(tree), scaled_radius, min_samples, weights)
+    is_core, labels = _groups.dbscan(_points_of(tree), tree.reach_of(radius), min_samples, weights)
     return tree.cloud.by_row(is_core, fill=False), tree.cloud.by_row(labels, fill=-1)
 
 
@@ -64,7 +63,7 @@ def hdbscan(tree: ScaledTree, *, min_samples: int, alpha: float, selection: _sel
         row_count = len(tree.cloud.data)
         return np.full(row_count, -1), np.zeros(row_count)
     if selection.epsilon is not None:
-        selection = selection._replace(epsilon=float(tree.radius(selection.epsilon)))
+        selection = selection._replace(epsilon=float(tree.reach_of(selection.epsilon).radius))
     # Scikit-learn grows its tree in an order that depends on all edges that could take each other's place.
     rows = np.concatenate([edges.rows, edges.ties])
     distances = np.concatenate([edges.distances, edges.tie_distances])

@@ -7,13 +7,14 @@ most points of a dense cloud are joined by their nearest neighbours.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from ._reach import SLACK, Reach, distances_between
 from ._threads import unhindered
 
 __all__ = ["ROUNDING", "Places", "Points", "components", "dbscan", "joined"]
@@ -50,19 +51,26 @@ class Points:
         return unhindered(tree.query, x, k, p=self.p, distance_upper_bound=bound, workers=workers)
 
     def counts(self, tree: cKDTree, rows, radius: float):
-        """Return how many points of a tree lie within the radius of each of some rows."""
+        """Return how many points of a tree SciPy finds within a radius of each of some rows."""
         x = self.coordinates[rows]
-        return unhindered(tree.query_ball_point, x, radius, p=self.p, return_length=True, workers=-1)
+        options: dict[str, Any] = {"p": self.p, "eps": -SLACK, "return_length": True, "workers": -1}
+        return unhindered(tree.query_ball_point, x, radius, **options)
 
-    def pairs(self, tree: cKDTree, radius: float) -> "Edges":
+    def pairs(self, tree: cKDTree, reach: Reach) -> "Edges":
         """Return the pairs of points of a tree within a radius."""
-        return Edges(*tree.query_pairs(radius, p=self.p, output_type="ndarray").T)
+        edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
+        if not reach.has_edge:
+            return edges
+        ends = self.coordinates[edges.sources], self.coordinates[edges.targets]
+        return edges.kept(distances_between(*ends, self.p, self.boxsize) <= reach.radius)
 
-    def pairs_between(self, radius: float, rows, other_rows, other_tree: cKDTree | None = None) -> "Edges":
+    def pairs_between(self, reach: Reach, rows, other_rows, other_tree: cKDTree | None = None) -> "Edges":
         """Return the pairs of some rows and others within a radius."""
         tree = self.of(rows).tree()
         other_tree = other_tree or self.of(other_rows).tree()
-        found = tree.sparse_distance_matrix(other_tree, radius, p=self.p, output_type="ndarray")
+        farthest = reach.farthest * (1 + SLACK)
+        found = tree.sparse_distance_matrix(other_tree, farthest, p=self.p, output_type="ndarray")
+        found = found[found["v"] <= reach.radius]
         return Edges(rows[found["i"]], other_rows[found["j"]])
 
 
@@ -126,21 +134,21 @@ class Places(NamedTuple):
 # --- components -----------------------------------------------------------------------------------------
 
 
-def components(points: Points, radius: float) -> tuple[int, np.ndarray]:
+def components(points: Points, reach: Reach) -> tuple[int, np.ndarray]:
     """Return how many components of points within a radius there are, and labels by lowest row."""
-    if not radius >= 0:
+    if not reach.radius >= 0:
         return len(points), np.arange(len(points))
     tree = points.tree()
-    if _has_few_pairs(points, tree, radius):
-        return joined(len(points), *points.pairs(tree, radius))
+    if _has_few_pairs(points, tree, reach.radius):
+        return joined(len(points), *points.pairs(tree, reach))
     places = Places.of(points.coordinates)
     rows = places.rows(1)
-    if radius == 0:
+    if reach.radius == 0:
         return len(rows), places.spread(rows, np.arange(len(rows)))
     if len(rows) < len(points):
-        count, labels = components(points.of(rows), radius)
+        count, labels = components(points.of(rows), reach)
         return count, places.spread(rows, labels)
-    return _components_of_dense(points, tree, radius)
+    return _components_of_dense(points, tree, reach)
 
 
 def _has_few_pairs(points: Points, tree: cKDTree, radius: float) -> bool:
@@ -153,13 +161,14 @@ def _has_few_pairs(points: Points, tree: cKDTree, radius: float) -> bool:
     return tree.count_neighbors(tree, radius, p=points.p) <= 2 * min(MANY * tree.n, MOST)
 
 
-def _components_of_dense(points: Points, tree: cKDTree, radius: float) -> tuple[int, np.ndarray]:
+def _components_of_dense(points: Points, tree: cKDTree, reach: Reach) -> tuple[int, np.ndarray]:
     """Return the components of points without copies, and labels.
 
     The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
     components are compared, until none has a neighbour in another one.
     """
     n = len(points)
+    radius = float(reach.radius)
     rows = tree.indices  # in this order neighbours find the same nodes in the caches
     k = range(1, LISTED + 1)
     distances, neighbors = points.nearest(tree, rows, k, bound=radius * (1 + ROUNDING))
@@ -171,7 +180,7 @@ def _components_of_dense(points: Points, tree: cKDTree, radius: float) -> tuple[
     labels = _merged(labels, rows[may_have_more], nearest)
     # What is nearer than the radius has been joined: left are the few pairs that are as far as it.
     at_radius = (~is_sure & (neighbors < n)).any(axis=1)
-    pairs = partial(points.pairs_between, radius)
+    pairs = partial(points.pairs_between, reach)
     labels = _merged(labels, rows[at_radius | may_have_more], pairs)
     return labels.max() + 1, labels
 
@@ -207,12 +216,12 @@ def _nearest_between(points: Points, radius: float, fewer, more) -> Edges:
 # --- DBSCAN ---------------------------------------------------------------------------------------------
 
 
-def dbscan(points: Points, radius: float, min_samples: int, weights=None) -> tuple[np.ndarray, np.ndarray]:
+def dbscan(points: Points, reach: Reach, min_samples: int, weights=None) -> tuple[np.ndarray, np.ndarray]:
     """Return which points are cores, and the labels (n,), -1 for noise."""
     n = len(points)
     tree = points.tree()
-    if not radius >= 0 or _has_few_pairs(points, tree, radius):
-        pairs = points.pairs(tree, radius if radius >= 0 else np.nan)
+    if not reach.radius >= 0 or _has_few_pairs(points, tree, reach.radius):
+        pairs = points.pairs(tree, reach)
         directed = pairs, pairs.turned()
         own = np.ones(n) if weights is None else weights
         of_others = sum(np.bincount(edges.sources, own[edges.targets], n) for edges in directed)
@@ -228,14 +237,14 @@ def dbscan(points: Points, radius: float, min_samples: int, weights=None) -> tup
         if weights is not None:
             sums = np.add.reduceat(weights[places.order], places.starts)
             weights = places.spread(places.order[places.starts], sums)[rows]
-        is_core, labels = dbscan(points.of(rows), radius, min_samples, weights)
+        is_core, labels = dbscan(points.of(rows), reach, min_samples, weights)
         return places.spread(rows, is_core), places.spread(rows, labels)
-    is_core = _cores(points, tree, radius, min_samples, weights)
+    is_core = _cores(points, tree, reach, min_samples, weights)
     cores = np.flatnonzero(is_core)
     label = np.zeros(n, np.intp)
-    label[cores] = components(points.of(cores), radius)[1]
+    label[cores] = components(points.of(cores), reach)[1]
     return is_core, _numbered(
-        is_core, label, _pairs_by_pieces(points, np.flatnonzero(~is_core), cores, radius)
+        is_core, label, _pairs_by_pieces(points, np.flatnonzero(~is_core), cores, reach)
     )
 
 
@@ -255,29 +264,36 @@ def _numbered(is_core, label, borders: Iterable[Edges]) -> np.ndarray:
     return labels
 
 
-def _cores(points: Points, tree: cKDTree, radius: float, min_samples: int, weights):
+def _cores(points: Points, tree: cKDTree, reach: Reach, min_samples: int, weights):
     """Return which points have enough neighbours within the radius, by weight where there are weights."""
     n = len(points)
     if weights is not None:
         sums = np.zeros(n)
         every = np.arange(n)
-        for edges in _pairs_by_pieces(points, every, every, radius):
+        for edges in _pairs_by_pieces(points, every, every, reach):
             sums += np.bincount(edges.sources, weights[edges.targets], n)
         return sums >= min_samples
     is_core = np.zeros(n, bool)
     if min_samples <= n:  # else nobody has so many
         rows = tree.indices
-        is_core[rows] = points.nearest(tree, rows, [min_samples], bound=radius)[1][:, 0] < n
+        is_core[rows] = points.nearest(tree, rows, [min_samples], bound=reach.nearest)[1][:, 0] < n
     rest = np.flatnonzero(~is_core)  # who has enough only with those that are as far as the radius
-    is_core[rest] = points.counts(tree, rest, radius) >= min_samples
+    is_core[rest] = points.counts(tree, rest, reach.nearest) >= min_samples
+    if reach.has_edge:
+        rest = rest[~is_core[rest]]
+        rest = rest[points.counts(tree, rest, reach.farthest) >= min_samples]
+        counts = np.zeros(n, np.int64)
+        for edges in _pairs_by_pieces(points, rest, np.arange(n), reach):
+            counts += np.bincount(edges.sources, minlength=n)
+        is_core[rest] = counts[rest] >= min_samples
     return is_core
 
 
-def _pairs_by_pieces(points: Points, rows, other_rows, radius: float) -> Iterator[Edges]:
+def _pairs_by_pieces(points: Points, rows, other_rows, reach: Reach) -> Iterator[Edges]:
     """Yield the pairs of some rows and others within a radius, as many at a time as memory allows."""
     if not (len(rows) and len(other_rows)):
         return
     other_tree = points.of(other_rows).tree()
-    counts = points.counts(other_tree, rows, radius)
+    counts = points.counts(other_tree, rows, reach.farthest)
     for part in np.split(rows, np.flatnonzero(np.diff(np.cumsum(counts) // PIECE)) + 1):
-        yield points.pairs_between(radius, part, other_rows, other_tree)
+        yield points.pairs_between(reach, part, other_rows, other_tree)

@@ -5,6 +5,8 @@ row, also at the last place: one neighbour more is searched for, and where that 
 more and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and
 the number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 
+Whether a point is within a radius, its distance tells as it is returned (`_reach`).
+
 A negative radius reaches nothing (SciPy takes its absolute value for p=2), and neither does a radius that is
 not a number. Queries and other trees are brought into the periodic box of the tree that is searched; SciPy
 measures outside of it without period.
@@ -13,7 +15,7 @@ Queries `x` are (q, m) and finite, radii (q,), results in the user's units.
 """
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -24,6 +26,7 @@ from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
 from ._cloud import Cloud, ScaledQueries, ScaledTree
+from ._reach import SLACK, Reach, distances_between
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 
 __all__ = [
@@ -170,7 +173,8 @@ def _nearest(cloud: Cloud, x, bound, k: int, search: Search, inclusive: bool = F
     largest_bound = float(np.nanmax(bound, initial=0) if has_bound_per_query else max(bound, 0.0))
     upper_bound = largest_bound * tree.unit
     if inclusive:
-        upper_bound = max(upper_bound * (1 + 1e-6), 1e-100)
+        farthest = tree.reach_of(search.dtype.type(largest_bound)).farthest
+        upper_bound = max(float(farthest) * (1 + 1e-6), 1e-100)
     nearest_search = _NearestSearch(tree, k_found, search, inclusive, upper_bound)
     is_short = query_count * (k + 6) < _SHORT and search.workers is None
     threads = 1 if is_short else thread_count(search.workers, query_count, k + 1)
@@ -231,8 +235,11 @@ class _NearestSearch(NamedTuple):
 
     def _leave_out(self, distances, numbers, bound) -> None:
         """Leave out neighbours beyond the bound of their query, in place."""
-        bounds = np.asarray(bound)[..., None]
-        within = distances <= bounds if self.inclusive else distances < bounds
+        if self.inclusive:
+            bounds = Reach.of(bound, np.float64, self.search.p).radius
+            within = distances <= bounds[..., None]
+        else:
+            within = distances < np.asarray(bound)[..., None]
         beyond = ~within & (distances < np.inf)
         if beyond.any():
             distances[beyond] = np.inf
@@ -290,23 +297,42 @@ def _settle_last_place(nearest, x, distances, rows, tied) -> None:
 # --- within a radius ------------------------------------------------------------------------------------
 
 
-def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None, return_length=False):
-    """Return SciPy's `query_ball_point` for all queries (q, m): lists of rows, or their numbers."""
+def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None):
+    """Return lists of the rows within each query's radius, as SciPy's `query_ball_point`."""
+    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_edge:
+        return _lists(csr(cloud, x, radius, search=search, sort=False), return_sorted)
+    return _ball(cloud, x, radius, search, return_sorted=return_sorted)
+
+
+def _lists(neighbors, in_order) -> np.ndarray:
+    """Return the rows of each query's neighbours as a list."""
+    indptr, rows, _ = neighbors
+    all_rows = rows.tolist()
+    lists = np.empty(len(indptr) - 1, object)
+    lists[:] = [all_rows[start:stop] for start, stop in itertools.pairwise(indptr.tolist())]
+    if in_order:
+        for rows_of_query in lists:
+            rows_of_query.sort()
+    return lists
+
+
+def _ball(cloud: Cloud, x, radius, search: Search, *, nearest: bool = False, **options):
+    """Return what SciPy's `query_ball_point` finds within the farthest, or nearest, that radii reach."""
     order = spatial_order(x)
     if order is not None:
         x = x.take(order, axis=0)
         radius = radius.take(order)
     tree = cloud.scaled(search.p)
     queries = tree.queries(x)
+    reach = queries.reach_of(radius, search.p)
     found = unhindered(
         tree.tree.query_ball_point,
         queries.x,
-        queries.radius(radius),
+        reach.nearest if nearest else reach.farthest,
         p=search.p,
-        eps=float(search.eps),
+        eps=reach.eps(float(search.eps)),
         workers=thread_count(search.workers, len(x), 8),
-        return_sorted=return_sorted,
-        return_length=return_length,
+        **options,
     )
     if order is None:
         return found
@@ -317,7 +343,20 @@ def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None, return_
 
 def counts_within(cloud: Cloud, x, radius, *, search: Search):
     """Return how many points lie within the radius of each query."""
-    return (ball(cloud, x, radius, search=search, return_length=True).astype(search.index_dtype),)
+    has_edge = not search.eps and cloud.scaled(search.p).reach_of(radius).has_edge
+    if has_edge and len(x) > _LISTED and (radius == radius[0]).all():
+        some = slice(None, None, len(x) // 32 + 1)
+        if _ball(cloud, x[some], radius[some], search, return_length=True).mean() <= _LISTED:
+            indptr, _, _ = csr(cloud, x, radius, search=search, sort=False)  # which takes less than to count
+            return (np.diff(indptr).astype(search.index_dtype),)
+    counts = _ball(cloud, x, radius, search, return_length=True)
+    if has_edge:
+        at_least = _ball(cloud, x, radius, search, nearest=True, return_length=True)
+        (edges,) = np.nonzero(at_least < counts)  # who has neighbours that SciPy's powers do not tell
+        if len(edges):
+            indptr, _, _ = csr(cloud, x[edges], radius[edges], search=search, sort=False)
+            counts[edges] = np.diff(indptr)
+    return (counts.astype(search.index_dtype),)
 
 
 class _Found(NamedTuple):
@@ -365,11 +404,11 @@ def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
     def search_part(part):
         which = order[part]
         queries = tree.queries(x[which])
-        radii = queries.radius(radius[which])
+        reach = queries.reach_of(radius[which], search.p)
         if one_radius and isinstance(queries.exponent, int):
-            found = _all_within_one_radius(tree, queries, radii[0], search)
+            found = _all_within_one_radius(tree, queries, reach.at(0), search)
         else:
-            found = _all_within(tree, queries, radii, search)
+            found = _all_within(tree, queries, reach, search)
         if sort:
             found = found.sorted()
         counts[which] = np.diff(found.indptr)
@@ -390,23 +429,39 @@ def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
     return indptr, rows, distances
 
 
-def _all_within(tree: ScaledTree, queries: ScaledQueries, radii, search: Search) -> _Found:
+def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: Search) -> _Found:
     """Go through SciPy's lists."""
-    lists = tree.tree.query_ball_point(queries.x, radii, p=search.p, return_sorted=False)
+    lists: Any = tree.tree.query_ball_point(
+        queries.x, reach.farthest, p=search.p, eps=reach.eps(), return_sorted=False
+    )
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
     query_of_each = np.repeat(np.arange(len(queries.x)), counts)
     scaled = _distances(tree, queries.x, query_of_each, numbers, search)
+    if reach.has_edge:
+        is_within = scaled <= reach.radius[query_of_each]
+        if not is_within.all():
+            query_of_each, numbers, scaled = (each[is_within] for each in (query_of_each, numbers, scaled))
+            counts = np.bincount(query_of_each, minlength=len(lists))
     distances = queries.distances(scaled, query_of_each)
     return _Found(np.append(0, np.cumsum(counts)), numbers, distances)
 
 
-def _all_within_one_radius(tree: ScaledTree, queries: ScaledQueries, radius, search: Search) -> _Found:
+def _all_within_one_radius(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: Search) -> _Found:
     """Do it without Python lists, which SciPy can for a single radius."""
     query_tree = cKDTree(queries.x, balanced_tree=False, compact_nodes=False)
-    found = tree.tree.sparse_distance_matrix(query_tree, radius, p=search.p, output_type="ndarray")
+    found = _entries(tree.tree, query_tree, reach, search)
     by_query = grouped(found["j"], found["i"], found["v"], (len(queries.x), tree.n))
     return _Found(by_query.indptr.astype(np.int64), by_query.indices, queries.distances(by_query.data))
+
+
+def _entries(tree: cKDTree, other_tree: cKDTree, reach: Reach, search: Search) -> np.ndarray:
+    """Return SciPy's `sparse_distance_matrix` of distances within a radius, in the units of the trees."""
+    farthest = reach.farthest * (1 + SLACK)
+    found = tree.sparse_distance_matrix(other_tree, farthest, p=search.p, output_type="ndarray")
+    if found["v"].max(initial=0.0) > reach.radius:
+        found = found[found["v"] <= reach.radius]
+    return found
 
 
 def grouped(groups, columns, values, shape):
@@ -423,16 +478,8 @@ def _distances(tree: ScaledTree, x, queries, numbers, search: Search, threads: i
     boxsize = tree.tree.boxsize
 
     def measure_part(part):
-        difference = x.take(queries[part], axis=0)
-        difference -= points.take(numbers[part], axis=0)
-        if boxsize is not None:
-            difference = np.abs(difference)
-            around = np.abs(boxsize - difference)
-            difference = np.where(boxsize > 0, np.minimum(difference, around), difference)
-        if search.p == 2:
-            distances[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-        else:
-            distances[part] = np.linalg.norm(difference, ord=search.p, axis=1)
+        ends = x.take(queries[part], axis=0), points.take(numbers[part], axis=0)
+        distances[part] = distances_between(*ends, search.p, boxsize)
 
     parts = [slice(start, start + _MEASURED) for start in range(0, len(numbers), _MEASURED)]
     in_threads(measure_part, parts, threads)
@@ -445,27 +492,46 @@ def _distances(tree: ScaledTree, x, queries, numbers, search: Search, threads: i
 def pairs(cloud: Cloud, radius, search: Search, output_type: str):
     """Return SciPy's `query_pairs`."""
     tree = cloud.scaled(search.p)
-    return tree.tree.query_pairs(
-        tree.radius(radius),
-        p=search.p,
-        eps=float(search.eps),
-        output_type=output_type,  # type: ignore[call-overload]
-    )
+    reach = tree.reach_of(radius)
+    if search.eps or not reach.has_edge:
+        options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
+        return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
+    found, _ = _measured_pairs(tree, reach, search)
+    return found if output_type == "ndarray" else set(zip(*found.T.tolist(), strict=True))
+
+
+def _measured_pairs(tree: ScaledTree, reach: Reach, search: Search) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs (e, 2) of a tree's points within a radius, and distances (e,) in its units."""
+    found = tree.tree.query_pairs(reach.of_pairs, p=search.p, output_type="ndarray")
+    threads = thread_count(search.workers, len(found), 0)
+    first, second = found.T
+    scaled = _distances(tree, tree.tree.data, first, second, search, threads)
+    if reach.has_edge:
+        is_within = scaled <= reach.radius
+        if not is_within.all():
+            return found[is_within], scaled[is_within]
+    return found, scaled
 
 
 def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
     """Return SciPy's `query_ball_tree`."""
     tree, others = cloud.scaled_with(other, search.p)
-    return tree.tree.query_ball_tree(others.tree, tree.radius(radius), p=search.p, eps=float(search.eps))
+    reach = tree.reach_of(radius)
+    if search.eps or not reach.has_edge:
+        eps = reach.eps(float(search.eps))
+        return tree.tree.query_ball_tree(others.tree, reach.farthest, p=search.p, eps=eps)
+    found = _entries(tree.tree, others.tree, reach, search)
+    by_point = grouped(found["i"], found["j"], found["v"], (tree.n, others.n))
+    by_point.sort_indices()
+    return _lists((by_point.indptr, by_point.indices, None), False).tolist()
 
 
 def edges(cloud: Cloud, radius, search: Search, relation: Relation):
     """Return receivers, senders and distances of all edges, by receiver."""
     tree = cloud.scaled(search.p)
     if relation is Relation.LATER:
-        receivers, senders = pairs(cloud, radius, search._replace(eps=0.0), "ndarray").T
-        threads = thread_count(search.workers, len(receivers), 0)
-        scaled = _distances(tree, tree.tree.data, receivers, senders, search, threads)
+        ends, scaled = _measured_pairs(tree, tree.reach_of(radius), search)
+        receivers, senders = ends.T
         distances = tree.distances(scaled)
     else:
         entries = distance_entries(cloud, cloud, radius, search)
@@ -495,9 +561,7 @@ def fixed_edges(cloud: Cloud, radius, *, relation: Relation, size: int, search: 
 def distance_entries(cloud: Cloud, other: Cloud, radius, search: Search):
     """Return SciPy's `sparse_distance_matrix` as a record array with fields i, j, v."""
     tree, others = cloud.scaled_with(other, search.p)
-    found = tree.tree.sparse_distance_matrix(
-        others.tree, tree.radius(radius), p=search.p, output_type="ndarray"
-    )
+    found = _entries(tree.tree, others.tree, tree.reach_of(radius), search)
     if tree.exponent:
         found["v"] = tree.distances(found["v"])
     return found
@@ -518,7 +582,29 @@ def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums)
         np.array(each.of_tree(values), np.float64)
         for each, values in zip((cloud, other), weights, strict=False)
     ]
-    counts[reaching] = tree.tree.count_neighbors(
-        other_tree.tree, tree.radius(radii[reaching]), p=search.p, weights=tuple(copies) or None
-    )
+    reach = tree.reach_of(radii[reaching])
+    (edges,) = np.nonzero(reach.nearest < reach.farthest)
+    both = np.concatenate([reach.nearest, reach.farthest[edges]])
+    found: Any = tree.tree.count_neighbors(other_tree.tree, both, p=search.p, weights=tuple(copies) or None)
+    at_least = found[: len(reach.nearest)]
+    at_most = found[len(reach.nearest) :]
+    for number, most in zip(edges, at_most, strict=True):
+        if at_least[number] != most:  # some pairs are as far as the radius, up to rounding
+            at_least[number] = _sum_of_pairs(tree, other_tree, reach.at(number), copies, search)
+    counts[reaching] = at_least
     return (counts,)
+
+
+def _sum_of_pairs(tree: ScaledTree, other_tree: ScaledTree, reach: Reach, weights, search: Search):
+    """Return the number of pairs within a radius, or the sum of their products of weights, by their list."""
+    total = 0
+    pair_count = tree.tree.count_neighbors(other_tree.tree, reach.farthest, p=search.p)
+    pieces = max(1, min(int(pair_count) // _PIECE, tree.n))
+    for part in np.array_split(tree.tree.indices, pieces):  # which are near each other
+        part_tree = cKDTree(tree.tree.data[part], boxsize=tree.tree.boxsize)
+        found = _entries(part_tree, other_tree.tree, reach, search)
+        if weights:
+            total += (weights[0][part[found["i"]]] * weights[1][found["j"]]).sum()
+        else:
+            total += len(found)
+    return total

@@ -14,7 +14,7 @@ from jax import lax
 
 from ..._core._typing import Array
 from ._homes import home_leaf
-from ._metric import TreeMetric, scaled_power
+from ._metric import TreeMetric, power, root
 from ._powers_of_two import converted
 from ._tree import Tree
 
@@ -28,6 +28,12 @@ __all__ = [
     "own_queries",
     "radius_bound",
 ]
+
+ULPS_OF_A_POWER: dict[float, int] = {
+    2: 3,
+    3: 8,
+    4: 10,
+}  # that root and power of a number may be above it, at most
 
 
 class Limits(NamedTuple):
@@ -97,15 +103,28 @@ def own_queries(tree: Tree, radius: Array, p: float) -> RadiusQueries:
 
 
 def radius_bound(tree: Tree, radius: Array, p: float) -> Array:
-    """Return the scaled power of a radius; negative and NaN radii give -1, which nothing reaches.
+    """Return the largest scaled power whose distance, as it is returned, is within a radius.
 
-    An infinite radius stays below infinity, where the tree keeps its empty slots.
+    Negative and NaN radii give -1, which nothing reaches. An infinite radius stays below infinity, where the
+    tree keeps its empty slots.
     """
     radius = converted(jnp.asarray(radius), tree.points.dtype)
-    bound = scaled_power(radius, tree.scale, p)
+    bound = _largest_power(jnp.maximum(tree.scaled(radius), 0), p)
     # The largest finite number, which as a constant would not come through with x64 off
     largest = jnp.nextafter(jnp.full_like(bound, jnp.inf), jnp.zeros_like(bound))
     return jnp.where(tree.scaled(radius) >= 0, jnp.minimum(bound, largest), jnp.full_like(bound, -1))
+
+
+def _largest_power(distance: Array, p: float) -> Array:
+    """Return the largest power distance whose root is at most a distance: powers and roots are rounded."""
+    # The barrier keeps XLA from rewriting products of what was scaled.
+    bound = power(lax.optimization_barrier(distance), p)
+    infinite = jnp.full_like(bound, jnp.inf)
+    candidate = bound
+    for _ in range(ULPS_OF_A_POWER.get(p, 0)):
+        candidate = jnp.nextafter(candidate, infinite)
+        bound = jnp.where(root(candidate, p) <= distance, candidate, bound)
+    return bound
 
 
 def node_sums(values: Array, leaves: int) -> Array:

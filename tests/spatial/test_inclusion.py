@@ -1,0 +1,154 @@
+"""A returned distance, used as a radius, includes its point: in every method, engine, dtype and norm.
+
+Distances are compared as they are returned: what `query` returns of all points decides.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from jaxapi.spatial import KDTree
+
+N = 60
+RNG = np.random.default_rng(1)
+LATTICES = {
+    m: 0.1 * np.stack(np.meshgrid(*[np.arange(side)] * m, indexing="ij"), -1).reshape(-1, m)[:N]
+    for m, side in ((1, N), (2, 8), (3, 4), (5, 3))
+}
+CLOUDS = [RNG.random((N, m)) for m in LATTICES] + list(LATTICES.values())
+
+
+def counts_of(tree, x, radii, p):
+    """Return what each method that takes many radii counts around each query (q,)."""
+    found = tree.query_radius(x, radii, p=p)
+    fixed = tree.query_radius(x, radii, p=p, max_neighbors=N)
+    few = tree.query_radius(x, radii, p=p, max_neighbors=2)
+    assert (few.mask.sum(axis=1) == np.minimum(few.counts, 2)).all()
+    return {
+        "csr": np.diff(found.indptr), "fixed": fixed.counts, "mask": fixed.mask.sum(axis=1),
+        "few": few.counts,
+        "lengths": tree.query_ball_point(x, radii, p=p, return_length=True),
+        "lists": [len(rows) for rows in tree.query_ball_point(x, radii, p=p)],
+    }  # fmt: skip
+
+
+def totals_of(tree, r, p):
+    """Return what each method with one radius counts among all points, each with itself."""
+    weights = np.ones(N)
+    pairs = {
+        "pairs": len(tree.query_pairs(r, p=p)), "array": len(tree.query_pairs(r, p=p, output_type="ndarray")),
+        "fixed pairs": int(tree.query_pairs(r, p=p, max_pairs=N * N).count),
+    }  # fmt: skip
+    edges = {
+        "graph": len(tree.radius_graph(r, p=p).senders),
+        "fixed graph": int(tree.radius_graph(r, p=p, max_edges=N * N).count),
+    }
+    return {
+        "count": tree.count_neighbors(tree, r, p=p),
+        "counts": int(tree.count_neighbors(tree, [r / 2, r], p=p)[1]),
+        "weights": round(tree.count_neighbors(tree, r, p=p, weights=weights)),
+        "trees": sum(map(len, tree.query_ball_tree(tree, r, p=p))),
+        "matrix": len(tree.sparse_distance_matrix(tree, r, p=p, output_type="dict")),
+        "csr": len(tree.query_radius(tree.data, r, p=p).indices),
+        "lengths": int(tree.query_ball_point(tree.data, r, p=p, return_length=True).sum()),
+        "lists": sum(map(len, tree.query_ball_point(tree.data, r, p=p))),
+        **{name: N + 2 * count for name, count in pairs.items()},
+        **{name: N + count for name, count in edges.items()},
+    }  # fmt: skip
+
+
+def assert_included(points, p, engine=None, boxsize=None):
+    tree = KDTree(points, engine=engine, boxsize=boxsize)
+    distances = np.asarray(tree.query(points, N, p=p)[0])
+    for radii in (distances[:, 1], distances[:, 5]):
+        expected = (distances <= radii[:, None]).sum(axis=1)
+        assert (expected > 1).all()
+        for name, counts in counts_of(tree, points, radii, p).items():
+            np.testing.assert_array_equal(counts, expected, err_msg=f"{name} {p} {points.shape}")
+    for r in (distances[7, 1], distances[20, 5]):
+        degrees = (distances <= r).sum(axis=1)
+        for name, total in totals_of(tree, r, p).items():
+            assert total == degrees.sum(), (name, p, points.shape)
+        least = int(np.median(degrees))
+        np.testing.assert_array_equal(tree.dbscan(r, least, p=p).core, degrees >= least)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 4.0, np.inf])
+def test_by_scipy(p, dtype):
+    for points in CLOUDS:
+        assert_included(points.astype(dtype), p)
+        assert_included(points.astype(dtype), p, boxsize=1.0 if points.max() < 1 else 7.0)
+
+
+@pytest.mark.parametrize(("dtype", "p"), [("float32", 2.0), ("float32", 3.0), ("float64", 2.0)])
+def test_by_lax(dtype, p):
+    """In the methods that programs of their own serve; shapes are few, as each compiles."""
+    for points in (CLOUDS[2].astype(dtype), CLOUDS[6].astype(dtype)):
+        tree = KDTree(points, engine="lax")
+        distances = np.asarray(tree.query(points, N, p=p)[0])
+        radii = distances[:, 5]
+        expected = (distances <= radii[:, None]).sum(axis=1)
+        found = tree.query_radius(points, radii, p=p, max_neighbors=N)
+        np.testing.assert_array_equal(found.counts, expected)
+        np.testing.assert_array_equal(found.mask.sum(axis=1), expected)
+        np.testing.assert_array_equal(np.diff(tree.query_radius(points, radii, p=p).indptr), expected)
+        r = distances[7, 1]
+        degrees = (distances <= r).sum(axis=1)
+        assert tree.count_neighbors(tree, r, p=p) == degrees.sum()
+        assert 2 * len(tree.query_pairs(r, p=p)) + N == degrees.sum()
+        np.testing.assert_array_equal(tree.dbscan(r, 3, p=p).core, degrees >= 3)
+
+
+def test_in_programs(x64):
+    """SciPy called back, and every pair compared, include what is returned outside."""
+
+    @jax.jit
+    def counted(tree, x, radii):
+        return tree.query_ball_point(x, radii, return_length=True), tree.query_radius(
+            x, radii, max_neighbors=9
+        )
+
+    for points in CLOUDS:
+        for dtype in ("float32", "float64") if x64 else ("float32",):
+            tree = KDTree(points.astype(dtype))
+            distances = np.asarray(tree.query(tree.data, N)[0])
+            radii = distances[:, 5]
+            lengths, fixed = counted(tree, tree.data, jnp.asarray(radii))
+            expected = (distances <= radii[:, None]).sum(axis=1)
+            np.testing.assert_array_equal(lengths, expected)
+            np.testing.assert_array_equal(fixed.counts, expected)
+
+
+def test_components_of_dense_clouds():
+    """Many points as far as the radius: no list of pairs is made."""
+    along = np.concatenate([0.1 * np.arange(40), 4.1 + 0.1 * np.arange(40)])
+    points = np.concatenate([np.column_stack([along, np.full(80, y)]) for y in (0.0, 0.1, 0.2)])
+    points = np.concatenate([points, points[:1] + 1e-9 * RNG.random((200, 2))])
+    tree = KDTree(points)
+    distances = np.asarray(tree.query(points, len(points))[0])
+    for r in (distances[100, 1], distances[100, 4], distances[30, 60]):
+        degrees = (distances <= r).sum(axis=1)
+        np.testing.assert_array_equal(tree.dbscan(r, 5).core, degrees >= 5)
+        graph = tree.radius_graph(r)
+        ends = graph.receivers, graph.senders
+        adjacency = coo_array((np.ones(len(graph.senders)), ends), shape=(len(points),) * 2)
+        assert int(tree.connected_components(r).count) == connected_components(adjacency)[0]
+
+
+def test_one_number_is_told_from_the_next():
+    """Float32 numbers whose distance is rounded, and the number before it."""
+    points = np.array([[0.1], [0.7]], np.float32)
+    distance = np.float32(np.float64(points[1, 0]) - np.float64(points[0, 0]))
+    for engine in ("scipy", "lax"):
+        tree = KDTree(points, engine=engine)
+        assert tree.kneighbors(1)[0].tolist() == [[distance]] * 2
+        assert tree.dbscan(distance, 2).labels.tolist() == [0, 0]
+        assert tree.dbscan(np.nextafter(distance, np.float32(0)), 2).labels.tolist() == [-1, -1]
+        assert (
+            tree.kneighbors(1, distance_upper_bound=np.nextafter(distance, np.float32(0)))[1].tolist()
+            == [[2]] * 2
+        )
