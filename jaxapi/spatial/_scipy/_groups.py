@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from ._reach import SLACK, Reach, distances_between
+from ._reach import SLACK, Reach, counts_of_pairs, distances_between
 from ._threads import unhindered
 
 __all__ = ["ROUNDING", "Places", "Points", "components", "dbscan", "joined"]
@@ -59,8 +59,24 @@ class Points:
     def pairs(self, tree: cKDTree, reach: Reach) -> "Edges":
         """Return the pairs of points of a tree within a radius."""
         edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
-        if not reach.has_edge:
-            return edges
+        return self.within(reach, edges) if reach.has_edge else edges
+
+    def few_pairs(self, tree: cKDTree, reach: Reach) -> "Edges | None":
+        """Return the pairs within a radius; None where they are so many that their list does not pay."""
+        if tree.n <= MANY:
+            return self.pairs(tree, reach)
+        sample = self.of(slice(None, None, tree.n // 256 + 1)).tree()
+        if tree.count_neighbors(sample, reach.nearest, p=self.p) > 4 * MANY * sample.n:
+            return None
+        limits = np.array([reach.nearest, reach.of_pairs])
+        at_least, at_most = counts_of_pairs(tree, tree, limits, self.p)
+        if at_most > 2 * min(MANY * tree.n, MOST):
+            return None
+        edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
+        return self.within(reach, edges) if at_least < at_most else edges
+
+    def within(self, reach: Reach, edges: "Edges") -> "Edges":
+        """Return the edges that are no longer than a radius."""
         ends = self.coordinates[edges.sources], self.coordinates[edges.targets]
         return edges.kept(distances_between(*ends, self.p, self.boxsize) <= reach.radius)
 
@@ -139,8 +155,9 @@ def components(points: Points, reach: Reach) -> tuple[int, np.ndarray]:
     if not reach.radius >= 0:
         return len(points), np.arange(len(points))
     tree = points.tree()
-    if _has_few_pairs(points, tree, reach.radius):
-        return joined(len(points), *points.pairs(tree, reach))
+    pairs = points.few_pairs(tree, reach)
+    if pairs is not None:
+        return joined(len(points), *pairs)
     places = Places.of(points.coordinates)
     rows = places.rows(1)
     if reach.radius == 0:
@@ -149,16 +166,6 @@ def components(points: Points, reach: Reach) -> tuple[int, np.ndarray]:
         count, labels = components(points.of(rows), reach)
         return count, places.spread(rows, labels)
     return _components_of_dense(points, tree, reach)
-
-
-def _has_few_pairs(points: Points, tree: cKDTree, radius: float) -> bool:
-    """Whether a list of the pairs within a radius pays: counted, unless some points have far too many."""
-    if tree.n <= MANY:
-        return True
-    sample = points.of(slice(None, None, tree.n // 256 + 1)).tree()
-    if tree.count_neighbors(sample, radius, p=points.p) > 4 * MANY * sample.n:
-        return False
-    return tree.count_neighbors(tree, radius, p=points.p) <= 2 * min(MANY * tree.n, MOST)
 
 
 def _components_of_dense(points: Points, tree: cKDTree, reach: Reach) -> tuple[int, np.ndarray]:
@@ -220,8 +227,9 @@ def dbscan(points: Points, reach: Reach, min_samples: int, weights=None) -> tupl
     """Return which points are cores, and the labels (n,), -1 for noise."""
     n = len(points)
     tree = points.tree()
-    if not reach.radius >= 0 or _has_few_pairs(points, tree, reach.radius):
-        pairs = points.pairs(tree, reach)
+    reaches_nothing = not reach.radius >= 0
+    pairs = points.pairs(tree, reach) if reaches_nothing else points.few_pairs(tree, reach)
+    if pairs is not None:
         directed = pairs, pairs.turned()
         own = np.ones(n) if weights is None else weights
         of_others = sum(np.bincount(edges.sources, own[edges.targets], n) for edges in directed)

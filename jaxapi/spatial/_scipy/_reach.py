@@ -1,19 +1,20 @@
 """The one test of inclusion: a neighbour is whose distance, as it is returned, is at most the radius.
 
 SciPy compares powers of distances with the power of the radius. Both are rounded, and so is the root that
-becomes the distance: with the radius itself SciPy would leave out points at just that distance. So it
-searches a little farther where that can happen, and who is near the edge is told by the distance.
+becomes the distance: SciPy would leave out points whose distance is the radius. Where that can happen, it
+searches up to the next number, and the distance tells who of those at the edge is within the radius.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
-__all__ = ["SLACK", "Reach", "distances_between"]
+__all__ = ["SLACK", "Reach", "counts_of_pairs", "distances_between"]
 
-SLACK = 1e-13  # of distances to the boxes of SciPy's nodes, which it adds up
-POWERS = 1e-14  # by which powers and roots other than squares may be off, several times what they are
+SLACK = 1e-13  # by which SciPy's distances to the boxes of nodes, which are sums, may be off at most
+POWERS = 1e-14  # by which powers and roots other than squares may be off at most
 
 _power = np.frompyfunc(math.pow, 2, 1)  # as SciPy has it, where NumPy's own may differ in the last place
 
@@ -21,12 +22,13 @@ _power = np.frompyfunc(math.pow, 2, 1)  # as SciPy has it, where NumPy's own may
 class Reach(NamedTuple):
     """How far a radius reaches, in the units of a tree; nan where it reaches nothing.
 
-    SciPy finds all whose distance is at most `radius` within `farthest`; all that it finds within `nearest`
-    are as near. Most radii have the same for both.
+    All points whose distance is at most `radius` SciPy finds within `farthest`, and all that it finds within
+    `nearest` are so near. Both are the same for p = 1 and infinity, and with p = 2 for half of all radii. The
+    others have an edge between them.
     """
 
     radius: Any  # distances up to this are returned as the user's radius, or less
-    nearest: Any
+    nearest: Any  # for SciPy, as `farthest`
     farthest: Any
 
     @classmethod
@@ -49,20 +51,24 @@ class Reach(NamedTuple):
                 return cls(limit[()], limit[()], limit[()])
             if p != 2:
                 return cls(limit[()], (limit * (1 - POWERS))[()], (limit * (1 + POWERS))[()])
-            farthest = limit
-            if radius.dtype == np.float64:
-                is_short = np.sqrt(np.nextafter(limit * limit, np.inf)) <= limit
-                farthest = np.where(is_short & (limit < np.inf), np.nextafter(limit, np.inf), limit)
+            # The root of the next number above the square may be rounded to the radius, too.
+            is_short = np.sqrt(np.nextafter(limit * limit, np.inf)) <= limit
+            farthest = np.where(is_short & (limit < np.inf), np.nextafter(limit, np.inf), limit)
         return cls(limit[()], limit[()], farthest[()])
 
     @property
+    def have_edges(self) -> np.ndarray:
+        """Which radii have an edge: SciPy may find points at it that are not within the radius."""
+        return np.asarray(self.nearest < self.farthest)
+
+    @property
     def has_edge(self) -> bool:
-        """Whether what SciPy finds has to be looked through."""
-        return bool(np.any(self.nearest < self.farthest))
+        """Whether any radius has an edge, so that what SciPy finds has to be looked through."""
+        return bool(self.have_edges.any())
 
     @property
     def of_pairs(self) -> float:
-        """How far SciPy looks for pairs: a tolerance, as of `eps`, leaves out those at the edge."""
+        """How far SciPy is to look for pairs, where it has no tolerance that makes it look into all boxes."""
         return float(self.farthest * (1 + SLACK) if self.has_edge else self.farthest)
 
     def at(self, which) -> "Reach":
@@ -70,13 +76,25 @@ class Reach(NamedTuple):
         return Reach(self.radius[which], self.nearest[which], self.farthest[which])
 
     def eps(self, given: float = 0.0) -> float:
-        """Return SciPy's tolerance: one that makes it look into boxes at the edge, unless one is given."""
+        """Return SciPy's tolerance: without a given one, that which makes it look into boxes at the edge."""
         return given or -SLACK
 
 
 def _is_even(radius: np.ndarray) -> np.ndarray:
     """Tell whether the last bit of float32 numbers is 0."""
     return np.atleast_1d(radius).view(np.uint32).reshape(radius.shape) & 1 == 0
+
+
+def counts_of_pairs(tree: cKDTree, other_tree: cKDTree, radii, p: float) -> np.ndarray:
+    """Return how many pairs of points of two trees SciPy finds within each of some radii (R,).
+
+    SciPy tells between which two radii a pair lies in less time than it compares the pair with all of them.
+    """
+    order = np.argsort(radii)
+    between = tree.count_neighbors(other_tree, radii[order], p=p, cumulative=False)
+    counts = np.empty(len(radii), np.int64)
+    counts[order] = np.cumsum(between)
+    return counts
 
 
 def distances_between(x, points, p: float, boxsize) -> np.ndarray:

@@ -26,7 +26,7 @@ from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
 from ._cloud import Cloud, ScaledQueries, ScaledTree
-from ._reach import SLACK, Reach, distances_between
+from ._reach import SLACK, Reach, counts_of_pairs, distances_between
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 
 __all__ = [
@@ -53,6 +53,7 @@ _LISTED = 64  # neighbours of a query, as a guess of what a piece holds
 _COUNTED = 128  # neighbours at most, from which on counting them first may pay
 _MEASURED = 1 << 16  # distances that a thread computes at once
 _SPARSE = 10  # points for a query up to which a tree of the queries pays
+_PAIRED = 1 << 10  # queries from which on their order and their tree pay
 
 
 # --- the order of queries, and pieces of them -----------------------------------------------------------
@@ -343,20 +344,57 @@ def _ball(cloud: Cloud, x, radius, search: Search, *, nearest: bool = False, **o
 
 def counts_within(cloud: Cloud, x, radius, *, search: Search):
     """Return how many points lie within the radius of each query."""
-    has_edge = not search.eps and cloud.scaled(search.p).reach_of(radius).has_edge
-    if has_edge and len(x) > _LISTED and (radius == radius[0]).all():
-        some = slice(None, None, len(x) // 32 + 1)
-        if _ball(cloud, x[some], radius[some], search, return_length=True).mean() <= _LISTED:
-            indptr, _, _ = csr(cloud, x, radius, search=search, sort=False)  # which takes less than to count
-            return (np.diff(indptr).astype(search.index_dtype),)
-    counts = _ball(cloud, x, radius, search, return_length=True)
-    if has_edge:
-        at_least = _ball(cloud, x, radius, search, nearest=True, return_length=True)
-        (edges,) = np.nonzero(at_least < counts)  # who has neighbours that SciPy's powers do not tell
-        if len(edges):
-            indptr, _, _ = csr(cloud, x[edges], radius[edges], search=search, sort=False)
-            counts[edges] = np.diff(indptr)
+    if _counts_by_pairs_pay(cloud, x, radius, search):
+        counts = _counts_by_pairs(cloud, x, radius[0], search)
+    else:
+        counts = _ball(cloud, x, radius, search, return_length=True)
+        if not search.eps:
+            _settle_counts(cloud, x, radius, search, counts)
     return (counts.astype(search.index_dtype),)
+
+
+def _counts_by_pairs_pay(cloud: Cloud, x, radius, search: Search) -> bool:
+    """Tell whether it takes less time to list all neighbours than SciPy takes to count them."""
+    tree = cloud.scaled(search.p)
+    query_count = len(x)
+    if search.eps or query_count < _PAIRED or query_count * _SPARSE < tree.n:
+        return False
+    has_one_radius = (radius == radius[0]).all()
+    if not (has_one_radius and isinstance(tree.queries(x).exponent, int)):
+        return False
+    some = slice(None, None, query_count // 32 + 1)
+    return _ball(cloud, x[some], radius[some], search, return_length=True).mean() <= _LISTED
+
+
+def _counts_by_pairs(cloud: Cloud, x, radius, search: Search) -> np.ndarray:
+    """Return how many points are within one radius of each query, by a list of their pairs."""
+    tree = cloud.scaled(search.p)
+    reach = tree.reach_of(radius)
+    order = spatial_order(x, _PAIRED)
+    if order is None:
+        order = np.arange(len(x))
+    counts = np.empty(len(x), np.int64)
+
+    def count_part(part):
+        queries = order[part]
+        query_tree = cKDTree(tree.queries(x[queries]).x, balanced_tree=False, compact_nodes=False)
+        found = _entries(tree.tree, query_tree, reach, search)
+        counts[queries] = np.bincount(found["j"], minlength=len(queries))
+
+    threads = thread_count(search.workers, len(x) // 8, 8)
+    in_threads(count_part, _parts(len(x), _LISTED, threads, _LISTED), threads)
+    return counts
+
+
+def _settle_counts(cloud: Cloud, x, radius, search: Search, counts) -> None:
+    """Leave out of SciPy's counts, in place, the points at the edge that are beyond the radius."""
+    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).have_edges)
+    if len(queries):
+        at_least = _ball(cloud, x[queries], radius[queries], search, nearest=True, return_length=True)
+        queries = queries[at_least < counts[queries]]  # which have points at the edge: they are measured
+    if len(queries):
+        indptr, _, _ = csr(cloud, x[queries], radius[queries], search=search, sort=False)
+        counts[queries] = np.diff(indptr)
 
 
 class _Found(NamedTuple):
@@ -394,7 +432,7 @@ def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
     """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
     tree = cloud.scaled(search.p)
     query_count = len(x)
-    order = spatial_order(x, 1024)  # which brings together what a tree of queries holds
+    order = spatial_order(x, _PAIRED)  # which brings together what a tree of queries holds
     if order is None:
         order = np.arange(query_count)
     one_radius = query_count * _SPARSE >= tree.n and query_count and (radius == radius[0]).all()
@@ -441,7 +479,9 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
     if reach.has_edge:
         is_within = scaled <= reach.radius[query_of_each]
         if not is_within.all():
-            query_of_each, numbers, scaled = (each[is_within] for each in (query_of_each, numbers, scaled))
+            query_of_each = query_of_each[is_within]
+            numbers = numbers[is_within]
+            scaled = scaled[is_within]
             counts = np.bincount(query_of_each, minlength=len(lists))
     distances = queries.distances(scaled, query_of_each)
     return _Found(np.append(0, np.cumsum(counts)), numbers, distances)
@@ -496,21 +536,21 @@ def pairs(cloud: Cloud, radius, search: Search, output_type: str):
     if search.eps or not reach.has_edge:
         options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
         return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
-    found, _ = _measured_pairs(tree, reach, search)
+    found, scaled = _measured_pairs(tree, reach, search)
+    is_within = scaled <= reach.radius
+    if output_type == "set" and is_within.all():  # which SciPy makes in less time than Python
+        return tree.tree.query_pairs(reach.of_pairs, p=search.p)
+    if not is_within.all():
+        found = found[is_within]
     return found if output_type == "ndarray" else set(zip(*found.T.tolist(), strict=True))
 
 
 def _measured_pairs(tree: ScaledTree, reach: Reach, search: Search) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs (e, 2) of a tree's points within a radius, and distances (e,) in its units."""
+    """Return pairs (e, 2) of points, with all that are within a radius, and scaled distances (e,)."""
     found = tree.tree.query_pairs(reach.of_pairs, p=search.p, output_type="ndarray")
     threads = thread_count(search.workers, len(found), 0)
     first, second = found.T
-    scaled = _distances(tree, tree.tree.data, first, second, search, threads)
-    if reach.has_edge:
-        is_within = scaled <= reach.radius
-        if not is_within.all():
-            return found[is_within], scaled[is_within]
-    return found, scaled
+    return found, _distances(tree, tree.tree.data, first, second, search, threads)
 
 
 def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
@@ -530,7 +570,12 @@ def edges(cloud: Cloud, radius, search: Search, relation: Relation):
     """Return receivers, senders and distances of all edges, by receiver."""
     tree = cloud.scaled(search.p)
     if relation is Relation.LATER:
-        ends, scaled = _measured_pairs(tree, tree.reach_of(radius), search)
+        reach = tree.reach_of(radius)
+        ends, scaled = _measured_pairs(tree, reach, search)
+        if reach.has_edge:
+            is_within = scaled <= reach.radius
+            ends = ends[is_within]
+            scaled = scaled[is_within]
         receivers, senders = ends.T
         distances = tree.distances(scaled)
     else:
@@ -583,15 +628,20 @@ def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums)
         for each, values in zip((cloud, other), weights, strict=False)
     ]
     reach = tree.reach_of(radii[reaching])
-    (edges,) = np.nonzero(reach.nearest < reach.farthest)
-    both = np.concatenate([reach.nearest, reach.farthest[edges]])
-    found: Any = tree.tree.count_neighbors(other_tree.tree, both, p=search.p, weights=tuple(copies) or None)
-    at_least = found[: len(reach.nearest)]
-    at_most = found[len(reach.nearest) :]
-    for number, most in zip(edges, at_most, strict=True):
-        if at_least[number] != most:  # some pairs are as far as the radius, up to rounding
-            at_least[number] = _sum_of_pairs(tree, other_tree, reach.at(number), copies, search)
-    counts[reaching] = at_least
+    (with_edge,) = np.nonzero(reach.have_edges)
+    if copies:
+        weights = tuple(copies)
+        totals: Any = tree.tree.count_neighbors(other_tree.tree, reach.nearest, p=search.p, weights=weights)
+    if not copies or len(with_edge):
+        limits = np.concatenate([reach.nearest, reach.farthest[with_edge]])
+        pair_counts = counts_of_pairs(tree.tree, other_tree.tree, limits, search.p)
+        at_least, at_most = np.split(pair_counts, [len(reach.nearest)])
+        if not copies:
+            totals = at_least.copy()
+        for number, most in zip(with_edge, at_most, strict=True):
+            if at_least[number] < most:  # some pairs are at the edge
+                totals[number] = _sum_of_pairs(tree, other_tree, reach.at(number), copies, search)
+    counts[reaching] = totals
     return (counts,)
 
 
