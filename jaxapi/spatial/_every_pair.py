@@ -26,7 +26,7 @@ from ._tree._queries import Relation
 from ._tree._tree import FLAT_FROM
 from ._tree._varying import varying_alike, varying_like
 
-__all__ = ["EveryPair", "compares_sooner"]
+__all__ = ["EveryPair", "compares_sooner", "longest_within"]
 
 ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it computes powers
 FLOAT64 = np.dtype(np.float64)
@@ -149,7 +149,7 @@ class _Pairs(NamedTuple):
 
     def within(self, radius: Array) -> Array:
         """Tell which pairs are as near as radii (..., 1, q) or (..., 1, 1), by distances as they return."""
-        bound = _farthest(radius)
+        bound = longest_within(radius)
         if self.p == 2:
             # The largest square whose root is no longer: square and root are rounded.
             square = bound * bound
@@ -160,8 +160,10 @@ class _Pairs(NamedTuple):
         return (radius >= 0) & (self.powers <= bound) & (self.powers < jnp.inf)
 
 
-def _farthest(radius: Array) -> Array:
-    """Return the largest float64 distances that are rounded to radii of float32, or below them."""
+def longest_within(radius: Array) -> Array:
+    """Return the longest distances, in float64, that are returned as radii of float32, or as less."""
+    if radius.dtype != np.float32:
+        return radius.astype(FLOAT64)
     own = _as_float64(radius)
     after = _as_float64(jnp.nextafter(radius, jnp.full_like(radius, jnp.inf)))
     middle = own + (after - own) / 2

@@ -22,6 +22,7 @@ from ..._core._typing import Array
 from .. import _tree_programs
 from .._answers import ChosenNeighbors
 from .._engines._lax._components import flattened
+from .._every_pair import longest_within
 from .._search import PairWeights, Search
 from .._tree._build import scale_of_box, tree_size
 from .._tree._metric import TreeMetric
@@ -257,7 +258,7 @@ def _across(x, fractions, lattice: Lattice) -> Array:
 
 def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
     """Return radii (q,) as float64, within which no other cloud is; -1 for those that reach nothing."""
-    radius = jnp.broadcast_to(radius, len(queries.x)).astype(np.float64)
+    radius = jnp.broadcast_to(longest_within(radius), len(queries.x))
     radius = jnp.where(radius >= 0, radius, -1.0)
     if queries.ids is None:
         return radius
@@ -477,7 +478,7 @@ def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, searc
     images, reduced = _prepared(points, queries, periodic, search)
     among = _ImageSearch(images, reduced, queries, periodic, search)
     reach = _reach_of(images, reduced, _radii(images, reduced, radius))
-    radius = jnp.broadcast_to(radius, len(reduced.x)).astype(np.float64)
+    radius = jnp.broadcast_to(longest_within(radius), len(reduced.x))
     boxes = _box_within(images, reduced, reach.outer, search.p)
     of_image = max(min(limit, len(points.data)), 1)
     n = points.n
@@ -545,7 +546,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
     given = ImageQueries(points.data, points.ids) if queries is None else queries
     among = _ImageSearch(images, reduced, given, periodic, search)
     reach = _reach_of(images, reduced, _radii(images, reduced, radius))
-    radius = jnp.broadcast_to(radius, len(reduced.x)).astype(np.float64)
+    radius = jnp.broadcast_to(longest_within(radius), len(reduced.x))
     boxes = _box_within(images, reduced, reach.outer, search.p)
 
     def step(shift, is_active, counts):
@@ -763,7 +764,7 @@ def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) 
     )
     bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
     boxes = Box(boxes.low[rows], boxes.high[rows])
-    return _SlotQueries(tree, among, radius.astype(np.float64), bounds, boxes)
+    return _SlotQueries(tree, among, longest_within(radius), bounds, boxes)
 
 
 def _is_first_half(shift) -> Array:
@@ -878,7 +879,7 @@ def two_point(
     Pairs are of a query and an image of a point.
     """
     images, reduced = _prepared(points, queries, periodic, search)
-    radii = radii.astype(np.float64)
+    radii = longest_within(radii)
     among = _ImageSearch(images, reduced, queries, periodic, search)
     largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(reduced.x))
     outer = _reach_of(images, reduced, _radii(images, reduced, largest)).outer

@@ -15,6 +15,7 @@ from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _groups, _search
 from .._scipy._cloud import Cloud, Options, has_powers
+from .._scipy._reach import longest_within
 from .._scipy._threads import in_threads, thread_count
 from .._search import Search
 from .._tree._queries import Relation
@@ -315,7 +316,7 @@ class ImageCloud:
 
         Those of a query may be in several pieces that follow each other.
         """
-        radius = np.asarray(radius, np.float64)
+        radius = longest_within(radius)
         reach = self._reach(queries, radius)
         for moved in self._pieces(queries, *self._ranges(queries, reach, search.p)):
             for part in self._parts(moved, reach, search):
@@ -387,7 +388,7 @@ class ImageCloud:
         same for those of a cloud.
         """
         points = self.own.of(self.point_rows)
-        radius = np.broadcast_to(np.asarray(radius, np.float64), self.rows)[self.point_rows]
+        radius = np.broadcast_to(longest_within(radius), self.rows)[self.point_rows]
         if len(self.lowest):
             radius = np.where(radius < np.inf, radius, -1.0)  # which programs cannot refuse
         reach = self._reach(points, radius)
@@ -566,6 +567,7 @@ class ImageCloud:
     def two_point(self, queries: Reduced, radii, *weights, search: Search, sums) -> np.ndarray:
         """Return the pairs of queries and images within each of the radii (R,), counted or by weights."""
         counts = np.zeros(len(radii), sums)
+        radii = longest_within(radii)
         largest = float(np.max(radii, where=radii >= 0, initial=-1.0))
         if largest < 0:
             return counts

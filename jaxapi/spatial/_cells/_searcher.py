@@ -366,7 +366,7 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(r)
         dtype = search.index_dtype
         if self.engine is None:
-            found = self.cloud.edges(float(r), relation, self._search(search))
+            found = self.cloud.edges(np.asarray(r), relation, self._search(search))
             count = dtype.type(len(found.query))
             return placed_like(self.points.data, *_edge_arrays(found, search), count)
         *_, count = self._fixed_edges(r, search, relation, 1)
@@ -390,7 +390,7 @@ class ImageSearcher(ConcreteSearcher):
         most = np.iinfo(search.index_dtype).max
 
         def by_scipy(cloud: ImageCloud, r):
-            found = cloud.edges(float(r), relation, inner)
+            found = cloud.edges(np.asarray(r), relation, inner)
             fills = cloud.n, cloud.n, 0, np.inf
             filled = []
             for values, fill in zip(_edge_arrays(found, search), fills, strict=True):

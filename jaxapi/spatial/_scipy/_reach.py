@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-__all__ = ["SLACK", "Reach", "counts_of_pairs", "distances_between"]
+__all__ = ["SLACK", "Reach", "counts_of_pairs", "distances_between", "longest_within"]
 
 SLACK = 1e-13  # by which SciPy's distances to the boxes of nodes, which are sums, may be off at most
 POWERS = 1e-14  # by which powers and roots other than squares may be off at most
@@ -39,14 +39,8 @@ class Reach(NamedTuple):
         """
         radius = np.asarray(radius)
         given = np.where(radius >= 0, radius, np.nan).astype(radius.dtype)
-        limit = in_units(given)
+        limit = in_units(longest_within(given))
         with np.errstate(over="ignore", invalid="ignore"):
-            if radius.dtype == np.float32:
-                # Half way to the next number a distance is rounded to the one whose last bit is 0.
-                half_way = limit + in_units(np.spacing(given).astype(np.float64)) / 2
-                rounded_down = np.where(_is_even(given), half_way, np.nextafter(half_way, 0))
-                is_normal = (given >= np.finfo(np.float32).tiny) & (given < np.inf)
-                limit = np.where(is_normal, rounded_down, limit)
             if p in (1, np.inf):
                 return cls(limit[()], limit[()], limit[()])
             if p != 2:
@@ -78,6 +72,22 @@ class Reach(NamedTuple):
     def eps(self, given: float = 0.0) -> float:
         """Return SciPy's tolerance: without a given one, that which makes it look into boxes at the edge."""
         return given or -SLACK
+
+
+def longest_within(radius) -> np.ndarray:
+    """Return the longest distances, in float64, that are returned as radii of float32, or as less.
+
+    Half way to the next number a distance is rounded to the one whose last bit is 0.
+    """
+    radius = np.asarray(radius)
+    longest = radius.astype(np.float64)
+    if radius.dtype != np.float32:
+        return longest
+    with np.errstate(invalid="ignore"):
+        half_way = longest + np.spacing(radius).astype(np.float64) / 2
+        is_normal = (radius >= np.finfo(np.float32).tiny) & (radius < np.inf)
+    rounded_down = np.where(_is_even(radius), half_way, np.nextafter(half_way, 0))
+    return np.where(is_normal, rounded_down, longest)
 
 
 def _is_even(radius: np.ndarray) -> np.ndarray:
