@@ -152,3 +152,94 @@ def test_one_number_is_told_from_the_next():
             tree.kneighbors(1, distance_upper_bound=np.nextafter(distance, np.float32(0)))[1].tolist()
             == [[2]] * 2
         )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_points(dtype):
+    """Of which SciPy lists the pairs to count them, and which have few or many neighbours."""
+    side = 0.1 * np.arange(12)
+    lattice = np.stack(np.meshgrid(side, side, side, indexing="ij"), -1).reshape(-1, 3)
+    for points in (lattice, RNG.random((1500, 3))):
+        points = points.astype(dtype)
+        tree = KDTree(points)
+        distances = np.asarray(tree.query(points, 200)[0])
+        radii = distances[:, 6]
+        expected = (distances <= radii[:, None]).sum(axis=1)
+        np.testing.assert_array_equal(tree.query_ball_point(points, radii, return_length=True), expected)
+        for r in distances[:, [1, 6, 110]].min(axis=0):
+            expected = (distances <= r).sum(axis=1)
+            assert expected.max() < 200  # so that the nearest are all that count
+            np.testing.assert_array_equal(tree.query_ball_point(points, r, return_length=True), expected)
+            assert tree.count_neighbors(tree, r) == expected.sum()
+            assert 2 * len(tree.query_pairs(r)) + len(points) == expected.sum()
+            np.testing.assert_array_equal(tree.dbscan(r, 7).core, expected >= 7)
+        some = np.sort(distances[::300, 3])
+        totals = [(distances <= r).sum() for r in some]
+        np.testing.assert_array_equal(tree.count_neighbors(tree, some), totals)
+        ones = np.ones(len(points))
+        np.testing.assert_allclose(tree.count_neighbors(tree, some, weights=(ones, ones)), totals)
+
+
+def test_half_way_between_two_numbers_of_float32():
+    """The square of a distance that is rounded to half way is the next number after that of half way."""
+    points = np.array([[-(2.0**-24), 0], [1, 2.0**-26]], np.float32)
+    tree = KDTree(points)
+    distances = np.asarray(tree.query(points, 2)[0])
+    r = distances[0, 1]
+    assert r == 1
+    np.testing.assert_array_equal(np.diff(tree.query_radius(points, r).indptr), [2, 2])
+    np.testing.assert_array_equal(tree.query_radius(points, r, max_neighbors=2).counts, [2, 2])
+    np.testing.assert_array_equal(tree.query_ball_point(points, r, return_length=True), [2, 2])
+    assert tree.count_neighbors(tree, r) == 4
+    assert tree.query_pairs(r) == {(0, 1)}
+    assert tree.dbscan(r, 2).labels.tolist() == [0, 0]
+    assert int(tree.connected_components(r).count) == 1
+
+
+CELL = np.array([[2.0, 0, 0], [0.7, 1.9, 0], [0.1, 0.3, 1.7]])
+WITH_CLOUDS = np.arange(N) % 2
+MORE = 30  # neighbours, more than are within the radii
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("has_clouds", [False, True])
+def test_images_and_clouds(has_clouds, dtype):
+    clouds = WITH_CLOUDS if has_clouds else None
+    options = {"batch": clouds} if has_clouds else {"cell": CELL.astype(dtype)}
+    points = RNG.random((N, 3)).astype(dtype)
+    tree = KDTree(points, **options)
+    distances = np.asarray(tree.query(points, MORE, batch=clouds)[0])
+    radii = distances[:, 5]
+    expected = (distances <= radii[:, None]).sum(axis=1)
+    found = tree.query_radius(points, radii, batch=clouds)
+    np.testing.assert_array_equal(np.diff(found.indptr), expected)
+    fixed = tree.query_radius(points, radii, max_neighbors=MORE, batch=clouds)
+    np.testing.assert_array_equal(fixed.counts, expected)
+    np.testing.assert_array_equal(fixed.mask.sum(axis=1), expected)
+    lengths = tree.query_ball_point(points, radii, return_length=True, batch=clouds)
+    np.testing.assert_array_equal(lengths, expected)
+    for r in np.sort(radii)[:20]:
+        degrees = (distances <= r).sum(axis=1)
+        assert degrees.max() < MORE
+        assert len(tree.radius_graph(r).senders) + N == degrees.sum()
+        assert 2 * int(tree.query_pairs(r, max_pairs=N * MORE).count) + N == degrees.sum()
+        assert int(tree.count_neighbors(tree, r)) == degrees.sum()
+        np.testing.assert_array_equal(tree.dbscan(r, 3).core, degrees >= 3)
+
+
+@pytest.mark.parametrize("engine", [None, "lax"])
+def test_images_of_clouds_in_programs(engine):
+    @jax.jit
+    def found_among(tree, x, radii):
+        distances = tree.query(x, MORE, batch=WITH_CLOUDS)[0]
+        counts = tree.query_ball_point(x, radii, return_length=True, batch=WITH_CLOUDS)
+        return distances, counts, tree.radius_graph(radii.min(), max_edges=N * MORE).count
+
+    for _ in range(3):
+        points = RNG.random((N, 3)).astype(np.float32)
+        tree = KDTree(points, engine=engine, batch=WITH_CLOUDS, cell=CELL.astype(np.float32))
+        distances, *_ = found_among(tree, points, np.ones(N, np.float32))
+        radii = np.asarray(distances)[:, 5]
+        distances, counts, edge_count = found_among(tree, points, radii)
+        np.testing.assert_array_equal(counts, (distances <= radii[:, None]).sum(axis=1))
+        assert edge_count + N == (distances <= radii.min()).sum()

@@ -241,6 +241,24 @@ class TestWithin:
         assert np.asarray(found.counts).tolist() == [*map(len, expected)]
         assert np.asarray(found.indices).tolist() == [(rows + 3 * [tree.n])[:3] for rows in expected]
 
+    def test_a_returned_distance_includes_its_point(self, near):
+        """What `query` returns of all points decides, and no other rounding."""
+        tree, queries, _, _ = near
+        x = queries - np.float32(0.4)
+        distances = np.asarray(tree.query(x, tree.n)[0])
+        for place in (0, 2, 7):
+            radii = distances[:, place]
+            expected = (distances <= radii[:, None]).sum(axis=1)
+            r = jax.device_put(radii, NamedSharding(x.sharding.mesh, SPREAD))
+            np.testing.assert_array_equal(tree.query_ball_point(x, r, return_length=True), expected)
+            found = tree.query_radius(x, r, max_neighbors=3)
+            np.testing.assert_array_equal(found.counts, expected)
+            np.testing.assert_array_equal(found.mask.sum(axis=1), np.minimum(expected, 3))
+            np.testing.assert_array_equal(np.diff(tree.query_radius(x, r).indptr)[: len(x)], expected)
+        some = np.sort(distances[:, 2])[[3, 9, 20]]
+        totals = [(distances <= r).sum() for r in some]
+        np.testing.assert_array_equal(tree.count_neighbors(KDTree(x), some), totals)
+
     def test_no_queries(self, near):
         tree, queries, *_ = near
         none = jax.device_put(queries[:0], queries.sharding)
