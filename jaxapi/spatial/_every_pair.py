@@ -148,10 +148,10 @@ class _Pairs(NamedTuple):
         return jnp.sqrt(self.powers) if self.p == 2 else self.powers
 
     def within(self, radius: Array) -> Array:
-        """Tell which pairs are as near as radii (..., 1, q) or (..., 1, 1), by distances as they return."""
+        """Tell which pairs are within radii (..., 1, q) or (..., 1, 1), by distances as they are returned."""
         bound = longest_within(radius)
         if self.p == 2:
-            # The largest square whose root is no longer: square and root are rounded.
+            # Look for the largest square whose root is within the bound: the root is rounded, too.
             square = bound * bound
             for _ in range(3):
                 next_square = jnp.nextafter(square, jnp.full_like(square, jnp.inf))

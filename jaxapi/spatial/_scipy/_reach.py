@@ -1,8 +1,8 @@
-"""The one test of inclusion: a neighbour is whose distance, as it is returned, is at most the radius.
+"""Which points are within a radius: those whose distance, as it is returned, is no longer than the radius.
 
 SciPy compares powers of distances with the power of the radius. Both are rounded, and so is the root that
-becomes the distance: SciPy would leave out points whose distance is the radius. Where that can happen, it
-searches up to the next number, and the distance tells who of those at the edge is within the radius.
+becomes the distance. So SciPy leaves out some points whose distance is the radius. Where that can happen, it
+is asked for all points up to the next number above the radius, and their distances tell which are within it.
 """
 
 import math
@@ -22,14 +22,14 @@ _power = np.frompyfunc(math.pow, 2, 1)  # as SciPy has it, where NumPy's own may
 class Reach(NamedTuple):
     """How far a radius reaches, in the units of a tree; nan where it reaches nothing.
 
-    All points whose distance is at most `radius` SciPy finds within `farthest`, and all that it finds within
-    `nearest` are so near. Both are the same for p = 1 and infinity, and with p = 2 for half of all radii. The
-    others have an edge between them.
+    With p = 1 and infinity, and for half of all radii with p = 2, the three numbers are the same. The other
+    radii have an edge: points that SciPy finds within `farthest`, but not within `nearest`, may be on either
+    side of the radius, and are to be measured.
     """
 
-    radius: Any  # distances up to this are returned as the user's radius, or less
-    nearest: Any  # for SciPy, as `farthest`
-    farthest: Any
+    radius: Any  # the longest distance that is returned as the user's radius, or as less
+    nearest: Any  # all points that SciPy finds within it are within the radius
+    farthest: Any  # SciPy finds within it all points that are within the radius
 
     @classmethod
     def of(cls, radius, in_units, p: float) -> "Reach":
@@ -52,7 +52,7 @@ class Reach(NamedTuple):
 
     @property
     def have_edges(self) -> np.ndarray:
-        """Which radii have an edge: SciPy may find points at it that are not within the radius."""
+        """Which radii have an edge."""
         return np.asarray(self.nearest < self.farthest)
 
     @property
@@ -98,7 +98,8 @@ def _is_even(radius: np.ndarray) -> np.ndarray:
 def counts_of_pairs(tree: cKDTree, other_tree: cKDTree, radii, p: float) -> np.ndarray:
     """Return how many pairs of points of two trees SciPy finds within each of some radii (R,).
 
-    SciPy tells between which two radii a pair lies in less time than it compares the pair with all of them.
+    It is asked how many lie between one radius and the next, for which it bisects the radii. For the sums it
+    would compare each pair with all of them.
     """
     order = np.argsort(radii)
     between = tree.count_neighbors(other_tree, radii[order], p=p, cumulative=False)

@@ -5,7 +5,7 @@ row, also at the last place: one neighbour more is searched for, and where that 
 more and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and
 the number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 
-Whether a point is within a radius, its distance tells as it is returned (`_reach`).
+A point is within a radius if its distance, as it is returned, is no longer (`_reach`).
 
 A negative radius reaches nothing (SciPy takes its absolute value for p=2), and neither does a radius that is
 not a number. Queries and other trees are brought into the periodic box of the tree that is searched; SciPy
@@ -26,7 +26,7 @@ from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
 from ._cloud import Cloud, ScaledQueries, ScaledTree
-from ._reach import SLACK, Reach, counts_of_pairs, distances_between
+from ._reach import SLACK, Reach, counts_of_pairs, distances_between, longest_within
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 
 __all__ = [
@@ -237,8 +237,7 @@ class _NearestSearch(NamedTuple):
     def _leave_out(self, distances, numbers, bound) -> None:
         """Leave out neighbours beyond the bound of their query, in place."""
         if self.inclusive:
-            bounds = Reach.of(bound, np.float64, self.search.p).radius
-            within = distances <= bounds[..., None]
+            within = distances <= longest_within(bound)[..., None]
         else:
             within = distances < np.asarray(bound)[..., None]
         beyond = ~within & (distances < np.inf)
@@ -318,7 +317,7 @@ def _lists(neighbors, in_order) -> np.ndarray:
 
 
 def _ball(cloud: Cloud, x, radius, search: Search, *, nearest: bool = False, **options):
-    """Return what SciPy's `query_ball_point` finds within the farthest, or nearest, that radii reach."""
+    """Return what SciPy's `query_ball_point` finds within `farthest` of the radii's reach, or `nearest`."""
     order = spatial_order(x)
     if order is not None:
         x = x.take(order, axis=0)
