@@ -23,7 +23,7 @@ class Reach(NamedTuple):
     """How far a radius reaches, in the units of a tree; nan where it reaches nothing.
 
     With p = 1 and infinity, and for half of all radii with p = 2, the three numbers are the same. The other
-    radii have an edge: points that SciPy finds within `farthest`, but not within `nearest`, may be on either
+    radii have a border: points that SciPy finds within `farthest`, but not within `nearest`, may be on either
     side of the radius, and are to be measured.
     """
 
@@ -51,26 +51,26 @@ class Reach(NamedTuple):
         return cls(limit[()], limit[()], farthest[()])
 
     @property
-    def have_edges(self) -> np.ndarray:
-        """Which radii have an edge."""
+    def have_borders(self) -> np.ndarray:
+        """Which radii have a border."""
         return np.asarray(self.nearest < self.farthest)
 
     @property
-    def has_edge(self) -> bool:
-        """Whether any radius has an edge, so that what SciPy finds has to be looked through."""
-        return bool(self.have_edges.any())
+    def has_border(self) -> bool:
+        """Whether any radius has a border, so that what SciPy finds has to be looked through."""
+        return bool(self.have_borders.any())
 
     @property
     def of_pairs(self) -> float:
         """How far SciPy is to look for pairs, where it has no tolerance that makes it look into all boxes."""
-        return float(self.farthest * (1 + SLACK) if self.has_edge else self.farthest)
+        return float(self.farthest * (1 + SLACK) if self.has_border else self.farthest)
 
     def at(self, which) -> "Reach":
         """Return the reaches of some queries."""
         return Reach(self.radius[which], self.nearest[which], self.farthest[which])
 
     def eps(self, given: float = 0.0) -> float:
-        """Return SciPy's tolerance: without a given one, that which makes it look into boxes at the edge."""
+        """Return SciPy's tolerance: without a given one, that which makes it look into boxes at the border."""
         return given or -SLACK
 
 

@@ -299,7 +299,7 @@ def _settle_last_place(nearest, x, distances, rows, tied) -> None:
 
 def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None):
     """Return lists of the rows within each query's radius, as SciPy's `query_ball_point`."""
-    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_edge:
+    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_border:
         return _lists(csr(cloud, x, radius, search=search, sort=False), return_sorted)
     return _ball(cloud, x, radius, search, return_sorted=return_sorted)
 
@@ -386,11 +386,11 @@ def _counts_by_pairs(cloud: Cloud, x, radius, search: Search) -> np.ndarray:
 
 
 def _settle_counts(cloud: Cloud, x, radius, search: Search, counts) -> None:
-    """Leave out of SciPy's counts, in place, the points at the edge that are beyond the radius."""
-    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).have_edges)
+    """Leave out of SciPy's counts, in place, the points at the border that are beyond the radius."""
+    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).have_borders)
     if len(queries):
         at_least = _ball(cloud, x[queries], radius[queries], search, nearest=True, return_length=True)
-        queries = queries[at_least < counts[queries]]  # which have points at the edge: they are measured
+        queries = queries[at_least < counts[queries]]  # which have points at the border: they are measured
     if len(queries):
         indptr, _, _ = csr(cloud, x[queries], radius[queries], search=search, sort=False)
         counts[queries] = np.diff(indptr)
@@ -475,7 +475,7 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
     numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
     query_of_each = np.repeat(np.arange(len(queries.x)), counts)
     scaled = _distances(tree, queries.x, query_of_each, numbers, search)
-    if reach.has_edge:
+    if reach.has_border:
         is_within = scaled <= reach.radius[query_of_each]
         if not is_within.all():
             query_of_each = query_of_each[is_within]
@@ -532,7 +532,7 @@ def pairs(cloud: Cloud, radius, search: Search, output_type: str):
     """Return SciPy's `query_pairs`."""
     tree = cloud.scaled(search.p)
     reach = tree.reach_of(radius)
-    if search.eps or not reach.has_edge:
+    if search.eps or not reach.has_border:
         options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
         return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
     found, scaled = _measured_pairs(tree, reach, search)
@@ -556,7 +556,7 @@ def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
     """Return SciPy's `query_ball_tree`."""
     tree, others = cloud.scaled_with(other, search.p)
     reach = tree.reach_of(radius)
-    if search.eps or not reach.has_edge:
+    if search.eps or not reach.has_border:
         eps = reach.eps(float(search.eps))
         return tree.tree.query_ball_tree(others.tree, reach.farthest, p=search.p, eps=eps)
     found = _entries(tree.tree, others.tree, reach, search)
@@ -571,7 +571,7 @@ def edges(cloud: Cloud, radius, search: Search, relation: Relation):
     if relation is Relation.LATER:
         reach = tree.reach_of(radius)
         ends, scaled = _measured_pairs(tree, reach, search)
-        if reach.has_edge:
+        if reach.has_border:
             is_within = scaled <= reach.radius
             ends = ends[is_within]
             scaled = scaled[is_within]
@@ -627,18 +627,18 @@ def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums)
         for each, values in zip((cloud, other), weights, strict=False)
     ]
     reach = tree.reach_of(radii[reaching])
-    (with_edge,) = np.nonzero(reach.have_edges)
+    (with_border,) = np.nonzero(reach.have_borders)
     if copies:
         weights = tuple(copies)
         totals: Any = tree.tree.count_neighbors(other_tree.tree, reach.nearest, p=search.p, weights=weights)
-    if not copies or len(with_edge):
-        limits = np.concatenate([reach.nearest, reach.farthest[with_edge]])
+    if not copies or len(with_border):
+        limits = np.concatenate([reach.nearest, reach.farthest[with_border]])
         pair_counts = counts_of_pairs(tree.tree, other_tree.tree, limits, search.p)
         at_least, at_most = np.split(pair_counts, [len(reach.nearest)])
         if not copies:
             totals = at_least.copy()
-        for number, most in zip(with_edge, at_most, strict=True):
-            if at_least[number] < most:  # some pairs are at the edge
+        for number, most in zip(with_border, at_most, strict=True):
+            if at_least[number] < most:  # some pairs are at the border
                 totals[number] = _sum_of_pairs(tree, other_tree, reach.at(number), copies, search)
     counts[reaching] = totals
     return (counts,)
