@@ -70,7 +70,7 @@ class Reach(NamedTuple):
         return Reach(self.radius[which], self.nearest[which], self.farthest[which])
 
     def eps(self, given: float = 0.0) -> float:
-        """Return SciPy's tolerance: without a given one, that which makes it look into boxes at the border."""
+        """Return SciPy's tolerance; without a given one it looks into the boxes at the border, too."""
         return given or -SLACK
 
 
