@@ -1,9 +1,8 @@
-"""NumPy's `numpy.random` on JAX's keys: the same distributions, other numbers."""
+"""NumPy's `numpy.random`: its numbers on the host, and `jax.random`'s on a device and in a trace."""
 
 import builtins
 import functools
 import inspect
-import os
 import threading
 from collections.abc import Callable, MutableSequence
 from typing import Any
@@ -15,17 +14,25 @@ import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
 from .._core._programs import any_traced, in_a_trace, is_traced
+from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, raised
-from ..mutable._lowering import NotOnHost, lower, refuse_overflow
-from ._samplers import SAMPLERS
+from ..mutable._lowering import NotOnHost, lower, narrow, refuse_overflow
+from ._samplers import ON_HOST_ALONE, SAMPLERS
 from ._wrap import as_ours, as_type, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
 
 class BitGenerator:
-    """What numbers are made of, by a seed: JAX's bits, whichever of NumPy's or CuPy's classes it is.
+    """What numbers are made of: NumPy's bits of a seed, or a key of JAX's, which `jax.jit` can trace.
+
+    A state is NumPy's and can be pickled, copied and set. Where JAX draws, keys are made of these bits.
+
+    Parameters
+    ----------
+    seed : int, sequence of int, numpy.random.SeedSequence or key of `jax.random.key`, optional
+        The system's random bits if it is not given.
 
     Examples
     --------
@@ -34,46 +41,63 @@ class BitGenerator:
     (3,)
     """
 
-    _numpys_class = np.random.PCG64
+    _numpys_class: Any = np.random.PCG64
 
     def __init__(self, seed=None):
-        """Make it of an int, several, a key of JAX's, or of the system's random bits."""
+        """Make it of a seed or a key."""
         self.lock = threading.Lock()
-        self.key = self.of_numpy = None
-        if host_way.is_default() and not _is_key(seed):
-            self.of_numpy = self._made_by_numpy(lower(seed))
+        self.key = None
+        self.of_numpy = None
+        if _is_key(seed):
+            self.key = seed
         else:
-            self.key = _key_of(seed)
+            self.of_numpy = self._made_by_numpy(_on_host(seed))
 
     def _made_by_numpy(self, seed):
         return self._numpys_class(seed)
 
     @property
     def state(self):
-        """What NumPy's generator can go on from; of JAX's the key."""
+        """NumPy's state; of a generator that was made of a key the key."""
         return self.key if self.of_numpy is None else self.of_numpy.state
 
     @state.setter
     def state(self, state):
-        if isinstance(state, (dict, tuple)):
-            self.key, self.of_numpy = None, self.of_numpy or self._made_by_numpy(0)
-            self.of_numpy.state = state
+        if _is_key(state) != (self.of_numpy is None):
+            raise TypeError("the state of a generator is a key where it was made of one, else NumPy's state")
+        if self.of_numpy is None:
+            self.key = state
         else:
-            self.key, self.of_numpy = state, None
+            self.of_numpy.state = state
+
+    def __getstate__(self):
+        """Return what is pickled and copied."""
+        key = None if self.key is None else (str(jr.key_impl(self.key)), np.asarray(jr.key_data(self.key)))
+        return {"key": key, "of_numpy": self.of_numpy}
+
+    def __setstate__(self, state):
+        """Go on from what was pickled."""
+        self.lock = threading.Lock()
+        self.of_numpy = state["of_numpy"]
+        self.key = None
+        if state["key"] is not None:
+            implementation, words = state["key"]
+            self.key = jr.wrap_key_data(words, impl=implementation)
 
     def take(self):
-        """Return a new key, and change the state."""
+        """Return a new key of JAX's, and change the state."""
         with self.lock:
-            if self.key is None and not in_a_trace():
-                self.key = jr.key(int(self.of_numpy.random_raw()) % 2**32)
             if in_a_trace() and not is_traced(self.key):
                 raise RuntimeError(
                     "a random generator from outside is used inside a function that jax.jit or fuse traces, "
                     "where its state cannot change: pass a key as an argument, and make the generator of it "
                     "there: numpy.random.default_rng(key), with key = jax.random.key(seed)"
                 )
+            if self.of_numpy is not None:
+                words = [int(word) % 2**32 for word in self.of_numpy.random_raw(2)]
+                return jr.fold_in(jr.key(words[0]), words[1])
             self.key, taken = jr.split(self.key)
-        return taken
+            return taken
 
 
 class _Mersenne(BitGenerator):
@@ -89,21 +113,21 @@ def _is_key(seed) -> bool:
     return isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
 
 
-def _key_of(seed):
-    if seed is None:
-        return jr.key(int.from_bytes(os.urandom(4), "little"))
-    if isinstance(seed, np.random.SeedSequence):
-        seed = seed.generate_state(2).tolist()
-    seed = value_of(seed)
-    if _is_key(seed):
-        return seed
-    words = [int(word) for word in np.ravel(np.asarray(seed, object))]
-    if min(words, default=0) < 0:
-        raise ValueError(f"a seed is not negative, got {seed}")
-    key = jr.key(0) if len(words) > 1 else jr.key(words[0] % 2**32 if words else 0)
-    for word in words if len(words) > 1 else [word // 2**32 for word in words if word >= 2**32]:
-        key = jr.fold_in(key, word % 2**32)
-    return key
+def _on_host(x):
+    """Return an argument as NumPy takes it; an array on a device is copied."""
+    try:
+        return lower(x)
+    except NotOnHost:
+        return np.asarray(x) if isinstance(x, (Array, jax.Array)) else type(x)(map(_on_host, x))
+
+
+_MOST_EVEN = 2**43  # integers that `jax.random.randint` draws evenly, by remainders of 64 bits
+
+
+@np.vectorize
+def _is_even(span) -> bool:
+    """Whether `jax.random` draws each of so many integers as often as the others, up to a millionth."""
+    return span <= _MOST_EVEN or span & (span - 1) == 0
 
 
 def _shape(size, *parameters) -> tuple[int, ...]:
@@ -121,11 +145,12 @@ def _shape(size, *parameters) -> tuple[int, ...]:
 class Generator:
     """NumPy's `numpy.random.Generator`: its methods, distributions and arguments.
 
-    On the CPU, outside of JAX's transformations, the numbers are NumPy's for the same seed; elsewhere they
-    are JAX's. Results have JAX's default dtypes, float32 and int32 unless x64 is on. Each call of JAX's
-    splits the state's key, under a lock. In a function that `jax.jit` traces, make the generator there, of a
-    key that is an argument. Parameters that are numbers, lists or NumPy's arrays are checked; for elements of
-    arrays on a device that NumPy refuses, NaN is drawn, or of integers -1.
+    On the CPU, outside of JAX's transformations, the numbers are NumPy's for the same seed. On a device
+    `jax.random` draws, by a key that is made of the state; what it lacks, such as `zipf`, is drawn by NumPy
+    and put on the device. Results have JAX's default dtypes, float32 and int32 unless x64 is on. In a
+    function that `jax.jit` traces, make the generator there, of a key that is an argument: there `jax.random`
+    draws alone. Parameters that are numbers, lists or NumPy's arrays are checked; for elements of arrays on a
+    device that NumPy refuses, NaN is drawn, or of integers -1.
 
     Parameters
     ----------
@@ -142,33 +167,26 @@ class Generator:
 
     _numpys_class: Any = np.random.Generator
     _bits = BitGenerator
-    # made of SAMPLERS below, and called by other methods
-    hypergeometric: Callable[..., Array]
-    standard_normal: Callable[..., Array]
+    standard_normal: Callable[..., Array]  # made of SAMPLERS below, and called by another method
 
     def __init__(self, bit_generator=None):
         """Hold a state."""
+        self._start(bit_generator)
+
+    def _start(self, bit_generator):
+        """Begin with a state; `_numpys` is NumPy's generator of the same one, where it is NumPy's."""
         given = isinstance(bit_generator, BitGenerator)
         self.bit_generator = bit_generator if given else self._bits(bit_generator)
-        self._numpys = None
-
-    def _of_numpy(self):
-        """Return NumPy's generator of the same state, or None where JAX draws."""
         of_numpy = self.bit_generator.of_numpy
-        if of_numpy is None or self.bit_generator.key is not None or not host_way.is_default():
-            return None
-        if self._numpys is None or self._numpys[0] is not of_numpy:
-            self._numpys = of_numpy, self._numpys_class(of_numpy)
-        return self._numpys[1]
+        self._numpys = None if of_numpy is None else self._numpys_class(of_numpy)
 
     def _take(self):
         return self.bit_generator.take()
 
     def spawn(self, n_children) -> "list[Generator]":
         """Return generators of states of their own."""
-        generator = self._of_numpy()
-        if generator is not None:
-            return [type(self)(seed) for seed in generator.bit_generator.seed_seq.spawn(n_children)]
+        if self._numpys is not None:
+            return [type(self)(seed) for seed in self._numpys.bit_generator.seed_seq.spawn(n_children)]
         return [type(self)(key) for key in jr.split(self._take(), n_children)]
 
     def random(self, size=None, dtype=None, out=None) -> Array:
@@ -193,13 +211,32 @@ class Generator:
         bounds = (0, 2) if dtype == np.bool else (np.iinfo(dtype).min, int(np.iinfo(dtype).max) + 1)
         if np.any(low < bounds[0]) or np.any(high > bounds[1]):
             raise ValueError(f"low or high is out of bounds for {dtype}")
+        span = high - low
+        if not np.all(_is_even(span)):
+            return self._integers_on_host(low, high, shape, dtype)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
-            key, span = self._take(), high - low
+            key = self._take()
             if np.any(span == 2**64):
                 drawn = jr.bits(key, shape, np.uint64)
             else:
                 drawn = jr.randint(key, shape, 0, np.asarray(span, np.uint64), np.uint64)
             return ours((drawn + np.asarray(low % 2**64, np.uint64)).astype(dtype))
+
+    def _integers_on_host(self, low, high, shape, dtype) -> Array:
+        """Draw from a range of which `jax.random` would draw some integers more often than others."""
+        self._check_numpy_draws(f"integers of more than {_MOST_EVEN} values")
+        numpys = np.random.Generator(self.bit_generator.of_numpy)
+        return ours(as_array(numpys.integers(low, high, shape, dtype)))
+
+    def _check_numpy_draws(self, name):
+        """Raise where NumPy cannot draw what `jax.random` lacks: of a key, and in what JAX traces."""
+        if in_a_trace():
+            self._take()  # which refuses a generator from outside
+        if self._numpys is None:
+            raise NotImplementedError(
+                f"jax.random has no {name}: make the generator of a seed, draw outside of what jax.jit "
+                "traces, and pass the numbers as an argument"
+            )
 
     def bytes(self, length) -> builtins.bytes:
         """Return random bytes."""
@@ -220,6 +257,8 @@ class Generator:
             raise ValueError("p must be probabilities that add up to 1, as many as a has elements")
         if not replace and np.prod(shape) > count:
             raise ValueError("cannot take a larger sample than population when replace is False")
+        if not replace and p is not None and np.prod(shape) > int((p > 0).sum()):
+            raise ValueError("fewer non-zero entries in p than size")
         if np.ndim(a) == 0:
             a = jnp.arange(int(count), dtype=default_dtype(int))
         with x64_for(a.dtype):
@@ -273,27 +312,21 @@ class Generator:
                 raise ValueError("pvals < 0, pvals > 1 or pvals contains NaNs")
             if bool((pvals[..., :-1].sum(-1) > 1 + 1e-6).any()):
                 raise ValueError("sum(pvals[:-1]) > 1.0")
-        shape = _shape(size) if size is not None else np.broadcast_shapes(n.shape, pvals.shape[:-1])
-        left, rest, drawn = jnp.broadcast_to(n, shape), jnp.ones(pvals.shape[:-1], pvals.dtype), []
-        for i in range(pvals.shape[-1] - 1):  # each outcome among what the ones before have left
-            p = jnp.clip(pvals[..., i] / jnp.maximum(rest, 1e-37), 0, 1)
-            drawn.append(jr.binomial(self._take(), left, p, shape, pvals.dtype).astype(left.dtype))
-            left, rest = left - drawn[-1], rest - pvals[..., i]
-        return ours(jnp.stack([*drawn, left], -1).astype(default_dtype(int)))
+        shape = np.broadcast_shapes(n.shape, pvals.shape[:-1])
+        if size is not None:
+            shape = _shape(size)
+        counts = jr.multinomial(
+            self._take(),
+            jnp.broadcast_to(n, shape),
+            jnp.broadcast_to(pvals, (*shape, pvals.shape[-1])),
+            dtype=pvals.dtype,
+        )
+        return ours(counts.astype(default_dtype(int)))
 
     def multivariate_hypergeometric(self, colors, nsample, size=None, method="marginals") -> Array:
         """Return how many of each kind are in a sample drawn without putting back."""
-        colors = [int(n) for n in np.asarray(colors)]
-        if min(colors, default=0) < 0:
-            raise ValueError(f"colors must not be negative, got {colors}")
-        if not 0 <= nsample <= sum(colors):
-            raise ValueError(f"nsample must be from 0 to sum(colors) = {sum(colors)}, got {nsample}")
-        left, rest, drawn = jnp.full(_shape(size), nsample), sum(colors), []
-        for count in colors[:-1]:
-            rest -= count
-            drawn.append(self.hypergeometric(count, rest, ours(left), left.shape)._value)
-            left = left - drawn[-1]
-        return ours(jnp.stack([*drawn, left], -1).astype(default_dtype(int)))
+        self._check_numpy_draws("multivariate_hypergeometric")
+        return _drawn_by_numpy(self._numpys.multivariate_hypergeometric, (colors, nsample, size, method), {})
 
     def multivariate_normal(
         self, mean, cov, size=None, check_valid="warn", tol=1e-8, *, method="svd", dtype=None
@@ -369,8 +402,32 @@ def _sampling(name, sampler):
     return method
 
 
+def _drawn_on_the_host(name, parameters):
+    """Return the method of a distribution that `jax.random` lacks."""
+    names = ["self", *parameters.split()]
+    own = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    size = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    signature = inspect.Signature([*own, size], return_annotation=Array)
+
+    def method(self, *args, **kwargs):
+        signature.bind(self, *args, **kwargs)
+        self._check_numpy_draws(name)
+        return _drawn_by_numpy(getattr(self._numpys, name), args, kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Generator.{name}"
+    method.__signature__ = signature
+    method.__doc__ = (
+        f"Return numbers distributed as `numpy.random.Generator.{name}`'s: NumPy draws them, as `jax.random` "
+        "has no such function, so one that `jax.jit` traces refuses it."
+    )
+    return method
+
+
 for _name, _sampler in SAMPLERS.items():
     setattr(Generator, _name, _sampling(_name, _sampler))
+for _name, _parameters in ON_HOST_ALONE.items():
+    setattr(Generator, _name, _drawn_on_the_host(_name, _parameters))
 
 
 class RandomState(Generator):
@@ -381,20 +438,20 @@ class RandomState(Generator):
 
     def seed(self, seed=None):
         """Start anew."""
-        self.bit_generator = self._bits(seed)
+        self._start(self._bits(seed))
 
     def get_state(self, legacy=False):
         """Return what `set_state` takes."""
-        generator = self._of_numpy()
-        return self.bit_generator.key if generator is None else generator.get_state(legacy)
+        return self.bit_generator.key if self._numpys is None else self._numpys.get_state(legacy)
 
     def set_state(self, state) -> None:
         """Go back to what `get_state` returned."""
-        if isinstance(state, (dict, tuple)):
-            self.bit_generator = self._bits(0)
-            self._of_numpy().set_state(state)
-        else:
-            self.bit_generator = self._bits(state)
+        if _is_key(state):
+            self._start(self._bits(state))
+            return
+        if self._numpys is None:
+            self._start(self._bits(0))
+        self._numpys.set_state(state)
 
     def rand(self, *size, dtype=None) -> Array:
         """Return numbers between 0 and 1 of a shape that is given as several arguments."""
@@ -429,21 +486,22 @@ def _in_numpys_way(name: str, method):
 
     @functools.wraps(method)
     def call(self, *args, **kwargs):
-        generator = self._of_numpy()
-        if generator is None or (name == "shuffle" and not isinstance(args[0], Array)):
+        is_numpys = self._numpys is not None and host_way.is_default()
+        if not is_numpys or (name == "shuffle" and not isinstance(args[0], Array)):
             return method(self, *args, **kwargs)
-        draw = getattr(generator, "random_sample" if name in ("ranf", "sample") else name, None)
+        draw = getattr(self._numpys, "random_sample" if name in ("ranf", "sample") else name, None)
         if draw is None:
             return method(self, *args, **kwargs)
         try:
-            return _drawn_by_numpy(name, draw, args, kwargs)
+            return _drawn_in_numpys_way(name, draw, args, kwargs)
         except NotOnHost:
             return method(self, *args, **kwargs)
 
     return call
 
 
-def _drawn_by_numpy(name, draw, args, kwargs):
+def _drawn_in_numpys_way(name, draw, args, kwargs):
+    """Return NumPy's numbers as an array in the host's memory."""
     out = kwargs.get("out")
     dtype = resolve_dtype(kwargs.pop("dtype", None)) if "dtype" in kwargs else None
     kwargs = {key: x for key, x in kwargs.items() if key != "out"}
@@ -461,6 +519,15 @@ def _drawn_by_numpy(name, draw, args, kwargs):
     if name in _BELOW_ONE and getattr(kept, "dtype", None) == np.float32:
         kept = raised(np.minimum(lower(kept), np.float32(1 - 2.0**-24)), NUMPY)
     return into(out, kept)
+
+
+def _drawn_by_numpy(draw, args, kwargs):
+    """Return NumPy's numbers as an array on the device."""
+    args = [_on_host(x) for x in args]
+    kwargs = {key: _on_host(x) for key, x in kwargs.items()}
+    drawn = np.asarray(draw(*args, **kwargs))
+    refuse_overflow(drawn, ())
+    return ours(as_array(narrow(drawn, ())))
 
 
 def default_rng(seed=None) -> Generator:

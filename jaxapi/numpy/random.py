@@ -1,4 +1,4 @@
-"""NumPy's `numpy.random` on JAX's keys: the same distributions, other numbers."""
+"""NumPy's `numpy.random`: its numbers on the host, and `jax.random`'s on a device and in a trace."""
 
 from . import _random
 from ._random import *
