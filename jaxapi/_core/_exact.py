@@ -4,7 +4,9 @@ It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in loops a
 with a derivative rule of their own, stay as they are.
 """
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,7 +16,9 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, primitives
 
+from ._dtypes import x64_mode, x64_on
 from ._quotients import quotient, root
+from ._typing import Array
 
 __all__ = ["exact"]
 
@@ -57,80 +61,108 @@ def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) 
     def value_of(variable):
         return variable.val if isinstance(variable, Literal) else values[variable]
 
-    for equation in jaxpr.eqns:
-        operands = [value_of(variable) for variable in equation.invars]
-        results = _replacement(equation, operands)
-        if results is None:
-            results = _as_it_is(jaxpr, equation, operands)
-        values.update(zip(equation.outvars, results, strict=True))
+    for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
+        if not is_changed:
+            values.update(_as_they_are(jaxpr, list(equations), values))
+            continue
+        for equation in equations:
+            results = _changed(equation, [value_of(variable) for variable in equation.invars])
+            values.update(zip(equation.outvars, results, strict=True))
     return [value_of(variable) for variable in jaxpr.outvars]
 
 
-def _replacement(equation: Any, operands: list[Any]) -> list[Any] | None:
-    """Return what an equation computes, rounded; None where it stays as it is."""
-    primitive = equation.primitive
-    if primitive.name in _CALLS:
-        inner = equation.params["jaxpr"]
+def _is_changed(equation: Any) -> bool:
+    """Whether an equation is a quotient or a root of real numbers, or a call of a function that has some."""
+    if equation.primitive.name in _CALLS:
+        return any(map(_is_changed, equation.params["jaxpr"].eqns))
+    if equation.primitive is primitives.integer_pow_p and equation.params["y"] >= 0:
+        return False
+    return equation.primitive in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+
+
+def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what an equation computes, rounded."""
+    if equation.primitive.name in _CALLS:
+        return _called(equation, operands)
+    aval = equation.outvars[0].aval
+    is_wide = aval.dtype == np.float64
+    with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
+        arrays = [_in_shape(x, aval.dtype, aval.shape) for x in operands]
+        result = _EXACT[equation.primitive](equation, *arrays)
+        if aval.weak_type:
+            result = _as_weak(result)
+    return [result]
+
+
+def _called(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what a compiled function computes, as part of this program if it asks for no sharding."""
+    inner = equation.params["jaxpr"]
+    in_shardings = equation.params["in_shardings"]
+    out_shardings = equation.params["out_shardings"]
+    if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
         return _evaluate(inner.jaxpr, inner.consts, operands)
-    if primitive not in _REPLACED:
-        return None
-    dtype = equation.outvars[0].aval.dtype
-    if not jnp.issubdtype(dtype, jnp.floating):
-        return None
-    return [_REPLACED[primitive](equation, *operands)]
+
+    def call(*arrays):
+        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays))
+
+    return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
 
 
-def _divided(equation: Any, x: Any, y: Any) -> Any:
-    shape = equation.outvars[0].aval.shape
-    dtype = equation.outvars[0].aval.dtype
-    return quotient(_in_shape(x, dtype, shape), _in_shape(y, dtype, shape))
+def _divided(equation: Any, x: Array, y: Array) -> Array:
+    return _quotient(x, y)
 
 
-def _rooted(equation: Any, x: Any) -> Any:
-    return root(_in_shape(x, equation.outvars[0].aval.dtype, equation.outvars[0].aval.shape))
+def _rooted(equation: Any, x: Array) -> Array:
+    return _root(x)
 
 
-def _reciprocal_root(equation: Any, x: Any) -> Any:
-    result = _rooted(equation, x)
-    return quotient(jnp.ones_like(result), result)
+def _reciprocal_root(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), _root(x))
 
 
-def _integer_power(equation: Any, x: Any) -> Any:
-    exponent = equation.params["y"]
-    if exponent >= 0:
-        return lax.integer_pow(x, exponent)
-    power = lax.integer_pow(x, -exponent)
-    return quotient(jnp.ones_like(power), power)
+def _negative_power(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), lax.integer_pow(x, -equation.params["y"]))
 
 
-_REPLACED = {
+_EXACT = {
     primitives.div_p: _divided,
     primitives.sqrt_p: _rooted,
     primitives.rsqrt_p: _reciprocal_root,
-    primitives.integer_pow_p: _integer_power,
+    primitives.integer_pow_p: _negative_power,
 }
 
+# Traced and lowered once for each shape and dtype, however often they are called.
+_quotient = jax.jit(quotient)
+_root = jax.jit(root)
 
-def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
+
+def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
     """Return an operand as an array of the result's shape; a literal has none."""
     if not isinstance(x, jax.Array):
         x = jnp.asarray(x, dtype)
     return x if x.shape == shape else jnp.broadcast_to(x, shape)
 
 
-def _as_it_is(jaxpr: Jaxpr, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Run one equation, as a program of its own."""
-    inputs = {
-        variable: operand
-        for variable, operand in zip(equation.invars, operands, strict=True)
+def _as_weak(x: Array) -> Array:
+    """Return an array whose dtype gives way to others', as that of a Python number."""
+    return primitives.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
+
+
+def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the values of what equations compute that are not changed; they are a program of their own."""
+    results = [variable for equation in equations for variable in equation.outvars]
+    operands = {
+        variable: None
+        for equation in equations
+        for variable in equation.invars
         if not isinstance(variable, Literal)
     }
+    inputs = [variable for variable in operands if variable in values]
     alone = jaxpr.replace(
         constvars=[],
-        invars=list(inputs),
-        outvars=equation.outvars,
-        eqns=[equation],
-        effects=equation.effects,
-        debug_info=None,
+        invars=inputs,
+        outvars=results,
+        eqns=equations,
+        effects=frozenset().union(*(equation.effects for equation in equations)),
     )
-    return jaxpr_as_fun(ClosedJaxpr(alone, []))(*inputs.values())
+    return dict(zip(results, jaxpr_as_fun(ClosedJaxpr(alone, []))(*(values[x] for x in inputs)), strict=True))

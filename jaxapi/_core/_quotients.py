@@ -124,6 +124,6 @@ def _never(shape: tuple[int, ...]) -> Any:
     nowhere = lax.optimization_barrier(np.int32(-1))
     is_there = nowhere == 0
     for axis, size in enumerate(shape):
-        if size > 1:
+        if size != 1:  # also where it is a symbol
             is_there |= lax.broadcasted_iota(np.int32, shape, axis) == nowhere
     return is_there
