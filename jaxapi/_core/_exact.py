@@ -4,21 +4,25 @@ It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in loops a
 with a derivative rule of their own, stay as they are.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, primitives
 
 from ._dtypes import x64_mode, x64_on
 from ._quotients import quotient, root
 from ._typing import Array
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 __all__ = ["exact"]
 
@@ -35,11 +39,11 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = jax.tree.flatten((args, kwargs))
         positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
 
-        def of_arrays(*arrays):
+        def of_arrays(*arrays: Any) -> R:
             given = list(leaves)
             for i, array in zip(positions, arrays, strict=True):
                 given[i] = array
@@ -56,9 +60,11 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
 def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
     """Compute what a program does, with exact quotients and roots."""
+    from jax.extend.core import Literal  # which loads Pallas
+
     values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
 
-    def value_of(variable):
+    def value_of(variable: Any) -> Any:
         return variable.val if isinstance(variable, Literal) else values[variable]
 
     for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
@@ -75,9 +81,9 @@ def _is_changed(equation: Any) -> bool:
     """Whether an equation is a quotient or a root of real numbers, or a call of a function that has some."""
     if equation.primitive.name in _CALLS:
         return any(map(_is_changed, equation.params["jaxpr"].eqns))
-    if equation.primitive is primitives.integer_pow_p and equation.params["y"] >= 0:
+    if equation.primitive.name == "integer_pow" and equation.params["y"] >= 0:
         return False
-    return equation.primitive in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+    return equation.primitive.name in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
 
 
 def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
@@ -88,7 +94,7 @@ def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
     is_wide = aval.dtype == np.float64
     with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
         arrays = [_in_shape(x, aval.dtype, aval.shape) for x in operands]
-        result = _EXACT[equation.primitive](equation, *arrays)
+        result = _EXACT[equation.primitive.name](equation, *arrays)
         if aval.weak_type:
             result = _as_weak(result)
     return [result]
@@ -102,7 +108,7 @@ def _called(equation: Any, operands: list[Any]) -> Sequence[Any]:
     if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
         return _evaluate(inner.jaxpr, inner.consts, operands)
 
-    def call(*arrays):
+    def call(*arrays: Any) -> Any:
         return tuple(_evaluate(inner.jaxpr, inner.consts, arrays))
 
     return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
@@ -124,11 +130,11 @@ def _negative_power(equation: Any, x: Array) -> Array:
     return _quotient(jnp.ones_like(x), lax.integer_pow(x, -equation.params["y"]))
 
 
-_EXACT = {
-    primitives.div_p: _divided,
-    primitives.sqrt_p: _rooted,
-    primitives.rsqrt_p: _reciprocal_root,
-    primitives.integer_pow_p: _negative_power,
+_EXACT: dict[str, Callable[..., Array]] = {
+    "div": _divided,
+    "sqrt": _rooted,
+    "rsqrt": _reciprocal_root,
+    "integer_pow": _negative_power,
 }
 
 # Traced and lowered once for each shape and dtype, however often they are called.
@@ -145,11 +151,13 @@ def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
 
 def _as_weak(x: Array) -> Array:
     """Return an array whose dtype gives way to others', as that of a Python number."""
-    return primitives.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
+    return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
 
 
 def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
     """Return the values of what equations compute that are not changed; they are a program of their own."""
+    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
     results = [variable for equation in equations for variable in equation.outvars]
     operands = {
         variable: None
