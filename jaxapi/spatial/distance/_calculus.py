@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from ..._core import _quotients
 from ..._core._typing import Array
 
-__all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "instantiated", "quotient", "ratio"]
-__all__ += ["root", "rows_for", "weighted_sums", "without"]
+__all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "divided", "instantiated", "quotient"]
+__all__ += ["ratio", "root", "rows_for", "weighted_sums", "without"]
 
 
 @jax.custom_jvp
@@ -28,15 +29,22 @@ def _slope_of_absolute(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 def root(x: Array) -> Array:
-    """Return the square root; all its derivatives at 0 are 0."""
+    """Return the square root, rounded as IEEE 754 says; all its derivatives at 0 are 0."""
     is_zero = x == 0
-    return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, x)))
+    return jnp.where(is_zero, 0, _quotients.root(jnp.where(is_zero, 1, x)))
+
+
+def divided(x: Array, y: Array | float) -> Array:
+    """Return ``x / y`` of one dtype, rounded as IEEE 754 says."""
+    shape = jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
+    x, y = (jnp.broadcast_to(jnp.asarray(part, x.dtype), shape) for part in (x, y))
+    return _quotients.quotient(x, y)
 
 
 @jax.custom_jvp
 def ratio(x: Array, y: Array) -> Array:
     """Return ``x / y``, with derivatives that do not square y (JAX's do), which may overflow or vanish."""
-    return x / y
+    return divided(x, y)
 
 
 @ratio.defjvp

@@ -19,6 +19,7 @@ from ._calculus import (
     Sums,
     absolute,
     along_last_axis,
+    divided,
     quotient,
     ratio,
     root,
@@ -80,7 +81,7 @@ class Euclidean(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         distance = root(total)
-        return distance if scale is None else distance / scale
+        return distance if scale is None else divided(distance, scale)
 
     def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
         rows = super().scaled(a, b, parameters)
@@ -127,7 +128,7 @@ class SqEuclidean(Euclidean):
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
-        return total if scale is None else total / scale / scale
+        return total if scale is None else divided(divided(total, scale), scale)
 
     def in_users_units(self, distances: Array, exponent: Array) -> Array:
         return times_power_of_two(times_power_of_two(distances, exponent), exponent)
@@ -338,7 +339,7 @@ class Hamming(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         weights = parameters.weights
-        return total / (m if weights is None else jnp.sum(weights))
+        return divided(total, m if weights is None else jnp.sum(weights))
 
     def scaled_for_kernel(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
         """Return the rows as they are: a GPU compares the smallest numbers as others."""
@@ -404,7 +405,7 @@ class JensenShannon(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         base = parameters.base
-        return root(jnp.maximum(total, 0) / (2 if base is None else 2 * jnp.log(base)))
+        return root(divided(jnp.maximum(total, 0), 2 if base is None else 2 * jnp.log(base)))
 
 
 @jax.custom_jvp
@@ -549,7 +550,7 @@ class Dice(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = counts.only_u + counts.only_v
-        return unequal / (2 * counts.both + unequal)
+        return divided(unequal, 2 * counts.both + unequal)
 
 
 class Jaccard(BooleanMetric):
@@ -578,7 +579,7 @@ class RogersTanimoto(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = 2 * (counts.only_u + counts.only_v)
-        return unequal / (counts.both + counts.neither + unequal)
+        return divided(unequal, counts.both + counts.neither + unequal)
 
 
 class RussellRao(BooleanMetric):
@@ -590,7 +591,7 @@ class RussellRao(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         not_both = counts.only_u + counts.only_v + counts.neither
-        return not_both / (counts.both + not_both)
+        return divided(not_both, counts.both + not_both)
 
 
 class SokalSneath(BooleanMetric):
@@ -603,7 +604,7 @@ class SokalSneath(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = 2 * (counts.only_u + counts.only_v)
-        return unequal / (counts.both + unequal)
+        return divided(unequal, counts.both + unequal)
 
 
 class Yule(BooleanMetric):
@@ -639,7 +640,7 @@ class Mahalanobis(ByRows):
         scale = reciprocal_of_size(jnp.max(jnp.abs(lax.stop_gradient(difference)), axis=-1, initial=0))
         difference = difference * scale[..., None]
         product = jnp.matmul(difference, matrix, precision=lax.Precision.HIGHEST)
-        return root(jnp.sum(product * difference, axis=-1)) / scale * unit
+        return divided(root(jnp.sum(product * difference, axis=-1)), scale) * unit
 
 
 @dataclass(frozen=True)
