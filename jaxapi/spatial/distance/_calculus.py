@@ -13,7 +13,7 @@ from ..._core import _quotients
 from ..._core._typing import Array
 
 __all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "divided", "instantiated", "quotient"]
-__all__ += ["ratio", "root", "rows_for", "weighted_sums", "without"]
+__all__ += ["ratio", "root", "rounded_ratio", "rows_for", "weighted_sums", "without"]
 
 
 @jax.custom_jvp
@@ -44,21 +44,30 @@ def divided(x: Array, y: Array | float) -> Array:
 @jax.custom_jvp
 def ratio(x: Array, y: Array) -> Array:
     """Return ``x / y``, with derivatives that do not square y (JAX's do), which may overflow or vanish."""
+    return x / y
+
+
+@jax.custom_jvp
+def rounded_ratio(x: Array, y: Array) -> Array:
+    """Return `ratio`, rounded as IEEE 754 says: what is returned, and no term of a sum."""
     return divided(x, y)
 
 
-@ratio.defjvp
-def _slope_of_ratio(primals: Any, tangents: Any) -> tuple[Array, Array]:
+def _slope_of_ratio(divide: Callable[..., Array], primals: Any, tangents: Any) -> tuple[Array, Array]:
     x, y = primals
     x_tangent, y_tangent = tangents
-    value = ratio(x, y)
+    value = divide(x, y)
     return value, (x_tangent - value * y_tangent) * ratio(jnp.ones((), y.dtype), y)
 
 
-def quotient(x: Array, y: Array) -> Array:
+ratio.defjvp(functools.partial(_slope_of_ratio, ratio))
+rounded_ratio.defjvp(functools.partial(_slope_of_ratio, rounded_ratio))
+
+
+def quotient(x: Array, y: Array, divide: Callable[..., Array] = ratio) -> Array:
     """Return ``x / y``; 0 where both are, and so are the derivatives."""
     both_zero = (x == 0) & (y == 0)
-    return jnp.where(both_zero, 0, ratio(x, jnp.where(both_zero, 1, y)))
+    return jnp.where(both_zero, 0, divide(x, jnp.where(both_zero, 1, y)))
 
 
 Sums = tuple[Array, ...]

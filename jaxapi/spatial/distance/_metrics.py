@@ -23,6 +23,7 @@ from ._calculus import (
     quotient,
     ratio,
     root,
+    rounded_ratio,
     rows_for,
     weighted_sums,
     without,
@@ -81,7 +82,7 @@ class Euclidean(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         distance = root(total)
-        return distance if scale is None else divided(distance, scale)
+        return distance if scale is None else distance / scale
 
     def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
         rows = super().scaled(a, b, parameters)
@@ -128,7 +129,7 @@ class SqEuclidean(Euclidean):
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
-        return total if scale is None else divided(divided(total, scale), scale)
+        return total if scale is None else total / scale / scale
 
     def in_users_units(self, distances: Array, exponent: Array) -> Array:
         return times_power_of_two(times_power_of_two(distances, exponent), exponent)
@@ -235,7 +236,7 @@ class BrayCurtis(SumMetric):
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         differences, totals = sums
-        return ratio(differences, totals)
+        return rounded_ratio(differences, totals)
 
 
 class Canberra(SumMetric):
@@ -567,7 +568,7 @@ class Jaccard(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = counts.only_u + counts.only_v
-        return quotient(unequal, counts.both + unequal)
+        return quotient(unequal, counts.both + unequal, rounded_ratio)
 
 
 class RogersTanimoto(BooleanMetric):
@@ -617,7 +618,7 @@ class Yule(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         crossed = counts.only_u * counts.only_v
-        return quotient(2 * crossed, counts.both * counts.neither + crossed)
+        return quotient(2 * crossed, counts.both * counts.neither + crossed, rounded_ratio)
 
 
 class Mahalanobis(ByRows):
@@ -640,7 +641,7 @@ class Mahalanobis(ByRows):
         scale = reciprocal_of_size(jnp.max(jnp.abs(lax.stop_gradient(difference)), axis=-1, initial=0))
         difference = difference * scale[..., None]
         product = jnp.matmul(difference, matrix, precision=lax.Precision.HIGHEST)
-        return divided(root(jnp.sum(product * difference, axis=-1)), scale) * unit
+        return root(jnp.sum(product * difference, axis=-1)) / scale * unit
 
 
 @dataclass(frozen=True)
