@@ -12,6 +12,7 @@ from test_fuse import X, same
 
 import jaxapi as xp
 from jaxapi import fuse
+from jaxapi._fuse import _fusion, _integers
 
 INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.int64, np.uint64]
 
@@ -120,7 +121,10 @@ class TestPythonIntegers:
     def test_another_jax_leaves_ints_unchecked(self, jaxpr, monkeypatch):
         """Where the traced program is of another form: ints are passed as they are."""
         f = fuse(lambda x, n: x + n)
-        monkeypatch.setattr(jax.stages.Traced, "jaxpr", property(lambda self: jaxpr))
+        traced = types.SimpleNamespace(jaxpr=jaxpr)
+        monkeypatch.setattr(
+            _fusion, "integer_promotions", lambda _, count: _integers.integer_promotions(traced, count)
+        )
         same(f(np.zeros(2, np.int16), 300), np.full(2, 300, np.int16))
         f(np.zeros(2, np.int8), 300)
 

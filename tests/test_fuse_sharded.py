@@ -55,6 +55,27 @@ else:
         program = function.lower(*args).compile().as_text()
         return {name for name in EXCHANGES if f" {name}(" in program or f" {name}-start(" in program}
 
+    def test_quotients_and_roots_keep_the_sharding_and_exchange_nothing(rows):
+        f = fuse(lambda x: xp.sqrt(x / 49) / (1 + x) ** 2)
+        x = jax.device_put(X, rows)
+        assert f(x).sharding.is_equivalent_to(rows, 2)
+        assert not exchanges(f, x)
+        explicit = jax.make_mesh((DEVICES,), ("rows",), axis_types=(jax.sharding.AxisType.Explicit,))
+        x = jax.device_put(X, jax.sharding.NamedSharding(explicit, rows.spec))
+        assert jax.typeof(f(x)) == jax.typeof(x)
+
+    def test_compiled_functions_inside_keep_the_sharding_that_they_ask_for():
+        auto = jax.make_mesh((DEVICES,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+        rows = jax.sharding.NamedSharding(auto, jax.sharding.PartitionSpec("rows"))
+        everywhere = jax.sharding.NamedSharding(auto, jax.sharding.PartitionSpec())
+        x = jax.device_put(X, rows)
+        gathered = jax.jit(lambda x: x / 49, out_shardings=everywhere)
+        result = fuse(lambda x: gathered(x))(x)
+        assert result.sharding.is_equivalent_to(everywhere, 2)
+        np.testing.assert_array_equal(result, X / np.float32(49))
+        taken = jax.jit(lambda x: x / 49, in_shardings=everywhere)
+        assert exchanges(fuse(lambda x: taken(x)), x) == {"all-gather"}
+
     def test_element_wise_functions_keep_the_sharding_and_exchange_nothing(rows, everywhere):
         x, w = jax.device_put(X, rows), jax.device_put(X[0], everywhere)
         f = fuse(lambda x, w, a: xp.where(x > a, x * w, -x))

@@ -142,6 +142,35 @@ def test_vector_norm(dtype, ord, x64):
     assert xp.linalg.vector_norm([3, 4]) == 5
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_roots_of_norms_are_rounded_once(dtype):
+    """Of integers whose squares add up exactly; also where a program divides by the norm or squares it."""
+    parts = np.random.default_rng(60).integers(-100, 100, (6, 500, 2, 3)).astype(dtype)
+
+    def norms(parts, of_rows, of_matrices):
+        rows = parts.reshape(6, 500, 6)
+        return [
+            of_rows(rows[0]),
+            of_matrices(parts[1]),
+            of_rows(rows[2]) * of_rows(rows[2]),
+            of_matrices(parts[3]) * of_matrices(parts[3]),
+            1 / of_rows(rows[4]),
+            1 / of_matrices(parts[5]),
+        ]
+
+    of_rows = functools.partial(xp.linalg.vector_norm, axis=1)
+    with jax.enable_x64(dtype == "float64"):
+        expected = norms(
+            parts, lambda x: np.sqrt(np.sum(x * x, axis=1)), lambda x: np.sqrt(np.sum(x * x, axis=(1, 2)))
+        )
+        for out, wanted in zip(
+            jax.jit(lambda parts: norms(parts, of_rows, xp.linalg.matrix_norm))(parts), expected, strict=True
+        ):
+            np.testing.assert_array_equal(np.asarray(out), wanted)
+        np.testing.assert_array_equal(np.asarray(of_rows(parts[0].reshape(500, 6))), expected[0])
+        np.testing.assert_array_equal(np.asarray(xp.linalg.matrix_norm(parts[1])), expected[1])
+
+
 @pytest.mark.parametrize("shape", [(4, 0, 3), (4, 3, 0), (0, 3, 3), (0, 3)])
 def test_rank_of_matrices_without_elements(shape):
     out = xp.linalg.matrix_rank(np.zeros(shape))

@@ -100,6 +100,11 @@ def fuse(
     change by ``x += y``, which is lost where another one is returned. Inside another JAX transformation with
     x64 off, Python floats combined with float64 there are rounded to float32 first.
 
+    Quotients, square roots and negative integer powers of real arrays are rounded as IEEE 754 says, statement
+    by statement, as cupy.fuse has them; `jax.jit` divides by approximation. Inside of `jax.lax.cond`,
+    ``scan``, ``while_loop``, `jax.shard_map` and `jax.checkpoint`, and of functions with a derivative rule of
+    their own, they stay JAX's, and so do derivatives.
+
     In a method, ``self`` is read at each call, and so is the object of a bound method, or one that is called;
     the function sees a copy of it. What a class holds is a value from the surroundings, as a global variable
     is: a constant of the program.

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import as_inexact
+from .._core._exact import exact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
@@ -325,4 +326,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
     8.0
     """
-    return of_matrices(jnp.linalg.matrix_norm, x, keepdims=keepdims, ord=ord)
+    return of_matrices(_norm_of_matrices, x, keepdims=keepdims, ord=ord)
+
+
+_norm_of_matrices = exact(jnp.linalg.matrix_norm)

@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from .._core._docs import of_standard
 from .._core._dtypes import as_inexact, with_operands_promoted
 from .._core._errors import raises_as_numpy
+from .._core._exact import exact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_argument
@@ -150,4 +151,4 @@ def vector_norm(
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
 @raises_as_numpy
 def _vector_norm(x, axis, keepdims, ord):
-    return jnp.linalg.vector_norm(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)
+    return exact(jnp.linalg.vector_norm)(as_inexact(x), axis=axis, keepdims=keepdims, ord=ord)

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import x64_for
+from .._core._quotients import root
 from .._core._typing import Array
 from ._answers import Answer, FoundNeighbors
 from ._arrays import as_dtype
@@ -145,7 +146,7 @@ class _Pairs(NamedTuple):
 
     def distances(self) -> Array:
         """Return the distances (..., n, q)."""
-        return jnp.sqrt(self.powers) if self.p == 2 else self.powers
+        return root(self.powers) if self.p == 2 else self.powers
 
     def within(self, radius: Array) -> Array:
         """Tell which pairs are within radii (..., 1, q) or (..., 1, 1), by distances as they are returned."""

@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core import _quotients
 from ..._core._typing import Array
 from ._powers_of_two import exponent_of, is_small, scaled, times_power_of_two, unit_of_small, unscaled
 
@@ -159,11 +160,11 @@ def box_slack(dtype, m: int) -> float:
 def root(total, p: float):
     """Return the distance of a power distance."""
     if p == 2:
-        return jnp.sqrt(total)
+        return _quotients.root(total)
     if p == 3:
         return _cube_root(total)
     if p == 4:
-        return jnp.sqrt(jnp.sqrt(total))
+        return _quotients.root(_quotients.root(total))
     return total
 
 

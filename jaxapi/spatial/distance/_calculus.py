@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from ..._core import _quotients
 from ..._core._typing import Array
 
-__all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "instantiated", "quotient", "ratio"]
-__all__ += ["root", "rows_for", "weighted_sums", "without"]
+__all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "divided", "instantiated", "quotient"]
+__all__ += ["ratio", "root", "rounded_ratio", "rows_for", "weighted_sums", "without"]
 
 
 @jax.custom_jvp
@@ -28,9 +29,16 @@ def _slope_of_absolute(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 def root(x: Array) -> Array:
-    """Return the square root; all its derivatives at 0 are 0."""
+    """Return the square root, rounded as IEEE 754 says; all its derivatives at 0 are 0."""
     is_zero = x == 0
-    return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, x)))
+    return jnp.where(is_zero, 0, _quotients.root(jnp.where(is_zero, 1, x)))
+
+
+def divided(x: Array, y: Array | float) -> Array:
+    """Return ``x / y`` of one dtype, rounded as IEEE 754 says."""
+    shape = jnp.broadcast_shapes(jnp.shape(x), jnp.shape(y))
+    x, y = (jnp.broadcast_to(jnp.asarray(part, x.dtype), shape) for part in (x, y))
+    return _quotients.quotient(x, y)
 
 
 @jax.custom_jvp
@@ -39,18 +47,27 @@ def ratio(x: Array, y: Array) -> Array:
     return x / y
 
 
-@ratio.defjvp
-def _slope_of_ratio(primals: Any, tangents: Any) -> tuple[Array, Array]:
+@jax.custom_jvp
+def rounded_ratio(x: Array, y: Array) -> Array:
+    """Return `ratio`, rounded as IEEE 754 says: what is returned, and no term of a sum."""
+    return divided(x, y)
+
+
+def _slope_of_ratio(divide: Callable[..., Array], primals: Any, tangents: Any) -> tuple[Array, Array]:
     x, y = primals
     x_tangent, y_tangent = tangents
-    value = ratio(x, y)
+    value = divide(x, y)
     return value, (x_tangent - value * y_tangent) * ratio(jnp.ones((), y.dtype), y)
 
 
-def quotient(x: Array, y: Array) -> Array:
+ratio.defjvp(functools.partial(_slope_of_ratio, ratio))
+rounded_ratio.defjvp(functools.partial(_slope_of_ratio, rounded_ratio))
+
+
+def quotient(x: Array, y: Array, divide: Callable[..., Array] = ratio) -> Array:
     """Return ``x / y``; 0 where both are, and so are the derivatives."""
     both_zero = (x == 0) & (y == 0)
-    return jnp.where(both_zero, 0, ratio(x, jnp.where(both_zero, 1, y)))
+    return jnp.where(both_zero, 0, divide(x, jnp.where(both_zero, 1, y)))
 
 
 Sums = tuple[Array, ...]

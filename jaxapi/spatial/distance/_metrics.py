@@ -19,9 +19,11 @@ from ._calculus import (
     Sums,
     absolute,
     along_last_axis,
+    divided,
     quotient,
     ratio,
     root,
+    rounded_ratio,
     rows_for,
     weighted_sums,
     without,
@@ -234,7 +236,7 @@ class BrayCurtis(SumMetric):
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         differences, totals = sums
-        return ratio(differences, totals)
+        return rounded_ratio(differences, totals)
 
 
 class Canberra(SumMetric):
@@ -338,7 +340,7 @@ class Hamming(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         weights = parameters.weights
-        return total / (m if weights is None else jnp.sum(weights))
+        return divided(total, m if weights is None else jnp.sum(weights))
 
     def scaled_for_kernel(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
         """Return the rows as they are: a GPU compares the smallest numbers as others."""
@@ -404,7 +406,7 @@ class JensenShannon(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         base = parameters.base
-        return root(jnp.maximum(total, 0) / (2 if base is None else 2 * jnp.log(base)))
+        return root(divided(jnp.maximum(total, 0), 2 if base is None else 2 * jnp.log(base)))
 
 
 @jax.custom_jvp
@@ -549,7 +551,7 @@ class Dice(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = counts.only_u + counts.only_v
-        return unequal / (2 * counts.both + unequal)
+        return divided(unequal, 2 * counts.both + unequal)
 
 
 class Jaccard(BooleanMetric):
@@ -566,7 +568,7 @@ class Jaccard(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = counts.only_u + counts.only_v
-        return quotient(unequal, counts.both + unequal)
+        return quotient(unequal, counts.both + unequal, rounded_ratio)
 
 
 class RogersTanimoto(BooleanMetric):
@@ -578,7 +580,7 @@ class RogersTanimoto(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = 2 * (counts.only_u + counts.only_v)
-        return unequal / (counts.both + counts.neither + unequal)
+        return divided(unequal, counts.both + counts.neither + unequal)
 
 
 class RussellRao(BooleanMetric):
@@ -590,7 +592,7 @@ class RussellRao(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         not_both = counts.only_u + counts.only_v + counts.neither
-        return not_both / (counts.both + not_both)
+        return divided(not_both, counts.both + not_both)
 
 
 class SokalSneath(BooleanMetric):
@@ -603,7 +605,7 @@ class SokalSneath(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         unequal = 2 * (counts.only_u + counts.only_v)
-        return unequal / (counts.both + unequal)
+        return divided(unequal, counts.both + unequal)
 
 
 class Yule(BooleanMetric):
@@ -616,7 +618,7 @@ class Yule(BooleanMetric):
 
     def of_counts(self, counts: Counts) -> Array:
         crossed = counts.only_u * counts.only_v
-        return quotient(2 * crossed, counts.both * counts.neither + crossed)
+        return quotient(2 * crossed, counts.both * counts.neither + crossed, rounded_ratio)
 
 
 class Mahalanobis(ByRows):

@@ -1,0 +1,176 @@
+"""Functions whose quotients and roots are rounded as IEEE 754 says: an interpreter of their programs.
+
+It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in loops and conditions, and functions
+with a derivative rule of their own, stay as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._dtypes import x64_mode, x64_on
+from ._quotients import quotient, root
+from ._typing import Array
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
+
+__all__ = ["exact"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_CALLS = frozenset(["jit", "pjit"])  # of compiled functions: its name since JAX 0.7, and before
+
+
+def exact(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function with `/`, `sqrt`, `rsqrt` and negative integer powers rounded as NumPy has them.
+
+    Arrays of JAX among the arguments, and in their pytrees, are traced; everything else is as it is.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
+
+        def of_arrays(*arrays: Any) -> R:
+            given = list(leaves)
+            for i, array in zip(positions, arrays, strict=True):
+                given[i] = array
+            args, kwargs = jax.tree.unflatten(structure, given)
+            return function(*args, **kwargs)
+
+        arrays = [leaves[i] for i in positions]
+        closed, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
+        outputs = _evaluate(closed.jaxpr, closed.consts, arrays)
+        return jax.tree.unflatten(jax.tree.structure(result), outputs)
+
+    return call
+
+
+def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    """Compute what a program does, with exact quotients and roots."""
+    from jax.extend.core import Literal  # which loads Pallas
+
+    values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
+
+    def value_of(variable: Any) -> Any:
+        return variable.val if isinstance(variable, Literal) else values[variable]
+
+    for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
+        if not is_changed:
+            values.update(_as_they_are(jaxpr, list(equations), values))
+            continue
+        for equation in equations:
+            results = _changed(equation, [value_of(variable) for variable in equation.invars])
+            values.update(zip(equation.outvars, results, strict=True))
+    return [value_of(variable) for variable in jaxpr.outvars]
+
+
+def _is_changed(equation: Any) -> bool:
+    """Whether an equation is a quotient or a root of real numbers, or a call of a function that has some."""
+    if equation.primitive.name in _CALLS:
+        return any(map(_is_changed, equation.params["jaxpr"].eqns))
+    if equation.primitive.name == "integer_pow" and equation.params["y"] >= 0:
+        return False
+    return equation.primitive.name in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+
+
+def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what an equation computes, rounded."""
+    if equation.primitive.name in _CALLS:
+        return _called(equation, operands)
+    aval = equation.outvars[0].aval
+    is_wide = aval.dtype == np.float64
+    with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
+        arrays = [_in_shape(x, aval.dtype, aval.shape) for x in operands]
+        result = _EXACT[equation.primitive.name](equation, *arrays)
+        if aval.weak_type:
+            result = _as_weak(result)
+    return [result]
+
+
+def _called(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what a compiled function computes, as part of this program if it asks for no sharding."""
+    inner = equation.params["jaxpr"]
+    in_shardings = equation.params["in_shardings"]
+    out_shardings = equation.params["out_shardings"]
+    if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
+        return _evaluate(inner.jaxpr, inner.consts, operands)
+
+    def call(*arrays: Any) -> Any:
+        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays))
+
+    return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
+
+
+def _divided(equation: Any, x: Array, y: Array) -> Array:
+    return _quotient(x, y)
+
+
+def _rooted(equation: Any, x: Array) -> Array:
+    return _root(x)
+
+
+def _reciprocal_root(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), _root(x))
+
+
+def _negative_power(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), lax.integer_pow(x, -equation.params["y"]))
+
+
+_EXACT: dict[str, Callable[..., Array]] = {
+    "div": _divided,
+    "sqrt": _rooted,
+    "rsqrt": _reciprocal_root,
+    "integer_pow": _negative_power,
+}
+
+# Traced and lowered once for each shape and dtype, however often they are called.
+_quotient = jax.jit(quotient)
+_root = jax.jit(root)
+
+
+def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
+    """Return an operand as an array of the result's shape; a literal has none."""
+    if not isinstance(x, jax.Array):
+        x = jnp.asarray(x, dtype)
+    return x if x.shape == shape else jnp.broadcast_to(x, shape)
+
+
+def _as_weak(x: Array) -> Array:
+    """Return an array whose dtype gives way to others', as that of a Python number."""
+    return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
+
+
+def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the values of what equations compute that are not changed; they are a program of their own."""
+    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+    results = [variable for equation in equations for variable in equation.outvars]
+    operands = {
+        variable: None
+        for equation in equations
+        for variable in equation.invars
+        if not isinstance(variable, Literal)
+    }
+    inputs = [variable for variable in operands if variable in values]
+    alone = jaxpr.replace(
+        constvars=[],
+        invars=inputs,
+        outvars=results,
+        eqns=equations,
+        effects=frozenset().union(*(equation.effects for equation in equations)),
+    )
+    return dict(zip(results, jaxpr_as_fun(ClosedJaxpr(alone, []))(*(values[x] for x in inputs)), strict=True))
