@@ -4,17 +4,21 @@ It goes into what JAX compiles by itself (`jnp.mean`, say). What lies in loops a
 with a derivative rule of their own, stay as they are.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, primitives
 
 from ._quotients import quotient, root
+
+if TYPE_CHECKING:
+    from jax.extend.core import Jaxpr
 
 __all__ = ["exact"]
 
@@ -45,6 +49,9 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
         arrays = [leaves[i] for i in positions]
         closed, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
         outputs = _evaluate(closed.jaxpr, closed.consts, arrays)
+        outputs = [
+            _as_weak(x) if aval.weak_type else x for x, aval in zip(outputs, closed.out_avals, strict=True)
+        ]
         return jax.tree.unflatten(jax.tree.structure(result), outputs)
 
     return call
@@ -52,6 +59,8 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
 def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
     """Compute what a program does, with exact quotients and roots."""
+    from jax.extend.core import Literal  # which loads Pallas
+
     values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
 
     def value_of(variable):
@@ -72,12 +81,12 @@ def _replacement(equation: Any, operands: list[Any]) -> list[Any] | None:
     if primitive.name in _CALLS:
         inner = equation.params["jaxpr"]
         return _evaluate(inner.jaxpr, inner.consts, operands)
-    if primitive not in _REPLACED:
+    if primitive.name not in _REPLACED:
         return None
     dtype = equation.outvars[0].aval.dtype
     if not jnp.issubdtype(dtype, jnp.floating):
         return None
-    return [_REPLACED[primitive](equation, *operands)]
+    return [_REPLACED[primitive.name](equation, *operands)]
 
 
 def _divided(equation: Any, x: Any, y: Any) -> Any:
@@ -104,10 +113,10 @@ def _integer_power(equation: Any, x: Any) -> Any:
 
 
 _REPLACED = {
-    primitives.div_p: _divided,
-    primitives.sqrt_p: _rooted,
-    primitives.rsqrt_p: _reciprocal_root,
-    primitives.integer_pow_p: _integer_power,
+    "div": _divided,
+    "sqrt": _rooted,
+    "rsqrt": _reciprocal_root,
+    "integer_pow": _integer_power,
 }
 
 
@@ -118,8 +127,16 @@ def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
     return x if x.shape == shape else jnp.broadcast_to(x, shape)
 
 
+def _as_weak(x: Any) -> Any:
+    """Return numbers that take the dtype of what they meet, as those that a function got."""
+    weak = jnp.broadcast_to(jnp.asarray(0.0), x.shape)
+    return weak.at[...].set(x) if weak.dtype == x.dtype else x
+
+
 def _as_it_is(jaxpr: Jaxpr, equation: Any, operands: list[Any]) -> Sequence[Any]:
     """Run one equation, as a program of its own."""
+    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
     inputs = {
         variable: operand
         for variable, operand in zip(equation.invars, operands, strict=True)
