@@ -6,7 +6,9 @@ with a derivative rule of their own, stay as they are.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -15,7 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._dtypes import x64_mode, x64_on
 from ._quotients import quotient, root
+from ._typing import Array
 
 if TYPE_CHECKING:
     from jax.extend.core import Jaxpr
@@ -35,11 +39,11 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, structure = jax.tree.flatten((args, kwargs))
         positions = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
 
-        def of_arrays(*arrays):
+        def of_arrays(*arrays: Any) -> R:
             given = list(leaves)
             for i, array in zip(positions, arrays, strict=True):
                 given[i] = array
@@ -49,9 +53,6 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
         arrays = [leaves[i] for i in positions]
         closed, result = jax.make_jaxpr(of_arrays, return_shape=True)(*arrays)
         outputs = _evaluate(closed.jaxpr, closed.consts, arrays)
-        outputs = [
-            _as_weak(x) if aval.weak_type else x for x, aval in zip(outputs, closed.out_avals, strict=True)
-        ]
         return jax.tree.unflatten(jax.tree.structure(result), outputs)
 
     return call
@@ -63,91 +64,113 @@ def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) 
 
     values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
 
-    def value_of(variable):
+    def value_of(variable: Any) -> Any:
         return variable.val if isinstance(variable, Literal) else values[variable]
 
-    for equation in jaxpr.eqns:
-        operands = [value_of(variable) for variable in equation.invars]
-        results = _replacement(equation, operands)
-        if results is None:
-            results = _as_it_is(jaxpr, equation, operands)
-        values.update(zip(equation.outvars, results, strict=True))
+    for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
+        if not is_changed:
+            values.update(_as_they_are(jaxpr, list(equations), values))
+            continue
+        for equation in equations:
+            results = _changed(equation, [value_of(variable) for variable in equation.invars])
+            values.update(zip(equation.outvars, results, strict=True))
     return [value_of(variable) for variable in jaxpr.outvars]
 
 
-def _replacement(equation: Any, operands: list[Any]) -> list[Any] | None:
-    """Return what an equation computes, rounded; None where it stays as it is."""
-    primitive = equation.primitive
-    if primitive.name in _CALLS:
-        inner = equation.params["jaxpr"]
+def _is_changed(equation: Any) -> bool:
+    """Whether an equation is a quotient or a root of real numbers, or a call of a function that has some."""
+    if equation.primitive.name in _CALLS:
+        return any(map(_is_changed, equation.params["jaxpr"].eqns))
+    if equation.primitive.name == "integer_pow" and equation.params["y"] >= 0:
+        return False
+    return equation.primitive.name in _EXACT and jnp.issubdtype(equation.outvars[0].aval.dtype, jnp.floating)
+
+
+def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what an equation computes, rounded."""
+    if equation.primitive.name in _CALLS:
+        return _called(equation, operands)
+    aval = equation.outvars[0].aval
+    is_wide = aval.dtype == np.float64
+    with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
+        arrays = [_in_shape(x, aval.dtype, aval.shape) for x in operands]
+        result = _EXACT[equation.primitive.name](equation, *arrays)
+        if aval.weak_type:
+            result = _as_weak(result)
+    return [result]
+
+
+def _called(equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what a compiled function computes, as part of this program if it asks for no sharding."""
+    inner = equation.params["jaxpr"]
+    in_shardings = equation.params["in_shardings"]
+    out_shardings = equation.params["out_shardings"]
+    if not any(isinstance(x, jax.sharding.Sharding) for x in (*in_shardings, *out_shardings)):
         return _evaluate(inner.jaxpr, inner.consts, operands)
-    if primitive.name not in _REPLACED:
-        return None
-    dtype = equation.outvars[0].aval.dtype
-    if not jnp.issubdtype(dtype, jnp.floating):
-        return None
-    return [_REPLACED[primitive.name](equation, *operands)]
+
+    def call(*arrays: Any) -> Any:
+        return tuple(_evaluate(inner.jaxpr, inner.consts, arrays))
+
+    return jax.jit(call, in_shardings=in_shardings, out_shardings=out_shardings)(*operands)
 
 
-def _divided(equation: Any, x: Any, y: Any) -> Any:
-    shape = equation.outvars[0].aval.shape
-    dtype = equation.outvars[0].aval.dtype
-    return quotient(_in_shape(x, dtype, shape), _in_shape(y, dtype, shape))
+def _divided(equation: Any, x: Array, y: Array) -> Array:
+    return _quotient(x, y)
 
 
-def _rooted(equation: Any, x: Any) -> Any:
-    return root(_in_shape(x, equation.outvars[0].aval.dtype, equation.outvars[0].aval.shape))
+def _rooted(equation: Any, x: Array) -> Array:
+    return _root(x)
 
 
-def _reciprocal_root(equation: Any, x: Any) -> Any:
-    result = _rooted(equation, x)
-    return quotient(jnp.ones_like(result), result)
+def _reciprocal_root(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), _root(x))
 
 
-def _integer_power(equation: Any, x: Any) -> Any:
-    exponent = equation.params["y"]
-    if exponent >= 0:
-        return lax.integer_pow(x, exponent)
-    power = lax.integer_pow(x, -exponent)
-    return quotient(jnp.ones_like(power), power)
+def _negative_power(equation: Any, x: Array) -> Array:
+    return _quotient(jnp.ones_like(x), lax.integer_pow(x, -equation.params["y"]))
 
 
-_REPLACED = {
+_EXACT: dict[str, Callable[..., Array]] = {
     "div": _divided,
     "sqrt": _rooted,
     "rsqrt": _reciprocal_root,
-    "integer_pow": _integer_power,
+    "integer_pow": _negative_power,
 }
 
+# Traced and lowered once for each shape and dtype, however often they are called.
+_quotient = jax.jit(quotient)
+_root = jax.jit(root)
 
-def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
+
+def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
     """Return an operand as an array of the result's shape; a literal has none."""
     if not isinstance(x, jax.Array):
         x = jnp.asarray(x, dtype)
     return x if x.shape == shape else jnp.broadcast_to(x, shape)
 
 
-def _as_weak(x: Any) -> Any:
-    """Return numbers that take the dtype of what they meet, as those that a function got."""
-    weak = jnp.broadcast_to(jnp.asarray(0.0), x.shape)
-    return weak.at[...].set(x) if weak.dtype == x.dtype else x
+def _as_weak(x: Array) -> Array:
+    """Return an array whose dtype gives way to others', as that of a Python number."""
+    return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
 
 
-def _as_it_is(jaxpr: Jaxpr, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Run one equation, as a program of its own."""
+def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the values of what equations compute that are not changed; they are a program of their own."""
     from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
-    inputs = {
-        variable: operand
-        for variable, operand in zip(equation.invars, operands, strict=True)
+    results = [variable for equation in equations for variable in equation.outvars]
+    operands = {
+        variable: None
+        for equation in equations
+        for variable in equation.invars
         if not isinstance(variable, Literal)
     }
+    inputs = [variable for variable in operands if variable in values]
     alone = jaxpr.replace(
         constvars=[],
-        invars=list(inputs),
-        outvars=equation.outvars,
-        eqns=[equation],
-        effects=equation.effects,
-        debug_info=None,
+        invars=inputs,
+        outvars=results,
+        eqns=equations,
+        effects=frozenset().union(*(equation.effects for equation in equations)),
     )
-    return jaxpr_as_fun(ClosedJaxpr(alone, []))(*inputs.values())
+    return dict(zip(results, jaxpr_as_fun(ClosedJaxpr(alone, []))(*(values[x] for x in inputs)), strict=True))

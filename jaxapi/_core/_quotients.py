@@ -35,7 +35,7 @@ def quotient(x: Array, y: Array) -> Array:
 
 
 @functools.partial(quotient.defjvp, symbolic_zeros=True)
-def _quotient_jvp(primals, tangents):
+def _quotient_jvp(primals: tuple[Array, Array], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
     x, y = primals
     dx, dy = tangents
     result = quotient(x, y)
@@ -48,14 +48,14 @@ def _quotient_jvp(primals, tangents):
 
 
 @jax.custom_batching.custom_vmap
-def _quotient(x, y):
+def _quotient(x: Array, y: Array) -> Array:
     if x.dtype == np.float64:
         return _sealed_quotient(x, y)
     return lax.platform_dependent(x, y, cuda=_quotient_by_float64, default=_sealed_quotient)
 
 
 @_quotient.def_vmap
-def _quotient_batched(size, is_batched, x, y):
+def _quotient_batched(size: int, is_batched: Any, x: Array, y: Array) -> tuple[Array, bool]:
     """Broadcast both: one number for the whole batch would be one number for XLA, too."""
     x_is_batched, y_is_batched = is_batched
     if not x_is_batched:
@@ -65,7 +65,7 @@ def _quotient_batched(size, is_batched, x, y):
     return _quotient(x, y), True
 
 
-def _sealed_quotient(x, y):
+def _sealed_quotient(x: Array, y: Array) -> Array:
     total = x + y  # NaN only where the quotient is
     is_hidden = _is_hidden(total)
     x = jnp.where(is_hidden, total, x)
@@ -73,7 +73,7 @@ def _sealed_quotient(x, y):
     return jnp.where(is_hidden, total, x / y)
 
 
-def _quotient_by_float64(x, y):
+def _quotient_by_float64(x: Array, y: Array) -> Array:
     """Divide in float64: rounding to float32 once more changes nothing, as 53 >= 2 * 24 + 2 bits."""
     power = 2.0**40  # whose product with the quotient, which is exact, keeps LLVM from narrowing the division
     total = x + y
@@ -95,18 +95,18 @@ def root(x: Array) -> Array:
 
 
 @root.defjvp
-def _root_jvp(primals, tangents):
+def _root_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     result = root(*primals)
     return result, tangents[0] * (0.5 / result)
 
 
-def _sealed_root(x):
+def _sealed_root(x: Array) -> Array:
     is_hidden = jnp.isnan(x) | _never(())
     x = jnp.where(is_hidden, jnp.nan, x)
     return jnp.where(is_hidden, jnp.nan, jnp.sqrt(x))
 
 
-def _root_by_float64(x):
+def _root_by_float64(x: Array) -> Array:
     is_hidden = jnp.isnan(x) | _never(())
     x = jnp.where(is_hidden, jnp.nan, x)
     with x64_on():
@@ -124,6 +124,6 @@ def _never(shape: tuple[int, ...]) -> Any:
     nowhere = lax.optimization_barrier(np.int32(-1))
     is_there = nowhere == 0
     for axis, size in enumerate(shape):
-        if size > 1:
+        if size != 1:  # also where it is a symbol
             is_there |= lax.broadcasted_iota(np.int32, shape, axis) == nowhere
     return is_there
