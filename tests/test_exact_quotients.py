@@ -267,7 +267,7 @@ def test_multiples_by_their_divisors(x64):
     divisors = np.arange(2, 300, dtype=np.float32)
     multiples = x * divisors[:, None]
     np.testing.assert_array_equal(xp.floor(xp.divide(multiples, divisors[:, None])), np.tile(x, (298, 1)))
-    known = [3, 7, 49, 83, 103, 107, 161, 197, 299]
+    known = [3, 41, 47, 55, 61, 83, 97, 197, 299]
     program = jax.jit(lambda rows: [xp.floor(xp.divide(rows[k - 2], k)) for k in known])
     np.testing.assert_array_equal(program(jnp.asarray(multiples)), np.tile(x, (len(known), 1)))
     for k, row in zip(divisors, multiples, strict=True):

@@ -40,7 +40,11 @@ bitwise_xor = takes_operands(jnp.bitwise_xor)
 ceil = takes_array(jnp.ceil)
 conj = takes_array(jnp.conj)
 copysign = takes_operands(jnp.copysign)
-divide = takes_operands(exact(jnp.divide))
+divide = takes_operands(
+    exact(jnp.divide),
+    difference="quotients of real numbers are rounded as IEEE 754 says, as NumPy's are: on\n"
+    "every device, in every program, and by one number, too. Complex ones are JAX's",
+)
 equal = takes_operands(jnp.equal, by_value)
 floor = takes_array(jnp.floor)
 greater = takes_operands(jnp.greater, by_value)
@@ -65,7 +69,11 @@ nextafter = takes_operands(jnp.nextafter)
 not_equal = takes_operands(jnp.not_equal, by_value)
 positive = takes_array(jnp.positive)
 real = takes_array(jnp.real)
-reciprocal = takes_array(exact(jnp.reciprocal))
+reciprocal = takes_array(
+    exact(jnp.reciprocal),
+    difference="those of real numbers are rounded as IEEE 754 says, as NumPy's are: on\n"
+    "every device and in every program. Complex ones are JAX's",
+)
 round = takes_array(jnp.round)
 signbit = takes_array(jnp.signbit)
 square = takes_array(jnp.square)
@@ -164,8 +172,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns
     -------
     Array
-        Of the promoted dtype and broadcast shape. Finite operands give NumPy's value: the floor of the exact
-        quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
+        Of the promoted dtype and broadcast shape. Finite operands give NumPy's value on every device: the
+        floor of the exact quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
         are `jax.numpy`'s.
 
     Raises
