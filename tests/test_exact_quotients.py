@@ -410,3 +410,26 @@ def test_numbers_stay_weak():
     x = jnp.ones(3, jnp.float16)
     for function in (lambda t: xp.divide(t, 3.0), xp.sqrt, xp.reciprocal):
         assert jax.jit(lambda x, t, function=function: x * function(t))(x, 2.0).dtype == np.float16
+
+
+def test_transposed():
+    """A quotient is linear in the dividend, and so are means."""
+    x = np.arange(1, 8, dtype=np.float32)
+    (made,) = jax.linear_transpose(lambda x: xp.divide(x, NUMBER), x)(x)
+    check("by a number", made, x / np.float32(NUMBER))
+    (shares,) = jax.linear_transpose(xp.mean, x)(np.float32(1))
+    check("mean", shares, np.full(7, 1 / np.float32(7)))
+
+
+def test_sharded_operands():
+    """A number is divided by where JAX keeps account of shardings, as a part of each device's array."""
+    count = len(jax.devices())
+    mesh = jax.make_mesh((count,), ("rows",), axis_types=(jax.sharding.AxisType.Explicit,))
+    x = np.random.default_rng(0).uniform(0.5, 2, (count, 100)).astype(np.float32)
+    with jax.set_mesh(mesh):
+        rows = jax.device_put(x, jax.sharding.PartitionSpec("rows"))
+        made = jax.jit(lambda x: (xp.divide(x, NUMBER), xp.floor_divide(x, 0.1), xp.sqrt(x)))(rows)
+    assert {part.sharding.spec for part in made} == {jax.sharding.PartitionSpec("rows", None)}
+    expected = x / np.float32(NUMBER), x // np.float32(0.1), np.sqrt(x)
+    for i, (part, numbers) in enumerate(zip(made, expected, strict=True)):
+        check(i, part, numbers)

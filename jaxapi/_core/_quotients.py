@@ -31,7 +31,15 @@ __all__ = ["quotient", "root"]
 @jax.custom_jvp
 def quotient(x: Array, y: Array) -> Array:
     """Divide arrays of one real floating dtype and one shape."""
-    return _quotient(x, y)
+
+    def times_y(result: Array) -> Array:
+        return y * result
+
+    def divide(_: Any, x: Array) -> Array:
+        return _quotient(x, y)
+
+    # As the solution of a linear equation it can be transposed.
+    return lax.custom_linear_solve(times_y, x, divide, symmetric=True)
 
 
 @functools.partial(quotient.defjvp, symbolic_zeros=True)
