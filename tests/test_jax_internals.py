@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxapi._core import _errors, _programs
+from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
 from jaxapi.spatial._engines._cuda import _launch
 
@@ -101,6 +101,14 @@ def shows_programs():
     return np.dtype(np.int8) in promotion.dtypes and other is None
 
 
+def runs_programs_with_other_quotients():
+    x = jnp.ones(41, np.float32)
+    plain = jax.make_jaxpr(lambda x: jnp.mean(x) - 1)(x)
+    changed = jax.make_jaxpr(_exact.exact(lambda x: jnp.mean(x) - 1))(x)
+    is_sealed = "custom_vmap_call" in str(changed) and "custom_vmap_call" not in str(plain)
+    return is_sealed and _exact.exact(lambda x: jnp.mean(x) - 1)(x) == 0
+
+
 def has_the_setting():
     return jax.config.jax_explicit_x64_dtypes.name in ("ALLOW", "WARN", "ERROR")
 
@@ -176,6 +184,12 @@ INTERNALS = [
         "the new form of a traced program; without it integers are not checked",
     ),
     Internal(
+        "jaxpr_as_fun",
+        runs_programs_with_other_quotients,
+        ("_core/_exact.py",),
+        "primitives bound one by one; without it quotients in compiled programs are XLA's",
+    ),
+    Internal(
         "jax_explicit_x64_dtypes",
         has_the_setting,
         ("_core/_dtypes.py",),
@@ -221,6 +235,7 @@ def test_the_page_lists_it(internal):
 
 
 MODULES = {
+    ("_core/_exact.py", "jax.extend.core"),
     ("_core/_programs.py", "jax.core"),  # of which eval_context is asked for by its name
     ("_core/_programs.py", "jax.core.Tracer"),
     ("_core/_programs.py", "jax.extend.core"),
