@@ -369,7 +369,16 @@ def test_methods_of_ufuncs():
         check(i, np.ravel(np.asarray(made)), np.ravel(case(np, *operands)))
 
 
-POINTS = [(3.0, 2.0), (-3.0, 7.0), (0.0, 3.0), (3.0, 0.0), (0.0, 0.0), (np.inf, 3.0), (3.0, np.inf)]
+POINTS = [
+    (3.0, 2.0),
+    (-3.0, 7.0),
+    (0.0, 3.0),
+    (3.0, 0.0),
+    (0.0, 0.0),
+    (np.inf, 3.0),
+    (3.0, np.inf),
+    (1e30, 1e-10),
+]
 
 
 @pytest.mark.parametrize("name", ["divide", "sqrt", "reciprocal"])

@@ -51,7 +51,7 @@ def _quotient_jvp(primals: tuple[Array, Array], tangents: tuple[Any, Any]) -> tu
     if not isinstance(dx, SymbolicZero):
         change = dx / y
     if not isinstance(dy, SymbolicZero):
-        change = change - result * dy / y
+        change = change - dy * x * lax.integer_pow(y, -2)  # as JAX: the result may be infinite where dy is 0
     return result, change
 
 
