@@ -203,7 +203,7 @@ def _floor_divide(x1, x2):
     # zero, an infinity or NaN, with the sign the standard asks for.
     ratio = quotient(x1, x2)
     unchanged = jnp.isinf(x2) | (x1 == 0) | jnp.isinf(ratio)
-    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, float_floor_divide(x1, x2)))
+    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, float_floor_divide(x1, x2, ratio)))
 
 
 @of_standard("element-wise functions, ``{name}``, which leaves that case open")
