@@ -61,7 +61,7 @@ def differences(title, module, files):
     """Yield a row for each name of a chapter: ours and why, or whose it is."""
     for name in names(module, files):
         value = getattr(module, name)
-        if hasattr(value, "__wrapped__"):
+        if hasattr(value, "__wrapped__") and "anything array-like" in reason(value):
             yield title, f"`{name}`", "jax.numpy", "right, once the arrays are converted"
         elif inspect.isfunction(value) and value.__module__.startswith("jaxapi"):
             yield title, f"`{name}`", "jaxapi", reason(value)

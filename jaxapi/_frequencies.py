@@ -11,6 +11,7 @@ from ._core._devices import check_device, put
 from ._core._docs import Completion, sharing
 from ._core._dtypes import default_dtype, resolve_dtype, x64_for
 from ._core._programs import compiled
+from ._core._quotients import quotient
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
 from ._interop import as_operand
 
@@ -116,4 +117,5 @@ def _computed(d, n: int, working, dtype, one_sided: bool) -> Array:
     cycles = lax.iota(np.int32, n // 2 + 1 if one_sided else n)
     if not one_sided:
         cycles = jnp.where(cycles > (n - 1) // 2, cycles - n, cycles)
-    return (cycles.astype(working) / (n * d.astype(working))).astype(dtype)
+    span = jnp.broadcast_to(n * d.astype(working), cycles.shape)
+    return quotient(cycles.astype(working), span).astype(dtype)

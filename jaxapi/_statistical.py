@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ._core._docs import Completion, of_standard, sharing
 from ._core._dtypes import lacks_64_bits, refuse_complex, x64_for
 from ._core._errors import raises_as_numpy
+from ._core._exact import exact
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
 from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, scalar_like
@@ -88,11 +89,28 @@ def _doubled(x):
 
 
 cumulative_sum = takes_array(jnp.cumulative_sum)
-mean = takes_array(_with_axis_checked(jnp.mean), "where")
+mean = takes_array(
+    _with_axis_checked(exact(jnp.mean)),
+    "where",
+    difference="the sum of real numbers is divided as IEEE 754 says: where it is exact, the\n"
+    "mean of equal numbers is that number",
+)
 prod = takes_array(_prod, "where", elements=("initial",))
-std = takes_array(_with_axis_checked(jnp.std), "where", elements=("mean",))
+std = takes_array(
+    _with_axis_checked(exact(jnp.std)),
+    "where",
+    elements=("mean",),
+    difference="quotients and roots of real numbers are rounded as IEEE 754 says: where\n"
+    "their sum is exact, equal numbers have the deviation 0",
+)
 sum = takes_array(jnp.sum, "where", elements=("initial",))
-var = takes_array(_with_axis_checked(jnp.var), "where", elements=("mean",))
+var = takes_array(
+    _with_axis_checked(exact(jnp.var)),
+    "where",
+    elements=("mean",),
+    difference="quotients of real numbers are rounded as IEEE 754 says: where their sum is\n"
+    "exact, equal numbers have the variance 0",
+)
 
 
 @of_standard("statistical functions")

@@ -93,7 +93,7 @@ def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
     aval = equation.outvars[0].aval
     is_wide = aval.dtype == np.float64
     with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
-        arrays = [_in_shape(x, aval.dtype, aval.shape) for x in operands]
+        arrays = jnp.broadcast_arrays(*[_as_array(x, aval.dtype) for x in operands])
         result = _EXACT[equation.primitive.name](equation, *arrays)
         if aval.weak_type:
             result = _as_weak(result)
@@ -142,11 +142,9 @@ _quotient = jax.jit(quotient)
 _root = jax.jit(root)
 
 
-def _in_shape(x: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
-    """Return an operand as an array of the result's shape; a literal has none."""
-    if not isinstance(x, jax.Array):
-        x = jnp.asarray(x, dtype)
-    return x if x.shape == shape else jnp.broadcast_to(x, shape)
+def _as_array(x: Any, dtype: np.dtype) -> Array:
+    """Return an operand as an array; a literal is none."""
+    return x if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
 
 
 def _as_weak(x: Array) -> Array:

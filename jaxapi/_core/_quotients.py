@@ -31,7 +31,15 @@ __all__ = ["quotient", "root"]
 @jax.custom_jvp
 def quotient(x: Array, y: Array) -> Array:
     """Divide arrays of one real floating dtype and one shape."""
-    return _quotient(x, y)
+
+    def times_y(result: Array) -> Array:
+        return y * result
+
+    def divide(_: Any, x: Array) -> Array:
+        return _quotient(x, y)
+
+    # As the solution of a linear equation it can be transposed.
+    return lax.custom_linear_solve(times_y, x, divide, symmetric=True)
 
 
 @functools.partial(quotient.defjvp, symbolic_zeros=True)
@@ -43,7 +51,7 @@ def _quotient_jvp(primals: tuple[Array, Array], tangents: tuple[Any, Any]) -> tu
     if not isinstance(dx, SymbolicZero):
         change = dx / y
     if not isinstance(dy, SymbolicZero):
-        change = change - result * dy / y
+        change = change - dy * x * lax.integer_pow(y, -2)  # as JAX: the result may be infinite where dy is 0
     return result, change
 
 

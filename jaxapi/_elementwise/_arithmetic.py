@@ -10,12 +10,15 @@ from jax.custom_derivatives import SymbolicZero
 from .._core._docs import of_standard
 from .._core._dtypes import promoted, x64_for
 from .._core._errors import check_broadcast
+from .._core._exact import exact
 from .._core._programs import compiled
+from .._core._quotients import quotient
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand, as_operands, scalar_like
 from .._interop._arguments import takes_array, takes_operands
 from . import _complex
 from ._comparison import by_value
+from ._division import float_floor_divide, float_remainder
 from ._power import integer_power, power
 
 __all__ = ["abs", "add", "atan2", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or"]
@@ -37,7 +40,11 @@ bitwise_xor = takes_operands(jnp.bitwise_xor)
 ceil = takes_array(jnp.ceil)
 conj = takes_array(jnp.conj)
 copysign = takes_operands(jnp.copysign)
-divide = takes_operands(jnp.divide)
+divide = takes_operands(
+    exact(jnp.divide),
+    difference="quotients of real numbers are rounded as IEEE 754 says, as NumPy's are: on\n"
+    "every device, in every program, and by one number, too. Complex ones are JAX's",
+)
 equal = takes_operands(jnp.equal, by_value)
 floor = takes_array(jnp.floor)
 greater = takes_operands(jnp.greater, by_value)
@@ -62,7 +69,11 @@ nextafter = takes_operands(jnp.nextafter)
 not_equal = takes_operands(jnp.not_equal, by_value)
 positive = takes_array(jnp.positive)
 real = takes_array(jnp.real)
-reciprocal = takes_array(jnp.reciprocal)
+reciprocal = takes_array(
+    exact(jnp.reciprocal),
+    difference="those of real numbers are rounded as IEEE 754 says, as NumPy's are: on\n"
+    "every device and in every program. Complex ones are JAX's",
+)
 round = takes_array(jnp.round)
 signbit = takes_array(jnp.signbit)
 square = takes_array(jnp.square)
@@ -161,8 +172,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Returns
     -------
     Array
-        Of the promoted dtype and broadcast shape. Finite operands give NumPy's value: the floor of the exact
-        quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
+        Of the promoted dtype and broadcast shape. Finite operands give NumPy's value on every device: the
+        floor of the exact quotient, so ``1. // 0.1`` is 9. NaN where an operand is; integers divided by zero
         are `jax.numpy`'s.
 
     Raises
@@ -184,16 +195,15 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _floor_divide(x1, x2):
     check_broadcast("floor_divide", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
-    quotient = jnp.floor_divide(x1, x2)
-    if not jnp.issubdtype(quotient.dtype, jnp.floating):
-        return quotient
+    dtype = jnp.result_type(x1, x2)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return jnp.floor_divide(x1, x2)
+    x1, x2 = jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype))
     # NumPy's floor is right where both operands are finite and nonzero; elsewhere the ratio itself is a
     # zero, an infinity or NaN, with the sign the standard asks for.
-    ratio = jnp.divide(x1, x2)
-    unchanged = jnp.isinf(x2) | (jnp.asarray(x1) == 0) | jnp.isinf(ratio)
-    # `abs` only where the quotient is zero: there it may have come out as -0 from operands of one sign.
-    floor = jnp.where(quotient == 0, jnp.abs(quotient), quotient)
-    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, floor))
+    ratio = quotient(x1, x2)
+    unchanged = jnp.isinf(x2) | (x1 == 0) | jnp.isinf(ratio)
+    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, float_floor_divide(x1, x2, ratio)))
 
 
 @of_standard("element-wise functions, ``{name}``, which leaves that case open")
@@ -303,18 +313,15 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _remainder(x1, x2):
     check_broadcast("remainder", jnp.shape(x1), jnp.shape(x2))
     x1, x2 = promoted(x1, x2)
-    value = jnp.remainder(x1, x2)
-    if not jnp.issubdtype(value.dtype, jnp.floating):
-        return value
-    x1 = jnp.broadcast_to(jnp.asarray(x1, value.dtype), value.shape)
-    x2 = jnp.broadcast_to(jnp.asarray(x2, value.dtype), value.shape)
-    return _float_remainder(x1, x2)
+    dtype = jnp.result_type(x1, x2)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        return jnp.remainder(x1, x2)
+    return _float_remainder(*jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)))
 
 
 @jax.custom_jvp
 def _float_remainder(x1, x2):
-    value = jnp.remainder(x1, x2)
-    return jnp.where(value == 0, jnp.copysign(value, x2), value)
+    return float_remainder(x1, x2)
 
 
 @_float_remainder.defjvp

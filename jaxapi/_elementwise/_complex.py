@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.numpy import e, inf, isfinite, isinf, isnan, nan, pi
 
+from .._core._exact import exact
 from .._core._typing import Array
 from . import _hyperbolic
 
@@ -130,7 +131,7 @@ def log1p(z: Array) -> Array:
     )
 
 
-@_repairs(jnp.sqrt)
+@_repairs(jnp.sqrt, exact(jnp.sqrt))
 def sqrt(z: Array) -> Array:
     """Square root; an infinite part decides even with a NaN, the sign of a zero ``b`` tells the side."""
     a, b = _parts(z)

@@ -285,9 +285,10 @@ def sinh(x: ArrayLike, /) -> Array:
 def sqrt(x: ArrayLike, /) -> Array:
     """Square root.
 
-    Unlike `jax.numpy.sqrt`, a complex infinity with a NaN follows the standard (an infinite imaginary part
-    gives ``inf ± inf j`` whatever the real part), and on the cut (real axis below 0) the sign of a zero
-    imaginary part tells the side [1]_.
+    Unlike `jax.numpy.sqrt`, real roots are rounded as IEEE 754 says, on every device and in every program, a
+    complex infinity with a NaN follows the standard (an infinite imaginary part gives ``inf ± inf j``
+    whatever the real part), and on the cut (real axis below 0) the sign of a zero imaginary part tells the
+    side [1]_.
 
     Examples
     --------

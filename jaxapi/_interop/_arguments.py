@@ -36,12 +36,13 @@ def takes_array(
     *others: str,
     elements: tuple[str, ...] = (),
     compiled: bool = True,
+    difference: str = "",
 ) -> Callable[Concatenate[ArrayLike, P], R]:
     """Return ``function``, which then takes anything array-like for its first argument and ``others``.
 
     ``elements`` are arrays, too, computed with those of the first (as ``initial`` is): there a Python number
     keeps its precision where the dtype has 64 bits. All further arguments shape the program. Pass
-    ``compiled=False`` where values shape the result.
+    ``compiled=False`` where values shape the result. ``difference`` says how values differ from JAX's.
     """
     names = list(inspect.signature(function).parameters)
     arrays = frozenset(others + elements)
@@ -51,7 +52,7 @@ def takes_array(
     forms = {name: _operand if name in arrays else _FORMS.get(name, static_argument) for name in names[1:]}
     convert = as_operand if compiled else as_array
 
-    @_stands_for(function)
+    @_stands_for(function, difference)
     def converting(x, /, *args, **kwargs):
         if type(x) not in ARRAY_TYPES:
             x = convert(x)
@@ -80,12 +81,13 @@ def _in_promoted_dtype(function, x1, x2):
 
 
 def takes_operands(
-    function: Callable[..., R], apply: Callable[..., R] = _in_promoted_dtype
+    function: Callable[..., R], apply: Callable[..., R] = _in_promoted_dtype, difference: str = ""
 ) -> Callable[[ArrayLike, ArrayLike], R]:
     """Return a function of two operands, which then takes anything array-like for both.
 
     A Python number keeps all its precision next to an array of a 64-bit dtype, and raises OverflowError where
-    it does not fit an integer one. Shapes that do not broadcast raise ValueError, as in NumPy.
+    it does not fit an integer one. Shapes that do not broadcast raise ValueError, as in NumPy. ``difference``
+    says how values differ from JAX's.
     """
 
     def checked(x1, x2):
@@ -94,7 +96,7 @@ def takes_operands(
 
     call = _compiled(functools.wraps(function)(checked), [])
 
-    @_stands_for(function)
+    @_stands_for(function, difference)
     def converting(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         if type(x1) not in ARRAY_TYPES or type(x2) not in ARRAY_TYPES:
             x1, x2 = as_operands(x1, x2)
@@ -187,7 +189,7 @@ def static_axis(axis):
 _FORMS = {"axis": static_axis}  # of arguments by their names
 
 
-def _stands_for(function):
+def _stands_for(function, difference=""):
     """Name, document and sign the decorated function as ``function``, so that it pickles by its name here."""
 
     def decorate(converting):
@@ -200,7 +202,7 @@ def _stands_for(function):
         converting.__signature__ = signature
         converting.__module__ = f"jaxapi{_chapter(function)}"
         converting.__qualname__ = function.__name__
-        converting.__doc__ = _documented(function)
+        converting.__doc__ = _documented(function, difference)
         return converting
 
     return decorate
@@ -211,11 +213,10 @@ def _chapter(function) -> str:
     return function.__module__.rpartition("numpy")[2]
 
 
-def _documented(function) -> str:
+def _documented(function, difference: str) -> str:
     """Return JAX's docstring, with what is different after its first paragraph."""
     name = f"jax.numpy{_chapter(function)}.{function.__name__}"
-    difference = (
-        f"Unlike `{name}`, anything array-like is taken (lists, arrays of NumPy, CuPy and PyTorch) and\n"
-        "keeps its dtype, with x64 mode off too. The rest is JAX's own text."
-    )
-    return with_paragraph(function, difference)
+    taken = "nything array-like is taken (lists, arrays of NumPy, CuPy and PyTorch) and\n"
+    taken += "keeps its dtype, with x64 mode off too. The rest is JAX's own text."
+    paragraph = f"Unlike `{name}`, {difference}.\n\nA{taken}" if difference else f"Unlike `{name}`, a{taken}"
+    return with_paragraph(function, paragraph)

@@ -11,6 +11,7 @@ from jax import lax
 
 from .._core._devices import check_device, put
 from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._exact import exact
 from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
@@ -378,4 +379,4 @@ def _linspace_arrays(start, stop, grid: Grid) -> Array:
 
 @partial(compiled, static_argnums=2)
 def _step(start, stop, grid: Grid) -> Array:
-    return _step_between(start, stop, grid).astype(grid.inexact)
+    return exact(_step_between)(start, stop, grid).astype(grid.inexact)

@@ -11,7 +11,9 @@ import jaxapi
 
 from .._core._dtypes import NARROWED, WIDE, lacks_64_bits, promoted_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
-from .._core._programs import in_a_trace
+from .._core._programs import compiled, in_a_trace
+from .._core._quotients import quotient
+from .._elementwise._division import float_floor_divide
 from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
@@ -266,12 +268,16 @@ def _spacing(x):
 
 def _floor_divide(x, y):
     """Return NumPy's quotients: -1 of numbers by infinities of the other sign, NaN of infinities."""
-    if jnp.result_type(x, y).kind != "f":
+    dtype = jnp.result_type(x, y)
+    if dtype.kind != "f":
         return _standards_floor_divide(x, y)
-    ratio = x / y
-    quotient = jnp.where(y == 0, ratio, jnp.floor_divide(x, y))
-    is_zero = (quotient == 0) & (y != 0)
-    return jnp.where(is_zero, jnp.copysign(quotient, ratio), quotient)
+    return _floors(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+
+
+@compiled
+def _floors(x, y):
+    x, y = jnp.broadcast_arrays(x, y)
+    return float_floor_divide(x, y, quotient(x, y))
 
 
 def _standards_floor_divide(x, y):

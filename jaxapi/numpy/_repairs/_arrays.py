@@ -139,7 +139,7 @@ def _ramp(start, stop, count, axis):
     """Return integers from a number up to elements, without these, along an axis."""
     with x64_on():
         positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
-        step = (stop.astype(float) - float(start)) / builtins.max(count, 1)
+        step = jaxapi.divide(stop.astype(float) - float(start), builtins.max(int(count), 1))
         return jnp.floor(positions * step + float(start)).astype(stop.dtype)
 
 

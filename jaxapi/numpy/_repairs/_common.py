@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._exact import exact
+from ..._core._programs import compiled
 from ...mutable._promotion import narrowed, result_dtype
 
-__all__ = ["as_floats", "axes_of", "float_dtype", "on_flat", "refuse"]
+__all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse"]
+
+
+@functools.cache
+def exact_program(name: str, *static: str):
+    """Return jax.numpy's function as one program, with quotients and roots rounded as NumPy rounds."""
+    return compiled(exact(getattr(jnp, name)), static_argnames=static)
 
 
 def float_dtype(*arrays) -> np.dtype:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxapi
+from jaxapi import divide
 
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype, together
@@ -78,8 +79,9 @@ def round(a: Array, decimals=0):
     if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
         return jnp.round(a) if a.dtype.kind in "fc" else a
     x = as_floats(a)
-    step = jnp.full_like(x, 10.0 ** abs(decimals))  # XLA divides by one number inexactly
-    return (jnp.round(x * step) / step if decimals > 0 else jnp.round(x / step) * step).astype(a.dtype)
+    step = 10.0 ** abs(decimals)
+    made = divide(jnp.round(x * step), step) if decimals > 0 else jnp.round(divide(x, step)) * step
+    return made.astype(a.dtype)
 
 
 around = round
@@ -134,16 +136,16 @@ def _slope(f, x, axis, edge_order):
     refuse(not of_length, ValueError, "when 1d, distances must match the length of the dimension")
     steps = jnp.diff(jnp.asarray(x).astype(f.real.dtype)) if np.ndim(x) else jnp.full(n - 1, x, f.real.dtype)
     steps = steps.reshape(-1, *[1] * (f.ndim - 1))
-    rises = jnp.diff(f, axis=0) / steps
+    rises = divide(jnp.diff(f, axis=0), steps)
     first, last = rises[:1], rises[-1:]
     if edge_order == 2:
-        first = first + (first - rises[1:2]) * steps[:1] / (steps[:1] + steps[1:2])
-        last = last + (last - rises[-2:-1]) * steps[-1:] / (steps[-1:] + steps[-2:-1])
+        first = first + divide((first - rises[1:2]) * steps[:1], steps[:1] + steps[1:2])
+        last = last + divide((last - rises[-2:-1]) * steps[-1:], steps[-1:] + steps[-2:-1])
     if np.ndim(x):
         before, after = steps[:-1], steps[1:]
-        inner = (rises[:-1] * after + rises[1:] * before) / (before + after)
+        inner = divide(rises[:-1] * after + rises[1:] * before, before + after)
     else:
-        inner = (f[2:] - f[:-2]) / (2 * steps[1:])
+        inner = divide(f[2:] - f[:-2], 2 * steps[1:])
     return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
 
 
@@ -166,7 +168,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
     after = jnp.minimum(at + 1, len(xp) - 1)
     low, high, start, end = fp[at], fp[after], xp[at], xp[after]
-    slope = (high - low) / (end - start)
+    slope = divide(high - low, end - start)
     made = slope * (x - start) + low
     made = jnp.where(jnp.isnan(made), slope * (x - end) + high, made)  # where infinity meets 0
     made = jnp.where(jnp.isnan(made) & (low == high), low, made)

@@ -12,10 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxapi
+
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
 from ...mutable._promotion import narrowed, result_dtype
-from ._common import as_floats, axes_of, float_dtype, refuse
+from ._common import as_floats, axes_of, exact_program, float_dtype, refuse
 
 _NAMES = """
 average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges
@@ -77,7 +79,8 @@ def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
     if weights is not None:
         text = f"Only method 'inverted_cdf' supports weights. Got: {method}."
         refuse(method != "inverted_cdf", ValueError, text)
-        function = jnp.nanquantile if skip_nan else jnp.quantile
+        name = "nanquantile" if skip_nan else "quantile"
+        function = exact_program(name, "axis", "method", "keepdims")
         return function(x, jnp.asarray(q), axis, method=method, keepdims=keepdims, weights=weights)
     refuse(q.ndim > 2, ValueError, "q must be a scalar or 1d")
     if skip_nan and not x.size:
@@ -129,8 +132,7 @@ def _quantiles(scale, skip_nan):
         if not is_traced(q):
             q = np.true_divide(q, scale) if scale != 1 else np.asarray(q)
         elif scale != 1:
-            q = jnp.asarray(q, q.dtype if q.dtype.kind == "f" else float_dtype())
-            q = q / (scale + 0 * q)  # by a constant XLA would multiply by 0.01, which is not exact
+            q = jaxapi.divide(jnp.asarray(q, q.dtype if q.dtype.kind == "f" else float_dtype()), scale)
         if is_weak and a.dtype.kind == "f":
             computed = a.dtype
         elif q.dtype.kind == "f" and not is_weak:
@@ -167,9 +169,9 @@ quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
 median, nanmedian = _medians(False), _medians(True)
 
 
-def _of_floats(name):
+def _of_floats(name, *static):
     """Return jax.numpy's function, which takes integers for NumPy's float64."""
-    function = getattr(jnp, name)
+    function = exact_program(name, "axis", "keepdims", *static)
 
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
@@ -178,47 +180,49 @@ def _of_floats(name):
     return computed
 
 
-for _name in ("average", "mean", "nanmean"):
-    globals()[_name] = _of_floats(_name)
+average = _of_floats("average", "returned")
+mean, nanmean = _of_floats("mean", "dtype"), _of_floats("nanmean", "dtype")
+_var = exact_program("var", "axis", "dtype", "ddof", "keepdims")
+_nanvar = exact_program("nanvar", "axis", "dtype", "ddof", "keepdims")
 
 
 def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
     """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
     a = as_floats(a)
     options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}
-    made = jnp.var(a, axis, ddof=ddof, **options)
+    made = _var(a, axis, ddof=ddof, **options)
     if where is None:
         has_freedom = math.prod(a.shape[i] for i in axes_of(a, axis)) > ddof
         if has_freedom:
             return made
     else:
         has_freedom = jnp.sum(jnp.broadcast_to(where, a.shape), axis, keepdims=keepdims) > ddof
-    return jnp.where(has_freedom, made, jnp.var(a, axis, **options) / 0)
+    return jnp.where(has_freedom, made, _var(a, axis, **options) / 0)
 
 
 def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    return jnp.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
+    return jaxapi.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
     if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
         return var(a, axis, dtype, ddof, keepdims, where, mean)
     if mean is None:
-        return jnp.nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where)
+        return _nanvar(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where)
     counted = ~jnp.isnan(a) if where is None else ~jnp.isnan(a) & where
     has_freedom = jnp.sum(counted, axis, keepdims=keepdims) > ddof
     return jnp.where(has_freedom, var(a, axis, dtype, ddof, keepdims, counted, mean), jnp.nan)
 
 
 def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    return jnp.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
+    return jaxapi.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
 # Sums of products
 
 
-def _correlated(name):
-    function = getattr(jnp, name)
+def _correlated(name, *static):
+    function = exact_program(name, "rowvar", *static)
 
     def of_rows(arrays, dtype, *args):
         given = [x for x in arrays if x is not None]
@@ -229,6 +233,10 @@ def _correlated(name):
             return function(*[None if x is None else x.astype(dtype) for x in arrays], *args)
 
     return of_rows
+
+
+_corrcoef = _correlated("corrcoef")
+_cov = _correlated("cov", "bias", "ddof")
 
 
 def cov(
@@ -249,11 +257,11 @@ def cov(
     for name, weights in {"fweights": fweights, "aweights": aweights}.items():
         is_negative = weights is not None and not is_traced(weights) and bool((weights < 0).any())
         refuse(is_negative, ValueError, f"{name} cannot be negative")
-    return _correlated("cov")((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
+    return _cov((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
 
 def corrcoef(x: Array, y: Array = None, rowvar=True, dtype=None):
-    return _correlated("corrcoef")((x, y), dtype, rowvar)
+    return _corrcoef((x, y), dtype, rowvar)
 
 
 def _sliding(name, a, v, mode):
@@ -368,8 +376,9 @@ def _counted(columns, edges, weights, dtype, density):
         return counts
     made = counts.astype(float_dtype(counts))
     for i, each in enumerate(edges):
-        made = made / jnp.diff(each).reshape([-1 if i == j else 1 for j in axes_of(counts)])
-    return made / counts.sum()
+        widths = jnp.diff(each).reshape([-1 if i == j else 1 for j in axes_of(counts)])
+        made = jaxapi.divide(made, widths)
+    return jaxapi.divide(made, counts.sum())
 
 
 def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
