@@ -147,25 +147,27 @@ def test_roots_of_norms_are_rounded_once(dtype):
     """Of integers whose squares add up exactly; also where a program divides by the norm or squares it."""
     parts = np.random.default_rng(60).integers(-100, 100, (6, 500, 2, 3)).astype(dtype)
 
-    def norms(parts, of_rows, of_matrices):
+    def norms(parts, of_rows, of_matrices, divide):
         rows = parts.reshape(6, 500, 6)
         return [
             of_rows(rows[0]),
             of_matrices(parts[1]),
             of_rows(rows[2]) * of_rows(rows[2]),
             of_matrices(parts[3]) * of_matrices(parts[3]),
-            1 / of_rows(rows[4]),
-            1 / of_matrices(parts[5]),
+            divide(1, of_rows(rows[4])),
+            divide(1, of_matrices(parts[5])),
         ]
 
     of_rows = functools.partial(xp.linalg.vector_norm, axis=1)
     with jax.enable_x64(dtype == "float64"):
         expected = norms(
-            parts, lambda x: np.sqrt(np.sum(x * x, axis=1)), lambda x: np.sqrt(np.sum(x * x, axis=(1, 2)))
+            parts,
+            lambda x: np.sqrt(np.sum(x * x, axis=1)),
+            lambda x: np.sqrt(np.sum(x * x, axis=(1, 2))),
+            np.divide,
         )
-        for out, wanted in zip(
-            jax.jit(lambda parts: norms(parts, of_rows, xp.linalg.matrix_norm))(parts), expected, strict=True
-        ):
+        program = jax.jit(lambda parts: norms(parts, of_rows, xp.linalg.matrix_norm, xp.divide))
+        for out, wanted in zip(program(parts), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(out), wanted)
         np.testing.assert_array_equal(np.asarray(of_rows(parts[0].reshape(500, 6))), expected[0])
         np.testing.assert_array_equal(np.asarray(xp.linalg.matrix_norm(parts[1])), expected[1])

@@ -12,7 +12,6 @@ from .._core._dtypes import promoted, x64_for
 from .._core._errors import check_broadcast
 from .._core._exact import exact
 from .._core._programs import compiled
-from .._core._quotients import quotient
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand, as_operands, scalar_like
 from .._interop._arguments import takes_array, takes_operands
@@ -201,9 +200,10 @@ def _floor_divide(x1, x2):
     x1, x2 = jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype))
     # NumPy's floor is right where both operands are finite and nonzero; elsewhere the ratio itself is a
     # zero, an infinity or NaN, with the sign the standard asks for.
-    ratio = quotient(x1, x2)
-    unchanged = jnp.isinf(x2) | (x1 == 0) | jnp.isinf(ratio)
-    return jax.lax.stop_gradient(jnp.where(unchanged, ratio, float_floor_divide(x1, x2, ratio)))
+    with x64_for(dtype):
+        unchanged = jnp.isinf(x1) | jnp.isinf(x2) | (x1 == 0)
+        floor = jnp.where(unchanged, x1 / x2, float_floor_divide(x1, x2))
+    return jax.lax.stop_gradient(floor)
 
 
 @of_standard("element-wise functions, ``{name}``, which leaves that case open")

@@ -11,17 +11,17 @@ from .._core._typing import Array
 __all__ = ["float_floor_divide", "float_remainder"]
 
 
-def float_floor_divide(x1: Array, x2: Array, ratio: Array) -> Array:
-    """Return NumPy's `floor_divide` of arrays of one floating dtype and one shape, whose quotient is known.
+def float_floor_divide(x1: Array, x2: Array) -> Array:
+    """Return NumPy's `floor_divide` of arrays of one floating dtype and one shape.
 
     What is divided is ``x1`` without its remainder: the quotient itself may be rounded up to the next whole
     number, whose remainder would be negative.
     """
     dtype = x1.dtype
     if dtype.itemsize < 4:  # as NumPy computes
-        wide = (x.astype(np.float32) for x in (x1, x2, ratio))
-        return float_floor_divide(*wide).astype(dtype)
+        return float_floor_divide(x1.astype(np.float32), x2.astype(np.float32)).astype(dtype)
     with x64_for(dtype):
+        ratio = x1 / x2  # of which the sign is used, and what division by 0 gives: no rounding matters
         rest = lax.rem(x1, x2)
         whole = quotient(x1 - rest, x2)
         whole = jnp.where(_has_other_sign(rest, x2), whole - 1, whole)

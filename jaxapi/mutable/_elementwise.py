@@ -12,7 +12,6 @@ import jaxapi
 from .._core._dtypes import NARROWED, WIDE, lacks_64_bits, promoted_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
-from .._core._quotients import quotient
 from .._elementwise._division import float_floor_divide
 from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
@@ -276,8 +275,7 @@ def _floor_divide(x, y):
 
 @compiled
 def _floors(x, y):
-    x, y = jnp.broadcast_arrays(x, y)
-    return float_floor_divide(x, y, quotient(x, y))
+    return float_floor_divide(*jnp.broadcast_arrays(x, y))
 
 
 def _standards_floor_divide(x, y):

@@ -453,7 +453,7 @@ def counted_radii(r, dtype, cumulative: bool):
         raise ValueError(
             f"r must be either a single value or a one-dimensional array of values, got shape {r.shape}"
         )
-    if not cumulative and not traced and (np.diff(r) < 0).any():
+    if not cumulative and not traced and (np.diff(r.reshape(-1)) < 0).any():
         raise ValueError("r must be non-decreasing for non-cumulative counting.")
     with np.errstate(over="ignore"):
         return r.astype(dtype)

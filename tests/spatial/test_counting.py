@@ -46,6 +46,7 @@ def test_results():
     assert type(tree.count_neighbors(tree, 1.0)) is int
     assert type(tree.count_neighbors(tree, 1.0, weights=[1.0, 1.0, 1.0])) is float
     assert tree.count_neighbors(tree, [0, 1, 1, 2], cumulative=False).tolist() == [3, 2, 0, 2]
+    assert tree.count_neighbors(tree, 1, cumulative=False) == 5
     assert tree.count_neighbors(tree, [2.0, 0.0]).tolist() == [7, 3]
     assert tree.count_neighbors(tree, 1.0, weights=(None, None)) == 5
     assert tree.count_neighbors(tree, []).shape == (0,)

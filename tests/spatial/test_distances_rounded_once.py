@@ -29,13 +29,14 @@ def test_euclidean_roots_in_programs_that_go_on(dtype):
     b = whole_numbers((50, 6), dtype, seed=1)
     expected = np.sqrt(np.sum((a[:, np.newaxis] - b) ** 2, axis=-1))
 
-    def programs(a, b, d):
-        return [d(a, b), d(a + 1, b + 1) * d(a + 1, b + 1), 1 / d(a - 1, b - 1)]
+    def programs(a, b, d, divide):
+        return [d(a, b), d(a + 1, b + 1) * d(a + 1, b + 1), divide(1, d(a - 1, b - 1))]
 
-    of_vectors = jax.jit(lambda a, b: programs(a[:, np.newaxis], b, distance.euclidean))
-    of_matrices = jax.jit(lambda a, b: programs(a, b, distance.cdist))
+    of_vectors = jax.jit(lambda a, b: programs(a[:, np.newaxis], b, distance.euclidean, xp.divide))
+    of_matrices = jax.jit(lambda a, b: programs(a, b, distance.cdist, xp.divide))
+    by_numpy = programs(a, b, lambda a, b: expected, np.divide)
     for function in (of_vectors, of_matrices):
-        for actual, wanted in zip(function(a, b), programs(a, b, lambda a, b: expected), strict=True):
+        for actual, wanted in zip(function(a, b), by_numpy, strict=True):
             np.testing.assert_array_equal(actual, wanted)
     np.testing.assert_array_equal(distance.cdist(a, b), expected)
 
@@ -79,9 +80,9 @@ def test_quotients_of_counts(metric, dtype):
     only_b = ~a[:, np.newaxis] & b
     neither = ~a[:, np.newaxis] & ~b
     a, b = (x if metric in ("dice", "yule") else x.astype(dtype) for x in (a, b))
-    actual, inverse = jax.jit(lambda a, b: (distance.cdist(a, b, metric), 3 / distance.cdist(a, b, metric)))(
-        a, b
-    )
+    actual, inverse = jax.jit(
+        lambda a, b: (distance.cdist(a, b, metric), xp.divide(3, distance.cdist(a, b, metric)))
+    )(a, b)
     assert actual.dtype == dtype or metric in ("dice", "yule")
     counts = (np.sum(part, axis=-1).astype(actual.dtype) for part in (both, only_a, only_b, neither))
     over, under = QUOTIENTS[metric](*counts)
