@@ -6,7 +6,6 @@ with a derivative rule of their own, stay as they are.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._dtypes import x64_mode, x64_on
+from ._dtypes import x64_for
 from ._quotients import quotient, root
 from ._typing import Array
 
@@ -91,8 +90,7 @@ def _changed(equation: Any, operands: list[Any]) -> Sequence[Any]:
     if equation.primitive.name in _CALLS:
         return _called(equation, operands)
     aval = equation.outvars[0].aval
-    is_wide = aval.dtype == np.float64
-    with x64_on() if is_wide and not x64_mode() else contextlib.nullcontext():
+    with x64_for(aval.dtype):
         arrays = jnp.broadcast_arrays(*[_as_array(x, aval.dtype) for x in operands])
         result = _EXACT[equation.primitive.name](equation, *arrays)
         if aval.weak_type:

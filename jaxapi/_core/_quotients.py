@@ -74,7 +74,7 @@ def _quotient_batched(size: int, is_batched: Any, x: Array, y: Array) -> tuple[A
 
 
 def _sealed_quotient(x: Array, y: Array) -> Array:
-    total = x + y  # NaN only where the quotient is
+    total = x + y  # where this is NaN, so is the quotient
     is_hidden = _is_hidden(total)
     x = jnp.where(is_hidden, total, x)
     y = jnp.where(is_hidden, total, y)
@@ -83,13 +83,13 @@ def _sealed_quotient(x: Array, y: Array) -> Array:
 
 def _quotient_by_float64(x: Array, y: Array) -> Array:
     """Divide in float64: rounding to float32 once more changes nothing, as 53 >= 2 * 24 + 2 bits."""
-    power = 2.0**40  # whose product with the quotient, which is exact, keeps LLVM from narrowing the division
+    scale = 2.0**40  # multiplying by it is exact, and keeps LLVM from narrowing the division to float32
     total = x + y
     is_hidden = _is_hidden(total)
     x = jnp.where(is_hidden, total, x)
     y = jnp.where(is_hidden, total, y)
     with x64_on():
-        wide = x.astype(np.float64) / (y.astype(np.float64) * power) * power
+        wide = x.astype(np.float64) / (y.astype(np.float64) * scale) * scale
         narrow = wide.astype(x.dtype)
     return jnp.where(is_hidden, total, narrow)
 
@@ -123,7 +123,7 @@ def _root_by_float64(x: Array) -> Array:
 
 
 def _is_hidden(total: Array) -> Array:
-    """Return where to replace a quotient, which is where it is NaN; XLA cannot know it, on any axis."""
+    """Return where a quotient gives way to the sum: where both are NaN, which XLA cannot know on any axis."""
     return jnp.isnan(total) | _never(total.shape)
 
 

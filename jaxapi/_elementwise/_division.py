@@ -23,11 +23,12 @@ def float_floor_divide(x1: Array, x2: Array) -> Array:
     with x64_for(dtype):
         ratio = x1 / x2  # of which the sign is used, and what division by 0 gives: no rounding matters
         rest = lax.rem(x1, x2)
-        whole = quotient(x1 - rest, x2)
-        whole = jnp.where(_has_other_sign(rest, x2), whole - 1, whole)
-        floor = jnp.floor(whole)
-        floor = jnp.where(whole - floor > 0.5, floor + 1, floor)  # it is whole but for its rounding
-        floor = jnp.where(whole == 0, jnp.copysign(whole, ratio), floor)
+        nearly_whole = quotient(x1 - rest, x2)
+        nearly_whole = jnp.where(_has_other_sign(rest, x2), nearly_whole - 1, nearly_whole)
+        floor = jnp.floor(nearly_whole)
+        # Rounding may have put it just below a whole number.
+        floor = jnp.where(nearly_whole - floor > 0.5, floor + 1, floor)
+        floor = jnp.where(nearly_whole == 0, jnp.copysign(nearly_whole, ratio), floor)
         return lax.stop_gradient(jnp.where(x2 == 0, ratio, floor))
 
 

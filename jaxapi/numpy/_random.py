@@ -121,13 +121,13 @@ def _on_host(x):
         return np.asarray(x) if isinstance(x, (Array, jax.Array)) else type(x)(map(_on_host, x))
 
 
-_MOST_EVEN = 2**43  # integers that `jax.random.randint` draws evenly, by remainders of 64 bits
+_MOST_DRAWN_EVENLY = 2**43  # integers that `jax.random.randint` draws evenly, by remainders of 64 bits
 
 
 @np.vectorize
-def _is_even(span) -> bool:
+def _is_drawn_evenly(span) -> bool:
     """Whether `jax.random` draws each of so many integers as often as the others, up to a millionth."""
-    return span <= _MOST_EVEN or span & (span - 1) == 0
+    return span <= _MOST_DRAWN_EVENLY or span & (span - 1) == 0
 
 
 def _shape(size, *parameters) -> tuple[int, ...]:
@@ -168,6 +168,8 @@ class Generator:
     _numpys_class: Any = np.random.Generator
     _bits = BitGenerator
     standard_normal: Callable[..., Array]  # made of SAMPLERS below, and called by another method
+
+    # The methods draw by `jax.random`. The loop near the end of this file wraps them: NumPy draws where it computes.
 
     def __init__(self, bit_generator=None):
         """Hold a state."""
@@ -212,7 +214,7 @@ class Generator:
         if np.any(low < bounds[0]) or np.any(high > bounds[1]):
             raise ValueError(f"low or high is out of bounds for {dtype}")
         span = high - low
-        if not np.all(_is_even(span)):
+        if not np.all(_is_drawn_evenly(span)):
             return self._integers_on_host(low, high, shape, dtype)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
             key = self._take()
@@ -224,7 +226,7 @@ class Generator:
 
     def _integers_on_host(self, low, high, shape, dtype) -> Array:
         """Draw from a range of which `jax.random` would draw some integers more often than others."""
-        self._check_numpy_draws(f"integers of more than {_MOST_EVEN} values")
+        self._check_numpy_draws(f"integers of more than {_MOST_DRAWN_EVENLY} values")
         numpys = np.random.Generator(self.bit_generator.of_numpy)
         return ours(as_array(numpys.integers(low, high, shape, dtype)))
 
@@ -338,7 +340,7 @@ class Generator:
             raise ValueError(f"mean and cov must be of shapes (n,) and (n, n), got {mean.shape}, {cov.shape}")
         with x64_for(dtype):
             shape = _shape(size)
-            return ours(jr.multivariate_normal(self._take(), mean, cov, shape, dtype, method="svd"))
+            return ours(jr.multivariate_normal(self._take(), mean, cov, shape, dtype, method=method))
 
 
 def _refuse_parameters(name, sampler, given):
@@ -503,10 +505,10 @@ def _in_numpys_way(name: str, method):
 def _drawn_in_numpys_way(name, draw, args, kwargs):
     """Return NumPy's numbers as an array in the host's memory."""
     out = kwargs.get("out")
-    dtype = resolve_dtype(kwargs.pop("dtype", None)) if "dtype" in kwargs else None
-    kwargs = {key: x for key, x in kwargs.items() if key != "out"}
+    dtype = resolve_dtype(kwargs["dtype"]) if "dtype" in kwargs else None
+    kwargs = {key: x for key, x in kwargs.items() if key not in ("dtype", "out")}
     if name in _OF_INTEGERS:
-        if len(args) < 4:
+        if len(args) < 4:  # else the dtype is the fourth of them
             kwargs["dtype"] = dtype or default_dtype(int)
     elif out is not None:
         kwargs.setdefault("size", out.shape)
@@ -516,6 +518,7 @@ def _drawn_in_numpys_way(name, draw, args, kwargs):
     if dtype is not None and name not in _OF_INTEGERS:
         drawn = drawn.astype(dtype) if hasattr(drawn, "dtype") else dtype.type(drawn)
     kept = raised(drawn, NUMPY, (dtype, *args))
+    # A float64 just below 1 may have been rounded to 1.
     if name in _BELOW_ONE and getattr(kept, "dtype", None) == np.float32:
         kept = raised(np.minimum(lower(kept), np.float32(1 - 2.0**-24)), NUMPY)
     return into(out, kept)
@@ -552,6 +555,7 @@ for _name in dir(RandomState):
     if not _name.startswith("_") and _name not in ("bit_generator", "integers", "permuted", "spawn"):
         globals()[_name] = getattr(_state, _name)
         __all__ += [_name] if _name not in __all__ else []
+# The last three are CuPy's, which NumPy lacks: their bits are those of PCG64.
 for _name in ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "XORWOW", "MRG32k3a", "Philox4x3210"):
     _members = {"__doc__": BitGenerator.__doc__, "_numpys_class": getattr(np.random, _name, np.random.PCG64)}
     globals()[_name] = type(_name, (BitGenerator,), _members)

@@ -26,7 +26,9 @@ class Sampler(NamedTuple):
     refuse: Callable[..., None] | None = None
 
 
-_NORMAL_FROM = 1e4  # JAX draws in float32: the deviation of its numbers is too large from 1e5 on
+_NORMAL_FROM = (
+    1e4  # well below the means of which JAX's own numbers, of float32, deviate too much: from 1e5 on
+)
 
 
 def _poisson(key, shape, dtype, lam):
@@ -38,12 +40,12 @@ def _poisson(key, shape, dtype, lam):
 
 
 def _given(draw):
-    """Draw by JAX's function of the same parameters."""
+    """Return a sampler that draws by JAX's function of the same parameters."""
     return lambda key, shape, dtype, *given: draw(key, *given, shape, dtype)
 
 
 def _changed(draw, change):
-    """Draw by JAX's function without parameters, and apply these."""
+    """Return a sampler that draws by JAX's function without parameters, and applies these."""
     return lambda key, shape, dtype, *given: change(draw(key, shape, dtype), *given)
 
 
@@ -78,8 +80,8 @@ _RULES = {
     "": Rule(lambda x: x == x, 1.0),
     ">0": Rule(lambda x: x > 0, 1.0),
     ">=0": Rule(lambda x: x >= 0, 1.0),
-    "in[0,1]": Rule(lambda x: (x >= 0) & (x <= 1), 0.5),
-    "in(0,1]": Rule(lambda x: (x > 0) & (x <= 1), 0.5),
+    ":[0,1]": Rule(lambda x: (x >= 0) & (x <= 1), 0.5),
+    ":(0,1]": Rule(lambda x: (x > 0) & (x <= 1), 0.5),
 }
 
 
@@ -109,7 +111,7 @@ def _refuse_large_mean(lam):
 
 
 def _sampler(parameters: str, draw, is_discrete=False, refuse=None) -> Sampler:
-    """Read parameters as ``a>0`` or ``scale=1>=0``: a name, a default, a rule."""
+    """Read parameters as ``a>0``, ``scale=1>=0`` or ``p:[0,1]``: a name, perhaps a default, a rule."""
     found, rules = [], []
     for text in parameters.split():
         rule = max((rule for rule in _RULES if text.endswith(rule)), key=len)
@@ -147,8 +149,8 @@ SAMPLERS = {
         refuse=_refuse_range,
     ),
     "weibull": _sampler("a>=0", _changed(jr.exponential, _power_unless_zero)),
-    "binomial": _sampler("n>=0 pin[0,1]", _given(jr.binomial), True),
-    "geometric": _sampler("pin(0,1]", _changed(jr.exponential, _geometric), True),
+    "binomial": _sampler("n>=0 p:[0,1]", _given(jr.binomial), True),
+    "geometric": _sampler("p:(0,1]", _changed(jr.exponential, _geometric), True),
     "poisson": _sampler("lam=1>=0", _poisson, True, _refuse_large_mean),
 }
 

@@ -59,7 +59,7 @@ class Points:
     def pairs(self, tree: cKDTree, reach: Reach) -> "Edges":
         """Return the pairs of points of a tree within a radius."""
         edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
-        return self.within(reach, edges) if reach.has_border else edges
+        return self.within(reach, edges) if reach.has_any_border else edges
 
     def few_pairs(self, tree: cKDTree, reach: Reach) -> "Edges | None":
         """Return the pairs within a radius; None where they are so many that their list does not pay."""
@@ -287,7 +287,7 @@ def _cores(points: Points, tree: cKDTree, reach: Reach, min_samples: int, weight
         is_core[rows] = points.nearest(tree, rows, [min_samples], bound=reach.nearest)[1][:, 0] < n
     rest = np.flatnonzero(~is_core)  # who has enough only with those that are as far as the radius
     is_core[rest] = points.counts(tree, rest, reach.nearest) >= min_samples
-    if reach.has_border:
+    if reach.has_any_border:
         rest = rest[~is_core[rest]]
         rest = rest[points.counts(tree, rest, reach.farthest) >= min_samples]
         counts = np.zeros(n, np.int64)

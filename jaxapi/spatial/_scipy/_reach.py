@@ -2,7 +2,8 @@
 
 SciPy compares powers of distances with the power of the radius. Both are rounded, and so is the root that
 becomes the distance. So SciPy leaves out some points whose distance is the radius. Where that can happen, it
-is asked for all points up to the next number above the radius, and their distances tell which are within it.
+is asked for all points a little farther away, and their distances tell which are within the radius: up to the
+next number with p = 2, by `POWERS` with other p.
 """
 
 import math
@@ -46,24 +47,24 @@ class Reach(NamedTuple):
             if p != 2:
                 return cls(limit[()], (limit * (1 - POWERS))[()], (limit * (1 + POWERS))[()])
             # The root of the next number above the square may be rounded to the radius, too.
-            is_short = np.sqrt(np.nextafter(limit * limit, np.inf)) <= limit
-            farthest = np.where(is_short & (limit < np.inf), np.nextafter(limit, np.inf), limit)
+            has_border = np.sqrt(np.nextafter(limit * limit, np.inf)) <= limit
+            farthest = np.where(has_border & (limit < np.inf), np.nextafter(limit, np.inf), limit)
         return cls(limit[()], limit[()], farthest[()])
 
     @property
-    def have_borders(self) -> np.ndarray:
+    def borders(self) -> np.ndarray:
         """Which radii have a border."""
         return np.asarray(self.nearest < self.farthest)
 
     @property
-    def has_border(self) -> bool:
+    def has_any_border(self) -> bool:
         """Whether any radius has a border, so that what SciPy finds has to be looked through."""
-        return bool(self.have_borders.any())
+        return bool(self.borders.any())
 
     @property
     def of_pairs(self) -> float:
         """How far SciPy is to look for pairs, where it has no tolerance that makes it look into all boxes."""
-        return float(self.farthest * (1 + SLACK) if self.has_border else self.farthest)
+        return float(self.farthest * (1 + SLACK) if self.has_any_border else self.farthest)
 
     def at(self, which) -> "Reach":
         """Return the reaches of some queries."""
@@ -98,8 +99,8 @@ def _is_even(radius: np.ndarray) -> np.ndarray:
 def counts_of_pairs(tree: cKDTree, other_tree: cKDTree, radii, p: float) -> np.ndarray:
     """Return how many pairs of points of two trees SciPy finds within each of some radii (R,).
 
-    It is asked how many lie between one radius and the next, for which it bisects the radii. For the sums it
-    would compare each pair with all of them.
+    It is asked how many lie between one radius and the next, for which it bisects the radii. Asked for all
+    pairs up to each radius it would compare each pair with every radius.
     """
     order = np.argsort(radii)
     between = tree.count_neighbors(other_tree, radii[order], p=p, cumulative=False)

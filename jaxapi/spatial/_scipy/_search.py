@@ -299,7 +299,7 @@ def _settle_last_place(nearest, x, distances, rows, tied) -> None:
 
 def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None):
     """Return lists of the rows within each query's radius, as SciPy's `query_ball_point`."""
-    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_border:
+    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_any_border:
         return _lists(csr(cloud, x, radius, search=search, sort=False), return_sorted)
     return _ball(cloud, x, radius, search, return_sorted=return_sorted)
 
@@ -387,7 +387,7 @@ def _counts_by_pairs(cloud: Cloud, x, radius, search: Search) -> np.ndarray:
 
 def _settle_counts(cloud: Cloud, x, radius, search: Search, counts) -> None:
     """Leave out of SciPy's counts, in place, the points at the border that are beyond the radius."""
-    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).have_borders)
+    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).borders)
     if len(queries):
         at_least = _ball(cloud, x[queries], radius[queries], search, nearest=True, return_length=True)
         queries = queries[at_least < counts[queries]]  # which have points at the border: they are measured
@@ -475,7 +475,7 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
     numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
     query_of_each = np.repeat(np.arange(len(queries.x)), counts)
     scaled = _distances(tree, queries.x, query_of_each, numbers, search)
-    if reach.has_border:
+    if reach.has_any_border:
         is_within = scaled <= reach.radius[query_of_each]
         if not is_within.all():
             query_of_each = query_of_each[is_within]
@@ -532,7 +532,7 @@ def pairs(cloud: Cloud, radius, search: Search, output_type: str):
     """Return SciPy's `query_pairs`."""
     tree = cloud.scaled(search.p)
     reach = tree.reach_of(radius)
-    if search.eps or not reach.has_border:
+    if search.eps or not reach.has_any_border:
         options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
         return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
     found, scaled = _measured_pairs(tree, reach, search)
@@ -556,7 +556,7 @@ def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
     """Return SciPy's `query_ball_tree`."""
     tree, others = cloud.scaled_with(other, search.p)
     reach = tree.reach_of(radius)
-    if search.eps or not reach.has_border:
+    if search.eps or not reach.has_any_border:
         eps = reach.eps(float(search.eps))
         return tree.tree.query_ball_tree(others.tree, reach.farthest, p=search.p, eps=eps)
     found = _entries(tree.tree, others.tree, reach, search)
@@ -571,7 +571,7 @@ def edges(cloud: Cloud, radius, search: Search, relation: Relation):
     if relation is Relation.LATER:
         reach = tree.reach_of(radius)
         ends, scaled = _measured_pairs(tree, reach, search)
-        if reach.has_border:
+        if reach.has_any_border:
             is_within = scaled <= reach.radius
             ends = ends[is_within]
             scaled = scaled[is_within]
@@ -627,7 +627,7 @@ def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums)
         for each, values in zip((cloud, other), weights, strict=False)
     ]
     reach = tree.reach_of(radii[reaching])
-    (with_border,) = np.nonzero(reach.have_borders)
+    (with_border,) = np.nonzero(reach.borders)
     if copies:
         weights = tuple(copies)
         totals: Any = tree.tree.count_neighbors(other_tree.tree, reach.nearest, p=search.p, weights=weights)
