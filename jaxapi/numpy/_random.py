@@ -169,7 +169,8 @@ class Generator:
     _bits = BitGenerator
     standard_normal: Callable[..., Array]  # made of SAMPLERS below, and called by another method
 
-    # The methods draw by `jax.random`. The loop near the end of this file wraps them: NumPy draws where it computes.
+    # The methods draw by `jax.random`. Near the end of this file they are wrapped: where NumPy computes, it
+    # draws.
 
     def __init__(self, bit_generator=None):
         """Hold a state."""

@@ -319,6 +319,15 @@ def test_integers_of_a_large_range_come_evenly():
     np.testing.assert_allclose(shares, 1 / 3, atol=0.025)
 
 
+@pytest.mark.skipif(jax.device_count() < 2, reason="one device")
+def test_parameters_on_another_device():
+    means = ours.asarray(jax.device_put(np.ones(3, np.float32), jax.devices()[1]))
+    drawn = ours.random.default_rng(0).normal(means, 0.0, dtype=np.float16)
+    assert drawn.dtype == np.float16
+    assert drawn.tolist() == [1, 1, 1]
+    assert ours.random.default_rng(0).zipf(means + 1, size=3).tolist()[0] >= 1
+
+
 def test_choice_takes_nothing_of_probability_0():
     rng = ours.random.default_rng(0)
     p = [0.5, 0, 0.5, 0]
