@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.numpy import broadcast_shapes
-from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from ._core._docs import of_standard
-from ._core._dtypes import as_indices
+from ._core._dtypes import WIDE, as_indices, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
@@ -26,7 +26,25 @@ broadcast_to = takes_array(jnp.broadcast_to)
 concat = takes_sequence(jnp.concat)
 flip = takes_array(jnp.flip)
 moveaxis = takes_array(jnp.moveaxis)
-roll = takes_array(jnp.roll, "shift")
+
+
+@functools.wraps(jnp.roll)
+def _roll(a, shift, axis=None):
+    """Take shifts of 64 bits modulo the lengths, which JAX counts in 32 bits."""
+    if getattr(shift, "dtype", None) not in WIDE or not all(type(length) is int for length in a.shape):
+        return jnp.roll(a, shift, axis)
+    if axis is None:
+        lengths = a.size
+    elif isinstance(axis, int):
+        lengths = a.shape[normalize_axis_index(axis, a.ndim)]
+    else:
+        lengths = [a.shape[normalize_axis_index(each, a.ndim)] for each in axis]
+    with x64_for(shift.dtype):
+        shift = shift % np.maximum(lengths, 1).astype(shift.dtype)
+    return jnp.roll(a, shift.astype(np.int32), axis)
+
+
+roll = takes_array(_roll, "shift")
 squeeze = takes_array(jnp.squeeze)
 stack = takes_sequence(jnp.stack)
 unstack = takes_array(jnp.unstack)

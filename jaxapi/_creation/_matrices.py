@@ -1,6 +1,7 @@
 """Grids and triangles: arrays made of arrays."""
 
 import functools
+import operator
 
 import jax.numpy as jnp
 
@@ -12,8 +13,20 @@ from .._interop._arguments import takes_array
 
 __all__ = ["meshgrid", "tril", "triu"]
 
-tril = takes_array(jnp.tril)
-triu = takes_array(jnp.triu)
+
+def _of_a_triangle(function):
+    """Return JAX's function with a diagonal that is beyond the matrix moved to its corner."""
+
+    @functools.wraps(function)
+    def of_matrices(m, k=0):
+        rows, columns = m.shape[-2:] if m.ndim > 1 else (m.size, m.size)
+        return function(m, max(-rows - 1, min(operator.index(k), columns + 1)))
+
+    return of_matrices
+
+
+tril = takes_array(_of_a_triangle(jnp.tril))
+triu = takes_array(_of_a_triangle(jnp.triu))
 
 
 @of_standard("creation functions")

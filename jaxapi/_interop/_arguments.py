@@ -49,7 +49,7 @@ def takes_array(
     call: Callable[..., R] = function
     if compiled:
         call = _compiled(function, [name for name in names[1:] if name not in arrays])
-    forms = {name: _operand if name in arrays else _FORMS.get(name, static_argument) for name in names[1:]}
+    forms = {name: _FORMS.get(name, _operand if name in arrays else static_argument) for name in names[1:]}
     convert = as_operand if compiled else as_array
 
     @_stands_for(function, difference)
@@ -186,7 +186,16 @@ def static_axis(axis):
     return axis
 
 
-_FORMS = {"axis": static_axis}  # of arguments by their names
+def _shift(value):
+    """Return shifts as an operand; ints of more than 32 bits as an array, as JAX would refuse them."""
+    if type(value) in (int, list, tuple):
+        shifts = np.asarray(value)
+        if shifts.dtype == np.int64 and (shifts != shifts.astype(np.int32)).any():
+            return as_array(shifts)
+    return _operand(value)
+
+
+_FORMS = {"axis": static_axis, "shift": _shift}  # of arguments by their names
 
 
 def _stands_for(function, difference=""):

@@ -17,6 +17,7 @@ from jax import lax
 from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
+from .._interop._numbers import leaf_types
 from ._constants import constant
 from ._constants import positions as positions_of
 from ._keys import LONG, check_int, expand, indices_along
@@ -273,6 +274,8 @@ def values_for(new: Any, value: Any) -> Any:
         if new.dtype != dtype:
             refuse_complex(new.dtype, dtype)
         return new
+    if isinstance(new, (list, tuple)) and dtype.kind in "iu" and leaf_types(new) == {int}:
+        return np.asarray(new, dtype)  # which raises for an int that the dtype does not hold
     if not isinstance(new, (np.ndarray, np.generic, int, float, complex)):
         return values_for(as_array(new), value)
     if type(new) in (int, float) and dtype.kind in "iuf" and not (is_traced(value) or in_a_trace()):

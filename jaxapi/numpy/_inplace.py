@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..mutable._array import Array, unwrap
+from ..mutable._selection import values_for
 from ._wrap import as_ours, as_type, ours, value_of
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
@@ -52,7 +53,8 @@ def place(arr, mask, vals):
 def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
-    places, v = jnp.asarray(value_of(ind)).reshape(-1), as_ours(v)
+    places = jnp.asarray(value_of(ind)).reshape(-1)
+    v = as_ours(values_for(v, a) if isinstance(v, (int, list, tuple)) else v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if not places.size or not v.size:
@@ -94,10 +96,22 @@ def _of_numpys(name):
 
     @functools.wraps(function)
     def call(a, *args, **kwargs):
-        function(_target(a, name), *map(as_ours, args), **kwargs)
+        given = [x if isinstance(x, (int, float)) else as_ours(x) for x in args]
+        function(_target(a, name), *given, **kwargs)
 
     call.__module__, call.__doc__ = "jaxapi.numpy", f"Write as `numpy.{name}` does."
     return call
 
 
-fill_diagonal, put_along_axis = _of_numpys("fill_diagonal"), _of_numpys("put_along_axis")
+fill_diagonal = _of_numpys("fill_diagonal")
+_put_along_an_axis = _of_numpys("put_along_axis")
+
+
+@functools.wraps(_put_along_an_axis)
+def put_along_axis(arr, indices, values, axis):
+    if axis is not None:
+        _put_along_an_axis(arr, indices, values, axis)
+        return
+    if np.ndim(indices) != 1:
+        raise ValueError("when axis=None, indices must have one dimension")
+    put(arr, indices, jnp.broadcast_to(as_ours(values)._value, np.shape(indices)))

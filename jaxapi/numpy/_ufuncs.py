@@ -250,6 +250,8 @@ class ufunc:
             raise IndexError(f"index {starts.max()} out-of-bounds in {self.__name__}.reduceat [0, {size})")
         ends = [*starts[1:], size]
         head = (slice(None),) * axis
+        if not starts.size:
+            return into(out, self.reduce(x, axis, dtype, keepdims=True)[(*head, slice(0))])
         parts = [
             self.reduce(x[(*head, slice(i, max(i + 1, end if end > i else 0)))], axis, dtype, keepdims=True)
             for i, end in zip(starts.tolist(), ends, strict=True)

@@ -291,7 +291,13 @@ offset options ord out pad_width period q range rcond repeats reps retstep retur
 return_indices return_inverse returned right rowvar s sample shape shapes side size sorted sparse trim
 """
 _PLAIN_ARGUMENTS = frozenset(_PLAIN.split())
-_PLAIN_OF = {"arr": ["append"], "obj": ["delete", "insert"], "values": ["append"]}  # in these functions
+# The same in these functions.
+_PLAIN_OF = {
+    "arr": ["append"],
+    "obj": ["delete", "insert"],
+    "v": ["searchsorted"],
+    "values": ["append", "insert"],
+}
 # Arguments that are lists of arrays.
 _LISTS = frozenset(["arrays", "choicelist", "choices", "condlist", "keys", "tup"])
 _LISTS_OF = {"bins": ["histogram2d", "histogramdd"]}

@@ -283,3 +283,57 @@ def test_integers_of_other_dtypes(dtype, x64):
     for low, high in ((-5, 300), (limits.min - 1, limits.max + 1), (-1, 1), (None, 2**70), (-(2**70), None)):
         if low is None or low <= limits.min or dtype.startswith("int"):
             check_same(*both(lambda np, x, low=low, high=high: np.clip(x, low, high), x))
+
+
+def changed(write):
+    """Return what is left of an array of bytes after a write."""
+
+    def left(np):
+        x = np.array([0, 5], dtype="uint8")
+        write(np, x)
+        return x
+
+    return left
+
+
+INTS_BEYOND_THE_DTYPE = {
+    "insert": lambda np: np.insert(np.array([0, 5], dtype="uint8"), 0, 300),
+    "insert several": lambda np: np.insert(np.array([0, 5], dtype="uint8"), 0, [1, 300]),
+    "put": changed(lambda np, x: np.put(x, 0, 300)),
+    "put several": changed(lambda np, x: np.put(x, [0, 1], [1, -1])),
+    "place": changed(lambda np, x: np.place(x, np.array([True, False]), [300])),
+    "fill_diagonal": lambda np: np.fill_diagonal(np.zeros((2, 2), dtype="uint8"), 300),
+    "a slice": changed(lambda np, x: x.__setitem__(slice(None), [1, 300])),
+    "a mask": changed(lambda np, x: x.__setitem__(np.array([True, True]), [1, -1])),
+    "what fits": changed(lambda np, x: x.__setitem__(slice(None), [1, 255])),
+    "floats": changed(lambda np, x: x.__setitem__(slice(None), [1.5, 2.5])),
+    "insert floats": lambda np: np.insert(np.array([0, 5], dtype="uint8"), 1, [1.5]),
+    "search below": lambda np: np.searchsorted(np.array([0, 5], dtype="uint8"), -1),
+    "search above": lambda np: np.searchsorted(np.array([0, 5], dtype="uint8"), 256, side="right"),
+    "search": lambda np: np.searchsorted(np.array([1, 2**63], dtype="uint64"), 2**63),
+    "search floats": lambda np: np.searchsorted(np.array([1, 2, 3]), [1.5, 2.5]),
+    "both signs": lambda np: np.isin(np.array([2**53 + 1], "int64"), np.array([2**53], "uint64")),
+    "roll": lambda np: np.roll(np.arange(5), 2**31),
+    "roll back": lambda np: np.roll(np.arange(6).reshape(2, 3), (-(2**40), 7), (0, 1)),
+    "tril": lambda np: np.tril(np.ones((2, 3)), 2**32),
+    "triu": lambda np: np.triu(np.ones((2, 3)), -(2**32)),
+    "reduceat of none": lambda np: np.add.reduceat(np.arange(6.0).reshape(2, 3), []),
+    "along no axis": changed(lambda np, x: np.put_along_axis(x, np.array([1]), 7, None)),
+}
+
+
+@pytest.mark.parametrize("name", INTS_BEYOND_THE_DTYPE)
+def test_ints_beyond_the_dtype(name):
+    with jax.enable_x64(True):
+        check_same(*both(INTS_BEYOND_THE_DTYPE[name]))
+
+
+def test_the_namespace_takes_shifts_and_diagonals_of_any_size(x64):
+    x = np.arange(6).reshape(2, 3)
+    for shift in (2**31, -(2**40) + 1, np.int64(2**62)):
+        for axis in (None, 0, 1, (0, 1)):
+            shifts = (shift, 1) if axis == (0, 1) else shift
+            np.testing.assert_array_equal(jaxapi.roll(x, shifts, axis=axis), np.roll(x, shifts, axis))
+    for k in (2**32, -(2**32)):
+        np.testing.assert_array_equal(jaxapi.tril(x, k=k), np.tril(x, k))
+        np.testing.assert_array_equal(jaxapi.triu(x, k=k), np.triu(x, k))

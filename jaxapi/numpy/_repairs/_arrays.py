@@ -14,8 +14,10 @@ import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import compiled, is_traced
+from ..._interop import as_array
 from ...mutable._array import NUMPY, wrap
 from ...mutable._promotion import cast, narrowed, result_dtype, together
+from ...mutable._selection import values_for
 from ._common import on_flat, refuse
 
 _NAMES = """
@@ -67,7 +69,9 @@ def delete(arr: Array, obj, axis=None):
     return jnp.delete(arr, obj, axis)
 
 
-def insert(arr: Array, obj, values: Array, axis=None):
+def insert(arr: Array, obj, values, axis=None):
+    if isinstance(values, (int, list, tuple)):
+        values = values_for(values, arr)
     if not isinstance(obj, (slice, jax.Array)):
         obj = np.asarray(obj, None if np.size(obj) else int)
     if not isinstance(obj, slice) and not is_traced(obj):
@@ -187,7 +191,7 @@ def _triangle(function):
     return of_matrix
 
 
-tril, triu = _triangle(jnp.tril), _triangle(jnp.triu)
+tril, triu = _triangle(jaxapi.tril), _triangle(jaxapi.triu)
 
 
 def ix_(*args: Array):
@@ -338,6 +342,8 @@ def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def isin(element: Array, test_elements: Array, assume_unique=False, invert=False):
+    if element.dtype.kind in "iu" and test_elements.dtype.kind in "iu":  # as numbers, of both signs
+        return jaxapi.isin(element, test_elements, invert=invert)
     return _of_comparable(jnp.isin, element, test_elements, assume_unique, invert)
 
 
@@ -358,12 +364,19 @@ def sort_complex(a: Array):
     return sort(a, -1).astype(np.complex64 if narrow else narrowed(np.dtype(complex), a))
 
 
-def searchsorted(a: Array, v: Array, side="left", sorter: Array = None):
+def searchsorted(a: Array, v, side="left", sorter: Array = None):
     if sorter is not None:
         refuse(sorter.dtype.kind not in "iu", TypeError, "sorter must only contain integers")
         refuse(sorter.shape != a.shape, ValueError, "sorter.size must equal a.size")
     text = f"search side must be 'left' or 'right' (got {side!r})"
     refuse(side not in ("left", "right"), ValueError, text)
+    if type(v) is int and a.dtype.kind in "iu":
+        limits = np.iinfo(a.dtype)
+        if not limits.min <= v <= limits.max:  # below or above every element
+            return jnp.asarray(0 if v < limits.min else a.size)
+        v = np.asarray(v, a.dtype)
+    elif not hasattr(v, "dtype"):
+        a, v = together((a, jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)))
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 
 
