@@ -442,3 +442,60 @@ def test_sharded_operands():
     expected = x / np.float32(NUMBER), x // np.float32(0.1), np.sqrt(x)
     for i, (part, numbers) in enumerate(zip(made, expected, strict=True)):
         check(i, part, numbers)
+
+
+def test_inside_of_other_transformations():
+    """Loops, conditions, recomputation, shard_map and debug_nans: what is called there is exact, too."""
+    count = len(jax.devices())
+    mesh = jax.make_mesh((count,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("rows")
+    x = np.random.default_rng(0).uniform(0.5, 2, (count, 60)).astype(np.float32)
+    number = np.float32(NUMBER)
+
+    def both(x):
+        return xp.divide(xp.sqrt(x), NUMBER)
+
+    def by_steps(x):
+        return jax.lax.scan(lambda carry, row: (carry, both(row)), 0.0, x)[1]
+
+    def by_condition(x):
+        return jax.lax.cond(x[0, 0] > 0, both, lambda x: x, x)
+
+    programs = {
+        "scan": by_steps,
+        "cond": by_condition,
+        "remat": jax.checkpoint(both),
+        "shard_map": jax.shard_map(both, mesh=mesh, in_specs=spec, out_specs=spec),
+    }
+    made = jax.jit(lambda x: {name: program(x) for name, program in programs.items()})(x)
+    for name, numbers in made.items():
+        check(name, numbers, np.sqrt(x) / number, x)
+
+    def summed_slope(x):
+        slope = jax.grad(lambda x: jnp.sum(jax.checkpoint(both)(x)))(x)
+        return jax.lax.pmean(slope, "rows")
+
+    slopes = jax.jit(
+        jax.shard_map(summed_slope, mesh=mesh, in_specs=spec, out_specs=jax.sharding.PartitionSpec())
+    )
+    expected = np.mean(0.5 / np.sqrt(x) / number, axis=0, keepdims=True)
+    np.testing.assert_allclose(slopes(x), expected, rtol=1e-5)
+    with jax.debug_nans(True):
+        check("debug_nans", both(jnp.asarray(x)), np.sqrt(x) / number, x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_norms(dtype):
+    """The sum of squares of whole numbers is exact, and its root is NumPy's."""
+    x = np.random.default_rng(0).integers(0, 50, (2000, 6)).astype(dtype)
+    lengths = np.sqrt(np.sum(x * x, axis=1))
+    ours = jaxapi.numpy.asarray(xp.asarray(x))
+    made = {
+        "vector_norm": xp.linalg.vector_norm(x, axis=1),
+        "numpy, vector_norm": jaxapi.numpy.linalg.vector_norm(ours, axis=1),
+        "numpy, norm": jaxapi.numpy.linalg.norm(ours, axis=1),
+        "matrix_norm": xp.linalg.matrix_norm(x[:, :, None]),
+        "numpy, matrix_norm": jaxapi.numpy.linalg.matrix_norm(ours[:, :, None]),
+    }
+    for name, numbers in made.items():
+        check(name, numbers, lengths)

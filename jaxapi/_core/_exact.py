@@ -9,19 +9,17 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from ._dtypes import x64_for
 from ._quotients import quotient, root
 from ._typing import Array
-
-if TYPE_CHECKING:
-    from jax.extend.core import Jaxpr
 
 __all__ = ["exact"]
 
@@ -59,9 +57,8 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
 def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
     """Compute what a program does, with exact quotients and roots."""
-    from jax.extend.core import Literal  # which loads Pallas
-
-    values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*constants, *arguments), strict=True))
+    values = dict(zip(jaxpr.constvars, constants, strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
 
     def value_of(variable: Any) -> Any:
         return variable.val if isinstance(variable, Literal) else values[variable]
@@ -152,8 +149,6 @@ def _as_weak(x: Array) -> Array:
 
 def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
     """Return the values of what equations compute that are not changed; they are a program of their own."""
-    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
-
     results = [variable for equation in equations for variable in equation.outvars]
     operands = {
         variable: None

@@ -13,6 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
+# It loads Pallas, after which JAX compiles every program again: so it comes with `import jaxapi`, not later.
+from jax.extend.core import find_top_trace
+
 __all__ = ["ARRAY_TYPES", "any_traced", "compiled", "eagerly", "eagerly_unless_traced", "in_a_trace"]
 __all__ += ["is_jax_array", "is_traced", "is_tracer_class", "traces"]
 
@@ -82,8 +85,6 @@ def in_a_trace() -> bool:
 @functools.cache
 def traces() -> tuple[Callable[[tuple[()]], Any], Any]:
     """Return what tells the trace that runs now, and its answer outside of every transformation."""
-    from jax.extend.core import find_top_trace  # which loads Pallas
-
     with _eval_context():
         return find_top_trace, find_top_trace(())
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._programs import any_traced
-from ._repairs._common import float_dtype, refuse
+from ._repairs._common import exact_program, float_dtype, refuse
 from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import with_numpys_signature as _signed
 
@@ -94,7 +94,15 @@ def _cholesky(a: jax.Array, upper=False, symmetrize_input=False):
     return jnp.conj(jnp.matrix_transpose(factor))
 
 
-_UNLIKE = {"cholesky": _cholesky, "lstsq": _lstsq, "matrix_rank": _matrix_rank, "tensorsolve": _tensorsolve}
+_UNLIKE = {
+    "cholesky": _cholesky,
+    "lstsq": _lstsq,
+    "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
+    "matrix_rank": _matrix_rank,
+    "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
+    "tensorsolve": _tensorsolve,
+    "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),
+}
 for _name in _OF_FLOATS + _OF_ANY.split():
     _numpys = getattr(np.linalg, _name)
     _function = _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg")

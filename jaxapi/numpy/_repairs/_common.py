@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +14,9 @@ from ...mutable._promotion import narrowed, result_dtype
 __all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse"]
 
 
-@functools.cache
-def exact_program(name: str, *static: str):
-    """Return jax.numpy's function as one program, with quotients and roots rounded as NumPy rounds."""
-    return compiled(exact(getattr(jnp, name)), static_argnames=static)
+def exact_program(function: Callable, *static: str) -> Callable:
+    """Return a function of jax.numpy as one program, with quotients and roots rounded as NumPy rounds."""
+    return compiled(exact(function), static_argnames=static)
 
 
 def float_dtype(*arrays) -> np.dtype:

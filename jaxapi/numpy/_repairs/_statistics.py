@@ -60,6 +60,10 @@ _METHODS: dict[str, Any] = {
 _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
 
+_quantile_of_jax = exact_program(jnp.quantile, "axis", "method", "keepdims")
+_nanquantile_of_jax = exact_program(jnp.nanquantile, "axis", "method", "keepdims")
+
+
 def _sorted_lines(x, axis):
     """Return the elements along some axes in order, as a last axis, those that are NaN, and the axes."""
     axes = axes_of(x, axis)
@@ -79,8 +83,7 @@ def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
     if weights is not None:
         text = f"Only method 'inverted_cdf' supports weights. Got: {method}."
         refuse(method != "inverted_cdf", ValueError, text)
-        name = "nanquantile" if skip_nan else "quantile"
-        function = exact_program(name, "axis", "method", "keepdims")
+        function = _nanquantile_of_jax if skip_nan else _quantile_of_jax
         return function(x, jnp.asarray(q), axis, method=method, keepdims=keepdims, weights=weights)
     refuse(q.ndim > 2, ValueError, "q must be a scalar or 1d")
     if skip_nan and not x.size:
@@ -169,21 +172,22 @@ quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
 median, nanmedian = _medians(False), _medians(True)
 
 
-def _of_floats(name, *static):
-    """Return jax.numpy's function, which takes integers for NumPy's float64."""
-    function = exact_program(name, "axis", "keepdims", *static)
+def _of_floats(function, *static):
+    """Return a function of jax.numpy that takes integers for NumPy's float64."""
+    program = exact_program(function, "axis", "keepdims", *static)
 
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
-        return function(as_floats(a), *args, **kwargs)
+        return program(as_floats(a), *args, **kwargs)
 
     return computed
 
 
-average = _of_floats("average", "returned")
-mean, nanmean = _of_floats("mean", "dtype"), _of_floats("nanmean", "dtype")
-_var = exact_program("var", "axis", "dtype", "ddof", "keepdims")
-_nanvar = exact_program("nanvar", "axis", "dtype", "ddof", "keepdims")
+average = _of_floats(jnp.average, "returned")
+mean = _of_floats(jnp.mean, "dtype")
+nanmean = _of_floats(jnp.nanmean, "dtype")
+_var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
+_nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 
 
 def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
@@ -221,8 +225,8 @@ def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array
 # Sums of products
 
 
-def _correlated(name, *static):
-    function = exact_program(name, "rowvar", *static)
+def _correlated(function, *static):
+    program = exact_program(function, "rowvar", *static)
 
     def of_rows(arrays, dtype, *args):
         given = [x for x in arrays if x is not None]
@@ -230,13 +234,14 @@ def _correlated(name, *static):
         dtype = float_dtype(*given) if dtype is None else np.dtype(dtype)
         refuse(dtype.kind not in "fc", TypeError, f"covariances cannot be computed in {dtype}")
         with x64_on():
-            return function(*[None if x is None else x.astype(dtype) for x in arrays], *args)
+            floats = [None if x is None else x.astype(dtype) for x in arrays]
+            return program(*floats, *args)
 
     return of_rows
 
 
-_corrcoef = _correlated("corrcoef")
-_cov = _correlated("cov", "bias", "ddof")
+_corrcoef = _correlated(jnp.corrcoef)
+_cov = _correlated(jnp.cov, "bias", "ddof")
 
 
 def cov(
