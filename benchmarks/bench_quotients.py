@@ -37,10 +37,16 @@ def random_bits(rng, dtype, count):
     return np.frombuffer(rng.bytes(count * np.dtype(dtype).itemsize), dtype)
 
 
-def wrong(made, expected, operands):
-    """Return how many numbers differ from NumPy's; those that are not normal count on a GPU alone."""
+def wrong(name, made, expected, operands):
+    """Return how many numbers differ from NumPy's; those that are not normal count on a GPU alone.
+
+    Floors of infinite operands do not count: they are the standard's, which differ from NumPy's.
+    """
     made = np.asarray(made)
     differs = (made != expected) & ~(np.isnan(made) & np.isnan(expected))
+    if name == "floor_divide":
+        for x in operands:
+            differs &= ~np.isinf(x)
     if jax.default_backend() == "cpu":
         for x in (expected, *operands):
             differs &= ~(np.abs(x) < np.finfo(x.dtype).tiny)
@@ -64,7 +70,7 @@ def report(dtype, name, function, operands, ours):
     plain = jax.jit(lambda *arrays: function(jnp, *arrays))
     cells = [np.dtype(dtype).name, name]
     for each in (ours, plain):
-        cells.append(f"{wrong(each(*arrays), expected, operands)}")
+        cells.append(f"{wrong(name, each(*arrays), expected, operands)}")
         cells.append(f"{median_us(lambda each=each: each(*arrays)) / 1e3:.3f}")
     time_of_cupy = milliseconds_of_cupy(function, operands)
     cells.append("-" if time_of_cupy is None else f"{time_of_cupy:.3f}")

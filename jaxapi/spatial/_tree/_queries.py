@@ -29,11 +29,10 @@ __all__ = [
     "radius_bound",
 ]
 
-ULPS_OF_A_POWER: dict[float, int] = {
-    2: 3,
-    3: 8,
-    4: 10,
-}  # that root and power of a number may be above it, at most
+# By how many ulps the largest power whose root is a number may lie above and below the number's own power,
+# at most. Square roots are rounded once, so that none lies below.
+_ULPS_ABOVE: dict[float, int] = {2: 3, 3: 8, 4: 10}
+_ULPS_BELOW: dict[float, int] = {3: 8}
 
 
 class Limits(NamedTuple):
@@ -120,8 +119,12 @@ def _largest_power(distance: Array, p: float) -> Array:
     # The barrier keeps XLA from rewriting products of what was scaled.
     bound = power(lax.optimization_barrier(distance), p)
     infinite = jnp.full_like(bound, jnp.inf)
+    ulps_above = _ULPS_ABOVE.get(p, 0)
+    ulps_below = _ULPS_BELOW.get(p, 0)
+    for _ in range(ulps_below):
+        bound = jnp.nextafter(bound, jnp.zeros_like(bound))
     candidate = bound
-    for _ in range(ULPS_OF_A_POWER.get(p, 0)):
+    for _ in range(ulps_below + ulps_above):
         candidate = jnp.nextafter(candidate, infinite)
         bound = jnp.where(root(candidate, p) <= distance, candidate, bound)
     return bound
