@@ -46,7 +46,8 @@ def _prod(
     if where is not None:
         x = jnp.where(where, x, 1)
     kept_shape = [n for i, n in enumerate(x.shape) if i not in axes]
-    product = _product(jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept_shape))
+    factors = jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *kept_shape)
+    product = _product(factors)
     if initial is not None:
         product = product * jnp.asarray(initial, x.dtype)
     return lax.expand_dims(product, axes) if keepdims else product
@@ -70,47 +71,49 @@ def _running_products(x):
 @_product.defjvp
 def _product_jvp(primals, tangents):
     last = primals[0].shape[0] - 1
-    change = jax.jvp(lambda x: jnp.take(_doubled(x), last, axis=0, mode="clip"), primals, tangents)[1]
-    return _product(*primals), change
+
+    def product(x):
+        return jnp.take(_doubled(x), last, axis=0, mode="clip")
+
+    _, tangent = jax.jvp(product, primals, tangents)
+    return _product(*primals), tangent
 
 
 @_running_products.defjvp
 def _running_products_jvp(primals, tangents):
-    return _running_products(*primals), jax.jvp(_doubled, primals, tangents)[1]
+    _, tangent = jax.jvp(_doubled, primals, tangents)
+    return _running_products(*primals), tangent
 
 
 def _doubled(x):
     """Return the running products by doubling how many are multiplied, in steps that JAX differentiates."""
     indices = jnp.arange(x.shape[0], dtype=np.int32)
-    for step in (2**i for i in range((x.shape[0] - 1).bit_length())):
-        before = jnp.take(x, jnp.maximum(indices - step, 0), axis=0, mode="clip")
-        x = x * jnp.where(lax.expand_dims(indices >= step, range(1, x.ndim)), before, 1)
+    step = 1
+    while step < x.shape[0]:
+        earlier = jnp.take(x, jnp.maximum(indices - step, 0), axis=0, mode="clip")
+        has_earlier = lax.expand_dims(indices >= step, range(1, x.ndim))
+        x = x * jnp.where(has_earlier, earlier, 1)
+        step *= 2
     return x
 
 
+def _rounded_once(function, of_equal_numbers: str, elements: tuple[str, ...] = ()):
+    """Return a function with exact quotients and roots, whose docstring says what equal numbers give."""
+    return takes_array(
+        _with_axis_checked(exact(function)),
+        "where",
+        elements=elements,
+        difference="quotients and roots of real numbers are rounded as IEEE 754 says: where\n"
+        f"their sum is exact, {of_equal_numbers}",
+    )
+
+
 cumulative_sum = takes_array(jnp.cumulative_sum)
-mean = takes_array(
-    _with_axis_checked(exact(jnp.mean)),
-    "where",
-    difference="the sum of real numbers is divided as IEEE 754 says: where it is exact, the\n"
-    "mean of equal numbers is that number",
-)
+mean = _rounded_once(jnp.mean, "the mean of equal numbers is that number")
 prod = takes_array(_prod, "where", elements=("initial",))
-std = takes_array(
-    _with_axis_checked(exact(jnp.std)),
-    "where",
-    elements=("mean",),
-    difference="quotients and roots of real numbers are rounded as IEEE 754 says: where\n"
-    "their sum is exact, equal numbers have the deviation 0",
-)
+std = _rounded_once(jnp.std, "equal numbers have the deviation 0", elements=("mean",))
 sum = takes_array(jnp.sum, "where", elements=("initial",))
-var = takes_array(
-    _with_axis_checked(exact(jnp.var)),
-    "where",
-    elements=("mean",),
-    difference="quotients of real numbers are rounded as IEEE 754 says: where their sum is\n"
-    "exact, equal numbers have the variance 0",
-)
+var = _rounded_once(jnp.var, "equal numbers have the variance 0", elements=("mean",))
 
 
 @of_standard("statistical functions")
@@ -165,7 +168,8 @@ def _cumulative_prod(x, axis, dtype, include_initial):
     if not _has_own_derivative(x.astype(dtype)) or (axis is None and x.ndim != 1):
         return jnp.cumulative_prod(x, axis=axis, dtype=dtype, include_initial=include_initial)
     axis = normalize_axis_index(0 if axis is None else axis, x.ndim)
-    products = jnp.moveaxis(_running_products(jnp.moveaxis(x.astype(dtype), axis, 0)), 0, axis)
+    products = _running_products(jnp.moveaxis(x.astype(dtype), axis, 0))
+    products = jnp.moveaxis(products, 0, axis)
     if not include_initial:
         return products
     shape = [1 if i == axis else n for i, n in enumerate(x.shape)]

@@ -21,8 +21,9 @@ def _zero_at_zero(function: Callable) -> Callable:
     """Return a kernel that is 0 at distance 0, with all its derivatives."""
 
     def kernel(squared):
-        apart = squared > 0
-        return jnp.where(apart, function(jnp.where(apart, squared, 1)), 0)
+        is_apart = squared > 0
+        values = function(jnp.where(is_apart, squared, 1))
+        return jnp.where(is_apart, values, 0)
 
     return kernel
 
@@ -74,14 +75,12 @@ class Basis:
     def powers(self) -> np.ndarray:
         """Exponents of the monomials, (monomial_count, dimensions)."""
         powers = np.zeros((self.monomial_count, self.dimensions), np.int64)
-        factors = [
-            variables
-            for degree in range(self.degree + 1)
-            for variables in itertools.combinations_with_replacement(range(self.dimensions), degree)
-        ]
-        for row, variables in enumerate(factors):
-            for variable in variables:
-                powers[row, variable] += 1
+        monomials: list[tuple[int, ...]] = []  # the axes of the coordinates that are multiplied
+        for degree in range(self.degree + 1):
+            monomials += itertools.combinations_with_replacement(range(self.dimensions), degree)
+        for row, axes in enumerate(monomials):
+            for axis in axes:
+                powers[row, axis] += 1
         return powers
 
     def kernel_values(self, x, y, epsilon):
@@ -124,4 +123,4 @@ def squared_distance(x, y, epsilon):
 def _coordinates(x):
     """Return the coordinates of points (..., m), one array each."""
     # Not by indexing, of which JAX has the second derivatives in reverse for 64 bits with x64 on alone.
-    return [jnp.squeeze(each, -1) for each in jnp.split(x, x.shape[-1], axis=-1)]
+    return [jnp.squeeze(column, -1) for column in jnp.split(x, x.shape[-1], axis=-1)]

@@ -64,11 +64,12 @@ def _slope(primals, tangents):
     at_x = jnp.concatenate([kernels_at_x, monomials_at_x])
     right = jnp.concatenate([right_sides(values, monomials.shape[1]), at_x[:, None]], axis=1)
     solutions = jnp.linalg.solve(saddle(kernels, monomials), right)
-    coefficients, weights = jnp.split(solutions, [columns], axis=1)
-    weights = weights[:, 0]
+    coefficients, weight_column = jnp.split(solutions, [columns], axis=1)
+    weights = weight_column[:, 0]
+    value_weights, _ = jnp.split(weights, [count])
     d_kernels, d_monomials, d_kernels_at_x, d_monomials_at_x, d_values = tangents
     d_at_x = jnp.concatenate([d_kernels_at_x, d_monomials_at_x])
-    slope = matmul(d_at_x, coefficients) + matmul(jnp.split(weights, [count])[0], d_values)
+    slope = matmul(d_at_x, coefficients) + matmul(value_weights, d_values)
     slope -= matmul(matmul(weights, saddle(d_kernels, d_monomials)), coefficients)
     return combination(*primals), slope
 
@@ -80,7 +81,8 @@ def matmul(x, y):
 
 def by_weights(kernels, monomials, kernels_at_x, monomials_at_x, values):
     """Return the value by the weight that each of the values has there."""
-    weights = jnp.linalg.solve(saddle(kernels, monomials), jnp.concatenate([kernels_at_x, monomials_at_x]))
+    at_x = jnp.concatenate([kernels_at_x, monomials_at_x])
+    weights = jnp.linalg.solve(saddle(kernels, monomials), at_x)
     weights = jnp.where(jnp.isfinite(weights).all(), weights, jnp.nan)
     return matmul(weights[: len(values)], values)
 
@@ -92,15 +94,17 @@ def by_reflections(kernels, monomials, kernels_at_x, monomials_at_x, values):
     kernels = lax.optimization_barrier(kernels)  # XLA would compute them again for each of their uses
     reflectors, triangle = _reflectors(monomials)
     # Weights of the values that are right for polynomials: monomials^T @ weights == monomials_at_x.
-    weights = _back(reflectors, _forward_substitution(triangle, monomials_at_x), count)
+    weights = _unreflected(reflectors, _forward_substitution(triangle, monomials_at_x), count)
     products = matmul(kernels, jnp.stack([*reflectors, weights], axis=1))  # (k, monomials + 1)
     rest = kernels_at_x - products[:, -1]
 
+    # Reflecting K from both sides takes ``v w^T + w v^T`` from it, for each reflector v and its side w.
     sides = []
     for index, reflector in enumerate(reflectors):
         side = products[:, index]
-        for earlier, its_side in zip(reflectors[:index], sides, strict=True):
-            side = side - earlier * jnp.sum(its_side * reflector) - its_side * jnp.sum(earlier * reflector)
+        for earlier, earlier_side in zip(reflectors[:index], sides, strict=True):
+            side = side - earlier * jnp.sum(earlier_side * reflector)
+            side = side - earlier_side * jnp.sum(earlier * reflector)
         sides.append(side - reflector * jnp.sum(side * reflector) / 2)
     reduced = kernels[monomial_count:, monomial_count:]
     for reflector, side in zip(reflectors, sides, strict=True):
@@ -108,10 +112,11 @@ def by_reflections(kernels, monomials, kernels_at_x, monomials_at_x, values):
         w = side[monomial_count:]
         reduced = reduced - v[:, None] * w - w[:, None] * v
 
-    row = _forth(reflectors, rest)[monomial_count:]
-    turned = [_forth(reflectors, values[:, column]) for column in range(columns)]
-    right = jnp.stack([column[monomial_count:] for column in turned], axis=1)
-    return jnp.sum(weights[:, None] * values, axis=0) + _product_with_inverse(row, reduced, right)
+    row = _reflected_by_all(reflectors, rest)[monomial_count:]
+    reflected_columns = [_reflected_by_all(reflectors, values[:, column]) for column in range(columns)]
+    right = jnp.stack([column[monomial_count:] for column in reflected_columns], axis=1)
+    polynomial = jnp.sum(weights[:, None] * values, axis=0)
+    return polynomial + _product_with_inverse(row, reduced, right)
 
 
 def _reflectors(monomials):
@@ -124,9 +129,10 @@ def _reflectors(monomials):
         column = jnp.where(rows >= index, columns[index], 0)
         length = jnp.sqrt(jnp.sum(column * column))
         first = column[index]
-        size = length * (length + jnp.abs(first))
-        reflector = column + jnp.where(rows == index, jnp.where(first < 0, -length, length), 0)
-        reflector = reflector / jnp.sqrt(jnp.where(size > 0, size, 1))
+        signed_length = jnp.where(first < 0, -length, length)
+        reflector = column + jnp.where(rows == index, signed_length, 0)
+        half_squared_norm = length * (length + jnp.abs(first))
+        reflector = reflector / jnp.sqrt(jnp.where(half_squared_norm > 0, half_squared_norm, 1))
         columns = [_reflected(column, reflector) for column in columns]
         reflectors.append(reflector)
     return reflectors, [column[:monomial_count] for column in columns]
@@ -136,13 +142,13 @@ def _reflected(x, reflector):
     return x - reflector * jnp.sum(reflector * x)
 
 
-def _forth(reflectors, x):
+def _reflected_by_all(reflectors, x):
     for reflector in reflectors:
         x = _reflected(x, reflector)
     return x
 
 
-def _back(reflectors, head, count):
+def _unreflected(reflectors, head, count):
     """Return a vector (k,) that the reflections turn into the head on top of zeros."""
     x = jnp.zeros((count,), head.dtype).at[: len(head)].set(head)
     for reflector in reversed(reflectors):
@@ -154,8 +160,8 @@ def _forward_substitution(triangle, right):
     """Solve for the transpose of the triangle, given by its columns."""
     solution: list = []
     for index, column in enumerate(triangle):
-        known = sum(column[row] * value for row, value in enumerate(solution))
-        solution.append((right[index] - known) / column[index])
+        product = sum(column[row] * value for row, value in enumerate(solution))
+        solution.append((right[index] - product) / column[index])
     return jnp.stack(solution) if solution else right
 
 

@@ -30,7 +30,7 @@ def layout_of(x: jax.Array) -> Layout | None:
     if is_traced(x) and AxisType.Explicit not in sharding.mesh.axis_types:
         return None
     axes = sharding.spec[0] if len(sharding.spec) else None
-    if any(other is not None for other in sharding.spec[1:]):
+    if any(axis is not None for axis in sharding.spec[1:]):
         raise ValueError(
             f"places must be sharded along their first axes alone, got {sharding.spec}: bring them there "
             "with jax.device_put"
@@ -42,17 +42,20 @@ def on_devices_of(interpolator, x: jax.Array, layout: Layout, **options):
     """Return an interpolator at places, each device's results where the places are; options are static."""
     if isinstance(layout.mesh, Mesh):  # not the abstract one of a program
         interpolator = jax.device_put(interpolator, NamedSharding(layout.mesh, PartitionSpec()))
-    dtypes = [each.dtype for each in jax.tree.leaves((interpolator, x))]
-    with x64_for(*map(np.dtype, dtypes)):
+    dtypes = [np.dtype(array.dtype) for array in jax.tree.leaves((interpolator, x))]
+    with x64_for(*dtypes):
         return _evaluated(interpolator, x, layout=layout, options=tuple(sorted(options.items())))
 
 
 @partial(jax.jit, static_argnames=("layout", "options"))
 def _evaluated(interpolator, x, *, layout: Layout, options: tuple[tuple[str, Any], ...]):
-    part = PartitionSpec(layout.axes)
-    return jax.shard_map(
-        lambda interpolator, x: interpolator(x, **dict(options)),
-        mesh=layout.mesh,
-        in_specs=(PartitionSpec(), part),
-        out_specs=part,
-    )(interpolator, x)
+    replicated = PartitionSpec()
+    sharded = PartitionSpec(layout.axes)
+
+    def evaluate_part(interpolator, x):
+        return interpolator(x, **dict(options))
+
+    evaluate = jax.shard_map(
+        evaluate_part, mesh=layout.mesh, in_specs=(replicated, sharded), out_specs=sharded
+    )
+    return evaluate(interpolator, x)

@@ -20,7 +20,8 @@ __all__ = ["evaluate_on_host", "pays_on_host"]
 
 _NUMBERS_IN_CACHE = 2**20  # of the matrices of a piece
 _PLACES = 2048  # that are evaluated at a time
-_ONE_CORE = 200  # equations: LAPACK solves larger systems on several cores, which threads would fight for
+# LAPACK solves larger systems on several cores, which threads would fight for.
+_MOST_EQUATIONS_OF_ONE_CORE = 200
 
 
 class Neighborhoods(NamedTuple):
@@ -43,13 +44,13 @@ class Neighborhoods(NamedTuple):
 
 def pays_on_host(basis: Basis, rows: Array) -> bool:
     """Tell whether neighbors (q, k) are on the CPU, and their systems are more than a piece."""
-    places, neighbors = rows.shape
+    place_count, neighbor_count = rows.shape
     on_cpu = is_on_host(rows) and len(rows.devices()) == 1
-    return on_cpu and places > _sets_in_piece(neighbors + basis.monomial_count)
+    return on_cpu and place_count > _sets_in_piece(neighbor_count + basis.monomial_count)
 
 
-def _sets_in_piece(equations: int) -> int:
-    return max(1, _NUMBERS_IN_CACHE // equations**2)
+def _sets_in_piece(equation_count: int) -> int:
+    return max(1, _NUMBERS_IN_CACHE // equation_count**2)
 
 
 def evaluate_on_host(
@@ -57,9 +58,9 @@ def evaluate_on_host(
 ) -> tuple[Array, np.ndarray]:
     """Return at each place (q, m) the interpolant of its neighbors (q, k), and which are singular."""
     neighborhoods = Neighborhoods.of(np.asarray(rows))
-    set_count, neighbors = neighborhoods.rows.shape
-    equations = neighbors + basis.monomial_count
-    size = _sets_in_piece(equations)
+    set_count, neighbor_count = neighborhoods.rows.shape
+    equation_count = neighbor_count + basis.monomial_count
+    size = _sets_in_piece(equation_count)
     (device,) = rows.devices()
     places = np.asarray(x)
     in_order_of_sets = np.argsort(neighborhoods.set_of_place, kind="stable")
@@ -69,29 +70,32 @@ def evaluate_on_host(
 
     def fill(first: int) -> None:
         """Solve the sets of a piece, and write the values at their places."""
-        with jax.default_device(device):  # a thread knows of none
+        with jax.default_device(device):  # which a new thread does not inherit
             sets = _filled_up(neighborhoods.rows[first : first + size], size)
             solved = solve_sets(data, epsilon, sets, basis=basis, dtype=dtype)
             start, stop = np.searchsorted(ordered_sets, [first, first + size])
             for begin in range(start, stop, _PLACES):
-                members = in_order_of_sets[begin : min(begin + _PLACES, stop)]
-                set_in_piece = neighborhoods.set_of_place[members] - np.int32(first)
-                values_of_members = evaluate_sets(
+                numbers = in_order_of_sets[begin : min(begin + _PLACES, stop)]
+                set_in_piece = neighborhoods.set_of_place[numbers] - np.int32(first)
+                padded_values = evaluate_sets(
                     solved,
                     epsilon,
                     _filled_up(set_in_piece, _PLACES),
-                    _filled_up(places[members], _PLACES),
+                    _filled_up(places[numbers], _PLACES),
                     basis=basis,
                     dtype=dtype,
                 )
-                values[members] = np.asarray(values_of_members)[: len(members)]
-                singular[members] = np.asarray(solved.singular)[set_in_piece]
+                values[numbers] = np.asarray(padded_values)[: len(numbers)]
+                singular[numbers] = np.asarray(solved.singular)[set_in_piece]
 
     with eagerly():
         fill(0)  # which compiles, before threads would compile the same
-        threads = thread_count(None, set_count, neighbors) if equations <= _ONE_CORE else 1
+        threads = 1
+        if equation_count <= _MOST_EQUATIONS_OF_ONE_CORE:
+            threads = thread_count(None, set_count, neighbor_count)
         in_threads(fill, list(range(size, set_count, size)), threads)
-    return placed_like(rows, values)[0], singular
+    (placed_values,) = placed_like(rows, values)
+    return placed_values, singular
 
 
 def _filled_up(rows: np.ndarray, size: int) -> np.ndarray:

@@ -91,13 +91,14 @@ class NearestNDInterpolator:
         self._offset = self._scale = None
         if rescale:
             count = row_count(options.get("n"), points.shape[0])
+            if count is None:
+                count = points.shape[0]
             with x64_for(points.dtype):
-                self._offset, self._scale = _unit_cube(points, points.shape[0] if count is None else count)
+                self._offset, self._scale = _unit_cube(points, count)
                 points = _rescaled(points, self._offset, self._scale)
                 if options.get("cell") is not None:
-                    options["cell"] = _of_unit_cube(
-                        as_places(options["cell"], "cell", points.dtype), self._scale
-                    )
+                    cell = as_places(options["cell"], "cell", points.dtype)
+                    options["cell"] = _of_unit_cube(cell, self._scale)
         self._tree = KDTree(points, **options)
         self._values = values
 
@@ -195,10 +196,12 @@ def _coordinates(given, like: np.dtype | None = None, dimensions: int | None = N
                 f"cannot take an array of shape {points.shape} for points of {dimensions} coordinates"
             )
         return points.reshape(-1, dimensions)
-    columns = [as_places(each, "x", like) for each in given]
-    dtype = wider(*(each.dtype for each in columns))
-    with x64_for(dtype, *(each.dtype for each in columns)):
-        return jnp.stack(jnp.broadcast_arrays(*(each.astype(dtype) for each in columns)), axis=-1)
+    columns = [as_places(column, "x", like) for column in given]
+    dtypes = [column.dtype for column in columns]
+    dtype = wider(*dtypes)
+    with x64_for(dtype, *dtypes):
+        columns = [column.astype(dtype) for column in columns]
+        return jnp.stack(jnp.broadcast_arrays(*columns), axis=-1)
 
 
 @compiled
@@ -231,5 +234,5 @@ def _values_of(values, rows, count):
     """Return the values of rows; nan for a row that does not exist."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         values = values.astype(np.float64)
-    exist = (rows < count).reshape(*rows.shape, *(1,) * (values.ndim - 1))
-    return jnp.where(exist, values[rows], jnp.nan)
+    is_row = (rows < count).reshape(*rows.shape, *(1,) * (values.ndim - 1))
+    return jnp.where(is_row, values[rows], jnp.nan)

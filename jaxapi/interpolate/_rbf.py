@@ -175,7 +175,9 @@ class RBFInterpolator:
                 f"At least {self._basis.monomial_count} data points are required when `degree` is "
                 f"{self._basis.degree} and the number of dimensions is {dimensions}."
             )
-        self._points = self._tree = self._coefficients = None
+        self._points = None
+        self._tree = None
+        self._coefficients = None
         if neighbors is None:
             self._points = points
             self._coefficients = self._solved()
@@ -311,16 +313,16 @@ class RBFInterpolator:
         queries = x
         if any_traced(x) or self._traced():  # the choice of neighbors has no derivative
             tree, queries = lax.stop_gradient((tree, x))
-        columns = list(range(1, self._neighbors + 1))  # which keeps the axis for one neighbor
+        columns = list(range(1, self._neighbors + 1))  # a list keeps the axis of one neighbor, too
         _, rows = tree.query(queries, k=columns)
         data = self._data()
         traced = any_traced(x, rows, self._epsilon, *jax.tree.leaves(data))
         on_host = not traced and pays_on_host(self._basis, rows)
-        method = evaluate_on_host if on_host else evaluate_locally
-        values, singular = method(data, self._epsilon, rows, x, basis=self._basis, dtype=dtype)
+        evaluate_neighbors = evaluate_on_host if on_host else evaluate_locally
+        values, singular = evaluate_neighbors(data, self._epsilon, rows, x, basis=self._basis, dtype=dtype)
         if not is_traced(singular) and bool(jnp.any(singular)):
-            first = int(jnp.argmax(singular))
-            raise _singular(self._basis, data.rows(rows[first]))
+            first_place = int(jnp.argmax(singular))
+            raise _singular(self._basis, data.rows(rows[first_place]))
         return values
 
     # --- pytree and pickle ----------------------------------------------------------------------------------
@@ -398,7 +400,9 @@ def _singular(basis: Basis, data: Data) -> np.linalg.LinAlgError:
         with x64_for(data.points.dtype):
             shift, scale = polynomial_domain(data)
             monomials = np.asarray(basis.monomials((data.points - shift) / scale))
-        rank = np.linalg.matrix_rank(monomials if data.mask is None else monomials[np.asarray(data.mask)])
+        if data.mask is not None:
+            monomials = monomials[np.asarray(data.mask)]
+        rank = np.linalg.matrix_rank(monomials)
         if rank < count:
             return np.linalg.LinAlgError(
                 "Singular matrix. The matrix of monomials evaluated at the data point coordinates does not "

@@ -21,7 +21,7 @@ from ._combination import combination, matmul, right_sides, saddle
 __all__ = ["Coefficients", "Data", "coefficients_of", "evaluate", "evaluate_locally", "evaluate_sets"]
 __all__ += ["polynomial_domain", "solve_sets"]
 
-_NUMBERS = 2**25  # of the matrices that are held at a time
+_NUMBERS = 2**25  # of matrices that are held at a time
 
 
 class Data(NamedTuple):
@@ -221,8 +221,9 @@ def evaluate_locally(data: Data, epsilon, rows, x, *, basis: Basis, dtype):
         monomials_at_x = basis.monomials((x - system.shift) / system.scale)
         value = combination(system.kernels, system.monomials, kernels_at_x, monomials_at_x, near.values)
         value = system.nan_if_singular(value)
-        finite = jnp.isfinite(near.values).all() & jnp.isfinite(x).all()
-        return value, finite & ~jnp.isfinite(value).all()
+        is_given_finite = jnp.isfinite(near.values).all() & jnp.isfinite(x).all()
+        is_singular = is_given_finite & ~jnp.isfinite(value).all()
+        return value, is_singular
 
     size = rows.shape[1] + basis.monomial_count
     return _in_pieces(at, (rows, x.astype(dtype)), size * size)
@@ -267,22 +268,24 @@ def _in_pieces(function, places, numbers: int):
     Derivatives in reverse compute the pieces again.
     """
     count = jax.tree.leaves(places)[0].shape[0]
-    piece = max(1, _NUMBERS // max(numbers, 1))
-    if count <= piece:
+    piece_size = max(1, _NUMBERS // max(numbers, 1))
+    if count <= piece_size:
         return jax.vmap(function)(places)
     # Not by the batch_size of `lax.map`, which cannot put together pieces of results without columns.
-    of_piece = jax.vmap(jax.checkpoint(function))
-    piece_count = count // piece
-    whole = piece_count * piece
+    function_of_piece = jax.vmap(jax.checkpoint(function))
+    piece_count = count // piece_size
+    whole = piece_count * piece_size
 
     def in_pieces(array):
-        return array[:whole].reshape(piece_count, piece, *array.shape[1:])
+        return array[:whole].reshape(piece_count, piece_size, *array.shape[1:])
 
     def joined(array):
         return array.reshape(whole, *array.shape[2:])
 
-    values = jax.tree.map(joined, lax.map(of_piece, jax.tree.map(in_pieces, places)))
+    pieces = jax.tree.map(in_pieces, places)
+    values = jax.tree.map(joined, lax.map(function_of_piece, pieces))
     if whole == count:
         return values
-    rest = of_piece(jax.tree.map(lambda array: array[whole:], places))
+    rest_of_places = jax.tree.map(lambda array: array[whole:], places)
+    rest = function_of_piece(rest_of_places)
     return jax.tree.map(lambda *parts: jnp.concatenate(parts), values, rest)

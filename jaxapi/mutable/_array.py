@@ -273,7 +273,7 @@ class Array(Storage):
             0 in selection.shape or self._is_scalar
         ):  # perhaps along a new axis, of which the owner knows nothing
             return wrap(take(self._value, selection), self._module)
-        return view_of(*self._place(selection), module=self._module)
+        return view_of(*self._selection_in_owner(selection), module=self._module)
 
     @property
     def base(self) -> Any:
@@ -535,10 +535,10 @@ class Array(Storage):
                     pass
                 else:
                     return as_read(part, self._module)
-        keys, place = _parsed(key, self.shape)
-        if place is not None:  # a copy, as NumPy's scalars are
-            owner, place = self._place_of_element(place)
-            return _wrap_apart(take(owner._value, Selection(tuple(place), ())), owner, is_scalar=True)
+        keys, position = _parsed(key, self.shape)
+        if position is not None:  # a copy, as NumPy's scalars are
+            owner, position = self._position_in_owner(position)
+            return _wrap_apart(take(owner._value, Selection(tuple(position), ())), owner, is_scalar=True)
         selection = selection_of(self.shape, keys)
         if selection is not None:
             return self._part(selection)
@@ -554,16 +554,16 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        keys, place = _parsed(key, self.shape)
-        if place is not None:
-            owner, place = self._place_of_element(place)
-            owner._rewrite(put, Selection(tuple(place), ()), unwrap(value))
+        keys, position = _parsed(key, self.shape)
+        if position is not None:
+            owner, position = self._position_in_owner(position)
+            owner._rewrite(put, Selection(tuple(position), ()), unwrap(value))
             return
         selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape or self._host is not None:
             self._rewrite(write, keys, unwrap(value))
             return
-        owner, selection = self._place(selection)
+        owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
             owner._rewrite(put, selection, unwrap(value))
 

@@ -20,14 +20,14 @@ _SMALL = 2**16  # bytes that are faster read on the host than selected on the de
 
 def element_of(shape: tuple, keys: tuple) -> list[int] | None:
     """Return the position that Python's ints alone select; None for another key."""
-    place: list[int] = []
-    if len(keys) == len(shape):
-        for k, size in zip(keys, shape, strict=True):
-            if type(k) is not int or type(size) is not int:
-                return None
-            place.append(k if 0 <= k < size else check_int(k, len(place), size))
-        return place
-    return None
+    if len(keys) != len(shape):
+        return None
+    position: list[int] = []
+    for k, size in zip(keys, shape, strict=True):
+        if type(k) is not int or type(size) is not int:
+            return None
+        position.append(k if 0 <= k < size else check_int(k, len(position), size))
+    return position
 
 
 def selection_of(shape: tuple, keys: tuple) -> Selection | None:
@@ -68,8 +68,8 @@ def _write(value, keys, new, made):
     axis = _only_mask(keys, arrays)
     if axis is not None:
         mask = _checked(arrays[0], value.shape, axis)
-        each = _one_value_each(mask, new, value.ndim - axis - mask.ndim)
-        return _write_mask(made, value, mask, new, axis, each)
+        varies = _varies_along(mask, new, value.ndim - axis - mask.ndim)
+        return _write_mask(made, value, mask, new, axis, varies)
     if is_symbolic(value.shape):
         return value.at[keys].set(new)
     indices, layout = _split(_without_masks(keys, value.shape), value)
@@ -98,10 +98,10 @@ def _split(keys, value) -> tuple[list, tuple]:
     indices: list = []
     layout: list = []
     shape = value.shape
-    at = next((i for i, k in enumerate(keys) if k is Ellipsis), 0)
-    of_no_axis = at and sum(map(length_of, keys)) == len(shape)
-    if of_no_axis and any(map(is_array, keys[:at])) and any(map(is_array, keys[at:])):
-        # by which NumPy moves the arrays' axes to the front
+    ellipsis = next((i for i, k in enumerate(keys) if k is Ellipsis), 0)
+    stands_for_no_axis = ellipsis and sum(map(length_of, keys)) == len(shape)
+    is_between_arrays = any(map(is_array, keys[:ellipsis])) and any(map(is_array, keys[ellipsis:]))
+    if stands_for_no_axis and is_between_arrays:  # then NumPy moves the arrays' axes to the front
         raise IndexError("`...` between arrays stands for no axis: leave it out, and move axes afterwards")
     for k, axis in expand(keys, shape):
         if k is None:
@@ -149,16 +149,23 @@ def _check_indices(k, axis, size) -> None:
 
 def _is_on_host(x) -> bool:
     """Whether reading ``x`` on the host costs nothing."""
-    return isinstance(x, (np.ndarray, np.generic)) or (
-        x.is_fully_addressable and all(d.platform == "cpu" for d in x.devices())
-    )
+    if isinstance(x, (np.ndarray, np.generic)):
+        return True
+    return x.is_fully_addressable and all(device.platform == "cpu" for device in x.devices())
 
 
 def _assembled(indices, layout):
-    rest = iter(indices)
-    return tuple(
-        part if part is None else next(rest) if part == "array" else _slice(*part) for part in layout
-    )
+    """Put index arrays and the layout around them together to a key again, as `_split` found it."""
+    remaining_indices = iter(indices)
+    key = []
+    for part in layout:
+        if part is None:
+            key.append(None)
+        elif part == "array":
+            key.append(next(remaining_indices))
+        else:
+            key.append(_slice(*part))
+    return tuple(key)
 
 
 def _slice(start=None, stop=None, step=None):
@@ -190,11 +197,16 @@ def _only_mask(keys, arrays) -> int | None:
     if len(arrays) != 1 or not is_mask(arrays[0]):
         return None
     mask = arrays[0]
-    at = next(i for i, k in enumerate(keys) if k is mask)
-    before, after = keys[:at], keys[at + 1 :]
-    if any(type(k) is not slice or k != FULL for k in before):
+    axis = next(i for i, k in enumerate(keys) if k is mask)
+    if not all(map(_is_full_slice, keys[:axis])):
         return None
-    return len(before) if all(k is Ellipsis or (type(k) is slice and k == FULL) for k in after) else None
+    if not all(k is Ellipsis or _is_full_slice(k) for k in keys[axis + 1 :]):
+        return None
+    return axis
+
+
+def _is_full_slice(k) -> bool:
+    return type(k) is slice and k == FULL
 
 
 def _checked(mask, shape, axis):
@@ -221,8 +233,8 @@ def _read_mask(value, mask, axis):
                 "x[mask] has as many elements as the mask has True, which a transformation such as jax.jit "
                 "cannot know: use where(mask, x, other), or assign x[mask] = values"
             )
-        places = np.asarray(mask).nonzero()
-        return _gather(value, list(places), ((),) * axis + ("array",) * mask.ndim)
+        positions = np.asarray(mask).nonzero()
+        return _gather(value, list(positions), ((),) * axis + ("array",) * mask.ndim)
     if value.nbytes + mask.nbytes <= _SMALL or (_is_on_host(value) and _is_on_host(mask)):
         return _read_on_host(value, mask, axis)
     count = _counted(mask)
@@ -233,18 +245,18 @@ def _read_mask(value, mask, axis):
 
 def _read_on_host(value, mask, axis):
     """Select in NumPy, for which no program is compiled for a number of elements."""
-    there = value
+    host_value = value
     if not (_is_on_host(value) or _is_on_host(mask)):
-        there, mask = all_in_host_memory(value, mask)
-    selected = np.asarray(there)[(FULL,) * axis + (np.asarray(mask),)]
+        host_value, mask = all_in_host_memory(value, mask)
+    selected = np.asarray(host_value)[(FULL,) * axis + (np.asarray(mask),)]
     with x64_for(selected.dtype):
         selected = jax.device_put(selected)  # jnp.asarray compiles for each shape
     if not value.committed:
         return selected
-    there = value.sharding
-    if isinstance(there, jax.sharding.NamedSharding):  # any number of elements: on every device
-        there = jax.sharding.NamedSharding(there.mesh, jax.sharding.PartitionSpec())
-    return jax.device_put(selected, there)
+    sharding = value.sharding
+    if isinstance(sharding, jax.sharding.NamedSharding):  # any number of elements: on every device
+        sharding = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+    return jax.device_put(selected, sharding)
 
 
 def _counted(mask):
@@ -265,14 +277,15 @@ def _order(mask):
 @functools.partial(compiled, static_argnums=(3, 4))
 @on_any_mesh(3, keeps_sharding=False)
 def _take_true(value, mask, order, count, axis):
-    every = jnp.arange(mask.size, dtype=np.int32)
-    # what is False goes to places beyond the end, each to one of its own
-    to = jnp.where(mask.reshape(-1), order - 1, count + every - order)
+    positions = jnp.arange(mask.size, dtype=np.int32)
+    # What is False goes beyond the end, and no two to the same position.
+    targets = jnp.where(mask.reshape(-1), order - 1, count + positions - order)
     if value.ndim == mask.ndim:
-        found = jnp.zeros(count, value.dtype)
-        return found.at[to].set(value.reshape(-1), mode="drop", unique_indices=True)
-    places = jnp.zeros(count, np.int32).at[to].set(every, mode="drop", unique_indices=True)
-    return jnp.take(_flattened(value, axis, mask.ndim), places, axis=axis, mode="clip")
+        zeros = jnp.zeros(count, value.dtype)
+        return zeros.at[targets].set(value.reshape(-1), mode="drop", unique_indices=True)
+    zeros = jnp.zeros(count, np.int32)
+    true_positions = zeros.at[targets].set(positions, mode="drop", unique_indices=True)
+    return jnp.take(_flattened(value, axis, mask.ndim), true_positions, axis=axis, mode="clip")
 
 
 def _flattened(value, axis, ndim):
@@ -280,34 +293,38 @@ def _flattened(value, axis, ndim):
     return value.reshape((*value.shape[:axis], -1, *value.shape[axis + ndim :]))
 
 
-def _one_value_each(mask, new, tail: int) -> bool:
+def _varies_along(mask, new, axes_behind: int) -> bool:
     """Say whether the values vary along the mask; their number must be right then."""
-    if new.ndim <= tail or new.shape[-tail - 1] == 1:
+    if new.ndim <= axes_behind or new.shape[-axes_behind - 1] == 1:
         return False
-    given = new.shape[-tail - 1]
+    given_count = new.shape[-axes_behind - 1]
     if is_traced(mask):
         return True
     count = int(_counted(mask))
-    if given != count:
+    if given_count != count:
         raise ValueError(
-            f"cannot assign {given} input values to the {count} output values where the mask is true"
+            f"cannot assign {given_count} input values to the {count} output values where the mask is true"
         )
     return True
 
 
 @on_any_mesh(3)
-def _written_mask(value, mask, new, axis, each):
-    lead, tail = value.shape[:axis], value.shape[axis + mask.ndim :]
+def _written_mask(value, mask, new, axis, varies):
+    before = value.shape[:axis]
+    behind = value.shape[axis + mask.ndim :]
     new = new.astype(value.dtype)
-    if each:
+    if varies:
         order = jnp.cumsum(mask.reshape(-1), dtype=np.int32) - 1
-        new = broadcast(new, (*lead, new.shape[-len(tail) - 1], *tail))
+        new = broadcast(new, (*before, new.shape[-len(behind) - 1], *behind))
         if not new.size:  # the mask is False everywhere
             return value
         new = jnp.take(new, order, axis=axis, mode="clip").reshape(value.shape)
     else:
-        new = broadcast(new, (*lead, 1, *tail)).reshape((*lead, *[1] * mask.ndim, *tail))
-    return jnp.where(mask.reshape(mask.shape + (1,) * len(tail)), new, value)
+        new = broadcast(new, (*before, 1, *behind))
+        ones = (1,) * mask.ndim
+        new = new.reshape((*before, *ones, *behind))
+    mask = mask.reshape(mask.shape + (1,) * len(behind))
+    return jnp.where(mask, new, value)
 
 
 _write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))
@@ -315,12 +332,20 @@ _write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))
 
 def _with_axes_of_bools(value, keys):
     """Replace bools among other parts of a key by positions along new axes of length 1, as NumPy has it."""
-    bools = [is_mask(k) and not k.ndim for k in keys]
-    if len(keys) == 1 or not any(bools):
+    if len(keys) == 1 or not any(map(_is_bool, keys)):
         return value, keys
-    axes = [axis for axis, is_bool in zip(_axes(keys, value.shape), bools, strict=True) if is_bool]
-    keys = tuple(np.zeros(int(k), np.int32) if is_bool else k for k, is_bool in zip(keys, bools, strict=True))
-    return jnp.expand_dims(value, [axis + i for i, axis in enumerate(axes)]), keys
+    new_axes: list[int] = []
+    expanded_keys = []
+    for k, axis in zip(keys, _axes(keys, value.shape), strict=True):
+        if _is_bool(k):
+            new_axes.append(axis + len(new_axes))
+            k = np.zeros(int(k), np.int32)
+        expanded_keys.append(k)
+    return jnp.expand_dims(value, new_axes), tuple(expanded_keys)
+
+
+def _is_bool(k) -> bool:
+    return is_mask(k) and not k.ndim
 
 
 def _without_masks(keys, shape):

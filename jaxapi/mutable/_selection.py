@@ -78,16 +78,20 @@ class Selection(NamedTuple):
         """Return what this selects of the result of ``outer``, as a selection of the array itself."""
         ranges = list(outer.ranges)
         for positions, axis in zip(self.ranges, outer.axes, strict=True):
-            if axis is not None:
-                base = ranges[axis]
-                ranges[axis] = base[positions] if isinstance(positions, int) else _chosen(base, positions)
-        return Selection(
-            tuple(ranges), tuple(None if axis is None else outer.axes[axis] for axis in self.axes)
-        )
+            if axis is None:
+                continue
+            if isinstance(positions, int):
+                ranges[axis] = ranges[axis][positions]
+            else:
+                ranges[axis] = _composed(ranges[axis], positions)
+        axes = [None if axis is None else outer.axes[axis] for axis in self.axes]
+        return Selection(tuple(ranges), tuple(axes))
 
 
-def _chosen(base: range, positions: range) -> range:
-    start, step = base.start + positions.start * base.step, base.step * positions.step
+def _composed(outer: range, positions: range) -> range:
+    """Return what positions select of a range; where they are none, too, where they would start."""
+    start = outer.start + positions.start * outer.step
+    step = outer.step * positions.step
     return range(start, start + len(positions) * step, step)
 
 
@@ -106,8 +110,10 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
         if is_traced(value):
             one_by_one = _LOSES_BARRIERS and is_traced(new)
         else:  # XLA's partitioner fails at the gaps between what is written
-            one_by_one = max(map(abs, layout.steps), default=1) > 1 and len(value.sharding.device_set) > 1
-        return _put(made, *read_before(value, new), starts, layout, one_by_one)
+            has_gaps = max(map(abs, layout.steps), default=1) > 1
+            one_by_one = has_gaps and len(value.sharding.device_set) > 1
+        value, new = read_before(value, new)
+        return _put(made, value, new, starts, layout, one_by_one)
 
 
 def on_any_mesh(arrays: int, keeps_sharding: bool = True):
@@ -126,11 +132,14 @@ def on_any_mesh(arrays: int, keeps_sharding: bool = True):
                 return program(value, *args)
             if not keeps_sharding:
                 sharding = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
-            rest = args[arrays - 1 :]
-            of_arrays = jax.sharding.auto_axes(
-                lambda *given: program(*given, *rest), axes=axes, out_sharding=sharding
-            )
-            return of_arrays(value, *args[: arrays - 1])
+            other_arrays = args[: arrays - 1]
+            static = args[arrays - 1 :]
+
+            def program_of_arrays(*arrays):
+                return program(*arrays, *static)
+
+            on_devices = jax.sharding.auto_axes(program_of_arrays, axes=axes, out_sharding=sharding)
+            return on_devices(value, *other_arrays)
 
         return run
 
@@ -142,11 +151,12 @@ def compiled_pair(program, **options):
 
     The result is appended to the list in the same call of C: Ctrl-C would lose it in Python.
     """
-    apart, reusing = compiled(program, **options), compiled(program, donate_argnums=0, **options)
+    copying = compiled(program, **options)
+    reusing = compiled(program, donate_argnums=0, **options)
 
     def run(made, *args):
         if made is None:
-            return apart(*args)
+            return copying(*args)
         made.extend(itertools.starmap(reusing.jitted(), [args]))
         return made[-1]
 
@@ -193,9 +203,11 @@ def _program_of(selection: Selection, value):
             low, span, step = positions.start, len(positions), 1
         else:
             first, last = positions[0], positions[-1]
-            low, span = min(first, last), abs(last - first) + 1
+            low = min(first, last)
+            span = abs(last - first) + 1
             step = positions.step if span > 1 else 1
-            if low < abs(step) <= _SHORT and low + span > size - abs(step):  # x[::2]: all of the axis is read
+            is_of_whole_axis = low < abs(step) and low + span > size - abs(step)  # as x[::2] is
+            if is_of_whole_axis and abs(step) <= _SHORT:
                 low, span, offset = 0, size, low
         if span < size:  # else it starts at 0
             starts.append(low)
@@ -214,17 +226,19 @@ def _program_of(selection: Selection, value):
 def _all_starts(starts, spans, shape):
     """Return the start along every axis, all of one dtype, as JAX wants them."""
     with x64_for(*[start.dtype for start in starts]):
-        given = iter(starts)
+        remaining_starts = iter(starts)
         zero = np.zeros((), starts[0].dtype if len(starts) else np.int32)
-        return [next(given) if span < size else zero for span, size in zip(spans, shape, strict=True)]
+        return [
+            next(remaining_starts) if span < size else zero for span, size in zip(spans, shape, strict=True)
+        ]
 
 
 @on_any_mesh(2, keeps_sharding=False)
 def _taken(value, starts, layout):
     """Return what is selected, in a program that has the starts as inputs."""
-    spans, steps = layout.spans, layout.steps
-    block = lax.dynamic_slice(value, _all_starts(starts, spans, value.shape), spans)
-    block = lax.slice(block, layout.offsets, spans, [abs(step) for step in steps])
+    starts = _all_starts(starts, layout.spans, value.shape)
+    block = lax.dynamic_slice(value, starts, layout.spans)
+    block = lax.slice(block, layout.offsets, layout.spans, [abs(step) for step in layout.steps])
     block = lax.rev(block, layout.backward)
     order = sorted(layout.kept)
     block = block.reshape([block.shape[axis] for axis in order])
@@ -237,27 +251,27 @@ _take = compiled(_taken, static_argnums=2)
 
 @on_any_mesh(3)
 def _written(value, new, starts, layout, one_by_one):
-    spans, steps = layout.spans, layout.steps
-    lengths, kept = layout.lengths, layout.kept
+    lengths = layout.lengths
+    kept = layout.kept
     new = broadcast(new.astype(value.dtype), layout.shape)
     new = new.reshape([lengths[axis] for axis in kept])
-    new = lax.transpose(new, [kept.index(axis) for axis in sorted(kept)]).reshape(
-        [n if axis in kept else 1 for axis, n in enumerate(lengths)]
-    )
+    new = lax.transpose(new, [kept.index(axis) for axis in sorted(kept)])
+    new = new.reshape([n if axis in kept else 1 for axis, n in enumerate(lengths)])
     new = lax.rev(new, layout.backward)
-    starts = _all_starts(starts, spans, value.shape)
+    starts = _all_starts(starts, layout.spans, value.shape)
+    steps = [abs(step) for step in layout.steps]
     if one_by_one:
         parts = zip(starts, layout.offsets, lengths, steps, strict=True)
-        places = [start + offset + abs(step) * np.arange(n) for start, offset, n, step in parts]
-        return value.at[jnp.ix_(*places)].set(new) if places else new
-    if any(abs(step) > 1 for step in steps):
-        old = lax.dynamic_slice(value, starts, spans)
-        gaps = [
-            (offset, span - offset - (n - 1) * abs(step) - 1, abs(step) - 1)
-            for span, offset, n, step in zip(spans, layout.offsets, lengths, steps, strict=True)
-        ]
-        here = lax.pad(jnp.ones(new.shape, bool), False, gaps)
-        new = jnp.where(here, lax.pad(new, jnp.zeros((), new.dtype), gaps), old)
+        positions = [start + offset + step * np.arange(n) for start, offset, n, step in parts]
+        return value.at[jnp.ix_(*positions)].set(new) if positions else new
+    if any(step > 1 for step in steps):
+        old = lax.dynamic_slice(value, starts, layout.spans)
+        gaps = []  # along each axis before the first element, after the last, and between two
+        for span, offset, n, step in zip(layout.spans, layout.offsets, lengths, steps, strict=True):
+            gaps.append((offset, span - offset - (n - 1) * step - 1, step - 1))
+        is_written = lax.pad(jnp.ones(new.shape, bool), False, gaps)
+        spread = lax.pad(new, jnp.zeros((), new.dtype), gaps)
+        new = jnp.where(is_written, spread, old)
     return lax.dynamic_update_slice(value, new, starts)
 
 

@@ -33,9 +33,8 @@ class Storage:
 
     __slots__ = ("__weakref__", "_host", "_is_scalar", "_lock", "_module", "_shared", "_value", "_view")
 
-    _value: (
-        jax.Array
-    )  # empty in a view, where _host is the memory, and while another thread writes: see __getattr__
+    # Empty in a view, where _host is the memory, and while another thread writes: see __getattr__.
+    _value: jax.Array
     _host: np.ndarray | None
     _is_scalar: bool  # whether NumPy's would be a scalar, which nobody can write to
     _lock: Any  # which a view lacks, and what _host holds
@@ -86,22 +85,22 @@ class Storage:
             array = array._view.owner
         return array
 
-    def _place(self, selection: Selection) -> tuple[Any, Selection]:
+    def _selection_in_owner(self, selection: Selection) -> tuple[Any, Selection]:
         """Return a selection of this array as one of the array that owns the value."""
         if self._view and self._view.part is not None and self._view.reshaped is None:
             return self._view.owner, selection.within(self._view.part)
         return self, selection
 
-    def _place_of_element(self, place: list[int]) -> tuple[Any, list[int]]:
+    def _position_in_owner(self, position_in_view: list[int]) -> tuple[Any, list[int]]:
         """Return the position of an element in the array that owns the value."""
         view = self._view
         if view is None or view.part is None or view.reshaped is not None:
-            return self, place
-        found: list[Any] = list(view.part.ranges)  # an int where the view has no axis
-        for axis, i in zip(view.part.axes, place, strict=True):
+            return self, position_in_view
+        position: list[Any] = list(view.part.ranges)  # an int where the view has no axis
+        for axis, i in zip(view.part.axes, position_in_view, strict=True):
             if axis is not None:
-                found[axis] = found[axis][i]
-        return view.owner, found
+                position[axis] = position[axis][i]
+        return view.owner, position
 
     # In the host's memory
 
@@ -128,7 +127,8 @@ class Storage:
 
     def _handed_out(self) -> jax.Array:
         """Return the value for others, who may keep its memory: the next write leaves that as it is."""
-        value, owner = self._value, self._owner
+        value = self._value
+        owner = self._owner
         if owner._host is None and value is owner._value:
             owner._shared = True
         return value
@@ -138,8 +138,10 @@ class Storage:
         value = self._value
         if self._owner._host is not None:
             return value  # a copy
-        held = value is self._owner._value if self._view else self._shared or _count(self, value) != _ALONE
-        return duplicate(value) if held else value
+        if self._view:
+            return duplicate(value) if value is self._owner._value else value
+        is_held = self._shared or _count(self, value) != _ALONE
+        return duplicate(value) if is_held else value
 
     def _rewrite(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, made)``; nobody can read it meanwhile.
@@ -165,8 +167,8 @@ class Storage:
             made = [value]
             try:
                 holders = _take_out(self, value)
-                alone = holders == _ALONE and not self._shared
-                reuses = alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
+                is_alone = holders == _ALONE and not self._shared
+                reuses = is_alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
                 new = program(value, *args, made if reuses else None)
                 if new is not made[-1]:
                     if is_traced(new) and not is_traced(value):

@@ -28,67 +28,74 @@ def copyto(dst, src, casting="same_kind", where=True):
         if not np.can_cast(np.min_scalar_type(src), dst.dtype, rule):
             raise TypeError(f"Cannot cast scalar from {type(src).__name__} to {dst.dtype}: rule {casting!r}")
         src = np.asarray(src, dst.dtype)
-    where = bool(where) if isinstance(where, (int, float, complex)) else where
-    src, mask = as_ours(src), None if where is True else as_ours(where)
+    if isinstance(where, (int, float, complex)):
+        where = bool(where)
+    src = as_ours(src)
+    mask = None if where is True else as_ours(where)
     if not np.can_cast(src.dtype, dst.dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {src.dtype} to {dst.dtype} according to the rule {casting!r}"
         )
     if mask is not None and mask.dtype != bool:
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
-    new = as_type(as_ours(src), dst.dtype)
-    dst[...] = new if mask is None else ours(jnp.where(mask._value, new._value, dst._value))
+    new = as_type(src, dst.dtype)
+    if mask is not None:
+        new = ours(jnp.where(mask._value, new._value, dst._value))
+    dst[...] = new
 
 
 def place(arr, mask, vals):
     """Write values one after another, and again from the first, where a mask is True."""
-    places = jnp.flatnonzero(jnp.asarray(value_of(mask)))
+    positions = jnp.flatnonzero(jnp.asarray(value_of(mask)))
     if np.size(mask) != _target(arr, "place").size:
         raise ValueError("place: mask and data must be the same size")
-    if places.size and not np.size(unwrap(vals)):
+    if positions.size and not np.size(unwrap(vals)):
         raise ValueError("Cannot insert from an empty array!")
-    put(arr, places, vals)
+    put(arr, positions, vals)
 
 
 def put(a, ind, v, mode="raise"):
     """Write values, repeated as needed, at positions of the flattened array."""
     size = _target(a, "put").size
-    places = jnp.asarray(value_of(ind)).reshape(-1)
-    v = as_ours(values_for(v, a) if isinstance(v, (int, list, tuple)) else v)
+    positions = jnp.asarray(value_of(ind)).reshape(-1)
+    if isinstance(v, (int, list, tuple)):
+        v = values_for(v, a)
+    v = as_ours(v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
-    if not places.size or not v.size:
+    if not positions.size or not v.size:
         return
     if not size:
         raise IndexError("cannot replace elements of an empty array")
     if mode == "wrap":
-        places = places % size
+        positions = positions % size
     elif mode == "clip":
-        places = jnp.clip(places, 0, size - 1)
+        positions = jnp.clip(positions, 0, size - 1)
     if not np.can_cast(v.dtype, a.dtype, "unsafe"):
         raise TypeError(f"cannot put {v.dtype} into {a.dtype}")
-    values = jnp.resize(as_type(v, a.dtype)._value.reshape(-1), places.shape)
+    values = jnp.resize(as_type(v, a.dtype)._value.reshape(-1), positions.shape)
     if a._is_contiguous():
-        a.reshape(-1)[places] = values
+        a.reshape(-1)[positions] = values
         return
     flat = a.ravel()
-    flat[places] = values
+    flat[positions] = values
     a[...] = flat.reshape(a.shape)
 
 
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
-    is_number = not hasattr(values, "dtype")  # and so as weak as a Python number
+    is_weak = not hasattr(values, "dtype")  # as Python's numbers are
     values = as_ours(values)
     if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
-    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_number else "safe"):
+    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_weak else "safe"):
         raise TypeError(
             f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
         )
     if values.size:
+        is_written = jnp.asarray(value_of(mask), bool)
         new = jnp.resize(as_type(values, a.dtype)._value.reshape(-1), a.shape)
-        a[...] = ours(jnp.where(jnp.asarray(value_of(mask), bool), new, a._value))
+        a[...] = ours(jnp.where(is_written, new, a._value))
 
 
 def _of_numpys(name):
@@ -96,10 +103,11 @@ def _of_numpys(name):
 
     @functools.wraps(function)
     def call(a, *args, **kwargs):
-        given = [x if isinstance(x, (int, float)) else as_ours(x) for x in args]
-        function(_target(a, name), *given, **kwargs)
+        operands = [x if isinstance(x, (int, float)) else as_ours(x) for x in args]
+        function(_target(a, name), *operands, **kwargs)
 
-    call.__module__, call.__doc__ = "jaxapi.numpy", f"Write as `numpy.{name}` does."
+    call.__module__ = "jaxapi.numpy"
+    call.__doc__ = f"Write as `numpy.{name}` does."
     return call
 
 

@@ -24,7 +24,7 @@ __all__ += ["first_line", "host_function", "on_host", "value_of", "with_numpys_s
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
-# Those of C, which NumPy before 2.4 does not tell.
+# The signatures of functions written in C, which NumPy before 2.4 does not tell.
 _SIGNATURES = {
     "arange": "start, stop=None, step=1, dtype=None, *, device=None, like=None",
     "asanyarray": "a, dtype=None, order=None, *, device=None, copy=None, like=None",
@@ -67,19 +67,20 @@ def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False)
         operands += options.values()
     if is_new and is_array:
         refuse_overflow(result, operands)
-    made = raised(result, NUMPY, operands, are_positions)
-    if type(result) is tuple:  # of which some may have been given by place
-        given = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
-        made = tuple([_given_or_made(part, new, given) for part, new in zip(result, made, strict=True)])
-    return made
+    arrays = raised(result, NUMPY, operands, are_positions)
+    if type(result) is tuple:  # a positional argument may be the ``out`` of some of the results
+        targets = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
+        pairs = zip(result, arrays, strict=True)
+        arrays = tuple([_target_or_array(part, array, targets) for part, array in pairs])
+    return arrays
 
 
-def _given_or_made(part, made, given):
-    """Return the argument whose memory a part of a result is, else the array that was made of it."""
-    for x, host in given:
+def _target_or_array(part, array, targets):
+    """Return the argument whose memory a part of a result is, else the array that was made of the part."""
+    for x, host in targets:
         if host is part:
             return x
-    return made
+    return array
 
 
 def _written_to(out, result):
@@ -88,8 +89,8 @@ def _written_to(out, result):
         return out
     if len(out) == 1:
         return out[0]
-    parts = zip(out, result, strict=True)
-    return tuple([raised(part, NUMPY) if to is None else to for to, part in parts])
+    pairs = zip(out, result, strict=True)
+    return tuple([raised(part, NUMPY) if target is None else target for target, part in pairs])
 
 
 def in_numpys_way(name: str, numpys, function, is_new: bool = False):
@@ -113,7 +114,8 @@ def in_numpys_way(name: str, numpys, function, is_new: bool = False):
 
 
 _RETURNS_BOOL = ("allclose", "array_equal", "array_equiv")
-_APART = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist"]}
+# Arguments that are not promoted together with the others.
+_NOT_PROMOTED = {"choose": ["a"], "searchsorted": ["sorter"], "select": ["condlist"]}
 
 
 def signature_of(name: str, numpys) -> inspect.Signature:
@@ -139,7 +141,9 @@ def value_of(x):
         return as_array(np.asarray(x, default_dtype(int)))
     if hasattr(x, "__dlpack__"):
         return as_array(x)
-    return as_array(np.asarray(x)) if hasattr(x, "__array__") else x
+    if hasattr(x, "__array__"):
+        return as_array(np.asarray(x))
+    return x
 
 
 _NOT_CONVERTED = (int, float, complex, str, slice, jax.Array)
@@ -149,7 +153,9 @@ def as_ours(x) -> Array:
     """Return anything array-like as an array of ours; one of ours as it is."""
     if isinstance(x, Array):
         return x
-    return shared(x, NUMPY) if isinstance(x, jax.Array) else wrap(as_array(value_of(x)), NUMPY)
+    if isinstance(x, jax.Array):
+        return shared(x, NUMPY)
+    return wrap(as_array(value_of(x)), NUMPY)
 
 
 def ours(result, *given):
@@ -204,17 +210,19 @@ def cast(value, dtype):
 def with_numpys_signature(name: str, numpys, function, module: str):
     """Return ``function`` as NumPy's function: its arguments by place or name, and ``out=``."""
     signature = signature_of(name, numpys)
-    own = inspect.signature(function).parameters
-    kinds = {p.kind for p in own.values()}
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+    parameters = inspect.signature(function).parameters
+    is_variadic = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    counts, promotes = name in RETURNS_POSITIONS, name in PROMOTES_TOGETHER
-    only_by_place = [p.name for p in own.values() if p.kind is p.POSITIONAL_ONLY]
-    other = unwrap if inspect.Parameter.VAR_KEYWORD in kinds else None
-    allowed = None if other else set(names)
+    returns_positions = name in RETURNS_POSITIONS
+    promotes = name in PROMOTES_TOGETHER
+    not_promoted = _NOT_PROMOTED.get(name, ())
+    positional_only = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY]
+    takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    form_of_others = unwrap if takes_any_name else None
+    allowed = None if takes_any_name else set(names)
     is_repair = function.__module__.startswith(_REPAIRS)
-    ignored = IGNORED - (set(own) if is_repair else set())
-    forms = {n: _form_of(name, n) for n in own if n not in ignored}
+    ignored = IGNORED - set(parameters) if is_repair else IGNORED
+    forms = {n: _form_of(name, n) for n in parameters if n not in ignored}
     if is_repair:
         forms = {n: _array_or_none if form is value_of else form for n, form in forms.items()}
     if "arrays" in forms:
@@ -222,38 +230,42 @@ def with_numpys_signature(name: str, numpys, function, module: str):
 
     @signed_as(name, signature, numpys, module)
     def wrapped(*args, **kwargs):
-        given, rest = (kwargs, [value_of(x) for x in args]) if variadic else (kwargs, [])
-        if not variadic:
+        if is_variadic:
+            given = kwargs
+            operands = [value_of(x) for x in args]
+        else:
             given = dict(zip(names, args, strict=False)) | kwargs
-            unknown = allowed and not given.keys() <= allowed
-            if unknown or len(given) < len(args) + len(kwargs) or len(args) > len(names):
+            operands = []
+            is_unknown = allowed and not given.keys() <= allowed
+            if is_unknown or len(given) < len(args) + len(kwargs) or len(args) > len(names):
                 signature.bind(*args, **kwargs)  # which raises
-        values, out = {}, given.get("out")
+        out = given.get("out")
+        values = {}
         for n, x in given.items():
             if x is np._NoValue or n == "out" or n in ignored:
                 continue
-            form = forms.get(n, other)
+            form = forms.get(n, form_of_others)
             if form:
                 values["arrays" if n == "tup" else n] = form(x)
             elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
         dtype = values.get("dtype")
         if dtype is not None:
-            dtype = values["dtype"] = resolve_dtype(dtype)
-        rest = [values.pop(n) for n in only_by_place if n in values] + rest
+            dtype = resolve_dtype(dtype)
+            values["dtype"] = dtype
+        operands = [values.pop(n) for n in positional_only if n in values] + operands
         if promotes:
-            apart = {n: values[n] for n in _APART.get(name, ()) if n in values}
-            rest, values = together((rest, values | dict.fromkeys(apart)))
-            values |= apart
+            kept = {n: values[n] for n in not_promoted if n in values}
+            operands, values = together((operands, values | dict.fromkeys(kept)))
+            values |= kept
+        typed = [x for x in (*operands, *values.values(), dtype) if _has_dtype(x)]
         try:
-            with x64_for(
-                *[getattr(x, "dtype", x) for x in (*rest, *values.values(), dtype) if _has_dtype(x)]
-            ):
-                result = function(*rest, **values)
+            with x64_for(*[getattr(x, "dtype", x) for x in typed]):
+                result = function(*operands, **values)
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         result = ours(result, *args, *kwargs.values())
-        if counts and dtype is None:
+        if returns_positions and dtype is None:
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
         if name in _RETURNS_BOOL and not is_traced(result._value):
             return bool(result)
@@ -278,8 +290,9 @@ def _has_dtype(x) -> bool:
 
 def _as_int(x):
     """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
-    is_other = isinstance(x, Array) and x.dtype.kind in "iu" and x.dtype != default_dtype(int)
-    return as_type(x, default_dtype(int)) if is_other else x
+    dtype = default_dtype(int)
+    is_other = isinstance(x, Array) and x.dtype.kind in "iu" and x.dtype != dtype
+    return as_type(x, dtype) if is_other else x
 
 
 # Arguments that are no arrays: numbers, texts, shapes and positions, perhaps in tuples or lists.
@@ -320,8 +333,10 @@ def signed_as(name, signature, numpys, module):
     """Give a function NumPy's name and signature."""
 
     def decorate(function):
-        function.__name__ = function.__qualname__ = name
-        function.__module__, function.__signature__ = module, signature
+        function.__name__ = name
+        function.__qualname__ = name
+        function.__module__ = module
+        function.__signature__ = signature
         function.__doc__ = f"As `numpy.{name}`, of `jaxapi.mutable.Array`.{first_line(numpys)}"
         return function
 
@@ -331,9 +346,12 @@ def signed_as(name, signature, numpys, module):
 @functools.cache
 def first_line(numpys) -> str:
     """Return the sentence that NumPy's docstring begins with, as a paragraph."""
-    text = (inspect.getdoc(numpys) or "").split("\n\n")
-    line = next((part for part in text if part and "(" not in part.split()[0]), "")
-    return f"\n\n{line}" if line else ""
+    paragraphs = (inspect.getdoc(numpys) or "").split("\n\n")
+    for paragraph in paragraphs:
+        is_signature = paragraph and "(" in paragraph.split()[0]
+        if paragraph and not is_signature:
+            return f"\n\n{paragraph}"
+    return ""
 
 
 def on_host(x):
@@ -342,7 +360,9 @@ def on_host(x):
         return np.asarray(x)
     if type(x) in (list, tuple):
         return type(x)(map(on_host, x))
-    return {key: on_host(part) for key, part in x.items()} if type(x) is dict else x
+    if type(x) is dict:
+        return {key: on_host(part) for key, part in x.items()}
+    return x
 
 
 def host_function(name: str, module=np):
@@ -353,5 +373,6 @@ def host_function(name: str, module=np):
     def call(*args, **kwargs):
         return function(*on_host(args), **on_host(kwargs))
 
-    call.__module__, call.__doc__ = "jaxapi.numpy", f"As `numpy.{name}`, of copies in host memory."
+    call.__module__ = "jaxapi.numpy"
+    call.__doc__ = f"As `numpy.{name}`, of copies in host memory."
     return call

@@ -157,7 +157,7 @@ def test_every_search_counts_images(engine, monkeypatch):
 
     if engine is not None:  # in pieces of four queries
         room = 1 << max(int(counts.max()) - 1, 7).bit_length()
-        monkeypatch.setattr("jaxapi.spatial._cells._searcher.LINES_AT_ONCE", 4 * room)
+        monkeypatch.setattr("jaxapi.spatial._cells._searcher.NEIGHBORS_AT_ONCE", 4 * room)
         more = tree.query_radius(np.concatenate([QUERIES, QUERIES[:3]]), radius, sort=True)
         assert np.diff(more.indptr).tolist() == [*counts.tolist(), *counts[:3].tolist()]
         np.testing.assert_array_equal(more.indices[: len(near.indices)], near.indices)
@@ -676,7 +676,7 @@ def test_searches_in_pieces(monkeypatch):
     others = {(1, *key[1:]) for key in images_within(points, x[1:2], 0.9, cell, (True, True))}
     others |= {(2, *key[1:]) for key in images_within(points, x[2:], 4.0, cell, (True, True))}
     monkeypatch.setattr("jaxapi.spatial._cells._host.QUERIES_AT_ONCE", 5)
-    monkeypatch.setattr("jaxapi.spatial._cells._host.FOUND_AT_ONCE", 16)
+    monkeypatch.setattr("jaxapi.spatial._cells._host.NEIGHBORS_AT_ONCE", 16)
     tree = KDTree(points, cell=cell)
     near = tree.query_radius(x, radii, sort=True)
     ends = zip(

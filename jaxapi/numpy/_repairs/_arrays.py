@@ -33,18 +33,19 @@ __all__ = _NAMES.split()
 
 
 def _joined(name):
-    function = {"concatenate": jaxapi.concat, "stack": jaxapi.stack}.get(name) or compiled(getattr(jnp, name))
-    takes_axis = name in ("concatenate", "stack")
+    along_axis = {"concatenate": jaxapi.concat, "stack": jaxapi.stack}.get(name)
+    function = along_axis or compiled(getattr(jnp, name))
 
     def join(arrays: list[ArrayLike], axis=0, dtype=None, casting="same_kind"):
-        listed = [x if hasattr(x, "dtype") else jnp.asarray(x) for x in arrays]
-        refuse(not listed, ValueError, "need at least one array to concatenate")
-        dtype = result_dtype(*listed) if dtype is None else np.dtype(dtype)
-        for x in listed:
+        arrays = [x if hasattr(x, "dtype") else jnp.asarray(x) for x in arrays]
+        refuse(not arrays, ValueError, "need at least one array to concatenate")
+        dtype = result_dtype(*arrays) if dtype is None else np.dtype(dtype)
+        for x in arrays:
             text = f"Cannot cast array data from {x.dtype} to {dtype} according to the rule {casting!r}"
             refuse(not np.can_cast(x.dtype, dtype, casting), TypeError, text)
+        options = {"axis": axis} if along_axis else {}
         with x64_for(dtype):
-            return function([cast(x, dtype) for x in listed], **({"axis": axis} if takes_axis else {}))
+            return function([cast(x, dtype) for x in arrays], **options)
 
     return join
 
@@ -55,17 +56,19 @@ concat = globals()["concatenate"]
 
 
 def append(arr, values, axis=None):  # numbers are as strong as arrays
-    given = [x if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x)) for x in (arr, values)]
-    return jnp.append(*together(given), axis)
+    arrays = [x if isinstance(x, jax.Array) else jnp.asarray(np.asarray(x)) for x in (arr, values)]
+    arr, values = together(arrays)
+    return jnp.append(arr, values, axis)
 
 
 def delete(arr: Array, obj, axis=None):
     if not isinstance(obj, slice):
-        obj = obj if hasattr(obj, "dtype") else np.asarray(obj, None if np.size(obj) else int)
+        if not hasattr(obj, "dtype"):
+            obj = np.asarray(obj, None if np.size(obj) else int)
         refuse(obj.dtype.kind not in "iub", IndexError, f"positions are integers or bools, got {obj.dtype}")
         length = arr.size if axis is None else arr.shape[axis]
-        bad = obj.dtype == bool and obj.shape != (length,)
-        refuse(bad, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
+        is_of_other_length = obj.dtype == bool and obj.shape != (length,)
+        refuse(is_of_other_length, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
     return jnp.delete(arr, obj, axis)
 
 
@@ -74,9 +77,9 @@ def insert(arr: Array, obj, values, axis=None):
         values = values_for(values, arr)
     if not isinstance(obj, (slice, jax.Array)):
         obj = np.asarray(obj, None if np.size(obj) else int)
-    if not isinstance(obj, slice) and not is_traced(obj):
+    if not isinstance(obj, slice) and not is_traced(obj) and obj.dtype != bool:
         length = arr.size if axis is None else arr.shape[axis]
-        for i in np.ravel(np.asarray(obj)).tolist() if np.asarray(obj).dtype != bool else ():
+        for i in np.ravel(np.asarray(obj)).tolist():
             text = f"index {i} is out of bounds for axis {axis or 0} with size {length}"
             refuse(not -length <= i <= length, IndexError, text)
     return jnp.insert(arr, obj, values, axis)
@@ -92,11 +95,17 @@ def unique(
     sorted=True,
 ):
     equal_nan = equal_nan and (axis is None or ar.ndim == 1)  # NumPy compares rows by their elements
-    values, places, *more = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
-    if jnp.iscomplexobj(ar):  # of which jax.numpy's lose a part, if the other is NaN
-        values = jnp.take(ar.reshape(-1) if axis is None else ar, places, axis or 0)
-    made = (values, *([places] if return_index else []), *more)
-    return made if len(made) > 1 else values
+    values, first_positions, *inverse_and_counts = jnp.unique(
+        ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan
+    )
+    if jnp.iscomplexobj(ar):  # JAX's values lose one part where the other is NaN
+        ar, axis = on_flat(ar, axis)
+        values = jnp.take(ar, first_positions, axis)
+    results = [values]
+    if return_index:
+        results.append(first_positions)
+    results += inverse_and_counts
+    return tuple(results) if len(results) > 1 else values
 
 
 def pad(array: Array, pad_width, mode="constant", **kwargs):
@@ -109,9 +118,10 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         return jnp.pad(array, pad_width, mode, **kwargs)
     padded = wrap(jnp.pad(array, pad_width), NUMPY)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    for axis, rows in enumerate(np.moveaxis(padded, axis, -1) for axis in range(array.ndim)):
-        for place in np.ndindex(rows.shape[:-1]):  # the function writes to each row
-            mode(rows[(*place, ...)], tuple(widths[axis]), axis, kwargs)
+    for axis in range(array.ndim):
+        rows = np.moveaxis(padded, axis, -1)
+        for index in np.ndindex(rows.shape[:-1]):  # the function writes to each row
+            mode(rows[(*index, ...)], tuple(widths[axis]), axis, kwargs)
     return padded._value
 
 
@@ -150,11 +160,11 @@ def _ramp(start, stop, count, axis):
 def trim_zeros(filt: Array, trim="fb", axis=None):
     if not jnp.iscomplexobj(filt) or filt.ndim != 1:
         return jnp.trim_zeros(filt, trim) if axis is None else jnp.trim_zeros(filt, trim, axis)
-    places = np.flatnonzero(np.asarray(filt != 0))  # JAX looks at the real part alone
-    if not len(places):
+    positions = np.flatnonzero(np.asarray(filt != 0))  # JAX looks at the real part alone
+    if not len(positions):
         return filt[:0]
-    start = places[0] if "f" in trim.lower() else 0
-    stop = places[-1] + 1 if "b" in trim.lower() else len(filt)
+    start = positions[0] if "f" in trim.lower() else 0
+    stop = positions[-1] + 1 if "b" in trim.lower() else len(filt)
     return filt[start:stop]
 
 
@@ -191,13 +201,14 @@ def _triangle(function):
     return of_matrix
 
 
-tril, triu = _triangle(jaxapi.tril), _triangle(jaxapi.triu)
+tril = _triangle(jaxapi.tril)
+triu = _triangle(jaxapi.triu)
 
 
 def ix_(*args: Array):
-    made = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
-    refuse(any(x.ndim != 1 for x in made), ValueError, "Cross index must be 1 dimensional")
-    return jnp.ix_(*made)
+    positions = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
+    refuse(any(x.ndim != 1 for x in positions), ValueError, "Cross index must be 1 dimensional")
+    return jnp.ix_(*positions)
 
 
 def meshgrid(*xi: Array, copy=True, sparse=False, indexing="xy"):  # of JAX 0.10 a list
@@ -206,9 +217,9 @@ def meshgrid(*xi: Array, copy=True, sparse=False, indexing="xy"):  # of JAX 0.10
 
 def _checked(order, *indices):
     refuse(order not in ("C", "F", None), ValueError, "only 'C' or 'F' order is permitted")
-    found = [jnp.asarray(x) for x in indices]
-    refuse(any(x.dtype.kind not in "iu" for x in found), TypeError, "only int indices permitted")
-    return found
+    positions = [jnp.asarray(x) for x in indices]
+    refuse(any(x.dtype.kind not in "iu" for x in positions), TypeError, "only int indices permitted")
+    return positions
 
 
 def unravel_index(indices: Array, shape, order="C"):
@@ -222,18 +233,18 @@ def unravel_index(indices: Array, shape, order="C"):
 
 
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
-    places = _checked(order, *multi_index)
+    positions = _checked(order, *multi_index)
     dims = (dims,) if np.ndim(dims) == 0 else tuple(dims)
     text = f"parameter multi_index must be a sequence of length {len(dims)}"
-    refuse(len(places) != len(dims), ValueError, text)
+    refuse(len(positions) != len(dims), ValueError, text)
     if isinstance(mode, (tuple, list)):
         refuse(len(mode) != len(dims), ValueError, f"mode must be one for each of {len(dims)} axes")
         try:
-            places = [_in_bounds(*each) for each in zip(places, dims, mode, strict=True)]
+            positions = [_in_bounds(*of_axis) for of_axis in zip(positions, dims, mode, strict=True)]
         except IndexError as error:
             raise ValueError(f"invalid entry in coordinates array: {error}") from None
         mode = "wrap"
-    return jnp.ravel_multi_index(places, dims, mode, order or "C")
+    return jnp.ravel_multi_index(positions, dims, mode, order or "C")
 
 
 def indices(dimensions, dtype=None, sparse=False):
@@ -250,7 +261,8 @@ def _in_bounds(indices, size, mode="raise"):
     refuse(mode != "raise", ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
     if not is_traced(indices) and indices.size:
-        low, high = int(indices.min()), int(indices.max())
+        low = int(indices.min())
+        high = int(indices.max())
         text = f"index {high if high >= size else low} is out of bounds for size {size}"
         refuse(low < -size or high >= size, IndexError, text)
     return indices
@@ -376,7 +388,8 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
             return jnp.asarray(0 if v < limits.min else a.size)
         v = np.asarray(v, a.dtype)
     elif not hasattr(v, "dtype"):
-        a, v = together((a, jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)))
+        v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)
+        a, v = together((a, v))
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 
 
@@ -394,12 +407,12 @@ def _extreme(name):
         if not jnp.iscomplexobj(a):
             return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
         refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")
-        missing = jnp.isnan(a)
-        is_missing = missing.any(axis, keepdims=keepdims)
+        is_nan = jnp.isnan(a)
+        has_nan = is_nan.any(axis, keepdims=keepdims)
         if not name.startswith("arg"):
-            return jnp.where(is_missing, jnp.nan, best(a, axis, keepdims=keepdims, **options))
-        found = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
-        return jnp.where(is_missing, jnp.argmax(missing, axis, keepdims=keepdims), found)
+            return jnp.where(has_nan, jnp.nan, best(a, axis, keepdims=keepdims, **options))
+        position = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
+        return jnp.where(has_nan, jnp.argmax(is_nan, axis, keepdims=keepdims), position)
 
     return of_axis
 

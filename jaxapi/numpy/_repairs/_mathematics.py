@@ -23,11 +23,14 @@ __all__ = _NAMES.split()
 
 
 def _cumulative(name):
-    function, total = getattr(jnp, name), jnp.sum if name.endswith("sum") else jnp.prod
+    function = getattr(jnp, name)
+    total = jnp.sum if name.endswith("sum") else jnp.prod
 
     def of_axis(a: Array, axis=None, dtype=None):
         a, axis = on_flat(a, axis)
-        return function(cast(a, total(a[:0] if a.ndim else a).dtype if dtype is None else dtype), axis)
+        if dtype is None:
+            dtype = total(a[:0] if a.ndim else a).dtype
+        return function(cast(a, dtype), axis)
 
     return of_axis
 
@@ -68,9 +71,9 @@ def i0(x: Array):
 
 
 def angle(z: Array, deg=False):
-    parts = (z.imag, z.real) if jnp.iscomplexobj(z) else (0, z)
-    made = ELEMENTWISE["arctan2"](*parts)
-    return made * (180 / np.pi) if deg else made
+    imag, real = (z.imag, z.real) if jnp.iscomplexobj(z) else (0, z)
+    radians = ELEMENTWISE["arctan2"](imag, real)
+    return radians * (180 / np.pi) if deg else radians
 
 
 def round(a: Array, decimals=0):
@@ -80,8 +83,8 @@ def round(a: Array, decimals=0):
         return jnp.round(a) if a.dtype.kind in "fc" else a
     x = as_floats(a)
     step = 10.0 ** abs(decimals)
-    made = divide(jnp.round(x * step), step) if decimals > 0 else jnp.round(divide(x, step)) * step
-    return made.astype(a.dtype)
+    rounded = divide(jnp.round(x * step), step) if decimals > 0 else jnp.round(divide(x, step)) * step
+    return rounded.astype(a.dtype)
 
 
 around = round
@@ -89,13 +92,14 @@ around = round
 
 def sinc(x: Array):
     x = as_floats(x)
-    nothing = complex(np.nan, np.nan) if jnp.iscomplexobj(x) else np.nan
-    return jnp.where(jnp.isinf(x), nothing, jnp.sinc(x))
+    nan = complex(np.nan, np.nan) if jnp.iscomplexobj(x) else np.nan
+    return jnp.where(jnp.isinf(x), nan, jnp.sinc(x))
 
 
 def _window(name):
     def function(M, **beta):
-        return (jnp.zeros(0) if M < 1 else getattr(jnp, name)(int(np.ceil(M)), **beta)).astype(float_dtype())
+        window = jnp.zeros(0) if M < 1 else getattr(jnp, name)(int(np.ceil(M)), **beta)
+        return window.astype(float_dtype())
 
     return function
 
@@ -118,11 +122,11 @@ def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
     axes = axes_of(f, axis)
     refuse(len(varargs) not in (0, 1, len(axes)), TypeError, "invalid number of arguments")
     refuse(edge_order not in (1, 2), ValueError, "'edge_order' greater than 2 not supported")
-    one_by_one = len(varargs) == 1 and np.ndim(varargs[0]) and len(axes) > 1
-    refuse(one_by_one, TypeError, "distances along several axes are given one by one")
-    spaces = varargs if len(varargs) == len(axes) else (varargs or (1.0,)) * len(axes)
-    made = [_slope(f, x, each, edge_order) for x, each in zip(spaces, axes, strict=True)]
-    return made[0] if len(made) == 1 else tuple(made)
+    is_array_of_all_axes = len(varargs) == 1 and np.ndim(varargs[0]) and len(axes) > 1
+    refuse(is_array_of_all_axes, TypeError, "distances along several axes are given one by one")
+    spacings = varargs if len(varargs) == len(axes) else (varargs or (1.0,)) * len(axes)
+    slopes = [_slope(f, x, axis, edge_order) for x, axis in zip(spacings, axes, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _slope(f, x, axis, edge_order):
@@ -132,17 +136,21 @@ def _slope(f, x, axis, edge_order):
     text = f"too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
     refuse(n < edge_order + 1, ValueError, f"Shape of array {text}")
     refuse(np.ndim(x) > 1, ValueError, "distances must be either scalars or 1d")
-    of_length = not np.ndim(x) or len(x) == n
-    refuse(not of_length, ValueError, "when 1d, distances must match the length of the dimension")
-    steps = jnp.diff(jnp.asarray(x).astype(f.real.dtype)) if np.ndim(x) else jnp.full(n - 1, x, f.real.dtype)
+    is_of_other_length = np.ndim(x) and len(x) != n
+    text = "when 1d, distances must match the length of the dimension"
+    refuse(is_of_other_length, ValueError, text)
+    dtype = f.real.dtype
+    steps = jnp.diff(jnp.asarray(x).astype(dtype)) if np.ndim(x) else jnp.full(n - 1, x, dtype)
     steps = steps.reshape(-1, *[1] * (f.ndim - 1))
     rises = divide(jnp.diff(f, axis=0), steps)
-    first, last = rises[:1], rises[-1:]
+    first = rises[:1]
+    last = rises[-1:]
     if edge_order == 2:
         first = first + divide((first - rises[1:2]) * steps[:1], steps[:1] + steps[1:2])
         last = last + divide((last - rises[-2:-1]) * steps[-1:], steps[-1:] + steps[-2:-1])
     if np.ndim(x):
-        before, after = steps[:-1], steps[1:]
+        before = steps[:-1]
+        after = steps[1:]
         inner = divide(rises[:-1] * after + rises[1:] * before, before + after)
     else:
         inner = divide(f[2:] - f[:-2], 2 * steps[1:])
@@ -160,21 +168,29 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     x, xp = (jnp.asarray(a).astype(fp.real.dtype) for a in (x, xp))
     if period is not None:
         refuse(period == 0, ValueError, "period must be a non-zero value")
-        period, left, right = abs(period), None, None
-        x, order = x % period, jnp.argsort(xp % period)
-        xp, fp = (xp % period)[order], fp[order]
+        period = abs(period)
+        left = None
+        right = None
+        x = x % period
+        xp = xp % period
+        order = jnp.argsort(xp)
+        xp = xp[order]
+        fp = fp[order]
         xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
-    at = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
-    after = jnp.minimum(at + 1, len(xp) - 1)
-    low, high, start, end = fp[at], fp[after], xp[at], xp[after]
+    before = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
+    after = jnp.minimum(before + 1, len(xp) - 1)
+    start, low = xp[before], fp[before]
+    end, high = xp[after], fp[after]
     slope = divide(high - low, end - start)
-    made = slope * (x - start) + low
-    made = jnp.where(jnp.isnan(made), slope * (x - end) + high, made)  # where infinity meets 0
-    made = jnp.where(jnp.isnan(made) & (low == high), low, made)
-    made = jnp.where(jnp.isnan(x), x, jnp.where(x == start, low, jnp.where(x == end, high, made)))
-    made = jnp.where(x < xp[0], fp[0] if left is None else left, made)
-    return jnp.where(x > xp[-1], fp[-1] if right is None else right, made)
+    values = slope * (x - start) + low
+    values = jnp.where(jnp.isnan(values), slope * (x - end) + high, values)  # where infinity meets 0
+    values = jnp.where(jnp.isnan(values) & (low == high), low, values)
+    values = jnp.where(x == end, high, values)
+    values = jnp.where(x == start, low, values)
+    values = jnp.where(jnp.isnan(x), x, values)
+    values = jnp.where(x < xp[0], fp[0] if left is None else left, values)
+    return jnp.where(x > xp[-1], fp[-1] if right is None else right, values)
 
 
 def _part(part, number):
@@ -201,11 +217,11 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
     steps = as_floats(jnp.diff(p))
-    high = period / 2
-    within = (steps + high) % period - high
-    within = jnp.where((within == -high) & (steps > 0), high, within)
-    is_small = jnp.abs(steps) < (high if discont is None else discont)
-    corrections = jnp.where(is_small, 0, within - steps).cumsum(-1)
+    half = period / 2
+    wrapped_steps = (steps + half) % period - half
+    wrapped_steps = jnp.where((wrapped_steps == -half) & (steps > 0), half, wrapped_steps)
+    is_small = jnp.abs(steps) < (half if discont is None else discont)
+    corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1)
     p = as_floats(p)
     return jnp.moveaxis(jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1), -1, axis)
 
@@ -218,12 +234,14 @@ def _product(axis):
     def product(a: Array, b: Array):
         if not a.ndim or not b.ndim:
             return jaxapi.multiply(a, b)
-        return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim + axis if b.ndim > 1 else 0,)))
+        axis_of_b = b.ndim + axis if b.ndim > 1 else 0
+        return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (axis_of_b,)))
 
     return product
 
 
-dot, inner = _product(-2), _product(-1)
+dot = _product(-2)
+inner = _product(-1)
 
 
 def kron(a: Array, b: Array):

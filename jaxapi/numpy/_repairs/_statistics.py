@@ -36,9 +36,9 @@ def _between(alpha, beta):
 
 
 def _closest_observation(xp, n, q):
-    at = n * q - 1 - 0.5
-    low = xp.floor(at)
-    return xp.where((at == low) & (low % 2 == 1), low, low + 1)
+    position = n * q - 1 - 0.5
+    low = xp.floor(position)
+    return xp.where((position == low) & (low % 2 == 1), low, low + 1)
 
 
 # Where a quantile lies among n sorted elements, by numpy or jax.numpy, and rounded as NumPy rounds.
@@ -64,14 +64,14 @@ _quantile_of_jax = exact_program(jnp.quantile, "axis", "method", "keepdims")
 _nanquantile_of_jax = exact_program(jnp.nanquantile, "axis", "method", "keepdims")
 
 
-def _sorted_lines(x, axis):
-    """Return the elements along some axes in order, as a last axis, those that are NaN, and the axes."""
+def _sorted_along(x, axis):
+    """Return the elements along some axes in order, as a last axis, which are NaN before, and the axes."""
     axes = axes_of(x, axis)
     other_lengths = [n for i, n in enumerate(x.shape) if i not in axes]
     size = math.prod(x.shape[i] for i in axes)
-    lines = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
-    missing = jnp.isnan(lines) if x.dtype.kind in "fc" else jnp.zeros(lines.shape, bool)
-    return jnp.sort(lines, axis=-1), missing, axes
+    elements = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
+    is_nan = jnp.isnan(elements) if x.dtype.kind in "fc" else jnp.zeros(elements.shape, bool)
+    return jnp.sort(elements, axis=-1), is_nan, axes
 
 
 def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
@@ -92,39 +92,45 @@ def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
     text = "bool has no differences: use method='nearest', or x.astype(float)"
     refuse(x.dtype == np.bool and not takes_elements, TypeError, text)
     with x64_on():  # for the positions, whatever the dtype of the elements
-        lines, missing, axes = _sorted_lines(x, axis)
-        size, shape = lines.shape[-1], lines.shape[:-1]
+        ordered, is_nan, axes = _sorted_along(x, axis)
+        *shape, size = ordered.shape
         is_empty = not size and math.prod(shape)
         refuse(is_empty, IndexError, "index -1 is out of bounds: there are no elements along the axes")
         xp: Any = jnp if skip_nan or is_traced(q) else np
-        n = jnp.sum(~missing, -1).astype(q.dtype) if skip_nan else size
-        at = _METHODS[method](xp, n, q.reshape(q.shape + (1,) * len(shape)))
+        n = jnp.sum(~is_nan, -1).astype(q.dtype) if skip_nan else size
+        position = _METHODS[method](xp, n, q.reshape(q.shape + (1,) * len(shape)))
         last = xp.maximum(n - 1, 0)
-        low = xp.clip(xp.floor(at), 0, last)
-        high = xp.where(at < 0, 0, xp.minimum(low + 1, last))
+        position_below = xp.clip(xp.floor(position), 0, last)
+        position_above = xp.where(position < 0, 0, xp.minimum(position_below + 1, last))
         if not size:
-            lines = jnp.full((*shape, 1), jnp.nan, computed)
-        lines = lines[(None,) * q.ndim]
-        found, above = (_elements(lines, places, (*q.shape, *shape)) for places in (low, high))
-        if not takes_elements:
+            ordered = jnp.full((*shape, 1), jnp.nan, computed)
+        ordered = ordered[(None,) * q.ndim]
+        below = _elements(ordered, position_below, (*q.shape, *shape))
+        if takes_elements:
+            quantile = below
+        else:
+            above = _elements(ordered, position_above, (*q.shape, *shape))
             if x.dtype.kind != "f":  # whose differences wrap
-                found = found.astype(computed)
+                below = below.astype(computed)
                 above = above.astype(computed)
-            step = above - found
-            part = jnp.asarray(xp.clip(at, 0, last) - low).astype(computed)
+            step = above - below
+            part = jnp.asarray(xp.clip(position, 0, last) - position_below).astype(computed)
             if method == "averaged_inverted_cdf":
                 part = jnp.where(part == 0, 0.5, 1).astype(computed)
-            found = jnp.where(part >= 0.5, above - step * (1 - part), found + step * part)
-            found = found.astype(computed)
+            quantile = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
+            quantile = quantile.astype(computed)
         if x.dtype.kind in "fc":
-            found = jnp.where((n == 0) if skip_nan else jnp.any(missing, -1), jnp.nan, found)
-    return jnp.expand_dims(found, tuple(i + q.ndim for i in axes)) if keepdims else found
+            is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
+            quantile = jnp.where(is_missing, jnp.nan, quantile)
+    if keepdims:
+        return jnp.expand_dims(quantile, tuple(i + q.ndim for i in axes))
+    return quantile
 
 
-def _elements(lines, places, shape):
-    """Return the elements at places along the last axis, in a shape that both broadcast to."""
-    places = jnp.broadcast_to(jnp.asarray(places), shape).astype(np.int32)
-    return jnp.take_along_axis(lines, places[..., None], -1)[..., 0]
+def _elements(ordered, positions, shape):
+    """Return the elements at positions along the last axis, in a shape that both broadcast to."""
+    positions = jnp.broadcast_to(jnp.asarray(positions), shape).astype(np.int32)
+    return jnp.take_along_axis(ordered, positions[..., None], -1)[..., 0]
 
 
 def _quantiles(scale, skip_nan):
@@ -151,25 +157,28 @@ def _medians(skip_nan):
     def function(a: Array, axis=None, keepdims=False):
         if not a.size:
             return jnp.nanmean(as_floats(a), axis, keepdims=keepdims)
-        lines, missing, axes = _sorted_lines(a, axis)
-        n = jnp.sum(~missing, -1) if skip_nan else jnp.full(lines.shape[:-1], lines.shape[-1])
-        made = as_floats(lines)
-        dtype = made.dtype
+        ordered, is_nan, axes = _sorted_along(a, axis)
+        n = jnp.sum(~is_nan, -1) if skip_nan else jnp.full(ordered.shape[:-1], ordered.shape[-1])
+        ordered = as_floats(ordered)
+        dtype = ordered.dtype
         if dtype == np.float16:
-            made = made.astype(np.float32)
-        places = (jnp.maximum(i, 0)[..., None] for i in ((n - 1) // 2, n // 2))
-        below, above = (jnp.take_along_axis(made, i, -1)[..., 0] for i in places)
-        middle = jnp.where(n % 2 == 1, below, (below + above) / 2)
-        is_missing = (n == 0) if skip_nan else jnp.any(missing, -1)
-        middle = jnp.where(is_missing, jnp.nan, middle).astype(dtype)
-        return jnp.expand_dims(middle, axes) if keepdims else middle
+            ordered = ordered.astype(np.float32)
+        below = _elements(ordered, jnp.maximum((n - 1) // 2, 0), n.shape)
+        above = _elements(ordered, jnp.maximum(n // 2, 0), n.shape)
+        median = jnp.where(n % 2 == 1, below, (below + above) / 2)
+        is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
+        median = jnp.where(is_missing, jnp.nan, median).astype(dtype)
+        return jnp.expand_dims(median, axes) if keepdims else median
 
     return function
 
 
-percentile, nanpercentile = _quantiles(100, False), _quantiles(100, True)
-quantile, nanquantile = _quantiles(1, False), _quantiles(1, True)
-median, nanmedian = _medians(False), _medians(True)
+percentile = _quantiles(100, skip_nan=False)
+nanpercentile = _quantiles(100, skip_nan=True)
+quantile = _quantiles(1, skip_nan=False)
+nanquantile = _quantiles(1, skip_nan=True)
+median = _medians(skip_nan=False)
+nanmedian = _medians(skip_nan=True)
 
 
 def _of_floats(function, *static):
@@ -319,8 +328,8 @@ def _without_leading_zeros(polynomial):
     polynomial = jnp.atleast_1d(polynomial)
     if is_traced(polynomial):
         return polynomial
-    places = np.flatnonzero(np.asarray(polynomial))
-    return polynomial[places[0] :] if len(places) else jnp.zeros(1, polynomial.dtype)
+    positions = np.flatnonzero(np.asarray(polynomial))
+    return polynomial[positions[0] :] if len(positions) else jnp.zeros(1, polynomial.dtype)
 
 
 def correlate(a: Array, v: Array, mode="valid"):
@@ -360,30 +369,39 @@ def _edges(a, bins, range, weights=None):
     if is_traced(a) or is_traced(bins):
         return jnp.histogram_bin_edges(a, bins, range, weights)
     if not isinstance(bins, str):
-        a, weights = jnp.stack([a.min(), a.max()]) if a.size else a, None
-    a, bins = np.asarray(a), np.asarray(bins) if isinstance(bins, jax.Array) else bins
-    edges = np.histogram_bin_edges(a, bins, range, None if weights is None else np.asarray(weights))
+        weights = None
+        if a.size:
+            a = jnp.stack([a.min(), a.max()])
+    a = np.asarray(a)
+    if isinstance(bins, jax.Array):
+        bins = np.asarray(bins)
+    if weights is not None:
+        weights = np.asarray(weights)
+    edges = np.histogram_bin_edges(a, bins, range, weights)
     return jnp.asarray(edges, narrowed(edges.dtype, a))
 
 
 def _counted(columns, edges, weights, dtype, density):
     """Return the sum of weights in each bin, whose last edge is inside of it."""
-    places, inside = [], True
-    for x, each in zip(columns, edges, strict=True):
-        to = jnp.where(x == each[-1], len(each) - 1, jnp.searchsorted(each, x, side="right"))
-        inside = inside & (to > 0) & (to < len(each))
-        places.append(to - 1)
-    shape = [len(each) - 1 for each in edges]
-    places = [jnp.where(inside, to, n) for to, n in zip(places, shape, strict=True)]
+    bins = []
+    is_inside: Any = True
+    for x, edges_of_axis in zip(columns, edges, strict=True):
+        edge = jnp.searchsorted(edges_of_axis, x, side="right")  # the first one above
+        edge = jnp.where(x == edges_of_axis[-1], len(edges_of_axis) - 1, edge)
+        is_inside = is_inside & (edge > 0) & (edge < len(edges_of_axis))
+        bins.append(edge - 1)
+    shape = [len(edges_of_axis) - 1 for edges_of_axis in edges]
+    bins = [jnp.where(is_inside, numbers, n) for numbers, n in zip(bins, shape, strict=True)]
     weights = 1 if weights is None else weights.astype(dtype)
-    counts = jnp.zeros(shape, dtype).at[tuple(places)].add(weights, mode="drop")
+    counts = jnp.zeros(shape, dtype).at[tuple(bins)].add(weights, mode="drop")
     if not density:
         return counts
-    made = counts.astype(float_dtype(counts))
-    for i, each in enumerate(edges):
-        widths = jnp.diff(each).reshape([-1 if i == j else 1 for j in axes_of(counts)])
-        made = jaxapi.divide(made, widths)
-    return jaxapi.divide(made, counts.sum())
+    densities = counts.astype(float_dtype(counts))
+    for axis, edges_of_axis in enumerate(edges):
+        widths = jnp.diff(edges_of_axis)
+        other_axes = [i for i in axes_of(counts) if i != axis]
+        densities = jaxapi.divide(densities, jnp.expand_dims(widths, other_axes))
+    return jaxapi.divide(densities, counts.sum())
 
 
 def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array = None):
@@ -394,7 +412,9 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
     refuse(jnp.iscomplexobj(a), TypeError, "histogram takes real numbers")
     unlike = weights is not None and weights.shape != a.shape
     refuse(unlike, ValueError, "weights should have the same shape as a.")
-    a, weights = a.reshape(-1), None if weights is None else weights.reshape(-1)
+    a = a.reshape(-1)
+    if weights is not None:
+        weights = weights.reshape(-1)
     edges = _edges(a, bins, range, weights)
     dtype = default_dtype(int) if weights is None else weights.dtype
     return _counted([a], [edges], weights, dtype, density), edges
@@ -412,10 +432,12 @@ def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=No
     unlike = weights is not None and weights.shape != (count,)
     refuse(unlike, ValueError, "weights should have the same shape as the sample.")
     columns = list(sample.T)
-    given = zip(columns, bins, range or [None] * ndim, strict=True)  # type: ignore[arg-type]
-    edges = [  # between given limits they are NumPy's float64
-        _edges(x if within is None else x.astype(float_dtype(x)), some, within) for x, some, within in given
-    ]
+    ranges = range or [None] * ndim
+    edges = []
+    for x, bins_of_axis, limits in zip(columns, bins, ranges, strict=True):  # type: ignore[arg-type]
+        if limits is not None:  # then the edges are NumPy's float64
+            x = x.astype(float_dtype(x))
+        edges.append(_edges(x, bins_of_axis, limits))
     dtype = float_dtype() if weights is None else float_dtype(weights)
     return _counted(columns, edges, weights, dtype, density), edges
 
@@ -439,9 +461,10 @@ def digitize(x: Array, bins: Array, right=False):
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
     order = np.asarray(bins)
-    low, high = order[:-1], order[1:]
-    unlike = low != high
-    rises = not unlike.any() or low[unlike][0] < high[unlike][0]  # as NumPy reads what is NaN
+    low = order[:-1]
+    high = order[1:]
+    differs = low != high
+    rises = not differs.any() or low[differs][0] < high[differs][0]  # as NumPy reads what is NaN
     is_broken = ((high < low) if rises else (high > low)).any()
     refuse(is_broken, ValueError, "bins must be monotonically increasing or decreasing")
     return up if rises else down

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from .._scipy._cloud import Options
-from ._host import Found, ImageCloud
+from ._host import ImageCloud, NeighborList
 from ._points import ImagePoints, ImageQueries
 
 __all__ = ["JoinedClouds", "SharedCloud", "numbers_of_queries"]
@@ -40,7 +40,8 @@ class JoinedClouds:
         self.item_count = item_count
         _, self.rows, m = points.data.shape
         self.n = _of_items(points.n, item_count)
-        self._given_ids: np.ndarray | None = None  # of clouds within an item, ascending, that may be any
+        # Without a cell of each cloud ids may be any integers: these are those that there are, ascending.
+        self._given_ids: np.ndarray | None = None
         self._cloud_count = 1  # of each item
         if points.cell is not None and points.cell.ndim == 4:
             self._cloud_count = points.cell.shape[1]
@@ -63,19 +64,22 @@ class JoinedClouds:
         return cell[0] if len(cell) == 1 else np.repeat(cell, self._cloud_count, axis=0)
 
     def _ids(self, ids, count: int) -> np.ndarray:
-        """Return the clouds of `count` points of each item, by their ids within it (items, count) or None.
+        """Return the clouds (items * count,) of `count` points of each item; -1 stands for none.
 
-        -1 stands for none.
+        `ids` (items, count) tell clouds within an item apart; None where an item is one cloud.
         """
         items = np.arange(self.item_count)[:, None]
         if ids is None:
             return np.repeat(items, count)
-        number = _of_items(ids, self.item_count).astype(np.int64)
-        is_cloud = (number >= 0) & (number < self._cloud_count)
-        if self._given_ids is not None:
-            number = np.searchsorted(self._given_ids, ids)
-            number = np.minimum(number, max(self._cloud_count - 1, 0))
-            is_cloud = self._given_ids[number] == ids if self._cloud_count else np.zeros(ids.shape, bool)
+        if self._given_ids is None:
+            number = _of_items(ids, self.item_count).astype(np.int64)
+            is_cloud = (number >= 0) & (number < self._cloud_count)
+        elif self._cloud_count:
+            number = np.minimum(np.searchsorted(self._given_ids, ids), self._cloud_count - 1)
+            is_cloud = self._given_ids[number] == ids
+        else:
+            number = np.zeros(ids.shape, np.int64)
+            is_cloud = np.zeros(ids.shape, bool)
         return np.where(is_cloud, items * self._cloud_count + number, -1).reshape(-1)
 
     def queries(self, queries: ImageQueries) -> ImageQueries:
@@ -85,32 +89,35 @@ class JoinedClouds:
 
     def rows_of_items(self, rows) -> np.ndarray:
         """Return rows (items, ...) of the tree as those within the items; n stands for none."""
-        items = np.arange(self.item_count).reshape(-1, *(1,) * (rows.ndim - 1))
-        n = self.n.reshape(items.shape)
-        return np.where(rows < self.cloud.n, rows - items * self.rows, n)
+        shape = self.item_count, *(1,) * (rows.ndim - 1)
+        first_rows = np.arange(self.item_count).reshape(shape) * self.rows
+        return np.where(rows < self.cloud.n, rows - first_rows, self.n.reshape(shape))
 
-    def edges_of_items(self, found: Found, size: int) -> tuple:
+    def edges_of_items(self, edges: NeighborList, size: int) -> tuple:
         """Return receivers, senders, shifts, distances (items, size, ...) and the true numbers (items,)."""
-        item = found.query // self.rows
-        if (item[1:] < item[:-1]).any():  # pairs may come in any order
-            order = np.argsort(item, kind="stable")
-            item = item[order]
-            found = found.kept(order)
-        starts = np.searchsorted(item, np.arange(self.item_count + 1))
+        item_of_edge = edges.query // self.rows
+        if (item_of_edge[1:] < item_of_edge[:-1]).any():  # pairs may come in any order
+            order = np.argsort(item_of_edge, kind="stable")
+            item_of_edge = item_of_edge[order]
+            edges = edges.kept(order)
+        starts = np.searchsorted(item_of_edge, np.arange(self.item_count + 1))
         shape = self.item_count, size
-        receivers, senders = (np.empty(shape, rows.dtype) for rows in (found.query, found.row))
-        shifts = np.empty((*shape, found.shift.shape[1]), found.shift.dtype)
-        distances = np.empty(shape, found.distance.dtype)
-        for number, (start, stop) in enumerate(itertools.pairwise(starts)):
+        receivers = np.empty(shape, edges.query.dtype)
+        senders = np.empty(shape, edges.row.dtype)
+        shifts = np.empty((*shape, edges.shift.shape[1]), edges.shift.dtype)
+        distances = np.empty(shape, edges.distance.dtype)
+        for item, (start, stop) in enumerate(itertools.pairwise(starts)):
             part = slice(start, min(stop, start + size))
             count = part.stop - part.start
-            receivers[number, :count] = found.query[part] - number * self.rows
-            senders[number, :count] = found.row[part] - number * self.rows
-            shifts[number, :count] = found.shift[part]
-            distances[number, :count] = found.distance[part]
-            receivers[number, count:] = senders[number, count:] = self.n[number]
-            shifts[number, count:] = 0
-            distances[number, count:] = np.inf
+            first_row = item * self.rows
+            receivers[item, :count] = edges.query[part] - first_row
+            senders[item, :count] = edges.row[part] - first_row
+            shifts[item, :count] = edges.shift[part]
+            distances[item, :count] = edges.distance[part]
+            receivers[item, count:] = self.n[item]
+            senders[item, count:] = self.n[item]
+            shifts[item, count:] = 0
+            distances[item, count:] = np.inf
         return receivers, senders, shifts, distances, np.diff(starts)
 
     def labels_of_items(self, labels) -> tuple[np.ndarray, np.ndarray]:

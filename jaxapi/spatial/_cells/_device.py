@@ -34,12 +34,12 @@ from .._tree._tree import Tree
 from .._tree_programs import PaddedQueries
 from ._lattice import Lattice, lattice_of
 from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
-from ._slopes import vectors_to
+from ._slopes import ImageRows, vectors_to
 
 __all__ = ["components", "counts", "dbscan", "edges", "fixed", "in_float64", "nearest", "two_point"]
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-HITS_AT_ONCE = 8  # neighbours of each query that are measured one by one
+NEIGHBORS_AT_ONCE = 8  # of each query, that are measured at a time
 NO_LABEL = np.iinfo(np.int32).max
 
 
@@ -78,8 +78,8 @@ class Images(NamedTuple):
     lattice: Lattice
     lowest: Array  # (P,) of the fractions of the points
     highest: Array  # (P,)
-    across_low: Array  # (m,) of what the points are away from the plane of the vectors
-    across_high: Array  # (m,)
+    lowest_across: Array  # (m,) of what the points are away from the plane of the vectors
+    highest_across: Array  # (m,)
     size: Array  # () of coordinates and of vectors of the lattice
     spacing: Array  # () between clouds
 
@@ -150,13 +150,20 @@ def _images(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -> 
     data = jnp.where(jnp.arange(rows, dtype=np.int32)[:, None] < points.n, data, jnp.nan)
     cell = jnp.eye(m, dtype=np.float64) if points.cell is None else points.cell.astype(np.float64)
     lattice = lattice_of(cell, periodic, jnp)
-    x, turns, fractions, of_each = _wrapped(data, points.ids, lattice)
+    x, turns, fractions, lattices = _wrapped_points(data, points.ids, lattice)
     is_point = jnp.isfinite(x).all(axis=1) & jnp.isfinite(turns).all(axis=1)
-    lowest = jnp.where(is_point[:, None], fractions, jnp.inf).min(axis=0, initial=jnp.inf)
-    highest = jnp.where(is_point[:, None], fractions, -jnp.inf).max(axis=0, initial=-jnp.inf)
-    across = _across(x, fractions, of_each)
-    across_low = jnp.where(is_point[:, None], across, jnp.inf).min(axis=0, initial=jnp.inf)
-    across_high = jnp.where(is_point[:, None], across, -jnp.inf).max(axis=0, initial=-jnp.inf)
+
+    def lowest_of_points(values):
+        return jnp.where(is_point[:, None], values, jnp.inf).min(axis=0, initial=jnp.inf)
+
+    def highest_of_points(values):
+        return jnp.where(is_point[:, None], values, -jnp.inf).max(axis=0, initial=-jnp.inf)
+
+    lowest = lowest_of_points(fractions)
+    highest = highest_of_points(fractions)
+    across = _across(x, fractions, lattices)
+    lowest_across = lowest_of_points(across)
+    highest_across = highest_of_points(across)
     largest = jnp.max(jnp.where(is_point[:, None], jnp.abs(x), 0), initial=0)
     vectors = jnp.where(jnp.isfinite(lattice.vectors), jnp.abs(lattice.vectors), 0)
     vectors = jnp.max(vectors.sum(axis=(-2, -1)), initial=0)
@@ -168,29 +175,31 @@ def _images(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -> 
     farthest = jnp.max(jnp.where(is_point[:, None], jnp.abs(data), 0), initial=0)
     rounding = jnp.full(rows, ROUNDING * jnp.maximum(size, farthest))
     as_queries = WrappedQueries(
-        x, turns, fractions, of_each, points.ids, jnp.zeros(rows, bool), inside_length, rounding
+        x, turns, fractions, lattices, points.ids, jnp.zeros(rows, bool), inside_length, rounding
     )
     extent = 2 * size
     if points.ids is not None:
         as_queries = as_queries._replace(x=_with_clouds(x, points.ids, spacing))
-        most = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
-        extent = jnp.maximum(extent, most * spacing)
+        largest_id = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
+        extent = jnp.maximum(extent, largest_id * spacing)
     corner = jnp.broadcast_to(extent, as_queries.x.shape[1:])
     room = tree_size(*as_queries.x.shape) - rows
     padded = jnp.pad(as_queries.x, ((0, room), (0, 0)))
     tree = search.engine.build(padded, jnp.asarray(points.n, np.int32), scale_of_box(-corner, corner))
-    return Images(points, tree, as_queries, lattice, lowest, highest, across_low, across_high, size, spacing)
+    return Images(
+        points, tree, as_queries, lattice, lowest, highest, lowest_across, highest_across, size, spacing
+    )
 
 
-def _wrapped(x, ids, lattice: Lattice):
-    """Return points wrapped into the cell, the turns, the fractions, and the lattice of each point."""
+def _wrapped_points(x, ids, lattice: Lattice):
+    """Return points wrapped into the cell, turns, fractions, and the lattice of all or of each point."""
     if not lattice.has_axes:
         return *lattice.wrapped(x, jnp), lattice
-    clouds = lattice.vectors.shape[0]
-    of_each = lattice.of_clouds(jnp.clip(ids, 0, clouds - 1))
-    inside, turns, fractions = of_each.wrapped(x, jnp)
-    has_cell = (ids >= 0) & (ids < clouds)
-    return inside, jnp.where(has_cell[:, None], turns, jnp.nan), fractions, of_each
+    cloud_count = lattice.vectors.shape[0]
+    lattices = lattice.of_clouds(jnp.clip(ids, 0, cloud_count - 1))
+    inside, turns, fractions = lattices.wrapped(x, jnp)
+    has_cell = (ids >= 0) & (ids < cloud_count)
+    return inside, jnp.where(has_cell[:, None], turns, jnp.nan), fractions, lattices
 
 
 def _with_clouds(x, ids, spacing):
@@ -198,13 +207,13 @@ def _with_clouds(x, ids, spacing):
     return jnp.concatenate([x, (ids.astype(np.float64) * spacing)[:, None]], axis=1)
 
 
-def _reduced(images: Images, queries: ImageQueries) -> WrappedQueries:
-    """Return queries wrapped into the cell, those that are far away near enough for the spacing of clouds.
+def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
+    """Return queries wrapped into the cell, and so near that no other cloud is as near as theirs.
 
-    From there all points are equally near, to the last bit.
+    From there all points of a cloud are equally near, to the last bit.
     """
     x = queries.x.astype(np.float64)
-    inside, turns, fractions, of_each = _wrapped(x, queries.ids, images.lattice)
+    inside, turns, fractions, lattices = _wrapped_points(x, queries.ids, images.lattice)
     is_finite = (jnp.isfinite(inside) & jnp.isfinite(x)).all(axis=1) & jnp.isfinite(turns).all(axis=1)
     inside_length = jnp.abs(inside).max(axis=1, initial=0)
     rounding = ROUNDING * jnp.where(is_finite, jnp.abs(x).max(axis=1, initial=0), 0)
@@ -216,7 +225,7 @@ def _reduced(images: Images, queries: ImageQueries) -> WrappedQueries:
         inside = jnp.clip(inside, -far, far)
         inside = _with_clouds(inside, queries.ids, images.spacing)
     inside = jnp.where(is_finite[:, None], inside, jnp.nan)
-    return WrappedQueries(inside, turns, fractions, of_each, queries.ids, is_far, inside_length, rounding)
+    return WrappedQueries(inside, turns, fractions, lattices, queries.ids, is_far, inside_length, rounding)
 
 
 def _moved(queries: WrappedQueries, shift) -> PaddedQueries:
@@ -231,18 +240,19 @@ def _moved(queries: WrappedQueries, shift) -> PaddedQueries:
 def _box_within(images: Images, queries: WrappedQueries, reach, p: float) -> Box:
     """Return the shifts (q, P) by which each query may reach points within a distance (q,)."""
     m = images.points.data.shape[1]
+    rounding = _rounding(images, queries)
     is_reaching = jnp.isfinite(queries.x).all(axis=1) & (reach >= 0)
     if len(images.lowest):
         is_reaching &= reach < jnp.inf
-    slack = _rounding(images, queries)
-    reach = (jnp.where(is_reaching, reach, 0) * (1 + ROUNDING) + slack) * euclidean_factor(m, p)
+    reach = (jnp.where(is_reaching, reach, 0) * (1 + ROUNDING) + rounding) * euclidean_factor(m, p)
     if 0 < len(images.lowest) < m:
         # What a query is away from the plane of the vectors is not left for going along it.
         across = _across(queries.x[:, :m], queries.fractions, queries.lattice)
-        gaps = jnp.maximum(jnp.maximum(images.across_low - across, across - images.across_high), 0)
-        away = jnp.maximum(norms(gaps, 2.0) * (1 - ROUNDING) - slack, 0)
-        is_reaching &= away <= reach
-        reach = jnp.sqrt(jnp.maximum(reach - away, 0)) * jnp.sqrt(reach + away)
+        gaps = jnp.maximum(images.lowest_across - across, across - images.highest_across)
+        gap = norms(jnp.maximum(gaps, 0), 2.0)
+        gap = jnp.maximum(gap * (1 - ROUNDING) - rounding, 0)
+        is_reaching &= gap <= reach
+        reach = jnp.sqrt(jnp.maximum(reach - gap, 0)) * jnp.sqrt(reach + gap)
     span = reach[:, None] / queries.lattice.heights * (1 + 1e-9) + 1e-9
     low = jnp.ceil(queries.fractions - span - images.highest)
     high = jnp.floor(queries.fractions + span - images.lowest)
@@ -262,15 +272,16 @@ def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
     radius = jnp.where(radius >= 0, radius, -1.0)
     if queries.ids is None:
         return radius
-    of_far = jnp.where(queries.inside_length <= radius, jnp.inf, -1.0)
-    return jnp.minimum(jnp.where(queries.is_far, of_far, radius), images.spacing / 4)
+    # A query far away has all points of its cloud within its radius, or none.
+    all_or_none = jnp.where(queries.inside_length <= radius, jnp.inf, -1.0)
+    return jnp.minimum(jnp.where(queries.is_far, all_or_none, radius), images.spacing / 4)
 
 
 class Reach(NamedTuple):
-    """Radii (q,) with room for rounding: between both a distance is to be measured."""
+    """Radii (q,) with room for rounding: what lies between both is measured."""
 
-    inner: Array  # (q,) what is found within is a neighbour; -1 for nothing
-    outer: Array  # (q,) what is not found within is none; -1 for nothing
+    inner: Array  # (q,) all within are neighbours; -1 for nothing
+    outer: Array  # (q,) none outside is a neighbour; -1 for nothing
 
 
 def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
@@ -285,30 +296,32 @@ def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
 
 
 def _rounding(images: Images, queries: WrappedQueries) -> Array:
-    """Return by how much distances (q,) of queries may be rounded, with points from anywhere."""
+    """Return by how much distances (q,) from queries to any of the points may be rounded."""
     return jnp.maximum(queries.rounding, jnp.max(images.as_queries.rounding, initial=0))
 
 
-def _measured(images: Images, x, ids, rows, shifts, p: float) -> Array:
-    """Return the distances (q, k) from queries, as they were given, to images; inf to no row.
+def _measured(images: Images, queries: ImageQueries, rows, shifts, p: float) -> Array:
+    """Return the distances (q, k) from queries, as they were given, to images of rows; inf to no row.
 
     Both ends of a pair have the same to the last bit.
     """
     points = images.points
     cell = points.cell
     if cell is not None and cell.ndim == 3:
-        cell = cell[jnp.clip(ids, 0, len(cell) - 1)]
+        cell = cell[jnp.clip(queries.ids, 0, len(cell) - 1)]
     is_row = rows < points.n
-    columns = jnp.where(is_row, rows, len(points.data))
-    distances = norms(vectors_to(points.data, x, cell, columns, shifts), p)
+    rows = jnp.where(is_row, rows, len(points.data))
+    distances = norms(vectors_to(points.data, queries.x, cell, ImageRows(rows, shifts)), p)
     return jnp.where(is_row, distances, jnp.inf)
 
 
-def _over(box: Box, boxes: Box, step: Callable, state):
-    """Return the state after ``step(shift, is_active, state)`` for all shifts of a box.
+def _over_shifts(boxes: Box, step: Callable, state):
+    """Return the state after ``step(shift, is_active, state)`` for all shifts in the queries' boxes (q, P).
 
-    `is_active` (q,) tells in whose boxes a shift is; where it is in none, nothing is done.
+    `is_active` (q,) tells in whose boxes a shift is. The loop goes through the box around all of them. With a
+    shift that is in none nothing is done.
     """
+    box = boxes.of_all()
     total = box.total
 
     def more(numbered):
@@ -319,12 +332,15 @@ def _over(box: Box, boxes: Box, step: Callable, state):
         number, state = numbered
         shift = box.shift(number)
         is_active = boxes.holds(shift)
-        state = lax.cond(
-            is_active.any(), lambda state: step(shift, is_active, state), lambda state: state, state
-        )
+
+        def active_step(state):
+            return step(shift, is_active, state)
+
+        state = lax.cond(is_active.any(), active_step, lambda state: state, state)
         return number + 1, state
 
-    return lax.while_loop(more, next_step, (jnp.zeros((), np.float64), state))[1]
+    _, state = lax.while_loop(more, next_step, (jnp.zeros((), np.float64), state))
+    return state
 
 
 def _cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
@@ -332,21 +348,21 @@ def _cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
 
     `turns` are the queries', `rows` what they found, `shift` by how much they were moved; 0 for no row.
     """
-    of_rows = images.as_queries.turns.at[rows].get(mode="fill", fill_value=0)
+    turns_of_rows = images.as_queries.turns.at[rows].get(mode="fill", fill_value=0)
     is_row = rows < images.points.n
     shift = shift.astype(np.float64)
-    of_lattice = jnp.where(is_row[..., None], shift - of_rows + turns, 0)
+    lattice_shifts = jnp.where(is_row[..., None], shift - turns_of_rows + turns, 0)
     lattice = images.lattice
     if lattice.has_axes:
         combination = lattice.combination[jnp.clip(ids, 0, len(lattice.vectors) - 1)]
         lattice = lattice._replace(combination=combination)
-    return lattice.of_cell(of_lattice, periodic, jnp)
+    return lattice.of_cell(lattice_shifts, periodic, jnp)
 
 
-# --- lines of neighbours --------------------------------------------------------------------------------
+# --- neighbours of queries ------------------------------------------------------------------------------
 
 
-class Lines(NamedTuple):
+class ImageNeighbors(NamedTuple):
     """The nearest images of each query by (distance, row, shift)."""
 
     distances: Array  # (q, k) inf where there is none
@@ -354,37 +370,37 @@ class Lines(NamedTuple):
     shifts: Array  # (q, k, m) int32, 0 where there is none
 
     @classmethod
-    def empty(cls, query_count: int, length: int, images: Images) -> "Lines":
-        """Return lines without neighbours."""
+    def empty(cls, query_count: int, length: int, images: Images) -> "ImageNeighbors":
+        """Return room for so many neighbours of each query, and none in it."""
         shape = query_count, length
         n = images.points.n
         m = images.points.data.shape[1]
         no_shift = jnp.zeros((*shape, m), np.int32)
         return cls(jnp.full(shape, jnp.inf, np.float64), jnp.broadcast_to(n, shape), no_shift)
 
-    def with_those_of(self, other: "Lines") -> "Lines":
+    def with_those_of(self, other: "ImageNeighbors") -> "ImageNeighbors":
         """Return the nearest of both, as many as here."""
         length = self.distances.shape[1]
-        both = Lines(*(jnp.concatenate(each, axis=1) for each in zip(self, other, strict=True)))
-        return Lines(*(array[:, :length] for array in both.in_order()))
+        both = jax.tree.map(lambda first, second: jnp.concatenate([first, second], axis=1), self, other)
+        return jax.tree.map(lambda array: array[:, :length], both.in_order())
 
-    def in_order(self) -> "Lines":
+    def in_order(self) -> "ImageNeighbors":
         """Return them by (distance, row, shift)."""
         m = self.shifts.shape[2]
         columns = [self.shifts[:, :, axis] for axis in range(m)]
         keys = self.distances, self.rows, *columns
         distances, rows, *columns = lax.sort(keys, dimension=1, num_keys=len(keys))
-        return Lines(distances, rows, jnp.stack(columns, axis=-1))
+        return ImageNeighbors(distances, rows, jnp.stack(columns, axis=-1))
 
-    def without(self, is_left_out, n) -> "Lines":
+    def without(self, is_left_out, n) -> "ImageNeighbors":
         """Return no neighbours of some of the queries (q,)."""
         return self.kept(jnp.broadcast_to(~is_left_out[:, None], self.rows.shape), n)
 
-    def kept(self, is_kept, n) -> "Lines":
+    def kept(self, is_kept, n) -> "ImageNeighbors":
         """Return some of them, in order, and behind them nothing."""
         distances = jnp.where(is_kept, self.distances, jnp.inf)
         rows = jnp.where(is_kept, self.rows, n)
-        return Lines(distances, rows, jnp.where(is_kept[..., None], self.shifts, 0)).in_order()
+        return ImageNeighbors(distances, rows, jnp.where(is_kept[..., None], self.shifts, 0)).in_order()
 
 
 class _ImageSearch(NamedTuple):
@@ -396,7 +412,7 @@ class _ImageSearch(NamedTuple):
     periodic: tuple[bool, ...]
     search: Search
 
-    def lines(self, rows, shift) -> Lines:
+    def measured(self, rows, shift) -> ImageNeighbors:
         """Return rows (q, k) that queries found when they were moved by a shift, and measure them.
 
         Points of other clouds are nobody's neighbours.
@@ -412,129 +428,132 @@ class _ImageSearch(NamedTuple):
             rows = jnp.where(ids_of_rows == ids, rows, n)
         rows = jnp.minimum(rows, n)
         shifts = _cell_shifts(images, queries.turns[:, None, :], ids, rows, shift, self.periodic)
-        distances = _measured(images, self.given.x, self.given.ids, rows, shifts, self.search.p)
-        return Lines(distances, rows, shifts)
+        distances = _measured(images, self.given, rows, shifts, self.search.p)
+        return ImageNeighbors(distances, rows, shifts)
 
     def moved(self, shift) -> PaddedQueries:
         """Return the queries moved back by a shift."""
         return _moved(self.queries, shift)
 
-    def with_each(self, shift, radii, visit: Callable, state):
-        """Return the state after ``visit(lines, state)`` for all within radii (q,), some at a time."""
+    def with_all_within(self, shift, radii, visit: Callable, state):
+        """Return the state after ``visit(neighbors, state)`` for all within radii (q,), some at a time."""
         metric = TreeMetric(self.search.p)
         x = self.moved(shift).x
         prepared = _tree_programs.ordered(self.images.tree, x, radii, metric, self.search)
 
         def visit_rows(rows, state):
-            by_query = jnp.full_like(rows, self.images.points.n).at[prepared.queries.order].set(rows)
-            return visit(self.lines(by_query, shift), state)
+            rows_by_query = jnp.full_like(rows, self.images.points.n).at[prepared.queries.order].set(rows)
+            return visit(self.measured(rows_by_query, shift), state)
 
-        every = jnp.full(len(x), -1, np.int32)
-        return _with_each_hit(prepared.tree, prepared.queries, every, self.search, visit_rows, state)
+        from_the_first = jnp.full(len(x), -1, np.int32)
+        return _with_all_within(
+            prepared.tree, prepared.queries, from_the_first, self.search, visit_rows, state
+        )
 
 
-def _with_each_hit(tree: Tree, queries: RadiusQueries, after, search: Search, visit: Callable, state):
-    """Return the state after ``visit(rows, state)`` for all neighbours of queries, `HITS_AT_ONCE` of each.
+def _with_all_within(tree: Tree, queries: RadiusQueries, after, search: Search, visit: Callable, state):
+    """Return the state after ``visit(rows, state)`` for all neighbours of queries, some of each at a time.
 
-    They are those in the slots after some (Q,), -1 for all. The rows (Q, HITS_AT_ONCE) are in the order of
-    the prepared queries, n where there is none.
+    The neighbours are those in slots after `after` (Q,), -1 for all. Rows (Q, NEIGHBORS_AT_ONCE) are in the
+    order of the prepared queries, n where there is none.
     """
     count = len(queries.bound)
     slot_count = tree.points.shape[1]
     slot_of_row = (
         jnp.zeros(slot_count, np.int32).at[tree.rows].set(lax.iota(np.int32, slot_count), mode="drop")
     )
-    offsets = jnp.arange(count + 1, dtype=np.int32) * HITS_AT_ONCE
+    offsets = jnp.arange(count + 1, dtype=np.int32) * NEIGHBORS_AT_ONCE
     metric = TreeMetric(search.p)
 
     def more(state):
         _, is_open, _ = state
         return is_open.any()
 
-    def next_hits(state):
+    def next_neighbors(state):
         last_slots, is_open, state = state
-        # Those after the last slot that was seen, which stands for the query's own
+        # The last slot that was seen stands for the query's own: then those LATER are the next ones.
         part = RadiusQueries(
             queries.points,
             jnp.where(is_open, queries.bound, -jnp.ones_like(queries.bound)),
             last_slots,
             lax.iota(np.int32, count),
         )
-        size = count * HITS_AT_ONCE
+        size = count * NEIGHBORS_AT_ONCE
         rows, _ = search.engine.fill(tree, part, offsets, metric, size=size, relation=Relation.LATER)
-        rows = rows.reshape(count, HITS_AT_ONCE)
-        last = rows[:, -1]
-        is_open &= last < tree.n
-        last_slots = jnp.where(is_open, slot_of_row[jnp.minimum(last, slot_count - 1)], slot_count)
+        rows = rows.reshape(count, NEIGHBORS_AT_ONCE)
+        last_rows = rows[:, -1]
+        is_open &= last_rows < tree.n
+        last_slots = jnp.where(is_open, slot_of_row[jnp.minimum(last_rows, slot_count - 1)], slot_count)
         return last_slots, is_open, visit(rows, state)
 
     start = after, queries.bound >= 0, state
-    return lax.while_loop(more, next_hits, start)[2]
+    _, _, state = lax.while_loop(more, next_neighbors, start)
+    return state
 
 
 @in_float64("periodic", "search", "limit")
 def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search, limit: int):
     """Return rows, shifts, distances (q, limit, ...) of the nearest within radii (q,), and counts (q,)."""
-    images, reduced = _prepared(points, queries, periodic, search)
-    among = _ImageSearch(images, reduced, queries, periodic, search)
-    reach = _reach_of(images, reduced, _radii(images, reduced, radius))
-    radius = jnp.broadcast_to(longest_within(radius), len(reduced.x))
-    boxes = _box_within(images, reduced, reach.outer, search.p)
-    of_image = max(min(limit, len(points.data)), 1)
+    images, wrapped = _prepared(points, queries, periodic, search)
+    among = _ImageSearch(images, wrapped, queries, periodic, search)
+    reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
+    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
+    boxes = _box_within(images, wrapped, reach.outer, search.p)
+    point_count = max(min(limit, len(points.data)), 1)  # of an image that are looked at
     n = points.n
 
-    def within(lines: Lines) -> Lines:
-        return lines.kept(lines.distances <= radius[:, None], n)
+    def within(neighbors: ImageNeighbors) -> ImageNeighbors:
+        return neighbors.kept(neighbors.distances <= radius[:, None], n)
 
     def step(shift, is_active, state):
-        lines, counts = state
+        neighbors, counts = state
         inner = jnp.where(is_active, reach.inner, -1.0)
         outer = jnp.where(is_active, reach.outer, -1.0)
         inputs = images.tree, among.moved(shift)
         metric = TreeMetric(search.p)
         rows, distances, outer_counts = _tree_programs.nearest_within(
-            *inputs, outer, metric, search=search, max_neighbors=of_image + 1
+            *inputs, outer, metric, search=search, max_neighbors=point_count + 1
         )
         (inner_counts,) = _tree_programs.counts_within(*inputs, inner, metric, search=search)
-        is_whole = outer_counts <= of_image + 1
+        is_whole = outer_counts <= point_count + 1
         has_border = outer_counts > inner_counts
-        tied_reach = _tied_reach(images, reduced, distances, of_image)
+        tied_reach = _tied_reach(images, wrapped, distances, point_count)
         is_cut = ~is_whole & (has_border | (tied_reach >= 0))
-        of_image_lines = within(among.lines(rows, shift)).without(is_cut, n)
-        whole_counts = jnp.sum(of_image_lines.distances < jnp.inf, axis=1, dtype=np.int32)
-        of_image_counts = jnp.where(is_whole, whole_counts, outer_counts.astype(np.int32))
-        counts += jnp.where(is_cut & has_border, 0, of_image_counts)
-        lines = lines.with_those_of(of_image_lines)
+        image_neighbors = within(among.measured(rows, shift)).without(is_cut, n)
+        measured_counts = jnp.sum(image_neighbors.distances < jnp.inf, axis=1, dtype=np.int32)
+        image_counts = jnp.where(is_whole, measured_counts, outer_counts.astype(np.int32))
+        counts += jnp.where(is_cut & has_border, 0, image_counts)
+        neighbors = neighbors.with_those_of(image_neighbors)
 
-        def add(some: Lines, state):
-            lines, counts = state
-            some = within(some)
-            more_counts = jnp.sum(some.distances < jnp.inf, axis=1, dtype=np.int32)
-            return lines.with_those_of(some), counts + jnp.where(has_border, more_counts, 0)
+        def add(next_neighbors: ImageNeighbors, state):
+            neighbors, counts = state
+            next_neighbors = within(next_neighbors)
+            next_counts = jnp.sum(next_neighbors.distances < jnp.inf, axis=1, dtype=np.int32)
+            return neighbors.with_those_of(next_neighbors), counts + jnp.where(has_border, next_counts, 0)
 
-        def add_each(state):
+        def measure_all(state):
             radii = jnp.where(has_border, outer, jnp.minimum(outer, tied_reach))
-            return among.with_each(shift, jnp.where(is_cut, radii, -1.0), add, state)
+            return among.with_all_within(shift, jnp.where(is_cut, radii, -1.0), add, state)
 
-        return lax.cond(is_cut.any(), add_each, lambda state: state, (lines, counts))
+        return lax.cond(is_cut.any(), measure_all, lambda state: state, (neighbors, counts))
 
-    state = Lines.empty(len(reduced.x), limit, images), jnp.zeros(len(reduced.x), np.int32)
-    lines, found_counts = _over(boxes.of_all(), boxes, step, state)
-    return lines.rows, lines.shifts, lines.distances, found_counts
+    state = ImageNeighbors.empty(len(wrapped.x), limit, images), jnp.zeros(len(wrapped.x), np.int32)
+    neighbors, counts_of_queries = _over_shifts(boxes, step, state)
+    return neighbors.rows, neighbors.shifts, neighbors.distances, counts_of_queries
 
 
 def _tied_reach(images: Images, queries: WrappedQueries, distances, k: int) -> Array:
-    """Return how far (q,) those are that are, up to rounding, as near as the k-th of distances (q, k + 1).
+    """Return the distance (q,) up to which points may be as near as the k-th of distances (q, k + 1).
 
-    It is -1 where the next one is farther: then the nearest `k` are known.
+    It is -1 where the next one is farther, with room for rounding: then the nearest `k` are known.
     """
-    last = distances[:, k - 1]
+    last_distance = distances[:, k - 1]
+    next_distance = distances[:, k]
     rounding = _rounding(images, queries)
-    reach = jnp.where(last < jnp.inf, last, 0) * (1 + 2 * ROUNDING) + 2 * rounding
-    following = distances[:, k]
-    is_tied = (following < jnp.inf) & (following <= reach)
+    reach = jnp.where(last_distance < jnp.inf, last_distance, 0) * (1 + 2 * ROUNDING) + 2 * rounding
+    is_tied = (next_distance < jnp.inf) & (next_distance <= reach)
     if queries.ids is not None:
-        is_tied &= last < images.spacing / 4  # not those of other clouds
+        is_tied &= last_distance < images.spacing / 4  # what is farther is of another cloud
         reach = jnp.minimum(reach, images.spacing / 4)
     return jnp.where(is_tied, reach, -1.0)
 
@@ -542,12 +561,12 @@ def _tied_reach(images: Images, queries: WrappedQueries, distances, k: int) -> A
 @in_float64("periodic", "search")
 def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search):
     """Return how many images are within the radii (q,)."""
-    images, reduced = _prepared(points, queries, periodic, search)
+    images, wrapped = _prepared(points, queries, periodic, search)
     given = ImageQueries(points.data, points.ids) if queries is None else queries
-    among = _ImageSearch(images, reduced, given, periodic, search)
-    reach = _reach_of(images, reduced, _radii(images, reduced, radius))
-    radius = jnp.broadcast_to(longest_within(radius), len(reduced.x))
-    boxes = _box_within(images, reduced, reach.outer, search.p)
+    among = _ImageSearch(images, wrapped, given, periodic, search)
+    reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
+    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
+    boxes = _box_within(images, wrapped, reach.outer, search.p)
 
     def step(shift, is_active, counts):
         inner = jnp.where(is_active, reach.inner, -1.0)
@@ -559,23 +578,23 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
         has_border = outer_counts > inner_counts
         counts += jnp.where(has_border, 0, outer_counts.astype(np.int32))
 
-        def add(lines: Lines, counts):
-            return counts + jnp.sum(lines.distances <= radius[:, None], axis=1, dtype=np.int32)
+        def add(neighbors: ImageNeighbors, counts):
+            return counts + jnp.sum(neighbors.distances <= radius[:, None], axis=1, dtype=np.int32)
 
-        def add_each(counts):
-            return among.with_each(shift, jnp.where(has_border, outer, -1.0), add, counts)
+        def measure_all(counts):
+            return among.with_all_within(shift, jnp.where(has_border, outer, -1.0), add, counts)
 
-        return lax.cond(has_border.any(), add_each, lambda counts: counts, counts)
+        return lax.cond(has_border.any(), measure_all, lambda counts: counts, counts)
 
-    return (_over(boxes.of_all(), boxes, step, jnp.zeros(len(reduced.x), np.int32)),)
+    return (_over_shifts(boxes, step, jnp.zeros(len(wrapped.x), np.int32)),)
 
 
 def _prepared(points: ImagePoints, queries: ImageQueries | None, periodic, search: Search):
-    """Return the points with their images, and queries wrapped; without queries the points themselves."""
+    """Return the points with their images, and the wrapped queries: None stands for the points."""
     images = _images(points, periodic, search)
     if queries is None:
         return images, images.as_queries
-    return images, _reduced(images, queries)
+    return images, _wrapped_queries(images, queries)
 
 
 @in_float64("periodic", "search", "k")
@@ -585,79 +604,80 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     Boxes of shifts are gone through, each around the last one: until as many images are found, and then that
     which holds all that are not farther.
     """
-    images, reduced = _prepared(points, queries, periodic, search)
-    query_count = len(reduced.x)
+    images, wrapped = _prepared(points, queries, periodic, search)
+    query_count = len(wrapped.x)
     bound = jnp.broadcast_to(bound, query_count).astype(np.float64)
-    if reduced.ids is not None:
-        bound = jnp.where(reduced.is_far & (reduced.inside_length >= bound), 0.0, bound)
+    if wrapped.ids is not None:
+        bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     given = ImageQueries(points.data, points.ids) if queries is None else queries
-    among = _ImageSearch(images, reduced, given, periodic, search)
-    rounding = _rounding(images, reduced)
+    among = _ImageSearch(images, wrapped, given, periodic, search)
+    rounding = _rounding(images, wrapped)
     n = points.n
-    of_image = max(min(k, len(points.data)), 1)
+    point_count = max(min(k, len(points.data)), 1)  # of an image that are looked at
     vector_count = len(images.lowest)
-    heights = reduced.lattice.heights
+    heights = wrapped.lattice.heights
     heights = jnp.where(jnp.isfinite(heights), heights, 1.0)
     if heights.ndim > 1:
         heights = heights.min(axis=0, initial=jnp.inf)
 
-    def nearer(lines: Lines) -> Lines:
-        return lines.kept(lines.distances < bound[:, None], n)
+    def nearer_than_bound(neighbors: ImageNeighbors) -> ImageNeighbors:
+        return neighbors.kept(neighbors.distances < bound[:, None], n)
 
-    def search_image(shift, lines):
-        last = jnp.minimum(lines.distances[:, -1], bound)
-        reach = jnp.where(last > 0, last * (1 + ROUNDING) + rounding, 0.0)
+    def search_image(shift, neighbors):
+        last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
+        reach = jnp.where(last_distance > 0, last_distance * (1 + ROUNDING) + rounding, 0.0)
         reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
         reach = jnp.where(bound > 0, reach, 0.0)
         limits = Limits(reach, jnp.zeros((), np.float64))
         inputs = images.tree, among.moved(shift), limits, TreeMetric(search.p)
-        answer = ChosenNeighbors(of_image + 1, None)
+        answer = ChosenNeighbors(point_count + 1, None)
         distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
-        tied_reach = _tied_reach(images, reduced, distances, of_image)
+        tied_reach = _tied_reach(images, wrapped, distances, point_count)
         is_tied = tied_reach >= 0
-        lines = lines.with_those_of(nearer(among.lines(rows, shift)).without(is_tied, n))
+        image_neighbors = nearer_than_bound(among.measured(rows, shift)).without(is_tied, n)
+        neighbors = neighbors.with_those_of(image_neighbors)
 
-        def add(some: Lines, lines: Lines) -> Lines:
-            return lines.with_those_of(nearer(some))
+        def add(next_neighbors: ImageNeighbors, neighbors: ImageNeighbors) -> ImageNeighbors:
+            return neighbors.with_those_of(nearer_than_bound(next_neighbors))
 
-        def add_each(lines):
-            return among.with_each(shift, tied_reach, add, lines)
+        def measure_all(neighbors):
+            return among.with_all_within(shift, tied_reach, add, neighbors)
 
-        return lax.cond(is_tied.any(), add_each, lambda lines: lines, lines)
+        return lax.cond(is_tied.any(), measure_all, lambda neighbors: neighbors, neighbors)
 
-    def next_box(done: Box, lines: Lines) -> tuple[Box, Box]:
-        """Return the box to go through after another one, and the boxes of the queries in it."""
-        last = jnp.minimum(lines.distances[:, -1], bound)
-        misses_some = (lines.distances[:, 0] < jnp.inf) & (last == jnp.inf)
+    def next_box(done: Box, neighbors: ImageNeighbors) -> Box:
+        """Return the box to go through after those shifts that are done."""
+        last_distance = jnp.minimum(neighbors.distances[:, -1], bound)
+        misses_some = (neighbors.distances[:, 0] < jnp.inf) & (last_distance == jnp.inf)
         grown = _grown(done.high, heights)
-        boxes = _box_within(images, reduced, last, search.p)
-        around = done.with_those_of(_where(boxes.of_all().total > 0, boxes.of_all(), done))
-        grown_box = Box(-grown, grown)
-        return _where(misses_some.any(), grown_box, around)
+        box = _box_within(images, wrapped, last_distance, search.p).of_all()
+        box = done.with_those_of(_where(box.total > 0, box, done))
+        return _where(misses_some.any(), Box(-grown, grown), box)
 
     def step(state):
-        number, box, done, lines = state
+        number, box, done, neighbors = state
         shift = box.shift(number)
-        lines = lax.cond(
-            done.holds(shift), lambda lines: lines, lambda lines: search_image(shift, lines), lines
-        )
+
+        def search_shift(neighbors):
+            return search_image(shift, neighbors)
+
+        neighbors = lax.cond(done.holds(shift), lambda neighbors: neighbors, search_shift, neighbors)
         is_end = number + 1 >= box.total
-        following = _where(is_end, next_box(box, lines), box)
+        following = _where(is_end, next_box(box, neighbors), box)
         done = _where(is_end, box, done)
-        return jnp.where(is_end, 0.0, number + 1), following, done, lines
+        return jnp.where(is_end, 0.0, number + 1), following, done, neighbors
 
     def more(state):
         _, box, done, _ = state
         return ((box.low < done.low) | (box.high > done.high)).any()
 
-    lines = Lines.empty(query_count, k, images)
-    none = jnp.zeros(vector_count, np.float64)
-    home = Box(none, none)
-    lines = search_image(none, lines)
+    no_shift = jnp.zeros(vector_count, np.float64)
+    home = Box(no_shift, no_shift)
+    neighbors = search_image(no_shift, ImageNeighbors.empty(query_count, k, images))
     if vector_count:
-        start = jnp.zeros((), np.float64), next_box(home, lines), home, lines
-        lines = lax.while_loop(more, step, start)[3]
-    return lines.rows, lines.shifts, lines.distances
+        start = jnp.zeros((), np.float64), next_box(home, neighbors), home, neighbors
+        *_, neighbors = lax.while_loop(more, step, start)
+    return neighbors.rows, neighbors.shifts, neighbors.distances
 
 
 def _grown(extent, heights) -> Array:
@@ -681,6 +701,18 @@ def _where(condition, first, second):
 # --- among the points -----------------------------------------------------------------------------------
 
 
+class _MovedSlots(NamedTuple):
+    """The points as queries that are moved by a shift of the lattice, in the slots of the tree."""
+
+    queries: RadiusQueries  # (N,)
+    shift: Array  # (P,)
+    relation: Relation  # of a slot to the points that are its neighbours
+
+    def within(self, bound) -> "_MovedSlots":
+        """Return them with other bounds (N,)."""
+        return self._replace(queries=self.queries._replace(bound=bound))
+
+
 class _SlotQueries(NamedTuple):
     """The points as queries of a radius search, in the slots of the tree (N,)."""
 
@@ -690,7 +722,7 @@ class _SlotQueries(NamedTuple):
     bounds: Reach  # of scaled powers
     boxes: Box  # (N, P)
 
-    def moved(self, shift, bound, relation: Relation) -> RadiusQueries:
+    def moved(self, shift, bound, relation: Relation) -> _MovedSlots:
         """Return the slots as queries within bounds (N,), moved by a shift, with results by slot.
 
         Moved ones are queries from outside. They are taken to be in the leaf of their slot, but for the
@@ -698,26 +730,28 @@ class _SlotQueries(NamedTuple):
         """
         tree = self.tree
         slots = lax.iota(np.int32, tree.points.shape[1])
-        steps = self.among.queries.lattice.steps(shift)
         m = self.among.given.x.shape[1]
+        steps = self.among.queries.lattice.steps(shift)
         steps = jnp.broadcast_to(steps, (len(slots), m)) * tree.scale
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
         outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
         slots_of_queries = jnp.where((shift == 0).all(), slots, outside)
-        return RadiusQueries(tree.points - steps.T, bound, slots_of_queries, slots)
+        queries = RadiusQueries(tree.points - steps.T, bound, slots_of_queries, slots)
+        return _MovedSlots(queries, shift, relation)
 
-    def with_each(self, tree: Tree, queries: RadiusQueries, shift, relation: Relation, visit, state):
-        """Return the state after ``visit(lines, is_wanted, state)`` for all in reach, some at a time."""
+    def with_all_within(self, tree: Tree, moved: _MovedSlots, visit: Callable, state):
+        """Return the state after ``visit(neighbors, is_wanted, state)`` for all in reach, some at a time."""
+        queries, shift, relation = moved
         is_home = (shift == 0).all()
         rows_of_slots = jnp.where(is_home & (relation is Relation.OTHER), self.tree.rows, -1)
         after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
 
         def visit_rows(rows, state):
-            lines = self.among.lines(rows, shift)
-            is_wanted = (lines.distances <= self.radius) & (lines.rows != rows_of_slots[:, None])
-            return visit(lines, is_wanted, state)
+            neighbors = self.among.measured(rows, shift)
+            is_wanted = (neighbors.distances <= self.radius) & (neighbors.rows != rows_of_slots[:, None])
+            return visit(neighbors, is_wanted, state)
 
-        return _with_each_hit(tree, queries, after, self.among.search, visit_rows, state)
+        return _with_all_within(tree, queries, after, self.among.search, visit_rows, state)
 
     def counts(self, shift, is_active, relation: Relation) -> tuple[Array, Array]:
         """Return how many neighbours each slot has in an image, and which slots have some at the radius."""
@@ -725,19 +759,20 @@ class _SlotQueries(NamedTuple):
         metric = TreeMetric(self.among.search.p)
         inner = self.moved(shift, _where_active(is_active, self.bounds.inner), relation)
         outer = self.moved(shift, _where_active(is_active, self.bounds.outer), relation)
-        inner_counts = engine.count(self.tree, inner, metric, relation=relation)
-        outer_counts = engine.count(self.tree, outer, metric, relation=relation)
+        inner_counts = engine.count(self.tree, inner.queries, metric, relation=relation)
+        outer_counts = engine.count(self.tree, outer.queries, metric, relation=relation)
         has_border = outer_counts > inner_counts
 
-        def add(lines, is_wanted, counts):
+        def add(neighbors: ImageNeighbors, is_wanted, counts):
             return counts + jnp.sum(is_wanted, axis=1, dtype=np.int32)
 
-        def count_each(counts):
-            queries = outer._replace(bound=_where_active(has_border, outer.bound))
+        def measure_all(counts):
+            at_border = outer.within(_where_active(has_border, outer.queries.bound))
             counts = jnp.where(has_border, 0, counts)
-            return self.with_each(self.tree, queries, shift, relation, add, counts)
+            return self.with_all_within(self.tree, at_border, add, counts)
 
-        return lax.cond(has_border.any(), count_each, lambda counts: counts, inner_counts), has_border
+        counts = lax.cond(has_border.any(), measure_all, lambda counts: counts, inner_counts)
+        return counts, has_border
 
 
 def _where_active(is_active, bound):
@@ -750,18 +785,18 @@ def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) 
     boxes = _box_within(images, images.as_queries, reach.outer, search.p)
     rows = jnp.minimum(tree.rows, max(len(images.points.data) - 1, 0))
     is_point = jnp.isfinite(tree.points[0])
-    around = boxes.of_all()
-    steps = jnp.maximum(jnp.abs(around.low), jnp.abs(around.high)).max(initial=0) + 1
-    corner = jnp.broadcast_to(images.size * steps, (1, tree.points.shape[0]))
+    box = boxes.of_all()
+    cell_count = jnp.maximum(jnp.abs(box.low), jnp.abs(box.high)).max(initial=0) + 1
+    corner = jnp.broadcast_to(images.size * cell_count, (1, tree.points.shape[0]))
     tree = with_room_for_powers(tree, search.p, jnp.concatenate([corner, -corner]))
 
     def bound_of(radii):
-        return _where_active(is_point & (radii[rows] >= 0), radius_bound(tree, radii[rows], search.p))
+        radii = radii[rows]
+        return _where_active(is_point & (radii >= 0), radius_bound(tree, radii, search.p))
 
     ids = None if images.points.ids is None else images.points.ids[rows]
-    among = _ImageSearch(
-        images, images.as_queries.of(rows), ImageQueries(images.points.data[rows], ids), periodic, search
-    )
+    given = ImageQueries(images.points.data[rows], ids)
+    among = _ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
     bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
     boxes = Box(boxes.low[rows], boxes.high[rows])
     return _SlotQueries(tree, among, longest_within(radius), bounds, boxes)
@@ -789,61 +824,66 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     slot_count = tree.points.shape[1]
     vector_count = len(images.lowest)
 
-    def is_wanted(shift, is_active):
+    def is_searched(shift, is_active):
         return is_active & _is_first_half(shift) if relation is Relation.LATER else is_active
 
     def by_row(values):
         return jnp.zeros(slot_count, np.int32).at[tree.rows].add(values, mode="drop")
 
     def count_image(shift, is_active, counts):
-        return counts + slot_queries.counts(shift, is_wanted(shift, is_active), relation)[0]
+        image_counts, _ = slot_queries.counts(shift, is_searched(shift, is_active), relation)
+        return counts + image_counts
 
-    box = slot_queries.boxes.of_all()
     no_counts = jnp.zeros(slot_count, np.int32)
-    sums = engine.running_sums(by_row(_over(box, slot_queries.boxes, count_image, no_counts)))
+    counts_by_row = by_row(_over_shifts(slot_queries.boxes, count_image, no_counts))
+    sums = engine.running_sums(counts_by_row)
 
     def fill_image(shift, is_active, state):
         written, senders, shifts = state
-        counts, has_border = slot_queries.counts(shift, is_wanted(shift, is_active), relation)
+        is_active = is_searched(shift, is_active)
+        counts, has_border = slot_queries.counts(shift, is_active, relation)
         starts = sums.astype(np.int64) + jnp.pad(written, (0, 1)).astype(np.int64)
         starts = jnp.minimum(starts, size).astype(np.int32)
-        bound = _where_active(is_wanted(shift, is_active), slot_queries.bounds.outer)
-        queries = slot_queries.moved(shift, _where_active(~has_border, bound), relation)
-        queries = queries._replace(order=tree.rows)
+        bound = _where_active(is_active, slot_queries.bounds.outer)
+        moved = slot_queries.moved(shift, _where_active(~has_border, bound), relation)
+        queries = moved.queries._replace(order=tree.rows)
         rows, distances = engine.fill(tree, queries, starts, metric, size=size, relation=relation)
         is_new = jnp.isfinite(distances)
         senders = jnp.where(is_new, rows, senders)
         shifts = jnp.where(is_new[:, None], shift.astype(np.int32), shifts)
 
-        def add(lines: Lines, is_within, state):
-            position, senders, shifts = state
-            places = position[:, None] + jnp.cumsum(is_within, axis=1, dtype=np.int32) - 1
-            places = jnp.where(is_within, jnp.minimum(places, size), size)
-            senders = senders.at[places].set(lines.rows, mode="drop")
-            shifts = shifts.at[places].set(shift.astype(np.int32), mode="drop")
-            position = jnp.minimum(position + jnp.sum(is_within, axis=1, dtype=np.int32), size)
-            return position, senders, shifts
+        def add(neighbors: ImageNeighbors, is_wanted, state):
+            next_edge, senders, shifts = state
+            edge = next_edge[:, None] + jnp.cumsum(is_wanted, axis=1, dtype=np.int32) - 1
+            edge = jnp.where(is_wanted, jnp.minimum(edge, size), size)
+            senders = senders.at[edge].set(neighbors.rows, mode="drop")
+            shifts = shifts.at[edge].set(shift.astype(np.int32), mode="drop")
+            next_edge = jnp.minimum(next_edge + jnp.sum(is_wanted, axis=1, dtype=np.int32), size)
+            return next_edge, senders, shifts
 
-        def add_each(filled):
-            queries = slot_queries.moved(shift, _where_active(has_border, bound), relation)
-            position = starts[jnp.minimum(tree.rows, slot_count)]
-            return slot_queries.with_each(tree, queries, shift, relation, add, (position, *filled))[1:]
+        def measure_all(edges):
+            at_border = slot_queries.moved(shift, _where_active(has_border, bound), relation)
+            first_edge = starts[jnp.minimum(tree.rows, slot_count)]
+            _, *edges = slot_queries.with_all_within(tree, at_border, add, (first_edge, *edges))
+            return tuple(edges)
 
-        filled = senders, shifts
-        senders, shifts = lax.cond(has_border.any(), add_each, lambda filled: filled, filled)
+        edges = senders, shifts
+        senders, shifts = lax.cond(has_border.any(), measure_all, lambda edges: edges, edges)
         return written + by_row(counts), senders, shifts
 
     n = images.points.n
     no_shifts = jnp.zeros((size, vector_count), np.int32)
     state = no_counts, jnp.broadcast_to(n, (size,)), no_shifts
-    _, senders, shifts = _over(box, slot_queries.boxes, fill_image, state)
-    ending = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
-    receivers = jnp.where(senders < n, jnp.cumsum(ending, dtype=np.int32), n)
+    _, senders, shifts = _over_shifts(slot_queries.boxes, fill_image, state)
+    # The receiver of an edge is the number of rows whose edges have ended before it.
+    ended = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
+    receivers = jnp.where(senders < n, jnp.cumsum(ended, dtype=np.int32), n)
     ids = None if points.ids is None else points.ids.at[receivers].get(mode="fill", fill_value=0)
     turns = images.as_queries.turns.at[receivers].get(mode="fill", fill_value=0)
     shifts = _cell_shifts(images, turns, ids, senders, shifts, periodic)
     x = points.data.at[receivers].get(mode="fill", fill_value=0)
-    distances = _measured(images, x, ids, senders[:, None], shifts[:, None], search.p)[:, 0]
+    ends = ImageQueries(x, ids)
+    distances = _measured(images, ends, senders[:, None], shifts[:, None], search.p)[:, 0]
     if relation is Relation.LATER:
         receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
     return receivers, senders, shifts, distances, sums[-1]
@@ -864,37 +904,27 @@ def _low_row_first(receivers, senders, shifts):
 
 @in_float64("periodic", "search", "sums")
 def two_point(
-    points: ImagePoints,
-    queries: ImageQueries,
-    radii,
-    query_weights,
-    point_weights,
-    *,
-    periodic,
-    search: Search,
-    sums,
+    points: ImagePoints, queries: ImageQueries, radii, weights: PairWeights, *, periodic, search: Search, sums
 ):
-    """Return the sums of ``query_weights[i] * point_weights[j]`` over pairs within each of the radii (R,).
+    """Return the sums of ``weights of query * weights of point`` over pairs within each of the radii (R,).
 
-    Pairs are of a query and an image of a point.
+    Pairs are of a query and an image of a point; `sums` is the dtype.
     """
-    images, reduced = _prepared(points, queries, periodic, search)
+    images, wrapped = _prepared(points, queries, periodic, search)
     radii = longest_within(radii)
-    among = _ImageSearch(images, reduced, queries, periodic, search)
-    largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(reduced.x))
-    outer = _reach_of(images, reduced, _radii(images, reduced, largest)).outer
-    boxes = _box_within(images, reduced, outer, search.p)
-    rounding = jnp.max(jnp.where(reduced.is_far, 0, _rounding(images, reduced)), initial=0)
-    at_most = jnp.inf if reduced.ids is None else images.spacing / 4
-    searched_radii = jnp.concatenate(
-        [
-            jnp.minimum(jnp.where(radii >= 0, radii * (1 - ROUNDING) - rounding, -1.0), at_most),
-            jnp.minimum(jnp.where(radii >= 0, radii * (1 + ROUNDING) + rounding, -1.0), at_most),
-        ]
-    )
-    is_query = jnp.isfinite(reduced.x).all(axis=1)
-    query_weights = jnp.where(is_query, query_weights, 0).astype(sums)
-    point_weights = point_weights.astype(sums)
+    among = _ImageSearch(images, wrapped, queries, periodic, search)
+    largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(wrapped.x))
+    outer = _reach_of(images, wrapped, _radii(images, wrapped, largest)).outer
+    boxes = _box_within(images, wrapped, outer, search.p)
+    rounding = jnp.max(jnp.where(wrapped.is_far, 0, _rounding(images, wrapped)), initial=0)
+    longest = jnp.inf if wrapped.ids is None else images.spacing / 4
+    inner_radii = jnp.where(radii >= 0, radii * (1 - ROUNDING) - rounding, -1.0)
+    outer_radii = jnp.where(radii >= 0, radii * (1 + ROUNDING) + rounding, -1.0)
+    inner_radii = jnp.minimum(inner_radii, longest)
+    outer_radii = jnp.minimum(outer_radii, longest)
+    is_query = jnp.isfinite(wrapped.x).all(axis=1)
+    query_weights = jnp.where(is_query, weights.self_weights, 0).astype(sums)
+    point_weights = weights.other_weights.astype(sums)
 
     def step(shift, is_active, total):
         metric = TreeMetric(search.p)
@@ -902,37 +932,38 @@ def two_point(
         weights = PairWeights(active_weights, point_weights)
         ones = PairWeights(is_active.astype(np.int32), jnp.ones(len(point_weights), np.int32))
         inputs = images.tree, among.moved(shift)
-        counts = _tree_programs.pair_sums(*inputs, ones, searched_radii, metric, search=search)
-        inner, outer = jnp.split(counts, 2)
-        has_border = inner != outer  # (R,)
-        inner_radii = searched_radii[: len(radii)]
+        both_radii = jnp.concatenate([inner_radii, outer_radii])
+        counts = _tree_programs.pair_sums(*inputs, ones, both_radii, metric, search=search)
+        inner_counts, outer_counts = jnp.split(counts, 2)
+        has_border = inner_counts != outer_counts  # (R,)
         sums_of_image = _tree_programs.pair_sums(*inputs, weights, inner_radii, metric, search=search)
 
-        def add(lines: Lines, sums_of_image):
-            of_rows = point_weights.at[lines.rows].get(mode="fill", fill_value=0)
-            products = weights.self_weights[:, None] * of_rows
+        def add(neighbors: ImageNeighbors, sums_of_image):
+            weights_of_rows = point_weights.at[neighbors.rows].get(mode="fill", fill_value=0)
+            products = active_weights[:, None] * weights_of_rows
 
             def sum_within(radius):
-                return jnp.sum(jnp.where(lines.distances <= radius, products, 0), dtype=sums)
+                return jnp.sum(jnp.where(neighbors.distances <= radius, products, 0), dtype=sums)
 
             return sums_of_image + jnp.where(has_border, lax.map(sum_within, radii), 0).astype(sums)
 
-        def add_each(sums_of_image):
-            farthest = jnp.max(searched_radii[len(radii) :], initial=-1.0, where=has_border)
-            reach = jnp.where(is_active, farthest, -1.0)
-            return among.with_each(shift, reach, add, jnp.where(has_border, 0, sums_of_image).astype(sums))
+        def measure_all(sums_of_image):
+            largest = jnp.max(outer_radii, initial=-1.0, where=has_border)
+            reach = jnp.where(is_active, largest, -1.0)
+            sums_of_image = jnp.where(has_border, 0, sums_of_image).astype(sums)
+            return among.with_all_within(shift, reach, add, sums_of_image)
 
-        sums_of_image = lax.cond(has_border.any(), add_each, lambda known: known, sums_of_image)
+        sums_of_image = lax.cond(has_border.any(), measure_all, lambda sums: sums, sums_of_image)
         return total + sums_of_image
 
-    return (_over(boxes.of_all(), boxes, step, jnp.zeros(radii.shape, sums)),)
+    return (_over_shifts(boxes, step, jnp.zeros(radii.shape, sums)),)
 
 
 # --- clusters -------------------------------------------------------------------------------------------
 
 
 class _SlotJoining(NamedTuple):
-    """What joins the slots of a tree to those of another."""
+    """The slots of a tree as queries, which are joined to slots of this tree or of another one."""
 
     slot_queries: _SlotQueries
     has_border: Array  # (N,) whether a slot has neighbours at the radius, in any image
@@ -943,43 +974,45 @@ class _SlotJoining(NamedTuple):
         engine = slot_queries.among.search.engine
         metric = TreeMetric(slot_queries.among.search.p)
         inner = _where_active(is_active, slot_queries.bounds.inner)
-        queries = slot_queries.moved(shift, inner, Relation.ANY)
+        moved = slot_queries.moved(shift, inner, Relation.ANY)
         if tree is not slot_queries.tree:
-            queries = queries._replace(slot=-jnp.ones_like(queries.slot))  # in no leaf of this tree
-        lowest_inside = engine.lowest(tree, queries, numbers, metric)
+            in_no_leaf = -jnp.ones_like(moved.queries.slot)
+            moved = moved._replace(queries=moved.queries._replace(slot=in_no_leaf))
+        lowest_inside = engine.lowest(tree, moved.queries, numbers, metric)
         slots = lax.iota(np.int32, len(numbers))
         slot_of_row = jnp.zeros_like(slots).at[tree.rows].set(slots, mode="drop")
 
-        def add(lines: Lines, is_within, lowest):
-            numbers_of_lines = numbers[slot_of_row[jnp.minimum(lines.rows, len(slots) - 1)]]
-            numbers_within = jnp.where(is_within, numbers_of_lines, NO_LABEL)
-            return jnp.minimum(lowest, numbers_within.min(axis=1).astype(lowest.dtype))
+        def add(neighbors: ImageNeighbors, is_wanted, lowest):
+            slots_of_neighbors = slot_of_row[jnp.minimum(neighbors.rows, len(slots) - 1)]
+            wanted_numbers = jnp.where(is_wanted, numbers[slots_of_neighbors], NO_LABEL)
+            return jnp.minimum(lowest, wanted_numbers.min(axis=1).astype(lowest.dtype))
 
         has_border = is_active & self.has_border
 
-        def add_each(lowest):
-            outer = queries._replace(bound=_where_active(has_border, slot_queries.bounds.outer))
-            return slot_queries.with_each(tree, outer, shift, Relation.ANY, add, lowest)
+        def measure_all(lowest):
+            at_border = moved.within(_where_active(has_border, slot_queries.bounds.outer))
+            return slot_queries.with_all_within(tree, at_border, add, lowest)
 
-        return lax.cond(has_border.any(), add_each, lambda lowest: lowest, lowest_inside)
+        return lax.cond(has_border.any(), measure_all, lambda lowest: lowest, lowest_inside)
 
 
 def _joining(images: Images, tree: Tree, radius, periodic, search: Search) -> _SlotJoining:
-    """Return what joins the slots of a tree over the points."""
+    """Return the slots of a tree over the points, to be joined."""
     slot_queries = _slot_queries(images, tree, radius, periodic, search)
 
     def add(shift, is_active, has_border):
-        return has_border | slot_queries.counts(shift, is_active, Relation.ANY)[1]
+        _, is_border = slot_queries.counts(shift, is_active, Relation.ANY)
+        return has_border | is_border
 
     no_border = jnp.zeros(tree.points.shape[1], bool)
-    return _SlotJoining(slot_queries, _over(slot_queries.boxes.of_all(), slot_queries.boxes, add, no_border))
+    has_border = _over_shifts(slot_queries.boxes, add, no_border)
+    return _SlotJoining(slot_queries, has_border)
 
 
 def _lowest_rows(joining: _SlotJoining, tree: Tree) -> Array:
     """Return the lowest row of the component of each slot (N,), in rounds as `_lax._components` does."""
     slot_queries = joining.slot_queries
     slots = lax.iota(np.int32, tree.points.shape[1])
-    box = slot_queries.boxes.of_all()
 
     def join(state):
         roots, _ = state
@@ -987,7 +1020,7 @@ def _lowest_rows(joining: _SlotJoining, tree: Tree) -> Array:
         def undercut(shift, is_active, lowest):
             return jnp.minimum(lowest, joining.lowest(slot_queries.tree, roots, shift, is_active))
 
-        lowest_roots = _over(box, slot_queries.boxes, undercut, roots)
+        lowest_roots = _over_shifts(slot_queries.boxes, undercut, roots)
         joined = flattened(roots.at[roots].min(lowest_roots))
         return joined, (joined != roots).any()
 
@@ -1033,10 +1066,9 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     metric = TreeMetric(search.p)
     row_count = len(points.data)
     slot_queries = _slot_queries(images, tree, radius, periodic, search)
-    box = slot_queries.boxes.of_all()
     slot_count = tree.points.shape[1]
-    of_rows = jnp.ones(row_count, np.float64) if weights is None else weights.astype(np.float64)
-    of_slots = _by_slot(tree, of_rows, 0.0)
+    weights_of_rows = jnp.ones(row_count, np.float64) if weights is None else weights.astype(np.float64)
+    weights_of_slots = _by_slot(tree, weights_of_rows, 0.0)
 
     def add(shift, is_active, state):
         sums, has_border = state
@@ -1045,26 +1077,25 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
         if weights is None:
             return sums + counts, has_border
         inner = _where_active(is_active, slot_queries.bounds.inner)
-        queries = slot_queries.moved(shift, inner, Relation.ANY)
+        moved = slot_queries.moved(shift, inner, Relation.ANY)
         bounds = jnp.max(slot_queries.bounds.inner)[None]
-        (weight_sums,) = engine.bin_counts(slot_queries.tree, queries, bounds, of_slots, metric)
-        weight_sums = jnp.where(queries.bound >= 0, weight_sums, 0.0)
+        (weight_sums,) = engine.bin_counts(slot_queries.tree, moved.queries, bounds, weights_of_slots, metric)
+        weight_sums = jnp.where(moved.queries.bound >= 0, weight_sums, 0.0)
 
-        def add_weights(lines: Lines, is_within, weight_sums):
-            weights_of_lines = of_rows.at[lines.rows].get(mode="fill", fill_value=0.0)
-            return weight_sums + jnp.sum(jnp.where(is_within, weights_of_lines, 0.0), axis=1)
+        def add_weights(neighbors: ImageNeighbors, is_wanted, weight_sums):
+            neighbor_weights = weights_of_rows.at[neighbors.rows].get(mode="fill", fill_value=0.0)
+            return weight_sums + jnp.sum(jnp.where(is_wanted, neighbor_weights, 0.0), axis=1)
 
-        def add_each(weight_sums):
-            outer = queries._replace(bound=_where_active(is_border, slot_queries.bounds.outer))
+        def measure_all(weight_sums):
+            at_border = moved.within(_where_active(is_border, slot_queries.bounds.outer))
             weight_sums = jnp.where(is_border, 0.0, weight_sums)
-            searched = slot_queries.tree
-            return slot_queries.with_each(searched, outer, shift, Relation.ANY, add_weights, weight_sums)
+            return slot_queries.with_all_within(slot_queries.tree, at_border, add_weights, weight_sums)
 
-        weight_sums = lax.cond(is_border.any(), add_each, lambda known: known, weight_sums)
+        weight_sums = lax.cond(is_border.any(), measure_all, lambda sums: sums, weight_sums)
         return sums + weight_sums, has_border
 
     no_sums = jnp.zeros(slot_count, np.int32 if weights is None else np.float64)
-    sums, has_border = _over(box, slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
+    sums, has_border = _over_shifts(slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
     joining = _SlotJoining(slot_queries, has_border)
     is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
     is_core = _by_row(tree, row_count, is_core_slot, False)
@@ -1072,13 +1103,15 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.x, jnp.nan), ((0, room), (0, 0)))
     core_tree = engine.build(x, tree.n, tree.scale)
     _, labels = _labels(images, core_tree, radius, periodic, search)
-    of_cores = _by_slot(core_tree, labels, NO_LABEL)
+    core_labels = _by_slot(core_tree, labels, NO_LABEL)
     unit = slot_queries.tree.scale / core_tree.scale
 
-    def reach(shift, is_active, lowest):
-        lowest_of_image = joining.lowest(core_tree.rescaled(unit), of_cores, shift, is_active & ~is_core_slot)
+    def reach_cores(shift, is_active, lowest):
+        is_searched = is_active & ~is_core_slot
+        lowest_of_image = joining.lowest(core_tree.rescaled(unit), core_labels, shift, is_searched)
         return jnp.minimum(lowest, lowest_of_image)
 
-    reached = _over(box, slot_queries.boxes, reach, jnp.full(slot_count, NO_LABEL, np.int32))
-    border = _by_row(tree, row_count, jnp.where(reached < NO_LABEL, reached, -1), -1)
-    return is_core, jnp.where(is_core, labels, border)
+    no_labels = jnp.full(slot_count, NO_LABEL, np.int32)
+    lowest_labels = _over_shifts(slot_queries.boxes, reach_cores, no_labels)
+    slot_labels = jnp.where(lowest_labels < NO_LABEL, lowest_labels, -1)
+    return is_core, jnp.where(is_core, labels, _by_row(tree, row_count, slot_labels, -1))

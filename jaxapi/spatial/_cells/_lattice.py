@@ -37,9 +37,7 @@ class Lattice(NamedTuple):
     vectors: Any  # (..., P, m)
     combination: Any  # (..., P, P) whole numbers: ``vectors = combination @ periodic vectors of the cell``
     inverse: Any  # (..., m, P): ``x @ inverse`` are the coordinates of x along the vectors
-    heights: (
-        Any  # (..., P) distances between neighbouring planes of the lattice, not finite where it is singular
-    )
+    heights: Any  # (..., P) distances between neighbouring planes, not finite where the lattice is singular
 
     @property
     def has_axes(self) -> bool:
@@ -64,8 +62,9 @@ class Lattice(NamedTuple):
         Turns are nan for a point so far away that int32 cannot count the cells up to it.
         """
         turns = xp.floor(_product(x, self.inverse))
-        most = xp.maximum(xp.abs(turns), xp.abs(_product(turns, self.combination)))
-        is_near = (most < MOST_TURNS).all(axis=-1, keepdims=True)
+        cell_turns = _product(turns, self.combination)
+        largest = xp.maximum(xp.abs(turns), xp.abs(cell_turns))
+        is_near = (largest < MOST_TURNS).all(axis=-1, keepdims=True)
         turns = xp.where(is_near, turns, xp.nan)
         inside = x - self.steps(turns) if self.vectors.shape[-2] else x
         return Wrapped(inside, turns, _product(inside, self.inverse))
@@ -77,11 +76,12 @@ class Lattice(NamedTuple):
     def of_cell(self, shifts, periodic: tuple[bool, ...], xp):
         """Return numbers of the lattice's vectors (..., P) as numbers of the cell's own (..., m), int32."""
         of_periodic = _product(shifts, self.combination)
-        columns = iter(range(of_periodic.shape[-1]))
-        nothing = xp.zeros(of_periodic.shape[:-1], of_periodic.dtype)
-        of_all = [of_periodic[..., next(columns)] if flag else nothing for flag in periodic]
-        whole = xp.stack(of_all, axis=-1)
-        return xp.where(xp.isfinite(whole), whole, 0).astype(np.int32)
+        zeros = xp.zeros(of_periodic.shape[:-1], of_periodic.dtype)
+        columns = [zeros] * len(periodic)
+        for column, axis in enumerate(np.flatnonzero(periodic)):
+            columns[axis] = of_periodic[..., column]
+        of_cell = xp.stack(columns, axis=-1)
+        return xp.where(xp.isfinite(of_cell), of_cell, 0).astype(np.int32)
 
 
 def lattice_of(cell, periodic: tuple[bool, ...], xp) -> Lattice:
@@ -157,12 +157,11 @@ def _reduced(vectors, xp):
             rows[i] = shorter
             changed = changed | is_shorter
         for i in range(count):
-            others = [j for j in range(count) if j != i]
-            for (j, k), sign, other_sign in itertools.product(
-                itertools.combinations(others, 2), (1.0, -1.0), (1.0, -1.0)
-            ):
-                signs = xp.full(vectors.shape[:-2], sign), xp.full(vectors.shape[:-2], other_sign)
-                sum_of_three = rows[i].minus(signs[0], rows[j]).minus(signs[1], rows[k])
+            pairs = itertools.combinations([j for j in range(count) if j != i], 2)
+            for (j, k), sign_j, sign_k in itertools.product(pairs, (1.0, -1.0), (1.0, -1.0)):
+                multiple_j = xp.full(vectors.shape[:-2], sign_j)
+                multiple_k = xp.full(vectors.shape[:-2], sign_k)
+                sum_of_three = rows[i].minus(multiple_j, rows[j]).minus(multiple_k, rows[k])
                 shorter, is_shorter = rows[i].if_shorter(sum_of_three, xp)
                 rows[i] = shorter
                 changed = changed | is_shorter
@@ -193,8 +192,10 @@ class _Row(NamedTuple):
     def if_shorter(self, other: "_Row", xp):
         """Return the other vector where it is shorter, and whether it is anywhere."""
         is_shorter = _dot(other.vector, other.vector) < SHORTER * _dot(self.vector, self.vector)
-        chosen = [xp.where(is_shorter[..., None], b, a) for a, b in zip(self, other, strict=True)]
-        return _Row(*chosen), is_shorter.any()
+        mask = is_shorter[..., None]
+        vector = xp.where(mask, other.vector, self.vector)
+        combination = xp.where(mask, other.combination, self.combination)
+        return _Row(vector, combination), is_shorter.any()
 
 
 def _dot(x, y):

@@ -33,14 +33,14 @@ from .._tree._lengths import first_rows
 from .._tree._queries import Relation
 from . import _device
 from ._batch import JoinedClouds, SharedCloud, numbers_of_queries
-from ._host import Found, ImageCloud
+from ._host import ImageCloud, NeighborList, PairSums
 from ._lattice import lattice_of
 from ._points import ImagePoints, ImageQueries
-from ._slopes import vectors_to, with_image_slopes
+from ._slopes import ImageRows, vectors_to, with_image_slopes
 
 __all__ = ["ImageSearcher", "check_turns_of_points"]
 
-LINES_AT_ONCE = 1 << 22  # places for neighbours
+NEIGHBORS_AT_ONCE = 1 << 22  # places for neighbours
 INT32 = np.dtype(np.int32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -50,7 +50,7 @@ class _HostSearch(NamedTuple):
 
     of_one: Callable  # (cloud, *inputs)
     of_items: Callable | None  # (clouds, *inputs), inputs and results with the axis of items in front
-    is_of_queries: bool  # which may be those of all items in points that they share
+    is_of_queries: bool  # and not of the points: items that share the points may be searched for together
 
 
 def _search_of_queries(search: Callable, *, is_among_points: bool, has_rows: bool) -> _HostSearch:
@@ -60,11 +60,18 @@ def _search_of_queries(search: Callable, *, is_among_points: bool, has_rows: boo
     """
 
     def of_items(clouds: SharedCloud | JoinedClouds, queries: ImageQueries | None, numbers):
-        count = clouds.rows if queries is None else queries.x.shape[1]
-        flat = None if queries is None else clouds.queries(queries)
-        found = search(clouds.cloud, flat, numbers_of_queries(numbers, clouds.item_count, count))
-        found = [each.reshape(clouds.item_count, count, *each.shape[1:]) for each in found]
-        return [clouds.rows_of_items(found[0]), *found[1:]] if has_rows else found
+        if queries is None:
+            count = clouds.rows
+            joined_queries = None
+        else:
+            count = queries.x.shape[1]
+            joined_queries = clouds.queries(queries)
+        joined_numbers = numbers_of_queries(numbers, clouds.item_count, count)
+        arrays = search(clouds.cloud, joined_queries, joined_numbers)
+        arrays = [array.reshape(clouds.item_count, count, *array.shape[1:]) for array in arrays]
+        if has_rows:
+            arrays[0] = clouds.rows_of_items(arrays[0])
+        return arrays
 
     return _HostSearch(search, of_items, is_of_queries=not is_among_points)
 
@@ -106,71 +113,78 @@ class ImageSearcher(ConcreteSearcher):
 
     # --- who searches -----------------------------------------------------------------------------------
 
-    def _found(
+    def _results_of(
         self, by_scipy: _HostSearch, by_engine: Callable, results: list[Result], inputs: tuple, **static
     ):
-        """Return what a search finds, in the shapes and dtypes of the results.
+        """Return the arrays that a search finds, in the shapes and dtypes of the results.
 
-        ``by_engine(points, *inputs, ...)`` is of `_device`.
+        SciPy searches where this searcher has no engine; else ``by_engine(points, *inputs, ...)`` does, which
+        is a function of `_device`.
         """
         traced = self._is_traced or any_traced(*jax.tree.leaves(inputs))
         with eagerly_unless_traced(*self.points, *jax.tree.leaves(inputs)):
             if self.engine is None:
-                found = self._by_scipy(by_scipy, results, inputs)
-                return found if traced else placed_like(self.points.data, *found)
+                arrays = self._by_scipy(by_scipy, results, inputs)
+                return arrays if traced else placed_like(self.points.data, *arrays)
             points, inputs = without_slopes((self.points, inputs))
-            found = by_engine(points, *inputs, periodic=self.periodic, **static)
+            arrays = by_engine(points, *inputs, periodic=self.periodic, **static)
             with x64_for(*(result.dtype for result in results)):
                 return [
                     array.astype(result.dtype).reshape(result.shape)
-                    for array, result in zip(found, results, strict=True)
+                    for array, result in zip(arrays, results, strict=True)
                 ]
 
     def _by_scipy(self, by_scipy: _HostSearch, results: list[Result], inputs: tuple) -> list:
         """Return what SciPy finds, at once or when a program calls back."""
-        of_points = tuple(self.points) if self._is_traced else ()
-        leaves, structure = jax.tree.flatten((of_points, inputs))
+        traced_points = tuple(self.points) if self._is_traced else ()
+        leaves, structure = jax.tree.flatten((traced_points, inputs))
 
         def search(*leaves):
-            of_points, inputs = jax.tree.unflatten(structure, leaves)
-            return by_scipy.of_one(self._cloud_of(of_points), *inputs)
+            traced_points, inputs = jax.tree.unflatten(structure, leaves)
+            return by_scipy.of_one(self._cloud_of(traced_points), *inputs)
 
         if not any_traced(*leaves):
-            found = computed(search, results, *leaves)
-            return [each.reshape(result.shape) for each, result in zip(found, results, strict=True)]
+            arrays = computed(search, results, *leaves)
+            return [array.reshape(result.shape) for array, result in zip(arrays, results, strict=True)]
 
         def of_batch(batch: Batch) -> list:
-            is_joined = math.prod(batch.shape) > 1 and len(self.points.data) > 0
-            if is_joined and by_scipy.of_items is not None:
-                of_points, inputs = jax.tree.unflatten(structure, batch.in_line())
-                clouds = self._clouds_of(of_points, math.prod(batch.shape), by_scipy.is_of_queries)
+            item_count = math.prod(batch.shape)
+            if item_count > 1 and len(self.points.data) > 0 and by_scipy.of_items is not None:
+                traced_points, inputs = jax.tree.unflatten(structure, batch.in_line())
+                clouds = self._clouds_of(traced_points, item_count, by_scipy.is_of_queries)
                 return by_scipy.of_items(clouds, *inputs)
-            of_each = [search(*leaves) for leaves in batch.items()]
-            return [np.stack(each) for each in zip(*of_each, strict=True)]
+            arrays_of_items = [search(*leaves) for leaves in batch.items()]
+            return [np.stack(arrays) for arrays in zip(*arrays_of_items, strict=True)]
 
         return called_back(of_batch, results, leaves)
 
-    def _cloud_of(self, of_points: tuple) -> ImageCloud:
-        """Return SciPy's tree over points that are known now; without any over those that always were."""
-        if not of_points:
+    def _cloud_of(self, traced_points: tuple) -> ImageCloud:
+        """Return SciPy's tree over points whose values are known now; without any, over concrete ones."""
+        if not traced_points:
             return self.cloud
-        return ImageCloud(ImagePoints(*of_points), self.periodic, self.options)
+        return ImageCloud(ImagePoints(*traced_points), self.periodic, self.options)
 
-    def _clouds_of(self, of_points: tuple, item_count: int, is_of_queries: bool):
-        """Return the clouds of all items of a batch, of arrays with their axis in front."""
-        if is_of_queries and all(len(each) == 1 for each in jax.tree.leaves(of_points)):
-            first = jax.tree.map(lambda each: each[0], of_points)
-            return SharedCloud(self._cloud_of(first), item_count)
-        points = of_points or jax.tree.map(lambda array: np.asarray(array)[None], self.points)
+    def _clouds_of(self, traced_points: tuple, item_count: int, is_of_queries: bool):
+        """Return the clouds of all items of a batch; arrays have the axis of items in front."""
+        is_shared = all(len(array) == 1 for array in jax.tree.leaves(traced_points))
+        if is_of_queries and is_shared:
+            points_of_first = jax.tree.map(lambda array: array[0], traced_points)
+            return SharedCloud(self._cloud_of(points_of_first), item_count)
+        points = traced_points
+        if not points:
+            points = jax.tree.map(lambda array: np.asarray(array)[None], self.points)
         return JoinedClouds(ImagePoints(*points), self.periodic, self.options, item_count)
 
-    def _search(self, search: Search) -> Search:
+    def _tree_search(self, search: Search) -> Search:
         """Return what is asked of a tree in one cell: without a box, and in float64."""
         search = search._replace(boxsize=None, eps=0.0, dtype=FLOAT64)
         return search if self.engine is None else search.compiled(self.engine)
 
     def _queries(self, queries: ImageQueries | None) -> tuple:
-        """Return queries, those on the host finite and not too far away."""
+        """Check concrete queries and points: finite, and those on the host not too far away.
+
+        The queries come back as a tuple of inputs.
+        """
         self._check_points()
         if queries is not None and not is_traced(queries.x):
             check_finite(queries.x)
@@ -179,7 +193,7 @@ class ImageSearcher(ConcreteSearcher):
         return (queries,)
 
     def _check_points(self) -> None:
-        """Refuse points that are too far away, once: those on the host, as a new `KDTree` looks at others."""
+        """Refuse points on the host that are too far away, once. A new `KDTree` has looked at others."""
         if not self._has_checked_points and not self._is_traced and is_on_host(self.points.data):
             check_turns_of_points(self.points, self.periodic)
         self._has_checked_points = True
@@ -187,8 +201,8 @@ class ImageSearcher(ConcreteSearcher):
     # --- the nearest ------------------------------------------------------------------------------------
 
     def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
-        lines = self._nearest(_image_queries(queries), columns.k, bound, search)
-        return self._picked(lines, columns, queries.shape)
+        neighbors = self._nearest(_image_queries(queries), columns.k, bound, search)
+        return self._picked(neighbors, columns, queries.shape)
 
     def _nearest(self, queries: ImageQueries | None, k: int, bound, search: Search) -> NearestNeighbors:
         """Return the `k` nearest images of queries (q, m)."""
@@ -199,42 +213,46 @@ class ImageSearcher(ConcreteSearcher):
             Result((*shape, self._m), INT32),
             Result(shape, search.dtype),
         ]
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
 
         def by_scipy(cloud: ImageCloud, queries, bound):
-            reduced = _reduced(cloud, queries)
-            return cloud.nearest(reduced, np.broadcast_to(bound, len(reduced.x)), k, inner)
+            wrapped = _wrapped(cloud, queries)
+            return cloud.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = *self._queries(queries), bound
         host = _search_of_queries(by_scipy, is_among_points=queries is None, has_rows=True)
-        rows, shifts, distances = self._found(host, _device.nearest, results, inputs, search=inner, k=k)
+        rows, shifts, distances = self._results_of(
+            host, _device.nearest, results, inputs, search=tree_search, k=k
+        )
         return NearestNeighbors(self._sloped(distances, queries, rows, shifts, search), rows, shifts)
 
-    def _picked(self, lines: NearestNeighbors, columns: Columns, batch: tuple[int, ...]) -> NearestNeighbors:
+    def _picked(
+        self, neighbors: NearestNeighbors, columns: Columns, batch: tuple[int, ...]
+    ) -> NearestNeighbors:
         """Return the columns asked for, in the shape of the batch of the queries."""
-        with eagerly_unless_traced(*lines), x64_for(*(each.dtype for each in lines)):
+        with eagerly_unless_traced(*neighbors), _x64_for(neighbors):
             if columns.chosen is not None:
-                which = np.asarray(columns.chosen) - 1
-                lines = NearestNeighbors(*(each[:, which] for each in lines))
+                chosen = np.asarray(columns.chosen) - 1
+                neighbors = NearestNeighbors(*(array[:, chosen] for array in neighbors))
             shape = batch + columns.shape
-            distances, rows, shifts = lines
+            distances, rows, shifts = neighbors
             shifts = shifts.reshape(*shape, self._m)
             return NearestNeighbors(distances.reshape(shape), rows.reshape(shape), shifts)
 
     def kneighbors(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
-        lines = self._nearest(None, columns.k, bound, search)
-        with eagerly_unless_traced(*lines), x64_for(*(each.dtype for each in lines)):
-            return _without_itself(lines)
+        neighbors = self._nearest(None, columns.k, bound, search)
+        with eagerly_unless_traced(*neighbors), _x64_for(neighbors):
+            return _without_itself(neighbors)
 
     def knn_graph(self, columns: Columns, search: Search, loop: bool):
         if loop:
-            lines = self._nearest(None, columns.k, np.inf, search)
+            neighbors = self._nearest(None, columns.k, np.inf, search)
         else:
-            lines = self.kneighbors(columns, np.inf, search)
-        with eagerly_unless_traced(self.points.n, *lines), x64_for(*(each.dtype for each in lines)):
-            n = jnp.asarray(self.points.n, lines.rows.dtype)
-            senders, receivers, distances, count, shifts = _edges_of(lines, n)
+            neighbors = self.kneighbors(columns, np.inf, search)
+        with eagerly_unless_traced(self.points.n, *neighbors), _x64_for(neighbors):
+            n = jnp.asarray(self.points.n, neighbors.rows.dtype)
+            senders, receivers, distances, count, shifts = _edges_of(neighbors, n)
         return self._graph(receivers, senders, shifts, distances, count)
 
     # --- within a radius --------------------------------------------------------------------------------
@@ -242,8 +260,8 @@ class ImageSearcher(ConcreteSearcher):
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int):
         self._check_radius(r)
         limit = max_neighbors
-        given = _image_queries(queries)
-        q = len(given.x)
+        image_queries = _image_queries(queries)
+        q = len(image_queries.x)
         shape = q, limit
         results = [
             Result(shape, search.index_dtype),
@@ -251,35 +269,36 @@ class ImageSearcher(ConcreteSearcher):
             Result(shape, search.dtype),
             Result((q,), search.index_dtype),
         ]
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
 
         def by_scipy(cloud: ImageCloud, queries, r):
-            return cloud.fixed(_reduced(cloud, queries), r, limit, inner)
+            return cloud.fixed(_wrapped(cloud, queries), r, limit, tree_search)
 
-        inputs = *self._queries(given), r
+        inputs = *self._queries(image_queries), r
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=True)
-        found = self._found(host, _device.fixed, results, inputs, search=inner, limit=limit)
-        rows, shifts, distances, counts = found
-        distances = self._sloped(distances, given, rows, shifts, search)
+        options = {"search": tree_search, "limit": limit}
+        rows, shifts, distances, counts = self._results_of(host, _device.fixed, results, inputs, **options)
+        distances = self._sloped(distances, image_queries, rows, shifts, search)
         with eagerly_unless_traced(rows), x64_for(search.dtype, search.index_dtype):
-            lines = *queries.shape, limit
+            given_shape = *queries.shape, limit
             counts = counts.reshape(queries.shape)
-            fixed = FixedNeighbors(rows.reshape(lines), distances.reshape(lines), counts)
+            fixed = FixedNeighbors(rows.reshape(given_shape), distances.reshape(given_shape), counts)
             if not self.has_shifts:
                 return fixed
-            return PeriodicFixedNeighbors(*fixed, shifts.reshape(*lines, self._m))
+            return PeriodicFixedNeighbors(*fixed, shifts.reshape(*given_shape, self._m))
 
     def counts(self, queries: Queries, r, search: Search):
         self._check_radius(r)
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
 
         def by_scipy(cloud: ImageCloud, queries, r):
-            return (cloud.counts(_reduced(cloud, queries), r, inner),)
+            return (cloud.counts(_wrapped(cloud, queries), r, tree_search),)
 
         results = [Result(queries.shape, search.index_dtype)]
         inputs = *self._queries(_image_queries(queries)), r
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=False)
-        return self._found(host, _device.counts, results, inputs, search=inner)[0]
+        (counts,) = self._results_of(host, _device.counts, results, inputs, search=tree_search)
+        return counts
 
     def csr(self, queries: Queries, r, search: Search, sort: bool):
         indptr, rows, distances, shifts = self._concrete_csr(queries, r, search, sort)
@@ -293,39 +312,47 @@ class ImageSearcher(ConcreteSearcher):
 
     def lists(self, queries: Queries, r, search: Search, in_order: bool) -> list[list[int]]:
         indptr, rows, _, _ = self._concrete_csr(queries, r, search, False)
-        lists = [each.tolist() for each in np.split(rows, indptr[1:-1])] if len(indptr) > 1 else []
-        return [sorted(each) for each in lists] if in_order else lists
+        if len(indptr) == 1:  # no queries, of which `split` makes one part
+            return []
+        lists = [part.tolist() for part in np.split(rows, indptr[1:-1])]
+        return [sorted(part) for part in lists] if in_order else lists
 
     def _concrete_csr(self, queries: Queries, r, search: Search, sort: bool) -> tuple:
         """Return NumPy arrays: where each query's images begin and end, rows, distances and shifts."""
-        given = _image_queries(queries)
-        self._queries(given)
+        image_queries = _image_queries(queries)
+        self._queries(image_queries)
         self._check_radius(r)
-        q = len(given.x)
+        q = len(image_queries.x)
         if self.engine is None:
-            given = jax.tree.map(np.asarray, given)
-            found = self.cloud.all_within(self.cloud.queries(given), np.asarray(r), self._search(search))
-            found = found.in_order() if sort else found
-            indptr = np.append(0, np.cumsum(np.bincount(found.query, minlength=q)))
-            return indptr, found.row, found.distance, found.shift
+            wrapped = self.cloud.queries(jax.tree.map(np.asarray, image_queries))
+            neighbors = self.cloud.all_within(wrapped, np.asarray(r), self._tree_search(search))
+            if sort:
+                neighbors = neighbors.in_order()
+            indptr = np.append(0, np.cumsum(np.bincount(neighbors.query, minlength=q)))
+            return indptr, neighbors.row, neighbors.distance, neighbors.shift
         counts = np.asarray(self.counts(queries._replace(shape=(q,)), r, search)).astype(np.int64)
-        most = int(np.max(counts, initial=0))
-        limit = 1 << max(most - 1, 7).bit_length()  # so that few programs serve all
-        pieces = [
-            self._found_of(part, radii, search, limit)
-            for part, radii in _parts_of_queries(queries, r, max(LINES_AT_ONCE // limit, 1))
+        largest_count = int(np.max(counts, initial=0))
+        limit = 1 << max(largest_count - 1, 7).bit_length()  # a power of two: few programs serve all
+        part_size = max(NEIGHBORS_AT_ONCE // limit, 1)
+        parts = [
+            self._fixed_in_line(part, radii, search, limit)
+            for part, radii in _parts_of_queries(queries, r, part_size)
         ]
-        counts, rows, distances, shifts = (np.concatenate(each) for each in zip(*pieces, strict=True))
+        counts, rows, distances, shifts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         indptr = np.append(0, np.cumsum(counts[:q]))
         return indptr, rows, distances, shifts if self.has_shifts else None
 
-    def _found_of(self, queries: Queries, r, search: Search, limit: int) -> tuple:
+    def _fixed_in_line(self, queries: Queries, r, search: Search, limit: int) -> tuple:
         """Return how many images each query has, and their rows, distances and shifts, one after another."""
         fixed = self.fixed(queries, r, search, limit)
         counts = np.minimum(np.asarray(fixed.counts).astype(np.int64), limit)
-        is_found = np.arange(limit) < counts[:, None]
-        shifts = np.asarray(fixed.shifts)[is_found] if self.has_shifts else np.zeros((0, self._m), np.int32)
-        return counts, np.asarray(fixed.indices)[is_found], np.asarray(fixed.distances)[is_found], shifts
+        is_neighbor = np.arange(limit) < counts[:, None]
+        rows = np.asarray(fixed.indices)[is_neighbor]
+        distances = np.asarray(fixed.distances)[is_neighbor]
+        shifts = np.zeros((0, self._m), np.int32)
+        if self.has_shifts:
+            shifts = np.asarray(fixed.shifts)[is_neighbor]
+        return counts, rows, distances, shifts
 
     # --- among the points -------------------------------------------------------------------------------
 
@@ -341,10 +368,12 @@ class ImageSearcher(ConcreteSearcher):
                 "a set of pairs of rows holds no shifts: pass output_type='ndarray', or max_pairs, for "
                 "arrays with shifts"
             )
-        found = self._pairs(*self._concrete_edges(r, search, Relation.LATER))
+        fixed = self._pairs(*self._concrete_edges(r, search, Relation.LATER))
         if self.has_shifts:
-            return found
-        return found.pairs if output_type == "ndarray" else set(map(tuple, np.asarray(found.pairs).tolist()))
+            return fixed
+        if output_type == "ndarray":
+            return fixed.pairs
+        return set(map(tuple, np.asarray(fixed.pairs).tolist()))
 
     def fixed_pairs(self, r, search: Search, size: int):
         return self._pairs(*self._fixed_edges(r, search, Relation.LATER, size))
@@ -366,9 +395,9 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(r)
         dtype = search.index_dtype
         if self.engine is None:
-            found = self.cloud.edges(np.asarray(r), relation, self._search(search))
-            count = dtype.type(len(found.query))
-            return placed_like(self.points.data, *_edge_arrays(found, search), count)
+            neighbors = self.cloud.edges(np.asarray(r), relation, self._tree_search(search))
+            count = dtype.type(len(neighbors.query))
+            return placed_like(self.points.data, *_edge_arrays(neighbors, search), count)
         *_, count = self._fixed_edges(r, search, relation, 1)
         size = padded_size(max(int(count), 1))
         *edges, count = self._fixed_edges(r, search, relation, size)
@@ -386,33 +415,35 @@ class ImageSearcher(ConcreteSearcher):
             Result((size,), search.dtype),
             Result((), search.index_dtype),
         ]
-        inner = self._search(search)
-        most = np.iinfo(search.index_dtype).max
+        tree_search = self._tree_search(search)
+        largest_index = np.iinfo(search.index_dtype).max
 
         def by_scipy(cloud: ImageCloud, r):
-            found = cloud.edges(np.asarray(r), relation, inner)
+            edges = cloud.edges(np.asarray(r), relation, tree_search)
             fills = cloud.n, cloud.n, 0, np.inf
             filled = []
-            for values, fill in zip(_edge_arrays(found, search), fills, strict=True):
+            for values, fill in zip(_edge_arrays(edges, search), fills, strict=True):
                 array = np.empty((size, *values.shape[1:]), values.dtype)
                 array[: len(values)] = values[:size]
                 array[len(values) :] = fill
                 filled.append(array)
-            return *filled, min(len(found.query), most)
+            return *filled, min(len(edges.query), largest_index)
 
         def of_items(clouds: JoinedClouds, r):
             radii = numbers_of_queries(r, clouds.item_count, clouds.rows)
-            *filled, counts = clouds.edges_of_items(clouds.cloud.edges(radii, relation, inner), size)
-            return *filled, np.minimum(counts, most)
+            edges = clouds.cloud.edges(radii, relation, tree_search)
+            *filled, counts = clouds.edges_of_items(edges, size)
+            return *filled, np.minimum(counts, largest_index)
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
-        options = {"search": inner, "relation": relation, "size": size}
-        found = self._found(host, _device.edges, results, (r,), **options)
-        receivers, senders, shifts, distances, count = found
+        options = {"search": tree_search, "relation": relation, "size": size}
+        edges = self._results_of(host, _device.edges, results, (r,), **options)
+        receivers, senders, shifts, distances, count = edges
         if any_traced(self.points.data, self.points.cell) and len(self.points.data):
             ends = ImageQueries(self._points_of(receivers), self._ids_of(receivers))
-            columns = distances[:, None], senders[:, None], shifts[:, None]
-            distances = self._sloped(columns[0], ends, *columns[1:], search)[:, 0]
+            # One column: each receiver is a query with one neighbour.
+            columns = self._sloped(distances[:, None], ends, senders[:, None], shifts[:, None], search)
+            distances = columns[:, 0]
         return receivers, senders, shifts, distances, count
 
     def _points_of(self, rows):
@@ -428,7 +459,7 @@ class ImageSearcher(ConcreteSearcher):
         return self._in_own_cell(other).lists(self._own_points(), self._radii(r), search, True)
 
     def distance_records(self, other: "ImageSearcher", r, search: Search) -> np.ndarray:
-        """Return the distance of each point to each of the other tree's, of these images the nearest."""
+        """Return the distance of each point to the nearest image of each point of the other tree."""
         searched = self._in_own_cell(other)
         indptr, rows, distances, _ = searched._concrete_csr(self._own_points(), self._radii(r), search, False)
         queries = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -443,7 +474,7 @@ class ImageSearcher(ConcreteSearcher):
         return records
 
     def _in_own_cell(self, other: "ImageSearcher") -> "ImageSearcher":
-        """Return what searches the points of another tree and their images in this tree's cell."""
+        """Return a searcher of another tree's points, and of their images by this tree's cell."""
         points = other.points._replace(cell=self.points.cell)
         return ImageSearcher(points, self.periodic, self.engine, self.options)
 
@@ -469,33 +500,38 @@ class ImageSearcher(ConcreteSearcher):
                 f"{len(self.points.data)} times {len(other.points.data)} pairs may not fit int32: turn x64 "
                 "mode on to count them under jit"
             )
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
         queries = ImageQueries(_counted(self.points.data, self.points.n), self.points.ids)
-        # How many images there are is not known before: what int32 does not hold is its largest number.
+        # The number of images is not known beforehand: int32 stops at its largest number.
         is_counted = np.issubdtype(sums, np.integer)
         wide = np.dtype(np.int64) if is_counted else sums
-        own, others = weights
-        if own is None:
-            own, others = (np.ones(len(each.points.data), wide) for each in (self, other))
+        if weights.self_weights is None:
+            ones = np.ones(len(self.points.data), wide)
+            other_ones = np.ones(len(other.points.data), wide)
+            weights = PairWeights(ones, other_ones)
         searched = self._in_own_cell(other)
 
-        def by_scipy(cloud: ImageCloud, queries, radii, *weights):
-            given = [] if is_counted else weights
-            counts = cloud.two_point(_reduced(cloud, queries), radii, *given, search=inner, sums=wide)
-            counts = counts if cumulative else np.diff(counts, prepend=counts[:1] * 0)
-            return (np.minimum(counts, np.iinfo(sums).max) if is_counted else counts,)
+        def finished(counts, xp):
+            if not cumulative:
+                counts = xp.diff(counts, prepend=counts[:1] * 0)
+            if is_counted:
+                counts = xp.minimum(counts, np.iinfo(sums).max)
+            return (counts,)
+
+        def by_scipy(cloud: ImageCloud, queries, radii, weights):
+            pairs = PairSums(radii, None if is_counted else weights, wide)
+            return finished(cloud.two_point(cloud.queries(queries), pairs, tree_search), np)
 
         def by_engine(points, *inputs, **static):
             (counts,) = _device.two_point(points, *inputs, **static)
             with x64_on():
-                counts = counts if cumulative else jnp.diff(counts, prepend=counts[:1] * 0)
-                return (jnp.minimum(counts, np.iinfo(sums).max) if is_counted else counts,)
+                return finished(counts, jnp)
 
         results = [Result(radii.shape, sums)]
         searched._check_points()
-        inputs = queries, radii, own, others
+        inputs = queries, radii, weights
         host = _HostSearch(by_scipy, None, is_of_queries=True)
-        (counts,) = searched._found(host, by_engine, results, inputs, search=inner, sums=wide)
+        (counts,) = searched._results_of(host, by_engine, results, inputs, search=tree_search, sums=wide)
         return counts if traced else np.asarray(counts)
 
     # --- clusters ---------------------------------------------------------------------------------------
@@ -503,41 +539,41 @@ class ImageSearcher(ConcreteSearcher):
     def components(self, radius, search: Search) -> tuple:
         """Return how many components there are, and labels (rows,)."""
         self._check_radius(radius)
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
 
         def by_scipy(cloud: ImageCloud, radius):
-            return cloud.components(radius, inner)
+            return cloud.components(radius, tree_search)
 
         def of_items(clouds: JoinedClouds, radius):
             radii = numbers_of_queries(radius, clouds.item_count, clouds.rows)
-            _, labels = clouds.cloud.components(radii, inner)
+            _, labels = clouds.cloud.components(radii, tree_search)
             return clouds.labels_of_items(labels)
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
         results = [Result((), search.index_dtype), Result((len(self.points.data),), search.index_dtype)]
-        return tuple(self._found(host, _device.components, results, (radius,), search=inner))
+        return tuple(self._results_of(host, _device.components, results, (radius,), search=tree_search))
 
     def dbscan(self, radius, weights, search: Search, min_samples: int) -> tuple:
         """Return which points are cores (rows,), and labels (rows,)."""
         self._check_radius(radius)
-        inner = self._search(search)
+        tree_search = self._tree_search(search)
 
         def by_scipy(cloud: ImageCloud, radius, weights):
-            return cloud.dbscan(radius, weights, min_samples, inner)
+            return cloud.dbscan(radius, weights, min_samples, tree_search)
 
         def of_items(clouds: JoinedClouds, radius, weights):
             radii = numbers_of_queries(radius, clouds.item_count, clouds.rows)
             if weights is not None:
                 weights = numbers_of_queries(weights, clouds.item_count, clouds.rows)
-            is_core, labels = clouds.cloud.dbscan(radii, weights, min_samples, inner)
+            is_core, labels = clouds.cloud.dbscan(radii, weights, min_samples, tree_search)
             return is_core, clouds.labels_of_items(labels)[1]
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
         rows = (len(self.points.data),)
         results = [Result(rows, np.dtype(bool)), Result(rows, search.index_dtype)]
         inputs = radius, weights
-        options = {"search": inner, "min_samples": min_samples}
-        return tuple(self._found(host, _device.dbscan, results, inputs, **options))
+        options = {"search": tree_search, "min_samples": min_samples}
+        return tuple(self._results_of(host, _device.dbscan, results, inputs, **options))
 
     # --- vectors ----------------------------------------------------------------------------------------
 
@@ -548,12 +584,10 @@ class ImageSearcher(ConcreteSearcher):
         leaves = *self.points, x, rows, shifts
         with eagerly_unless_traced(*leaves), x64_for(dtype, rows.dtype):
             columns = jnp.asarray(rows).reshape(q, -1)
-            cell = self.points.cell
             if shifts is not None:
                 shifts = jnp.asarray(shifts).reshape(*columns.shape, self._m)
-            inputs = self.points.data, self.points.n, jnp.asarray(x).reshape(q, self._m), cell
-            ids = self.points.ids
-            vectors = _vectors(*inputs, ids, columns, shifts, dtype=dtype)
+            images = ImageRows(columns, shifts)
+            vectors = _vectors(self.points, jnp.asarray(x).reshape(q, self._m), images, dtype=dtype)
             return vectors.reshape(*shape, self._m)
 
     def _sloped(self, distances, queries: ImageQueries | None, rows, shifts, search: Search):
@@ -568,7 +602,7 @@ class ImageSearcher(ConcreteSearcher):
                 cell = cell[jnp.clip(jnp.asarray(ids), 0, len(cell) - 1)]
             columns = jnp.where(rows < as_dtype(n, rows.dtype), rows, len(data))
         x = as_dtype(x, search.dtype)
-        return with_image_slopes(distances, data, x, cell, columns, shifts, search.p)
+        return with_image_slopes(distances, data, x, cell, ImageRows(columns, shifts), search.p)
 
     @property
     def _m(self) -> int:
@@ -590,8 +624,8 @@ def check_turns_of_points(points: ImagePoints, periodic: tuple[bool, ...]) -> No
     check_turns(points, periodic, np.asarray(points.data)[:n], ids, "a point")
 
 
-def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, what: str) -> None:
-    """Refuse places `x` so far away that shifts cannot count the cells up to them; none of traced ones."""
+def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, name: str) -> None:
+    """Refuse concrete `x` so far away that shifts cannot count the cells up to it; `name` is one of it."""
     cell = points.cell
     if cell is None or not len(x) or any_traced(x, ids, cell):
         return
@@ -605,7 +639,7 @@ def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, what: s
     is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
     if is_far.any():
         raise ValueError(
-            f"{what} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
+            f"{name} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
             f"{x[is_far][0]}; wrap it into the cell, or pass shorter vectors"
         )
 
@@ -615,7 +649,7 @@ def _image_queries(queries: Queries) -> ImageQueries:
 
 
 def _parts_of_queries(queries: Queries, r, size: int) -> Iterator[tuple[Queries, Any]]:
-    """Yield parts of concrete queries and their radii, all of one size: what is missing reaches nothing."""
+    """Yield parts of concrete queries and their radii, all of one size; the radii of padding are -1."""
     q = len(queries.x)
     if q <= size:
         yield queries._replace(shape=(q,)), r
@@ -631,18 +665,22 @@ def _parts_of_queries(queries: Queries, r, size: int) -> Iterator[tuple[Queries,
         yield part, np.where(is_query, radii[rows], radii.dtype.type(-1))
 
 
-def _reduced(cloud: ImageCloud, queries: ImageQueries | None):
-    return cloud.own_queries() if queries is None else cloud.queries(queries)
+def _wrapped(cloud: ImageCloud, queries: ImageQueries | None):
+    return cloud.points_as_queries if queries is None else cloud.queries(queries)
 
 
-def _edge_arrays(found: Found, search: Search) -> tuple:
+def _x64_for(neighbors: NearestNeighbors):
+    return x64_for(*(array.dtype for array in neighbors))
+
+
+def _edge_arrays(edges: NeighborList, search: Search) -> tuple:
     """Return receivers, senders, shifts and distances of edges by receiver."""
     dtype = search.index_dtype
     return (
-        found.query.astype(dtype, copy=False),
-        found.row.astype(dtype, copy=False),
-        found.shift,
-        found.distance.astype(search.dtype, copy=False),
+        edges.query.astype(dtype, copy=False),
+        edges.row.astype(dtype, copy=False),
+        edges.shift,
+        edges.distance.astype(search.dtype, copy=False),
     )
 
 
@@ -657,44 +695,48 @@ def _counted(data, n):
 
 
 @compiled
-def _without_itself(lines: NearestNeighbors) -> NearestNeighbors:
-    """Return all columns (n, k + 1) but that of each point itself, or the last where it is not there."""
-    rows = jnp.arange(lines.rows.shape[0], dtype=lines.rows.dtype)[:, None]
-    is_itself = (lines.rows == rows) & jnp.all(lines.shifts == 0, axis=-1)
+def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
+    """Return neighbours (n, k + 1) of the points without each point itself, or without the last, (n, k)."""
+    rows = jnp.arange(neighbors.rows.shape[0], dtype=neighbors.rows.dtype)[:, None]
+    is_itself = (neighbors.rows == rows) & jnp.all(neighbors.shifts == 0, axis=-1)
     is_after = jnp.cumsum(is_itself, axis=1)[:, :-1] > 0
 
     def without(values):
         after = is_after.reshape(*is_after.shape, *(1,) * (values.ndim - 2))
         return jnp.where(after, values[:, 1:], values[:, :-1])
 
-    return NearestNeighbors(*map(without, lines))
+    return NearestNeighbors(*map(without, neighbors))
 
 
 @compiled
-def _edges_of(lines: NearestNeighbors, n):
+def _edges_of(neighbors: NearestNeighbors, n):
     """Return senders, receivers, distances, the number and the shifts of the edges from neighbours."""
-    senders = lines.rows
+    senders = neighbors.rows
     receivers = jnp.arange(senders.shape[0], dtype=senders.dtype)[:, None]
     is_edge = (senders < n) & (receivers < n)
     receivers = jnp.where(is_edge, receivers, n)
     count = jnp.sum(is_edge, dtype=senders.dtype)
-    shifts = lines.shifts.reshape(-1, lines.shifts.shape[-1])
-    return senders.reshape(-1), receivers.reshape(-1), lines.distances.reshape(-1), count, shifts
+    shifts = neighbors.shifts.reshape(-1, neighbors.shifts.shape[-1])
+    return senders.reshape(-1), receivers.reshape(-1), neighbors.distances.reshape(-1), count, shifts
 
 
 @partial(compiled, static_argnames="dtype")
-def _vectors(data, n, x, cell, ids, rows, shifts, *, dtype):
-    """Return the vectors (q, k, m) from queries to images of rows (q, k)."""
+def _vectors(points: ImagePoints, x, images: ImageRows, *, dtype):
+    """Return the vectors (q, k, m) from queries to images; 0 to rows that do not count."""
     with x64_on():
-        is_row = (rows >= 0) & (rows < jnp.asarray(n).astype(rows.dtype))
+        data = points.data
+        cell = points.cell
+        rows, shifts = images
+        is_row = (rows >= 0) & (rows < jnp.asarray(points.n).astype(rows.dtype))
         rows = jnp.where(is_row, rows, len(data))
         if not len(data):
             return jnp.zeros((*rows.shape, x.shape[1]), dtype)
         if cell is not None and cell.ndim == 3:  # each vector has the cell of the cloud that it ends in
-            of_rows = ids[jnp.minimum(rows, len(data) - 1)]
-            cells = cell.astype(jnp.float64)[jnp.clip(of_rows, 0, len(cell) - 1)]
-            along = (shifts.astype(jnp.float64)[..., None] * cells).sum(axis=-2)
-            vectors = vectors_to(data, x, None, rows, None) + jnp.where(is_row[..., None], along, 0)
+            ids_of_rows = points.ids[jnp.minimum(rows, len(data) - 1)]
+            cells = cell.astype(jnp.float64)[jnp.clip(ids_of_rows, 0, len(cell) - 1)]
+            along_cell = (shifts.astype(jnp.float64)[..., None] * cells).sum(axis=-2)
+            vectors = vectors_to(data, x, None, ImageRows(rows, None))
+            vectors = vectors + jnp.where(is_row[..., None], along_cell, 0)
         else:
-            vectors = vectors_to(data, x, cell, rows, shifts)
+            vectors = vectors_to(data, x, cell, ImageRows(rows, shifts))
         return vectors.astype(dtype)
