@@ -38,6 +38,8 @@ def real_array(x, copy: bool | None = None) -> Any:
 
     ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
     """
+    if type(x) is np.ndarray and x.dtype in _USUAL:
+        return x
     if not isinstance(x, np.ndarray | jax.Array):
         if hasattr(x, "_searcher_for"):
             raise TypeError("a KDTree was given where points are asked for: pass its points, tree.data")
@@ -104,13 +106,12 @@ def numbers(x) -> np.ndarray | Array:
 
 def query_array(x, data: Array) -> np.ndarray | Array:
     """Return query points as an array; plain Python numbers take the dtype of the tree's `data`."""
-    usual = isinstance(x, jax.Array) and x.dtype in _USUAL
-    if usual and (any_traced(x, data) or x.sharding == data.sharding):
-        return x
     if not hasattr(x, "dtype"):
         return real_array(x).astype(data.dtype)
     x = real_array(x)
-    if not isinstance(x, jax.Array) or any_traced(x, data) or len(data.sharding.device_set) > 1:
+    if isinstance(x, np.ndarray) or any_traced(x, data):
+        return x
+    if x.sharding == data.sharding or len(data.sharding.device_set) > 1:
         return x
     x = on_one_device(x)
     if x.committed and x.devices() != data.devices():

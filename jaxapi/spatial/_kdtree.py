@@ -530,13 +530,14 @@ class KDTree:
             tree = self._portable()
             return in_blocks(lambda x: tree.query(x, k, eps, p, bound), x)
         batch_shape = shape[:-1]
+        query_count = math.prod(batch_shape)
         dtype = result_dtype(self._data, x)
         search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         if len(shape) != 2:
-            x = flat(x, (math.prod(batch_shape), self._m))
+            x = flat(x, (query_count, self._m))
         queries = Queries(x, batch_shape, ids)
         values = x, bound, eps, ids
-        searcher = self._searcher_for(values, search, query_count=math.prod(batch_shape), k=columns.k)
+        searcher = self._searcher_for(values, search, query_count=query_count, k=columns.k)
         if order == "tree":
             return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
         distances, rows, shifts = searcher.nearest(queries, columns, bound, search)
@@ -1865,10 +1866,11 @@ class KDTree:
         """
         kept = self._kept_searcher
         traced = any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
-        p = 2.0 if search is None or self._has_images else search.p
-        # Of many dimensions the number of distances decides, and of a high power that it is one.
-        if kept is not None and not traced and has_powers(p) and (self._m < FLAT_FROM or self._has_images):
+        p = 2.0 if search is None else search.p
+        if kept is not None and not traced and (has_powers(p) or self._has_images):
             return kept
+        if self._has_images:
+            p = 2.0
         pair_count = self._rows * query_count
         may_multiply = k > 0 and not self._has_images  # matrices, which have every distance
         distance_count = pair_count if may_multiply else 0
@@ -1876,8 +1878,9 @@ class KDTree:
         options: dict[str, Any] = {"distance_count": distance_count, "is_small": is_small}
         searcher_class = self._searcher_class(*values, p=p, **options)
         searcher = self._new_searcher(searcher_class, *values)
-        serves_again = not traced and has_powers(p) and self._layout is None
-        if isinstance(searcher, ConcreteSearcher) and serves_again:
+        # Of many dimensions the number of distances decides, and of a high power that it is one.
+        serves_again = not traced and has_powers(p) and (self._m < FLAT_FROM or self._has_images)
+        if isinstance(searcher, ConcreteSearcher) and serves_again and self._layout is None:
             self._kept_searcher = searcher
         return searcher
 

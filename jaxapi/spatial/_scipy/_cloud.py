@@ -164,7 +164,9 @@ class ScaledTree(NamedTuple):
             return self._brought_near(x if boxsize is None else wrap(x, boxsize))
         if boxsize is not None:
             x = wrap(np.asarray(x, np.float64), boxsize)
-        return ScaledQueries(np.multiply(x, self.unit, dtype=np.float64), self.exponent)
+        scaled = x.astype(np.float64)
+        scaled *= self.unit
+        return ScaledQueries(scaled, self.exponent)
 
     def _brought_near(self, x: np.ndarray) -> ScaledQueries:
         """Return queries of which powers of the distance would overflow.

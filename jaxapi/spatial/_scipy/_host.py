@@ -1,6 +1,5 @@
 """What a `KDTree` on the CPU asks: SciPy, of concrete arrays at once, of traced ones by a callback."""
 
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,26 +24,7 @@ from ._cloud import Cloud, Options, kept_cloud
 __all__ = ["CalledBack", "Host"]
 
 
-class SciPySearcher(LocalSearcher):
-    """What a search by SciPy's tree is asked for, at once or by a callback."""
-
-    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
-        numbers = bound, search.eps
-        static: dict[str, Any] = {"k": answer.k, "answer": answer}
-        return self._find(_search.nearest_columns, x, numbers, search, results, **static)
-
-    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
-        return self._find(_search.nearest_within, x, (r,), search, results, max_neighbors=max_neighbors)
-
-    def _counts_within(self, x, r, search: Search, results):
-        return self._find(_search.counts_within, x, (r,), search, results)
-
-    @abstractmethod
-    def _find(self, function: Callable, x, numbers, search: Search, results, **static):
-        """Return what a function of `_search` finds of queries `x`, in the shapes of the results."""
-
-
-class Host(SciPySearcher, ConcreteSearcher):
+class Host(LocalSearcher, ConcreteSearcher):
     """The searches of concrete points, queries and numbers by SciPy's tree."""
 
     def __init__(self, data, n: int, build_cloud: Callable[[], Cloud]):
@@ -57,23 +37,40 @@ class Host(SciPySearcher, ConcreteSearcher):
         """SciPy's tree, built at first use."""
         return self._build_cloud()
 
+    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        queries = np.asarray(x)
+        if x is self.data:
+            queries, bound = self._own_queries(bound)
+        inputs = self.cloud, queries, bound, search.eps
+        found = _search.nearest_columns(*inputs, k=answer.k, answer=answer, search=search)
+        return self._placed(found, results, of_one_point=len(queries) == 1)
+
+    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
+        queries = np.asarray(x)
+        if x is self.data:
+            queries, r = self._own_queries(r)
+        found = _search.nearest_within(self.cloud, queries, r, max_neighbors=max_neighbors, search=search)
+        return self._placed(found, results, of_one_point=len(queries) == 1)
+
+    def _counts_within(self, x, r, search: Search, results):
+        queries = np.asarray(x)
+        if x is self.data:
+            queries, r = self._own_queries(r)
+        found = _search.counts_within(self.cloud, queries, r, search=search)
+        return self._placed(found, results, of_one_point=len(queries) == 1)
+
     def _fixed_edges(self, r, search: Search, results, **static):
         found = _search.fixed_edges(self.cloud, r, search=search, **static)
         return self._placed(found, results)
 
-    def _find(self, function: Callable, x, numbers, search: Search, results, **static):
-        cloud = self.cloud
-        if x is self.data:
-            queries, *numbers = _finding_nothing(cloud.own_queries(), *numbers)
-        else:
-            queries = np.asarray(x)
-        found = function(cloud, queries, *numbers, search=search, **static)
-        return self._placed(found, results, of_one_point=len(queries) == 1)
+    def _own_queries(self, bound):
+        """Return the points as queries, and their bound, with which those that do not count find nothing."""
+        return _finding_nothing(self.cloud.own_queries(), bound)
 
     def _placed(self, found, results, of_one_point: bool = False):
         """Return arrays in the shapes of the results, where the points are."""
-        found = [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
-        return placed_like_one(self.data, *found) if of_one_point else placed_like(self.data, *found)
+        in_shapes = [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
+        return placed_like_one(self.data, *in_shapes) if of_one_point else placed_like(self.data, *in_shapes)
 
     def _sloped(self, distances, x, rows, search: Search):
         return distances  # nothing is differentiated
@@ -119,7 +116,7 @@ class Host(SciPySearcher, ConcreteSearcher):
         return _search.two_point(*inputs, search=search, sums=sums)[0]
 
 
-class CalledBack(SciPySearcher):
+class CalledBack(LocalSearcher):
     """The searches by SciPy's tree where the points, the queries or a number are traced.
 
     `build_cloud` returns the tree of concrete points; None: the points are traced, too.
@@ -131,11 +128,25 @@ class CalledBack(SciPySearcher):
         self._build_cloud = build_cloud
         self.options = options
 
+    def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        numbers = bound, search.eps
+        static: dict[str, Any] = {"k": answer.k, "answer": answer}
+        return self._find(_search.nearest_columns, x, numbers, search, results, **static)
+
+    def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
+        return self._find(_search.nearest_within, x, (r,), search, results, max_neighbors=max_neighbors)
+
+    def _counts_within(self, x, r, search: Search, results):
+        return self._find(_search.counts_within, x, (r,), search, results)
+
     def _fixed_edges(self, r, search: Search, results, **static):
         return self._find(_search.fixed_edges, None, (r,), search, results, **static)
 
     def _find(self, function: Callable, x, numbers, search: Search, results, **static):
-        """Do so when the values are known; without `x` of the cloud's own points."""
+        """Return what a function of `_search` finds when the values are known.
+
+        `x` are the queries; None where the function is about the cloud's own points.
+        """
         own = x is self.data
         request = self._request(function, search, results, static)._replace(own=own)
         numbers = [_given(each, search.dtype) for each in numbers]

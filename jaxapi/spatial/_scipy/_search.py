@@ -176,24 +176,24 @@ def _nearest(cloud: Cloud, x, bound, k: int, search: Search, inclusive: bool = F
     if inclusive:
         farthest = tree.reach_of(search.dtype.type(largest_bound)).farthest
         upper_bound = max(float(farthest) * (1 + 1e-6), 1e-100)
-    nearest_search = _NearestSearch(tree, k_found, search, inclusive, upper_bound)
     is_short = query_count * (k + 6) < _SHORT and search.workers is None
     threads = 1 if is_short else thread_count(search.workers, query_count, k + 1)
     parts = [slice(query_count)] if is_short else _parts(query_count, k + 1, threads, _SHARED)
+    threads_of_a_part = -(-threads // max(len(parts), 1))
+    nearest_search = _NearestSearch(tree, k_found, search, inclusive, upper_bound, threads_of_a_part)
     if len(parts) <= 1 and k == k_found:
-        distances, rows = nearest_search.run(x, bound, threads)
+        distances, rows = nearest_search.run(x, bound)
         return distances.astype(search.dtype), rows.astype(search.index_dtype)
     order = spatial_order(x)
     distances = aligned_empty((query_count, k), search.dtype)
     rows = aligned_empty((query_count, k), search.index_dtype)
     distances[:, k_found:] = np.inf
     rows[:, k_found:] = cloud.n
-    threads_of_a_part = -(-threads // len(parts))
 
     def search_part(part):
         queries = part if order is None else order[part]
         bounds = bound[queries] if has_bound_per_query else bound
-        found_distances, found_rows = nearest_search.run(x[queries], bounds, threads_of_a_part)
+        found_distances, found_rows = nearest_search.run(x[queries], bounds)
         if k > k_found:
             distances[queries, :k_found] = found_distances
             rows[queries, :k_found] = found_rows
@@ -213,26 +213,67 @@ class _NearestSearch(NamedTuple):
     search: Search
     inclusive: bool  # whether a point as far as the bound counts
     upper_bound: float  # what all neighbours are nearer than, in the units of the tree
+    threads: int
 
-    def run(self, x, bound, threads: int):
+    def run(self, x, bound):
         """Return distances and rows (q, k) by (distance, row) of queries within their bounds."""
-        tree = self.tree
-        queries = tree.queries(x)
-        options = self.search.eps, self.search.p, self.upper_bound
-
-        def nearest(x, k):
-            """Return distances in the units of the tree, and numbers of its points."""
-            if threads == 1:
-                return tree.tree.query(x, k, *options)
-            return unhindered(
-                tree.tree.query, x, k, *options, workers=min(threads, paying_threads(len(x), k))
-            )
-
-        scaled, numbers = _with_lowest_rows(nearest, queries.x, self.k, tree.n)
-        distances = queries.distances(scaled)
+        queries = self.tree.queries(x)
+        # One more than k tells whether others are as far as the k-th.
+        scaled, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
+        is_tied = scaled[:, 1:] == scaled[:, :-1]
+        if is_tied.any():
+            is_tied &= numbers[:, 1:] < self.tree.n  # and not that there are no more
+            self._order_ties(queries.x, scaled, numbers, is_tied)
+        distances = queries.distances(scaled[:, : self.k])
+        numbers = numbers[:, : self.k]
         if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
             self._leave_out(distances, numbers, bound)
-        return distances, tree.cloud.rows(numbers)
+        return distances, self.tree.cloud.rows(numbers)
+
+    def _ask(self, x, k: int):
+        """Return what SciPy finds, (q, k): distances in the units of the tree, and numbers of its points."""
+        asked = x, k, self.search.eps, self.search.p, self.upper_bound
+        if self.threads == 1:
+            distances, numbers = self.tree.tree.query(*asked)
+        else:
+            workers = min(self.threads, paying_threads(len(x), k))
+            distances, numbers = unhindered(self.tree.tree.query, *asked, workers=workers)
+        if k == 1:  # of which SciPy leaves the axis out
+            return distances[:, None], numbers[:, None]
+        return distances, numbers
+
+    def _order_ties(self, x, scaled, numbers, is_tied) -> None:
+        """Bring equally distant neighbours into the order of their rows, in place; the lowest k stay.
+
+        `is_tied` tells which neighbours are as far as the one before.
+        """
+        k = self.k
+        _sort(scaled, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
+        if scaled.shape[1] > k:
+            self._settle_last_place(x, scaled, numbers, np.flatnonzero(is_tied[:, k - 1]))
+
+    def _settle_last_place(self, x, scaled, numbers, tied) -> None:
+        """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest.
+
+        Distances and numbers are (q, k + 1), and changed in place.
+        """
+        k = self.k
+        wanted = k + 1
+        while tied.size:
+            wanted = 2 * wanted
+            still_tied = []
+            piece = max(1, _PIECE // wanted)
+            for start in range(0, tied.size, piece):
+                queries = tied[start : start + piece]
+                more_distances, more_numbers = self._ask(x[queries], wanted)
+                settled = more_distances[:, -1] > more_distances[:, k - 1]  # inf where there are no more
+                still_tied.append(queries[~settled])
+                settled_distances = more_distances[settled]
+                settled_numbers = more_numbers[settled]
+                _sort(settled_distances, settled_numbers, slice(None))
+                scaled[queries[settled], :k] = settled_distances[:, :k]
+                numbers[queries[settled], :k] = settled_numbers[:, :k]
+            tied = np.concatenate(still_tied)
 
     def _leave_out(self, distances, numbers, bound) -> None:
         """Leave out neighbours beyond the bound of their query, in place."""
@@ -246,52 +287,11 @@ class _NearestSearch(NamedTuple):
             numbers[beyond] = self.tree.n
 
 
-def _with_lowest_rows(nearest, x, k: int, n: int):
-    """Search for as many queries as memory allows at once; `nearest` as in `_NearestSearch`."""
-    if n <= 1:
-        distances, rows = nearest(x, 1)
-        return distances[:, None], rows[:, None]
-    distances, rows = nearest(x, min(k + 1, n))
-    if rows.ndim == 1:
-        distances, rows = distances[:, None], rows[:, None]
-    tied = distances[:, 1:] == distances[:, :-1]
-    if tied.any():
-        tied &= rows[:, 1:] < n  # and not that there are no more
-        _sort(distances, rows, np.flatnonzero(tied[:, : k - 1].any(axis=1)))
-        if distances.shape[1] > k:
-            _settle_last_place(nearest, x, distances, rows, np.flatnonzero(tied[:, k - 1]))
-    return distances[:, :k], rows[:, :k]
-
-
 def _sort(distances, rows, queries) -> None:
     """Sort the neighbours of some queries by (distance, row), in place."""
     order = np.lexsort((rows[queries], distances[queries]), axis=-1)
     distances[queries] = np.take_along_axis(distances[queries], order, axis=1)
     rows[queries] = np.take_along_axis(rows[queries], order, axis=1)
-
-
-def _settle_last_place(nearest, x, distances, rows, tied) -> None:
-    """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest rows.
-
-    `distances` and `rows` are (q, k + 1), and changed in place.
-    """
-    k = distances.shape[1] - 1
-    wanted = k + 1
-    while tied.size:
-        wanted = 2 * wanted
-        still_tied = []
-        piece = max(1, _PIECE // wanted)
-        for start in range(0, tied.size, piece):
-            queries = tied[start : start + piece]
-            more_distances, more_rows = nearest(x[queries], wanted)
-            settled = more_distances[:, -1] > more_distances[:, k - 1]  # inf where there are no more
-            still_tied.append(queries[~settled])
-            settled_distances = more_distances[settled]
-            settled_rows = more_rows[settled]
-            _sort(settled_distances, settled_rows, slice(None))
-            distances[queries[settled], :k] = settled_distances[:, :k]
-            rows[queries[settled], :k] = settled_rows[:, :k]
-        tied = np.concatenate(still_tied)
 
 
 # --- within a radius ------------------------------------------------------------------------------------
