@@ -667,31 +667,46 @@ def test_pairs_at_the_border_are_measured():
     assert tree.count_neighbors(other, radii, weights=weights).tolist() == expected
 
 
-def test_searches_in_pieces(monkeypatch):
-    points = np.random.default_rng(6).random((3, 2)).astype("float32")
-    cell = np.array([[1.0, 0.0], [0.4, 0.9]], "float32")
-    x = np.float32([[0.3, 0.2], [-2.0, 5.0], [0.5, 0.5]])
-    radii = np.float32([3.0, 0.9, 4.0])
-    found = images_within(points, x[:1], 3.0, cell, (True, True))
-    others = {(1, *key[1:]) for key in images_within(points, x[1:2], 0.9, cell, (True, True))}
-    others |= {(2, *key[1:]) for key in images_within(points, x[2:], 4.0, cell, (True, True))}
-    monkeypatch.setattr("jaxapi.spatial._cells._host.QUERIES_AT_ONCE", 5)
-    monkeypatch.setattr("jaxapi.spatial._cells._host.NEIGHBORS_AT_ONCE", 16)
+def test_more_images_than_are_searched_for_at_once():
+    points = np.random.default_rng(6).random((20, 2))
+    cell = np.array([[1.0, 0.0], [0.4, 0.9]])
+    x = np.array([[0.3, 0.2], [-2.0, 5.0], [0.5, 0.5]])
+    radii = np.array([335.0, 0.9, 40.0])
+    counts = []
+    nearest = []
+    for query, radius in zip(x, radii, strict=True):
+        box = int(radius / 0.9) + 15  # planes of the lattice are 0.9 apart and more
+        steps = np.mgrid[-box : box + 1, -box : box + 1].reshape(2, -1).T @ cell
+        count = 0
+        candidates: list[float] = []
+        for point in points:
+            squared = np.square(point + steps - query).sum(axis=1)
+            count += np.count_nonzero(squared <= radius**2)
+            candidates += np.sqrt(np.partition(squared, 40)[:40]).tolist()
+        counts.append(count)
+        nearest.append(sorted(candidates)[:40])
+    assert counts[0] > 7_000_000
     tree = KDTree(points, cell=cell)
-    near = tree.query_radius(x, radii, sort=True)
-    ends = zip(
-        near.receivers.tolist(), near.indices.tolist(), *np.asarray(near.shifts).T.tolist(), strict=True
-    )
-    assert set(ends) == set(found) | others
-    assert len(near.indices) == len(found) + len(others)
     fixed = tree.query_radius(x, radii, max_neighbors=7)
-    np.testing.assert_array_equal(fixed.counts, np.diff(near.indptr))
-    for i, start in enumerate(near.indptr[:-1]):
-        np.testing.assert_array_equal(fixed.shifts[i], near.shifts[start : start + 7][: fixed.counts[i]])
-    distances = tree.query(x[:1], 40)[0]
-    np.testing.assert_allclose(distances[0], sorted(found.values())[:40], rtol=1e-6)
-    among = images_within(points, points, 3.0, cell, (True, True))
-    assert edge_set(tree.radius_graph(3.0)) == without_points_themselves(among)
+    assert fixed.counts.tolist() == counts
+    within = np.where(nearest <= radii[:, None], nearest, np.inf)
+    np.testing.assert_allclose(fixed.distances, within[:, :7])
+    ends = points[np.asarray(fixed.indices)] + np.asarray(fixed.shifts) @ cell
+    np.testing.assert_allclose(np.linalg.norm(ends - x[:, None], axis=2), fixed.distances)
+    np.testing.assert_allclose(tree.query(x, 40)[0], nearest)
+
+
+def test_more_pairs_than_are_listed_at_once():
+    points = np.random.default_rng(8).random((2500, 2))
+    pairs, distances, count, shifts = KDTree(points, cell=10 * np.eye(2)).query_pairs(
+        1.5, output_type="ndarray"
+    )
+    assert len(pairs) == int(count) == 2500 * 2499 // 2  # all of them, and no images
+    assert not np.asarray(shifts).any()
+    lower, higher = np.asarray(pairs).T
+    assert (lower < higher).all()
+    assert len(np.unique(lower.astype(np.int64) * 2500 + higher)) == len(pairs)
+    np.testing.assert_allclose(distances, np.linalg.norm(points[higher] - points[lower], axis=1))
 
 
 def test_counts_of_images_do_not_wrap():

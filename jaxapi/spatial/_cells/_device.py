@@ -208,9 +208,10 @@ def _with_clouds(x, ids, spacing):
 
 
 def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
-    """Return queries wrapped into the cell, and so near that no other cloud is as near as theirs.
+    """Return queries wrapped into the cell.
 
-    From there all points of a cloud are equally near, to the last bit.
+    In a tree of clouds, those so far away that another cloud may be nearer than their own are brought nearer.
+    From there, too, all points of a cloud are equally near, to the last bit.
     """
     x = queries.x.astype(np.float64)
     inside, turns, fractions, lattices = _wrapped_points(x, queries.ids, images.lattice)

@@ -130,7 +130,24 @@ class WrappedQueries(NamedTuple):
 
 
 class ImageCloud:
-    """Points with all their images, and SciPy's tree over those in one cell."""
+    """Points with all their images, and SciPy's tree over those in one cell.
+
+    A search takes queries wrapped into the cell, as `queries` returns them. It asks by which shifts of the
+    lattice images of the points may be in reach, moves each query back by these, and asks the tree.
+    """
+
+    points_as_queries: WrappedQueries  # (rows,); those that are no points find nothing
+    is_point: np.ndarray  # (rows,) whether a row counts and is finite
+    point_rows: np.ndarray  # rows of the points: numbers in the tree are numbers of these
+    lowest: np.ndarray  # (P,) of the points' fractions
+    highest: np.ndarray  # (P,)
+    lowest_across: np.ndarray  # (m,) of their parts orthogonal to the periodic vectors
+    highest_across: np.ndarray  # (m,)
+    size: float  # at least the coordinates within the cell, and the lengths of its vectors
+    largest: float  # of the size and the coordinates as they were given
+    cell_turns: np.ndarray  # (rows, m) int32, in the cell's own vectors
+    spacing: float  # between clouds, along the axis of their own
+    cloud: Cloud  # SciPy's tree
 
     def __init__(self, points: ImagePoints, periodic: tuple[bool, ...], options: Options):
         self.data = np.asarray(points.data)
@@ -166,9 +183,10 @@ class ImageCloud:
         self.cloud = Cloud(self._with_clouds(inside, points.ids), self.n, None, options)
 
     def queries(self, queries: ImageQueries) -> WrappedQueries:
-        """Return queries wrapped into the cell, and so near that no other cloud is as near as theirs.
+        """Return queries wrapped into the cell.
 
-        From there all points of a cloud are equally near, to the last bit.
+        In a tree of clouds, those so far away that another cloud may be nearer than their own are brought
+        nearer. From there, too, all points of a cloud are equally near, to the last bit.
         """
         wrapped = self._wrapped(queries)
         if wrapped.ids is None:
@@ -179,9 +197,7 @@ class ImageCloud:
 
     def _wrapped(self, queries: ImageQueries) -> WrappedQueries:
         x = np.asarray(queries.x, np.float64)
-        lattice = self.lattice
-        if lattice.has_axes:
-            lattice = lattice.of_clouds(np.clip(queries.ids, 0, len(self.cell) - 1))
+        lattice = self._lattice_of_clouds(queries.ids)
         with np.errstate(all="ignore"):
             wrapped = lattice.wrapped(x, np)
         turns = wrapped.turns
@@ -430,6 +446,7 @@ class ImageCloud:
         reach = self._reach(points, radius)
         if not (reach >= 0).any():
             return
+        # The points as they are, moved by no shift: the end with the lower row sees a pair.
         home = MovedQueries(
             np.arange(len(points.x)),
             np.zeros(points.turns.shape),
@@ -452,7 +469,7 @@ class ImageCloud:
         away = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
         low = low[away]
         high = high[away]
-        low[:, :1] = np.maximum(low[:, :1], 0)
+        low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
         for moved in self._pieces(points.of(away), low, high):
             moved = moved._replace(query=away[moved.query]).of(_first_number(moved.shift) > 0)
             for part in self._parts(moved, reach, search):
@@ -464,7 +481,7 @@ class ImageCloud:
     def _near_images(
         self, moved: MovedQueries, reach: float, search: Search
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of moved points, and those of the tree's points within reach of them."""
+        """Return pairs of numbers: of moved points, and of the tree's points within reach of them."""
         images = Cloud(moved.x, len(moved.x), None, ONCE)
         entries = _search.distance_entries(images, self.cloud, reach, self._tree_search(search))
         return entries["i"], entries["j"]
