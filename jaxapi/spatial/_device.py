@@ -16,7 +16,7 @@ from .._core._programs import compiled, eagerly
 from .._core._typing import Array
 from . import _tree_programs
 from ._answers import Answer
-from ._arrays import RECORD, check_finite, constant_on, placed_like
+from ._arrays import RECORD, check_finite, constant_on
 from ._engines._protocol import has_kernels
 from ._results import NeighborGraph, Neighbors
 from ._search import PairWeights, Queries, Search
@@ -106,9 +106,11 @@ class Device(TreeSearcher, ConcreteSearcher):
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, search), self._metric(search)
             static = search.compiled(self.engine)
-            *edges, total = _tree_programs.edges(*inputs, search=static, relation=relation)
+            *edges, count, total = _tree_programs.edges(*inputs, search=static, relation=relation)
+            if total > np.iinfo(search.index_dtype).max:
+                text = f"{total} edges are more than {search.index_dtype} counts: enable x64 mode"
+                raise OverflowError(text)
             receivers, senders, distances = first_rows(total, *edges)
-        (count,) = placed_like(self.data, search.index_dtype.type(receivers.shape[0]))
         return NeighborGraph(senders, receivers, distances, count)
 
     def pairs(self, r, search: Search, output_type: str):

@@ -387,7 +387,8 @@ def _count_points(tree, radius, metric: TreeMetric, search: Search, relation: Re
 @partial(compiled, static_argnames=("search", "relation", "size"))
 def _filled_edges(counted: _CountedPoints, metric, *, search: Search, relation: Relation, size: int):
     tree = with_room_for_powers(counted.tree.astype(search.dtype), metric.p)
-    return _edges_of(counted._replace(tree=tree), metric, search, relation, size)
+    edges = _edges_of(counted._replace(tree=tree), metric, search, relation, size)
+    return *edges, counted.ends[-1].astype(search.index_dtype)
 
 
 def _edges_of(counted: _CountedPoints, metric, search: Search, relation: Relation, size: int):
