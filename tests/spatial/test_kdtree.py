@@ -4,6 +4,7 @@ import copy
 import functools
 import gc
 import pickle
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -401,3 +402,25 @@ def test_a_coordinate_may_be_the_box(engine):
         KDTree(np.array([[tenth], [0.01]], np.float32), boxsize=0.1, engine=engine).kneighbors(1)[0].max()
         < 0.011
     )
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy serves the CPU")
+def test_one_point_takes_few_steps_to_scipys_tree():
+    """SciPy answers in some microseconds: each function of ours on the way there and back adds to them."""
+    tree = KDTree(POINTS.astype(np.float32))
+    x = POINTS[0].astype(np.float32)
+    tree.query(x)  # which builds the tree
+    called = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_globals["__name__"].startswith("jaxapi."):
+            called.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        distance, row = tree.query(x)
+    finally:
+        sys.setprofile(before)
+    assert (float(distance), int(row)) == (0.0, 0)
+    assert 0 < len(called) <= 35, called
