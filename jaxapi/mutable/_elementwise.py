@@ -82,6 +82,8 @@ class Elementwise:
         for x, dtype in zip(operands, loop, strict=False):
             if hasattr(x, "dtype"):
                 yield cast(x, dtype)
+            elif may_raise(self.name, array, x):
+                yield x
             elif array.dtype == dtype:
                 x = self.number_like(x, array)
                 yield constant(x, dtype) if self._is_constant(x, dtype) else x
@@ -121,7 +123,7 @@ def _within_limits(x, array):
 
 def may_raise(name: str, array: Any, x: Any) -> bool:
     """Whether ``x`` raises as a power of ``array``, for what a program would not know: being a Python int."""
-    return name == "power" and type(x) is int and x < 0 and array.dtype.kind in "iu"
+    return name == "power" and type(x) is int and x < 0 and array.dtype.kind in "iub"
 
 
 _PYTHON = frozenset([int, float, complex])

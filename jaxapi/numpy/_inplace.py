@@ -57,10 +57,10 @@ def put(a, ind, v, mode="raise"):
     v = as_ours(values_for(v, a) if isinstance(v, (int, list, tuple)) else v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if places.size and not size:
+        raise IndexError("cannot replace elements of an empty array")
     if not places.size or not v.size:
         return
-    if not size:
-        raise IndexError("cannot replace elements of an empty array")
     if mode == "wrap":
         places = places % size
     elif mode == "clip":
@@ -79,10 +79,12 @@ def put(a, ind, v, mode="raise"):
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
     is_number = not hasattr(values, "dtype")  # and so as weak as a Python number
-    values = as_ours(values)
+    values = as_ours(values_for(values, a) if isinstance(values, (int, list, tuple)) else values)
     if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
-    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_number else "safe"):
+    is_complex_into_real = values.dtype.kind == "c" and a.dtype.kind != "c"
+    is_unsafe = not is_number and not np.can_cast(values.dtype, a.dtype, "safe")
+    if is_complex_into_real or is_unsafe:
         raise TypeError(
             f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
         )
