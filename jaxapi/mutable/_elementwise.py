@@ -263,6 +263,11 @@ def _exp2(x):
     return jaxapi.exp(jax.lax.complex(x.real * math.log(2), x.imag * math.log(2)))
 
 
+def _heaviside(x, y):
+    """Return NaN of NaN, of which JAX 0.10 makes the value at 0."""
+    return jnp.where(jnp.isnan(x), x, jnp.heaviside(x, y))
+
+
 def _spacing(x):
     return jnp.where(jnp.isinf(x), jnp.nan, jnp.spacing(x))
 
@@ -299,6 +304,7 @@ def _function_of(name: str):
         "greater": _greater,
         "greater_equal": _greater_equal,
         "lcm": _lcm,
+        "heaviside": _heaviside,
         "less": _less,
         "less_equal": _less_equal,
         "maximum": _extreme("maximum"),
