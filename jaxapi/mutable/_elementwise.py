@@ -82,6 +82,8 @@ class Elementwise:
         for x, dtype in zip(operands, loop, strict=False):
             if hasattr(x, "dtype"):
                 yield cast(x, dtype)
+            elif may_raise(self.name, array, x):
+                yield x
             elif array.dtype == dtype:
                 x = self.number_like(x, array)
                 yield constant(x, dtype) if self._is_constant(x, dtype) else x
@@ -121,7 +123,7 @@ def _within_limits(x, array):
 
 def may_raise(name: str, array: Any, x: Any) -> bool:
     """Whether ``x`` raises as a power of ``array``, for what a program would not know: being a Python int."""
-    return name == "power" and type(x) is int and x < 0 and array.dtype.kind in "iu"
+    return name == "power" and type(x) is int and x < 0 and array.dtype.kind in "iub"
 
 
 _PYTHON = frozenset([int, float, complex])
@@ -261,6 +263,11 @@ def _exp2(x):
     return jaxapi.exp(jax.lax.complex(x.real * math.log(2), x.imag * math.log(2)))
 
 
+def _heaviside(x, y):
+    """Return NaN of NaN, of which JAX 0.10 makes the value at 0."""
+    return jnp.where(jnp.isnan(x), x, jnp.heaviside(x, y))
+
+
 def _spacing(x):
     return jnp.where(jnp.isinf(x), jnp.nan, jnp.spacing(x))
 
@@ -297,6 +304,7 @@ def _function_of(name: str):
         "greater": _greater,
         "greater_equal": _greater_equal,
         "lcm": _lcm,
+        "heaviside": _heaviside,
         "less": _less,
         "less_equal": _less_equal,
         "maximum": _extreme("maximum"),

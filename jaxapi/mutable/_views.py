@@ -71,7 +71,7 @@ class View:
             i if isinstance(i, int) else slice(i.start, i.stop if i.stop >= 0 else None, i.step)
             for i in self.part.ranges
         )
-        part = owners[keys]
+        part = owners[(*keys, ...)]  # a view, also of one element
         kept = [axis for axis in self.part.axes if axis is not None]
         order = sorted(kept)
         part = part.transpose([order.index(axis) for axis in kept])

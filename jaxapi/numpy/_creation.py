@@ -1,6 +1,7 @@
 """Functions that make arrays, whose ``order=``, ``subok=`` and ``like=`` change nothing."""
 
 import functools
+import operator
 
 import jax
 import numpy as np
@@ -80,6 +81,8 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
             return _made_by_numpy(a, dtype, order, True if is_apart else copy, 0, like)
         except NotOnHost:
             pass
+    if copy is False and (isinstance(a, (list, tuple, range)) or type(a) in PYTHON_NUMBERS):
+        raise ValueError("Unable to avoid copy while creating an array as requested: leave out copy=False")
     a = _looked_through(a)
     if isinstance(a, (list, tuple)):
         leaves = jax.tree.leaves(unwrap(a))
@@ -220,7 +223,9 @@ def _shape(shape):
     value = unwrap(shape)
     if value is None:
         raise TypeError("a shape is an int or a tuple of ints, got None: Use () for an array without axes")
-    return tuple(np.asarray(value).tolist()) if not isinstance(value, int) and np.ndim(value) else int(value)
+    if isinstance(value, int) or not np.ndim(value):
+        return operator.index(value)
+    return tuple([operator.index(n) for n in np.asarray(value).tolist()])
 
 
 empty, ones, zeros = map(_filled, ("empty", "ones", "zeros"))

@@ -47,6 +47,9 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
             continue
         if bound is not None and bound is not np._NoValue:
             clipped = UFUNCS[name](clipped, bound, **options)
+    has_bound = any(bound is not None and bound is not np._NoValue for bound in (*old, *new))
+    if not has_bound:
+        clipped = UFUNCS["positive"](clipped)
     return into(out, copied(clipped) if clipped is a else clipped, broadcasts=True)
 
 
@@ -356,6 +359,8 @@ def isscalar(element):
 
 def shares_memory(a, b, max_work=None):
     """Return whether what is written to one array may be seen in the other."""
+    if not isinstance(a, Array) and not isinstance(b, Array):
+        return np.shares_memory(a, b, max_work)
     a, b = as_ours(a), as_ours(b)
     if a._owner is not b._owner:
         return False
@@ -460,10 +465,23 @@ def _of_values(name, function):
     return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
 
 
-_NANARG = {
-    short: with_numpys_signature(f"nanarg{short}", getattr(np, f"nanarg{short}"), function, "jaxapi.numpy")
-    for short, function in {"max": jnp.nanargmax, "min": jnp.nanargmin}.items()
-}
+def _position_among_numbers(short):
+    """Return jax.numpy's function, of complex numbers, too; -1 where all are NaN."""
+    of_reals, of_complex = getattr(jnp, f"nanarg{short}"), REPAIRS[f"arg{short}"]
+    last = -np.inf if short == "max" else np.inf
+
+    def function(a, axis=None, keepdims=False):
+        if not jnp.iscomplexobj(a):
+            return of_reals(a, axis, keepdims=keepdims)
+        missing = jnp.isnan(a)
+        found = of_complex(jnp.where(missing, last, a), axis, keepdims)
+        return jnp.where(missing.all(axis, keepdims=keepdims), -1, found)
+
+    name = f"nanarg{short}"
+    return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
+
+
+_NANARG = {short: _position_among_numbers(short) for short in ("max", "min")}
 FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
 FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}

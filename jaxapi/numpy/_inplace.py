@@ -63,10 +63,10 @@ def put(a, ind, v, mode="raise"):
     v = as_ours(v)
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if positions.size and not size:
+        raise IndexError("cannot replace elements of an empty array")
     if not positions.size or not v.size:
         return
-    if not size:
-        raise IndexError("cannot replace elements of an empty array")
     if mode == "wrap":
         positions = positions % size
     elif mode == "clip":
@@ -85,10 +85,14 @@ def put(a, ind, v, mode="raise"):
 def putmask(a, mask, values):
     """Write the values at the positions of a mask that are True, repeated as needed."""
     is_weak = not hasattr(values, "dtype")  # as Python's numbers are
+    if isinstance(values, (int, list, tuple)):
+        values = values_for(values, a)
     values = as_ours(values)
     if np.shape(unwrap(mask)) != _target(a, "putmask").shape:
         raise ValueError("putmask: mask and data must be the same size")
-    if not np.can_cast(values.dtype, a.dtype, "same_kind" if is_weak else "safe"):
+    is_complex_into_real = values.dtype.kind == "c" and a.dtype.kind != "c"
+    is_unsafe = not is_weak and not np.can_cast(values.dtype, a.dtype, "safe")
+    if is_complex_into_real or is_unsafe:
         raise TypeError(
             f"Cannot cast array data from {values.dtype} to {a.dtype} according to the rule 'safe'"
         )

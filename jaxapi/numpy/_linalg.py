@@ -8,15 +8,21 @@ import numpy as np
 
 from .._core._programs import any_traced
 from ._repairs._common import exact_program, float_dtype, refuse
+from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import with_numpys_signature as _signed
 
 _OF_SQUARE = "cholesky det eig eigh eigvals eigvalsh inv matrix_power slogdet solve"
 _OF_MATRICES = "qr svd svdvals"
-_OF_FLOATS = f"{_OF_SQUARE} {_OF_MATRICES} cond lstsq matrix_rank norm pinv tensorinv tensorsolve".split()
-_OF_ANY = """
-cross diagonal matmul matrix_norm matrix_transpose multi_dot outer tensordot trace vecdot vector_norm
-"""
+_OF_OTHERS = "cond lstsq matrix_norm matrix_rank norm pinv tensorinv tensorsolve vector_norm"
+_OF_FLOATS = f"{_OF_SQUARE} {_OF_MATRICES} {_OF_OTHERS}".split()
+_OF_ANY = "cross diagonal matmul matrix_transpose multi_dot outer tensordot trace vecdot"
+# They decompose nothing, but for some orders of a matrix.
+_NORMS = frozenset(["matrix_norm", "norm", "vector_norm"])
+# Whose errors of shapes are NumPy's LinAlgError; of the others they are ValueError.
+_RAISE_OWN_ERROR = frozenset(["cond", "lstsq", "multi_dot", "tensorinv", "tensorsolve"])
+# Parameters that are arrays.
+_OPERANDS = frozenset(["A", "a", "b", "x", "x1", "x2"])
 LinAlgError = np.linalg.LinAlgError
 __all__ = sorted(["LinAlgError", *_OF_FLOATS, *_OF_ANY.split()])
 
@@ -28,7 +34,13 @@ def _checked(name):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        first = next(x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, jax.Array))
+        args = [_as_array(x) for x in args]
+        kwargs = {name: _as_array(x) if name in _OPERANDS else x for name, x in kwargs.items()}
+        arrays = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, jax.Array)]
+        refuse(not arrays, LinAlgError, f"{name} takes arrays with axes, got numbers")
+        first = arrays[0]
+        lacks_axis = name in ("cross", "vecdot") and not all(x.ndim for x in arrays)
+        refuse(lacks_axis, ValueError, f"{name} takes vectors, got an array without axes")
         of_square = name in _OF_SQUARE.split()
         of_matrices = of_square or name in _OF_MATRICES.split()
         at_least = f"{first.ndim}-dimensional array given. Array must be at least two-dimensional"
@@ -37,20 +49,26 @@ def _checked(name):
         refuse(not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
         refuse(name == "cond" and not first.size, LinAlgError, "cond is not defined on empty arrays")
         if name in _OF_FLOATS and not (name == "matrix_power" and kwargs["n"] >= 0):
-            args, kwargs = _as_floats((args, kwargs))
+            takes_halves = name in _NORMS and kwargs.get("ord") not in (2, -2, "nuc")
+            args, kwargs = _as_floats((args, kwargs), takes_halves or name == "vector_norm")
         try:
             return function(*args, **kwargs, **options)
-        except (TypeError, ValueError) as error:  # of shapes
-            raise (LinAlgError(str(error)) if name in _OF_FLOATS else error) from None
+        except (TypeError, ValueError) as error:
+            raise (LinAlgError(str(error)) if name in _RAISE_OWN_ERROR else error) from None
 
     return call
 
 
-def _as_floats(tree):
+def _as_array(x):
+    """Return a Python number as an array."""
+    return jnp.asarray(x) if isinstance(x, (int, float, complex)) else x
+
+
+def _as_floats(tree, takes_halves):
     """Return arrays as floats: NumPy's float64, and others with them, if there are integers among them."""
     arrays = [x for x in jax.tree.leaves(tree) if isinstance(x, jax.Array)]
     is_half = any(x.dtype == np.float16 for x in arrays)
-    refuse(is_half, TypeError, "array type float16 is unsupported in linalg")
+    refuse(is_half and not takes_halves, TypeError, "array type float16 is unsupported in linalg")
     if not any(x.dtype.kind in "iub" for x in arrays):
         return tree
     dtype = float_dtype(*arrays)
@@ -60,6 +78,8 @@ def _as_floats(tree):
 def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     if A.ndim < 2:
         return jnp.any(A != 0).astype(int)
+    is_square = A.shape[-1] == A.shape[-2]
+    refuse(hermitian and not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
     s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svdvals(A)
     if tol is None:
         rtol = max(A.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else jnp.asarray(rtol)[..., None]
@@ -103,7 +123,17 @@ _UNLIKE = {
     "tensorsolve": _tensorsolve,
     "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),
 }
+
+
+def _matrix_transpose(x, /):
+    """Return the transposed matrices as a view."""
+    x = as_ours(x)
+    refuse(x.ndim < 2, ValueError, f"matrices have two axes, got an array of {x.ndim}")
+    return x.mT
+
+
 for _name in _OF_FLOATS + _OF_ANY.split():
     _numpys = getattr(np.linalg, _name)
     _function = _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg")
     globals()[_name] = _in_numpys_way(_name, _numpys, _function)
+matrix_transpose = _in_numpys_way("matrix_transpose", np.linalg.matrix_transpose, _matrix_transpose)

@@ -33,37 +33,37 @@ rollaxis shape size split vsplit
 
 # The standard's functions of `jaxapi`, with NumPy's signature.
 OF_JAXAPI = """
-broadcast_to count_nonzero cumulative_prod cumulative_sum linspace logspace prod roll sum
+broadcast_to count_nonzero linspace logspace prod roll sum
 unique_all unique_counts unique_inverse unique_values
 """.split()
 
 # The functions of `jax.numpy`, with NumPy's signature.
 OF_JAX = """
-argwhere broadcast_arrays choose compress cross diag diag_indices_from
-diagflat diagonal ediff1d extract eye flatnonzero geomspace identity intersect1d iscomplex isreal
-lexsort nanmax nanmin nanprod nansum outer packbits poly polyadd
-polyder polyint polysub polyval ptp resize select setdiff1d setxor1d tensordot trace
+argwhere broadcast_arrays cross diag diag_indices_from
+diagflat diagonal extract eye flatnonzero identity intersect1d iscomplex isreal
+lexsort nanmax nanmin nanprod nansum outer packbits resize setdiff1d setxor1d tensordot trace
 tril_indices tril_indices_from triu_indices triu_indices_from union1d unpackbits vdot
 """.split()
 
 # Ours, by the reason.
 OURS = {
     "arguments that jax.numpy lacks, and NumPy's errors": """
-append argpartition argsort column_stack concat concatenate delete diag_indices dstack hstack indices
-insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted stack take
-take_along_axis tile tril triu unravel_index vstack
+append argpartition argsort choose column_stack compress concat concatenate delete diag_indices dstack
+hstack indices insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted select stack
+take take_along_axis tile tril triu unravel_index vstack
 """.split(),
     "NumPy's dtypes, of integers above all": """
-angle around average bartlett blackman corrcoef cov cumprod cumsum diff dot gradient hamming hanning i0
+angle around average bartlett blackman corrcoef cov cumprod cumsum cumulative_prod cumulative_sum diff dot
+ediff1d gradient hamming hanning i0
 inner interp kaiser kron mean nancumprod nancumsum nanmean nanstd nanvar round sort_complex std trapezoid tri
 unwrap vander var
 """.split(),
     "complex numbers and NaN": """
-all amax amin any argmax argmin isneginf isposinf max min nanargmax nanargmin sinc sort trim_zeros unique
+all amax amin any argmax argmin isneginf isposinf max min nanargmax nanargmin ptp sinc sort trim_zeros unique
 """.split(),
     "where NumPy puts edges, and how it rounds": """
-bincount convolve correlate digitize histogram histogram2d histogram_bin_edges histogramdd median
-nanmedian nanpercentile nanquantile percentile polymul quantile
+bincount convolve correlate digitize geomspace histogram histogram2d histogram_bin_edges histogramdd median
+nanmedian nanpercentile nanquantile percentile poly polyadd polyder polyint polymul polysub polyval quantile
 """.split(),
     "integers of several dtypes": """
 allclose array_equal isclose isin
@@ -133,6 +133,12 @@ PROMOTES_TOGETHER = """
 allclose append array_equal array_equiv choose convolve correlate cross dot inner intersect1d isclose
 isin kron matmul multi_dot outer polyadd polydiv polymul polysub polyval searchsorted select setxor1d
 tensordot union1d vdot vecdot
+""".split()
+
+# They fold an array along an axis, and take axis 0 or -1 of one without axes, too.
+FOLDS = """
+all amax amin any argmax argmin argsort count_nonzero cumprod cumsum max min nanargmax nanargmin
+nancumprod nancumsum nanmax nanmin nanprod nansum prod ptp sum
 """.split()
 
 # They add or multiply, and cast to any dtype of ``out=``.

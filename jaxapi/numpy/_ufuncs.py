@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,12 +18,15 @@ from ..mutable._at import AT
 from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._lowering import NotOnHost, lower
+from ._repairs import REPAIRS
 from ._wrap import as_ours, as_type, cast, computed_by_numpy, first_line, into, ours, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
 
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCE |= {"logical_and": "all", "logical_or": "any"}
+# Those without an identity that may go over several axes all the same.
+_REORDERABLE = frozenset(["fmax", "fmin", "maximum", "minimum"])
 
 
 # Python's numbers, which take the dtype of the array that they meet.
@@ -129,6 +133,8 @@ class ufunc:
     def _by_jax(
         self, *args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, **other
     ):
+        if len(args) > self.nargs:
+            raise TypeError(f"{self.__name__}() takes {self.nin} arrays and out, got {len(args)} arguments")
         if len(args) > self.nin and out is None:
             args, out = args[: self.nin], args[self.nin :]
             out += (None,) * (self.nout - len(out))
@@ -152,6 +158,11 @@ class ufunc:
         if self.nin != 2 or self.nout != 1:
             raise ValueError(f"{method} only supported for binary functions: {self.__name__} is none")
 
+    def _check_loop(self, given_dtype, dtype):
+        """Raise NumPy's TypeError where its function has no loop for a fold of such elements."""
+        if given_dtype.isbuiltin == 1:
+            self._numpys.resolve_dtypes((dtype, given_dtype, None), reduction=True)
+
     def _casting_of_fold(self, result):
         """Return how a result is cast to ``out=``: sums and products to any dtype, but complex ones."""
         return "unsafe" if self.__name__ in ("add", "multiply") and result.dtype.kind != "c" else "same_kind"
@@ -172,15 +183,29 @@ class ufunc:
         x, dtype = as_ours(array)._value, resolve_dtype(dtype)
         initial = None if initial is np._NoValue else value_of(initial)
         mask = None if where is True else value_of(where)
-        axes = np.lib.array_utils.normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
-        name, x = self.__name__, x if dtype is None else as_type(x, dtype)._value
-        if len(axes) > 1 and self.identity is None and name not in ("maximum", "minimum"):
+        is_of_number = not x.ndim and type(axis) is int and axis in (0, -1)  # which NumPy takes
+        if axis is None or is_of_number:
+            axis = tuple(range(x.ndim))
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+        self._check_loop(x.dtype, dtype)
+        mask_ndim = 0 if mask is None else np.ndim(mask)
+        if mask_ndim > x.ndim:
+            raise ValueError(f"where has {mask_ndim} axes, the array {x.ndim}: it must not have more")
+        name = self.__name__
+        if len(axes) > 1 and self.identity is None and name not in _REORDERABLE:
             raise ValueError(f"reduction operation {name!r} is not reorderable: give one axis")
+        x = x if dtype is None else as_type(x, dtype)._value
         with x64_for(x.dtype):
             if name in _REDUCE:
                 options = {} if name.startswith("logical") else {"initial": initial}
                 options |= {"dtype": dtype} if name in ("add", "multiply") else {}
-                result = getattr(jnp, _REDUCE[name])(x, axis=axes, keepdims=keepdims, where=mask, **options)
+                is_repaired = jnp.iscomplexobj(x) and name not in ("add", "multiply")
+                fold = REPAIRS[_REDUCE[name]] if is_repaired else getattr(jnp, _REDUCE[name])
+                options |= {"axis": axes, "keepdims": keepdims}
+                given = {key: value for key, value in options.items() if value is not None}
+                result = fold(x, where=mask, **given)
+                if initial is not None and name.startswith("logical"):
+                    result = self._of_values(result, jnp.asarray(initial))
                 return into(out, ours(result, array), self._casting_of_fold(result))
             if initial is None and (mask is not None or not x.size):
                 if self.identity is None:
@@ -189,8 +214,9 @@ class ufunc:
                 initial = self.identity
             counted = jnp.ones(x.shape, bool) if mask is None else jnp.broadcast_to(mask, x.shape)
             other_lengths = np.delete(x.shape, axes).astype(int)
-            x = jnp.moveaxis(x, axes, range(len(axes))).reshape(-1, *other_lengths)
-            counted = jnp.moveaxis(counted, axes, range(len(axes))).reshape(-1, *other_lengths)
+            length = math.prod(x.shape[i] for i in axes)
+            x = jnp.moveaxis(x, axes, range(len(axes))).reshape(length, *other_lengths)
+            counted = jnp.moveaxis(counted, axes, range(len(axes))).reshape(length, *other_lengths)
             if initial is not None:
                 first = jnp.full_like(x[:1], initial, shape=(1, *x.shape[1:]))
                 x = jnp.concatenate([first, x])
@@ -218,7 +244,10 @@ class ufunc:
         """Return the results of `reduce` up to each element."""
         self._check_binary("accumulate")
         x, dtype = as_ours(array)._value, resolve_dtype(dtype)
+        if not x.ndim and axis in (0, -1):
+            raise TypeError("cannot accumulate on a scalar")
         axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+        self._check_loop(x.dtype, dtype)
         sums = {"add": jnp.cumsum, "multiply": jnp.cumprod}.get(self.__name__)
         x = x if dtype is None else as_type(x, dtype)._value
         with x64_for(x.dtype):
@@ -230,6 +259,8 @@ class ufunc:
             elif x.shape[axis]:
                 lines = jnp.moveaxis(x, axis, 0)
                 x = jnp.moveaxis(self._scanned(lines, jnp.ones(lines.shape[0], bool), keeps=True), 0, axis)
+            else:
+                x = self._of_values(x, x)  # which is of its dtype, too
         return into(out, ours(x, array), self._casting_of_fold(x))
 
     @_in_numpys_way(np.ufunc.reduceat)
@@ -244,6 +275,8 @@ class ufunc:
         """Return `reduce` of the slices from each index to the next; of one element where that is lower."""
         self._check_binary("reduceat")
         x = as_ours(array)
+        if not x.ndim and axis in (0, -1):
+            raise TypeError("cannot reduceat on a scalar")
         axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
         starts, size = np.asarray(indices), x.shape[axis]
         if starts.size and not (starts.min() >= 0 and starts.max() < size):
@@ -282,15 +315,20 @@ class ufunc:
         if type(b) in _WEAK_TYPES and isinstance(a, Array) and a.dtype.isbuiltin:
             dtypes = self._numpys.resolve_dtypes((a.dtype, type(b), None))
             b = np.asarray(b, dtypes[1])
-        self._write_at(a, indices, b)
+        if b is None:
+            self._write_at(a, indices)
+        else:
+            self._write_at(a, indices, b)
 
     @_in_numpys_way(np.ufunc.at)
-    def _write_at(self, a: Array, indices: Any, b: ArrayLike | None) -> None:
+    def _write_at(self, a: Array, indices: Any, b: ArrayLike | None = None) -> None:
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at writes to an array of jaxapi.numpy, got {type(a).__name__}")
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{self.__name__}.at takes {self.nin - 1} operands beside the array")
         how = AT.get(self.__name__)
+        if how in ("max", "min") and a.dtype.kind == "c":  # of which JAX's writes lose NaN
+            how = None
         new: Any = None if b is None else as_ours(b)._value
         if new is not None:
             refuse_complex(new.dtype, a.dtype)

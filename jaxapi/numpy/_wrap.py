@@ -17,7 +17,7 @@ from ..mutable._array import NUMPY, Array, copied, raised, shared, unwrap, wrap
 from ..mutable._lowering import NotOnHost, lower, refuse_overflow
 from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
-from ._table import ADDS, BROADCASTS_TO_OUT, PROMOTES_TOGETHER, RETURNS_POSITIONS
+from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
 __all__ = ["as_ours", "cast", "computed_by_numpy", "in_numpys_way", "into", "made", "ours", "signed_as"]
 __all__ += ["first_line", "host_function", "on_host", "value_of", "with_numpys_signature"]
@@ -215,6 +215,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
     names = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     returns_positions = name in RETURNS_POSITIONS
     promotes = name in PROMOTES_TOGETHER
+    folds = name in FOLDS
     not_promoted = _NOT_PROMOTED.get(name, ())
     positional_only = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_ONLY]
     takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -249,6 +250,9 @@ def with_numpys_signature(name: str, numpys, function, module: str):
                 values["arrays" if n == "tup" else n] = form(x)
             elif x is not None:
                 raise NotImplementedError(f"jaxapi.numpy.{name} does not take {n}=")
+        if folds:
+            _leave_out_axis_of_number(values)
+            _check_mask(values)
         dtype = values.get("dtype")
         if dtype is not None:
             dtype = resolve_dtype(dtype)
@@ -273,10 +277,36 @@ def with_numpys_signature(name: str, numpys, function, module: str):
             raise ValueError(f"out of dot must have the dtype {result.dtype}, got {out.dtype}")
         if out is None:
             return result
+        if returns_positions:
+            _check_holder_of_positions(out)
+            return into(out, result, "unsafe")
         casting = "unsafe" if name in ADDS and result.dtype.kind != "c" else "same_kind"
         return into(out, result, casting, broadcasts=name in BROADCASTS_TO_OUT)
 
     return wrapped
+
+
+def _check_holder_of_positions(out):
+    """Refuse an ``out=`` whose dtype is none of integers that positions are."""
+    dtype = getattr(out, "dtype", np.dtype(int))
+    if not np.can_cast(dtype, np.int64):
+        raise TypeError(f"Cannot cast array data from {dtype} to int64 according to the rule 'safe'")
+
+
+def _leave_out_axis_of_number(values):
+    """Fold an array without axes over all of it, as NumPy does, for an axis that a vector has."""
+    x = values.get("a", values.get("x"))
+    is_number = isinstance(x, (int, float, complex)) or getattr(x, "ndim", None) == 0
+    if is_number and type(values.get("axis")) is int and values["axis"] in (0, -1):
+        values["axis"] = None
+
+
+def _check_mask(values):
+    """Refuse a mask of more axes than the array has."""
+    ndim = np.ndim(values.get("a", values.get("x")))
+    mask = values.get("where")
+    if getattr(mask, "ndim", 0) > ndim:
+        raise ValueError(f"where has {mask.ndim} axes, the array {ndim}: it must not have more")
 
 
 def _array_or_none(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
@@ -16,15 +17,16 @@ from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
 from ...mutable._array import NUMPY, wrap
+from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from ._common import on_flat, refuse
+from ._common import axes_of, on_flat, refuse
 
 _NAMES = """
-allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv column_stack concat
-concatenate delete diag_indices dstack hstack indices insert isclose isin ix_ max meshgrid min nonzero pad
-partition ravel_multi_index repeat searchsorted sort sort_complex stack take take_along_axis tile tril
-trim_zeros triu unique unravel_index vander vstack
+allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
+compress concat concatenate delete diag_indices dstack hstack indices insert isclose isin ix_ max meshgrid
+min nonzero pad partition ptp ravel_multi_index repeat searchsorted select sort sort_complex stack take
+take_along_axis tile tril trim_zeros triu unique unravel_index vander vstack
 """
 __all__ = _NAMES.split()
 
@@ -77,7 +79,11 @@ def insert(arr: Array, obj, values, axis=None):
         values = values_for(values, arr)
     if not isinstance(obj, (slice, jax.Array)):
         obj = np.asarray(obj, None if np.size(obj) else int)
-    if not isinstance(obj, slice) and not is_traced(obj) and obj.dtype != bool:
+    if not isinstance(obj, slice):
+        text = f"positions are integers or bools, got {obj.dtype}"
+        refuse(obj.dtype.kind not in "iub", IndexError, text)
+        obj = np.flatnonzero(np.asarray(obj)) if obj.dtype == np.bool else obj
+    if not isinstance(obj, slice) and not is_traced(obj):
         length = arr.size if axis is None else arr.shape[axis]
         for i in np.ravel(np.asarray(obj)).tolist():
             text = f"index {i} is out of bounds for axis {axis or 0} with size {length}"
@@ -112,6 +118,8 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
     if isinstance(pad_width, dict):
         pad_width = _widths_of_axes(pad_width, array.ndim)
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
+    if mode not in ("constant", "empty") and not array.size:
+        _refuse_to_extend_nothing(array, pad_width)
     if mode == "linear_ramp" and array.dtype.kind in "iu":
         return _with_ramps(array, pad_width, **kwargs)
     if not callable(mode):
@@ -123,6 +131,15 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         for index in np.ndindex(rows.shape[:-1]):  # the function writes to each row
             mode(rows[(*index, ...)], tuple(widths[axis]), axis, kwargs)
     return padded._value
+
+
+def _refuse_to_extend_nothing(array, pad_width):
+    """Refuse to pad along an axis without elements by elements of it."""
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    for axis, length in enumerate(array.shape):
+        is_extended = not length and widths[axis].any()
+        text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        refuse(is_extended, ValueError, text)
 
 
 def _widths_of_axes(widths, ndim):
@@ -170,6 +187,8 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
 
 def repeat(a: Array, repeats, axis=None):
     counts = np.asarray(repeats)
+    if not counts.size:
+        counts = counts.astype(int)
     text = f"Cannot cast array data from {counts.dtype} to int64 according to the rule 'safe'"
     refuse(counts.size and not np.can_cast(counts.dtype, np.int64), TypeError, text)
     refuse(counts.ndim > 1, ValueError, "object too deep for desired array")
@@ -178,7 +197,10 @@ def repeat(a: Array, repeats, axis=None):
 
 
 def tile(A: Array, reps):
-    reps = np.asarray(reps).tolist()
+    counts = np.asarray(reps)
+    is_fraction = counts.size > 0 and counts.dtype.kind not in "iub"
+    refuse(is_fraction, TypeError, f"reps must be integers, got {counts.dtype}")
+    reps = counts.astype(int).tolist()
     refuse(np.min(reps, initial=0) < 0, ValueError, "negative dimensions are not allowed")
     return jnp.tile(A, reps)
 
@@ -212,14 +234,15 @@ def ix_(*args: Array):
 
 
 def meshgrid(*xi: Array, copy=True, sparse=False, indexing="xy"):  # of JAX 0.10 a list
+    xi = tuple(jnp.ravel(jnp.asarray(x)) for x in xi)
     return tuple(jnp.meshgrid(*xi, sparse=sparse, indexing=indexing))  # copies, whatever ``copy`` says
 
 
 def _checked(order, *indices):
     refuse(order not in ("C", "F", None), ValueError, "only 'C' or 'F' order is permitted")
     positions = [jnp.asarray(x) for x in indices]
-    refuse(any(x.dtype.kind not in "iu" for x in positions), TypeError, "only int indices permitted")
-    return positions
+    refuse(any(x.dtype.kind not in "iub" for x in positions), TypeError, "only int indices permitted")
+    return [x.astype(int) if x.dtype == np.bool else x for x in positions]
 
 
 def unravel_index(indices: Array, shape, order="C"):
@@ -249,17 +272,21 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
 
 def indices(dimensions, dtype=None, sparse=False):
     dtype = default_dtype(int) if dtype is None else dtype
+    is_negative = builtins.min(dimensions, default=0) < 0
+    refuse(is_negative, ValueError, f"negative dimensions are not allowed, got {tuple(dimensions)}")
     return jax.tree.map(lambda x: x.astype(dtype), jnp.indices(tuple(dimensions), sparse=sparse))
 
 
 def _in_bounds(indices, size, mode="raise"):
     """Return positions by NumPy's modes; traced ones are not checked."""
+    refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
+    if indices.dtype == np.bool:  # as 0 and 1
+        indices = indices.astype(int)
     if mode == "wrap":
         return indices % size
     if mode == "clip":
         return jnp.clip(indices, 0, builtins.max(size - 1, 0))
     refuse(mode != "raise", ValueError, f"clipmode must be 'raise', 'wrap' or 'clip', got {mode!r}")
-    refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
     if not is_traced(indices) and indices.size:
         low = int(indices.min())
         high = int(indices.max())
@@ -273,6 +300,29 @@ def take(a: Array, indices: Array, axis=None, mode="raise"):
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     indices = _in_bounds(indices if indices.size else indices.astype(int), a.shape[axis], mode)
     return jnp.take(a, indices, axis, mode="wrap")
+
+
+def choose(a: Array, choices: list[ArrayLike], mode="raise"):
+    """Refuse what are no positions, as NumPy does."""
+    is_safe = np.can_cast(a.dtype, np.int64)
+    refuse(
+        not is_safe, TypeError, f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'"
+    )
+    a = a.astype(int) if a.dtype == np.bool else a
+    return jnp.choose(a, choices, mode=mode)
+
+
+def compress(condition: Array, a: Array, axis=None):
+    """Refuse a True beyond the last element, as NumPy does."""
+    refuse(condition.ndim != 1, ValueError, "condition must be a 1-d array")
+    a, axis = on_flat(a, axis)
+    size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
+    if is_traced(condition):
+        return jnp.compress(condition, a, axis)
+    positions = np.flatnonzero(np.asarray(condition))
+    is_beyond = positions.size > 0 and positions[-1] >= size
+    refuse(is_beyond, IndexError, f"condition is True beyond the {size} elements of axis {axis}")
+    return jnp.take(a, positions, axis)
 
 
 def take_along_axis(arr: Array, indices: Array, axis=-1):
@@ -320,7 +370,7 @@ def _partitioned(function):
         )
         a, axis = on_flat(a, axis)
         size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
-        for k in np.ravel(kth).tolist():
+        for k in np.ravel(kth).tolist() if a.size else ():
             refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
         return function(a, axis)
 
@@ -393,6 +443,18 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 
 
+def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
+    refuse(
+        len(condlist) != len(choicelist),
+        ValueError,
+        "list of cases must be same length as list of conditions",
+    )
+    for i, condition in enumerate(condlist):
+        text = f"invalid entry {i} in condlist: should be boolean ndarray"
+        refuse(jnp.asarray(condition).dtype != np.bool, TypeError, text)
+    return jnp.select(condlist, choicelist, default)
+
+
 def nonzero(a: Array):
     refuse(not a.ndim, ValueError, "nonzero takes an array with axes: use atleast_1d(x).nonzero()")
     return jaxapi.nonzero(a)
@@ -402,20 +464,42 @@ def _extreme(name):
     """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
     best = getattr(jnp, name[-3:])
 
-    def of_axis(a: Array, axis=None, keepdims=False, **options):
+    def of_axis(a: Array, axis=None, keepdims=False, where: Array = None, **options):
+        options |= {} if where is None else {"where": where}
         axis = tuple(axis) if isinstance(axis, list) else axis
         if not jnp.iscomplexobj(a):
             return getattr(jaxapi, name)(a, axis=axis, keepdims=keepdims, **options)
         refuse(not a.size and not options, ValueError, f"zero-size array to {name}, which has no identity")
-        is_nan = jnp.isnan(a)
+        is_nan = jnp.isnan(a) if where is None else jnp.isnan(a) & where
         has_nan = is_nan.any(axis, keepdims=keepdims)
         if not name.startswith("arg"):
-            return jnp.where(has_nan, jnp.nan, best(a, axis, keepdims=keepdims, **options))
+            extreme = best(a, axis, keepdims=keepdims, **options)
+            if not a.size:
+                return extreme
+            return jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
         position = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
         return jnp.where(has_nan, jnp.argmax(is_nan, axis, keepdims=keepdims), position)
 
     return of_axis
 
 
+def _first_of(a, chosen, axis):
+    """Return the first elements along some axes that are chosen."""
+    axes = axes_of(a, axis)
+    other_lengths = [n for i, n in enumerate(a.shape) if i not in axes]
+    size = math.prod(a.shape[i] for i in axes)
+    last = range(-len(axes), 0)
+    lines = jnp.moveaxis(a, axes, last).reshape(*other_lengths, size)
+    chosen = jnp.moveaxis(jnp.broadcast_to(chosen, a.shape), axes, last).reshape(lines.shape)
+    positions = jnp.argmax(chosen, -1)
+    return jnp.take_along_axis(lines, positions[..., None], -1)[..., 0]
+
+
 max, min, argmax, argmin = map(_extreme, ("max", "min", "argmax", "argmin"))
 amax, amin = max, min
+
+
+def ptp(a: Array, axis=None, keepdims=False):
+    """Subtract the least from the largest element, also of complex numbers."""
+    largest = max(a, axis, keepdims=keepdims)
+    return ELEMENTWISE["subtract"](largest, min(a, axis, keepdims=keepdims))

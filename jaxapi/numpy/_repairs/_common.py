@@ -11,7 +11,7 @@ from ..._core._exact import exact
 from ..._core._programs import compiled
 from ...mutable._promotion import narrowed, result_dtype
 
-__all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse"]
+__all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse", "strong"]
 
 
 def exact_program(function: Callable, *static: str) -> Callable:
@@ -27,6 +27,11 @@ def float_dtype(*arrays) -> np.dtype:
 
 def as_floats(x):
     return x.astype(float_dtype(x)) if x.dtype.kind in "iub" else x
+
+
+def strong(x):
+    """Return an array in its own dtype, also one that was made of a Python number, whose dtype is weak."""
+    return x.astype(x.dtype)
 
 
 def refuse(is_bad, error, text):

@@ -11,13 +11,15 @@ import numpy as np
 import jaxapi
 from jaxapi import divide
 
+from ..._core._programs import any_traced, is_traced
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype, together
-from ._common import as_floats, axes_of, float_dtype, on_flat, refuse
+from ._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 
 _NAMES = """
-all angle any around bartlett blackman cumprod cumsum diff dot gradient hamming hanning i0 inner interp
-isneginf isposinf kaiser kron nancumprod nancumsum round sinc trapezoid tri unwrap
+all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d
+geomspace gradient hamming hanning i0 inner interp isneginf isposinf kaiser kron nancumprod nancumsum round
+sinc trapezoid tri unwrap
 """
 __all__ = _NAMES.split()
 
@@ -37,6 +39,19 @@ def _cumulative(name):
 
 for _name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
     globals()[_name] = _cumulative(_name)
+
+
+def _cumulative_of_standard(name):
+    function = getattr(jaxapi, name)
+
+    def of_axis(x: Array, axis=None, dtype=None, include_initial=False):
+        x = jnp.atleast_1d(x)
+        return function(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+    return of_axis
+
+
+cumulative_sum, cumulative_prod = map(_cumulative_of_standard, ("cumulative_sum", "cumulative_prod"))
 
 
 def _of_truth(name):
@@ -78,11 +93,14 @@ def angle(z: Array, deg=False):
 
 def round(a: Array, decimals=0):
     if a.dtype == np.bool:
+        refuse(decimals != 0, TypeError, f"bool has no {decimals} decimals: pass x.astype(int)")
         return a.astype(np.float16)
     if decimals == 0 or (a.dtype.kind in "iu" and decimals > 0):
         return jnp.round(a) if a.dtype.kind in "fc" else a
+    if jnp.iscomplexobj(a):  # part by part, as infinity divided as a complex number is NaN
+        return jax.lax.complex(round(a.real, decimals), round(a.imag, decimals))
     x = as_floats(a)
-    step = 10.0 ** abs(decimals)
+    step = float(np.power(10.0, abs(decimals)))  # infinity from 309 on
     rounded = divide(jnp.round(x * step), step) if decimals > 0 else jnp.round(divide(x, step)) * step
     return rounded.astype(a.dtype)
 
@@ -98,6 +116,8 @@ def sinc(x: Array):
 
 def _window(name):
     def function(M, **beta):
+        if not any_traced(*beta.values()):
+            return jnp.asarray(getattr(np, name)(M, **beta), float_dtype())
         window = jnp.zeros(0) if M < 1 else getattr(jnp, name)(int(np.ceil(M)), **beta)
         return window.astype(float_dtype())
 
@@ -116,8 +136,40 @@ def diff(a: Array, n=1, axis=-1, prepend: Array = None, append: Array = None):
     return jaxapi.diff(cast(a, dtype), axis=axis, n=n, **ends)
 
 
+def ediff1d(ary: Array, to_end: Array = None, to_begin: Array = None):
+    """Refuse ends of another kind, as NumPy does."""
+    ary = ary.reshape(-1)
+    ends = {"to_begin": to_begin, "to_end": to_end}
+    given = {name: strong(end).reshape(-1) for name, end in ends.items() if end is not None}
+    for name, end in given.items():
+        text = f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+        refuse(not np.can_cast(end.dtype, ary.dtype, "same_kind"), TypeError, text)
+    parts = [ELEMENTWISE["subtract"](ary[1:], ary[:-1])]  # which refuses bool
+    if to_begin is not None:
+        parts.insert(0, cast(given["to_begin"], ary.dtype))
+    if to_end is not None:
+        parts.append(cast(given["to_end"], ary.dtype))
+    return jnp.concatenate(parts)
+
+
+def geomspace(start: Array, stop: Array, num=50, endpoint=True, dtype=None, axis=0):
+    """Refuse zeros, and end where NumPy ends: jax.numpy's ends are rounded powers."""
+    for end in (start, stop):
+        has_zero = not is_traced(end) and bool(jnp.any(end == 0))
+        refuse(has_zero, ValueError, "Geometric sequence cannot include zero")
+    refuse(num < 0, ValueError, f"Number of samples, {num}, must be non-negative.")
+    computed = float_dtype(start, stop)
+    made = jnp.geomspace(start.astype(computed), stop.astype(computed), num, endpoint=endpoint, axis=0)
+    if num > 0:
+        made = made.at[0].set(start.astype(computed))
+    if num > 1 and endpoint:
+        made = made.at[-1].set(stop.astype(computed))
+    return jnp.moveaxis(made if dtype is None else cast(made, dtype), 0, axis)
+
+
 def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
-    refuse(f.dtype == np.bool, TypeError, "bool has no differences: pass x.astype(int)")
+    f = jnp.asarray(f)
+    refuse(f.dtype == np.bool and f.ndim > 0, TypeError, "bool has no differences: pass x.astype(int)")
     f = as_floats(f)
     axes = axes_of(f, axis)
     refuse(len(varargs) not in (0, 1, len(axes)), TypeError, "invalid number of arguments")
@@ -160,6 +212,8 @@ def _slope(f, x, axis, edge_order):
 def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
     refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
     refuse(not xp.size, ValueError, "array of sample points is empty")
+    is_complex = jnp.iscomplexobj(x) or jnp.iscomplexobj(xp)
+    refuse(is_complex, TypeError, "x and xp must be real numbers: only fp may be complex")
     fp = fp.astype(float_dtype(fp))
     if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
         real = interp(x, xp, fp.real, _part(jnp.real, left), _part(jnp.real, right), period)
@@ -232,6 +286,7 @@ def tri(N, M=None, k=0, dtype=None):
 
 def _product(axis):
     def product(a: Array, b: Array):
+        a, b = strong(a), strong(b)
         if not a.ndim or not b.ndim:
             return jaxapi.multiply(a, b)
         axis_of_b = b.ndim + axis if b.ndim > 1 else 0
@@ -245,6 +300,7 @@ inner = _product(-1)
 
 
 def kron(a: Array, b: Array):
+    a, b = strong(a), strong(b)
     dtype = result_dtype(a, b)
     if dtype != np.bool:
         return jnp.kron(a, b)

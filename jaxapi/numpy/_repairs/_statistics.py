@@ -16,7 +16,7 @@ import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
-from ...mutable._promotion import narrowed, result_dtype
+from ...mutable._promotion import cast, narrowed, result_dtype
 from ._common import as_floats, axes_of, exact_program, float_dtype, refuse
 
 _NAMES = """
@@ -187,12 +187,31 @@ def _of_floats(function, *static):
 
     @functools.wraps(function)
     def computed(a, *args, **kwargs):
-        return program(as_floats(a), *args, **kwargs)
+        return program(as_floats(jnp.asarray(a)), *args, **kwargs)
 
     return computed
 
 
-average = _of_floats(jnp.average, "returned")
+_average = _of_floats(jnp.average, "returned")
+
+
+def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims=False):
+    """Refuse weights whose sum is 0, as NumPy does, unless they are traced."""
+    axes_of(a, axis)  # which raises for an axis that there is not
+    if weights is None:
+        return _average(a, axis, returned=returned, keepdims=keepdims)
+    if not is_traced(weights):
+        of_axis = weights.ndim == a.ndim or axis is None
+        totals = weights.sum(axis) if of_axis else weights.sum()
+        is_zero = bool(jnp.any(totals == 0))
+        refuse(is_zero, ZeroDivisionError, "Weights sum to zero, can't be normalized")
+    has_integers = a.dtype.kind in "iub"
+    dtype = float_dtype(a, weights) if has_integers else result_dtype(a, weights)
+    a = cast(a, dtype)
+    weights = cast(weights, dtype)
+    return _average(a, axis, weights=weights, returned=returned, keepdims=keepdims)
+
+
 mean = _of_floats(jnp.mean, "dtype")
 nanmean = _of_floats(jnp.nanmean, "dtype")
 _var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
@@ -326,6 +345,7 @@ def polymul(a1: Array, a2: Array):
 def _without_leading_zeros(polynomial):
     """Return coefficients as NumPy's polynomials have them; traced ones as they are."""
     polynomial = jnp.atleast_1d(polynomial)
+    refuse(polynomial.ndim > 1, ValueError, "Polynomial must be 1d only.")
     if is_traced(polynomial):
         return polynomial
     positions = np.flatnonzero(np.asarray(polynomial))
@@ -350,7 +370,7 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(minlength is None, TypeError, "'NoneType' object cannot be interpreted as an integer")
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
-    refuse(x.dtype.kind not in "iub", TypeError, text)
+    refuse(x.size and x.dtype.kind not in "iub", TypeError, text)
     is_negative = not is_traced(x) and x.size and int(x.astype(int).min()) < 0
     refuse(is_negative, ValueError, "'list' argument must have no negative elements")
     dtype = default_dtype(int) if weights is None else float_dtype()
@@ -393,6 +413,8 @@ def _counted(columns, edges, weights, dtype, density):
     shape = [len(edges_of_axis) - 1 for edges_of_axis in edges]
     bins = [jnp.where(is_inside, numbers, n) for numbers, n in zip(bins, shape, strict=True)]
     weights = 1 if weights is None else weights.astype(dtype)
+    if dtype == np.bool:  # sums are True where anything is
+        return jnp.zeros(shape, dtype).at[tuple(bins)].max(weights, mode="drop")
     counts = jnp.zeros(shape, dtype).at[tuple(bins)].add(weights, mode="drop")
     if not density:
         return counts
@@ -421,7 +443,8 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
 
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
-    sample = jnp.stack(sample, -1) if isinstance(sample, (list, tuple)) else sample
+    if isinstance(sample, (list, tuple)):
+        sample = jnp.stack([jnp.asarray(column) for column in sample], -1)
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
     bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
