@@ -229,15 +229,6 @@ def _wrapped_queries(images: Images, queries: ImageQueries) -> WrappedQueries:
     return WrappedQueries(inside, turns, fractions, lattices, queries.ids, is_far, inside_length, rounding)
 
 
-def _moved(queries: WrappedQueries, shift) -> PaddedQueries:
-    """Return queries that are moved back by a shift (P,) of the lattice."""
-    steps = jnp.broadcast_to(
-        queries.lattice.steps(shift), (len(queries.x), queries.lattice.vectors.shape[-1])
-    )
-    missing = queries.x.shape[1] - steps.shape[1]
-    return PaddedQueries(queries.x - jnp.pad(steps, ((0, 0), (0, missing))), None)
-
-
 def _box_within(images: Images, queries: WrappedQueries, reach, p: float) -> Box:
     """Return the shifts (q, P) by which each query may reach points within a distance (q,)."""
     m = images.points.data.shape[1]
@@ -405,7 +396,7 @@ class ImageNeighbors(NamedTuple):
 
 
 class _ImageSearch(NamedTuple):
-    """What is searched for among images."""
+    """A search of queries among the images of points."""
 
     images: Images
     queries: WrappedQueries
@@ -433,8 +424,13 @@ class _ImageSearch(NamedTuple):
         return ImageNeighbors(distances, rows, shifts)
 
     def moved(self, shift) -> PaddedQueries:
-        """Return the queries moved back by a shift."""
-        return _moved(self.queries, shift)
+        """Return the queries moved back by a shift (P,) of the lattice."""
+        queries = self.queries
+        m = queries.lattice.vectors.shape[-1]
+        steps = jnp.broadcast_to(queries.lattice.steps(shift), (len(queries.x), m))
+        # The coordinate that tells clouds apart stays as it is.
+        steps = jnp.pad(steps, ((0, 0), (0, queries.x.shape[1] - m)))
+        return PaddedQueries(queries.x - steps, None)
 
     def with_all_within(self, shift, radii, visit: Callable, state):
         """Return the state after ``visit(neighbors, state)`` for all within radii (q,), some at a time."""
@@ -496,7 +492,7 @@ def _with_all_within(tree: Tree, queries: RadiusQueries, after, search: Search, 
 def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search, limit: int):
     """Return rows, shifts, distances (q, limit, ...) of the nearest within radii (q,), and counts (q,)."""
     images, wrapped = _prepared(points, queries, periodic, search)
-    among = _ImageSearch(images, wrapped, queries, periodic, search)
+    image_search = _ImageSearch(images, wrapped, queries, periodic, search)
     reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
     boxes = _box_within(images, wrapped, reach.outer, search.p)
@@ -510,7 +506,7 @@ def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, searc
         neighbors, counts = state
         inner = jnp.where(is_active, reach.inner, -1.0)
         outer = jnp.where(is_active, reach.outer, -1.0)
-        inputs = images.tree, among.moved(shift)
+        inputs = images.tree, image_search.moved(shift)
         metric = TreeMetric(search.p)
         rows, distances, outer_counts = _tree_programs.nearest_within(
             *inputs, outer, metric, search=search, max_neighbors=point_count + 1
@@ -520,7 +516,7 @@ def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, searc
         has_border = outer_counts > inner_counts
         tied_reach = _tied_reach(images, wrapped, distances, point_count)
         is_cut = ~is_whole & (has_border | (tied_reach >= 0))
-        image_neighbors = within(among.measured(rows, shift)).without(is_cut, n)
+        image_neighbors = within(image_search.measured(rows, shift)).without(is_cut, n)
         measured_counts = jnp.sum(image_neighbors.distances < jnp.inf, axis=1, dtype=np.int32)
         image_counts = jnp.where(is_whole, measured_counts, outer_counts.astype(np.int32))
         counts += jnp.where(is_cut & has_border, 0, image_counts)
@@ -534,7 +530,7 @@ def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, searc
 
         def measure_all(state):
             radii = jnp.where(has_border, outer, jnp.minimum(outer, tied_reach))
-            return among.with_all_within(shift, jnp.where(is_cut, radii, -1.0), add, state)
+            return image_search.with_all_within(shift, jnp.where(is_cut, radii, -1.0), add, state)
 
         return lax.cond(is_cut.any(), measure_all, lambda state: state, (neighbors, counts))
 
@@ -564,7 +560,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
     """Return how many images are within the radii (q,)."""
     images, wrapped = _prepared(points, queries, periodic, search)
     given = ImageQueries(points.data, points.ids) if queries is None else queries
-    among = _ImageSearch(images, wrapped, given, periodic, search)
+    image_search = _ImageSearch(images, wrapped, given, periodic, search)
     reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
     boxes = _box_within(images, wrapped, reach.outer, search.p)
@@ -572,7 +568,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
     def step(shift, is_active, counts):
         inner = jnp.where(is_active, reach.inner, -1.0)
         outer = jnp.where(is_active, reach.outer, -1.0)
-        inputs = images.tree, among.moved(shift)
+        inputs = images.tree, image_search.moved(shift)
         metric = TreeMetric(search.p)
         (inner_counts,) = _tree_programs.counts_within(*inputs, inner, metric, search=search)
         (outer_counts,) = _tree_programs.counts_within(*inputs, outer, metric, search=search)
@@ -583,7 +579,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
             return counts + jnp.sum(neighbors.distances <= radius[:, None], axis=1, dtype=np.int32)
 
         def measure_all(counts):
-            return among.with_all_within(shift, jnp.where(has_border, outer, -1.0), add, counts)
+            return image_search.with_all_within(shift, jnp.where(has_border, outer, -1.0), add, counts)
 
         return lax.cond(has_border.any(), measure_all, lambda counts: counts, counts)
 
@@ -611,7 +607,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     given = ImageQueries(points.data, points.ids) if queries is None else queries
-    among = _ImageSearch(images, wrapped, given, periodic, search)
+    image_search = _ImageSearch(images, wrapped, given, periodic, search)
     rounding = _rounding(images, wrapped)
     n = points.n
     point_count = max(min(k, len(points.data)), 1)  # of an image that are looked at
@@ -630,19 +626,19 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
         reach = jnp.nextafter(reach, jnp.full_like(reach, jnp.inf))
         reach = jnp.where(bound > 0, reach, 0.0)
         limits = Limits(reach, jnp.zeros((), np.float64))
-        inputs = images.tree, among.moved(shift), limits, TreeMetric(search.p)
+        inputs = images.tree, image_search.moved(shift), limits, TreeMetric(search.p)
         answer = ChosenNeighbors(point_count + 1, None)
         distances, rows = _tree_programs.nearest_columns(*inputs, answer=answer, search=search)
         tied_reach = _tied_reach(images, wrapped, distances, point_count)
         is_tied = tied_reach >= 0
-        image_neighbors = nearer_than_bound(among.measured(rows, shift)).without(is_tied, n)
+        image_neighbors = nearer_than_bound(image_search.measured(rows, shift)).without(is_tied, n)
         neighbors = neighbors.with_those_of(image_neighbors)
 
         def add(next_neighbors: ImageNeighbors, neighbors: ImageNeighbors) -> ImageNeighbors:
             return neighbors.with_those_of(nearer_than_bound(next_neighbors))
 
         def measure_all(neighbors):
-            return among.with_all_within(shift, tied_reach, add, neighbors)
+            return image_search.with_all_within(shift, tied_reach, add, neighbors)
 
         return lax.cond(is_tied.any(), measure_all, lambda neighbors: neighbors, neighbors)
 
@@ -718,7 +714,7 @@ class _SlotQueries(NamedTuple):
     """The points as queries of a radius search, in the slots of the tree (N,)."""
 
     tree: Tree  # in a unit that has room for the powers of moved queries
-    among: _ImageSearch  # of the slots; an empty one stands for some point
+    image_search: _ImageSearch  # of the slots; an empty one stands for some point
     radius: Array  # ()
     bounds: Reach  # of scaled powers
     boxes: Box  # (N, P)
@@ -731,8 +727,8 @@ class _SlotQueries(NamedTuple):
         """
         tree = self.tree
         slots = lax.iota(np.int32, tree.points.shape[1])
-        m = self.among.given.x.shape[1]
-        steps = self.among.queries.lattice.steps(shift)
+        m = self.image_search.given.x.shape[1]
+        steps = self.image_search.queries.lattice.steps(shift)
         steps = jnp.broadcast_to(steps, (len(slots), m)) * tree.scale
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
         outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
@@ -748,16 +744,16 @@ class _SlotQueries(NamedTuple):
         after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
 
         def visit_rows(rows, state):
-            neighbors = self.among.measured(rows, shift)
+            neighbors = self.image_search.measured(rows, shift)
             is_wanted = (neighbors.distances <= self.radius) & (neighbors.rows != rows_of_slots[:, None])
             return visit(neighbors, is_wanted, state)
 
-        return _with_all_within(tree, queries, after, self.among.search, visit_rows, state)
+        return _with_all_within(tree, queries, after, self.image_search.search, visit_rows, state)
 
     def counts(self, shift, is_active, relation: Relation) -> tuple[Array, Array]:
         """Return how many neighbours each slot has in an image, and which slots have some at the radius."""
-        engine = self.among.search.engine
-        metric = TreeMetric(self.among.search.p)
+        engine = self.image_search.search.engine
+        metric = TreeMetric(self.image_search.search.p)
         inner = self.moved(shift, _where_active(is_active, self.bounds.inner), relation)
         outer = self.moved(shift, _where_active(is_active, self.bounds.outer), relation)
         inner_counts = engine.count(self.tree, inner.queries, metric, relation=relation)
@@ -797,10 +793,10 @@ def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) 
 
     ids = None if images.points.ids is None else images.points.ids[rows]
     given = ImageQueries(images.points.data[rows], ids)
-    among = _ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
+    image_search = _ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
     bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
     boxes = Box(boxes.low[rows], boxes.high[rows])
-    return _SlotQueries(tree, among, longest_within(radius), bounds, boxes)
+    return _SlotQueries(tree, image_search, longest_within(radius), bounds, boxes)
 
 
 def _is_first_half(shift) -> Array:
@@ -913,7 +909,7 @@ def two_point(
     """
     images, wrapped = _prepared(points, queries, periodic, search)
     radii = longest_within(radii)
-    among = _ImageSearch(images, wrapped, queries, periodic, search)
+    image_search = _ImageSearch(images, wrapped, queries, periodic, search)
     largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(wrapped.x))
     outer = _reach_of(images, wrapped, _radii(images, wrapped, largest)).outer
     boxes = _box_within(images, wrapped, outer, search.p)
@@ -932,7 +928,7 @@ def two_point(
         active_weights = jnp.where(is_active, query_weights, jnp.zeros_like(query_weights))
         weights = PairWeights(active_weights, point_weights)
         ones = PairWeights(is_active.astype(np.int32), jnp.ones(len(point_weights), np.int32))
-        inputs = images.tree, among.moved(shift)
+        inputs = images.tree, image_search.moved(shift)
         both_radii = jnp.concatenate([inner_radii, outer_radii])
         counts = _tree_programs.pair_sums(*inputs, ones, both_radii, metric, search=search)
         inner_counts, outer_counts = jnp.split(counts, 2)
@@ -952,7 +948,7 @@ def two_point(
             largest = jnp.max(outer_radii, initial=-1.0, where=has_border)
             reach = jnp.where(is_active, largest, -1.0)
             sums_of_image = jnp.where(has_border, 0, sums_of_image).astype(sums)
-            return among.with_all_within(shift, reach, add, sums_of_image)
+            return image_search.with_all_within(shift, reach, add, sums_of_image)
 
         sums_of_image = lax.cond(has_border.any(), measure_all, lambda sums: sums, sums_of_image)
         return total + sums_of_image
@@ -972,8 +968,8 @@ class _SlotJoining(NamedTuple):
     def lowest(self, tree: Tree, numbers, shift, is_active) -> Array:
         """Return the lowest of the slots' numbers (N,) of a tree that each slot has in reach."""
         slot_queries = self.slot_queries
-        engine = slot_queries.among.search.engine
-        metric = TreeMetric(slot_queries.among.search.p)
+        engine = slot_queries.image_search.search.engine
+        metric = TreeMetric(slot_queries.image_search.search.p)
         inner = _where_active(is_active, slot_queries.bounds.inner)
         moved = slot_queries.moved(shift, inner, Relation.ANY)
         if tree is not slot_queries.tree:
