@@ -53,7 +53,9 @@ __all__ = ["MUTABLE", "NUMPY", "Array", "copied", "from_host", "layout_of", "rai
 __all__ += ["unwrap", "view_of", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
-MUTABLE, NUMPY = "jaxapi.mutable", "jaxapi.numpy"  # the namespaces that arrays come from
+# the namespaces that arrays come from
+MUTABLE = "jaxapi.mutable"
+NUMPY = "jaxapi.numpy"
 
 
 def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "Array"]:
@@ -205,7 +207,8 @@ class Array(Storage):
         """The data type of the elements."""
         if self._host is not None:
             return self._host.dtype
-        array, is_real = self, False
+        array = self
+        is_real = False
         while array._view:
             is_real = is_real or array._view.component is not None
             array = array._view.owner
@@ -468,7 +471,8 @@ class Array(Storage):
         if self._module == NUMPY and not is_traced(self._owner._typed):
             return repr(self._as_numpys())
         if self._host is not None:
-            start, text = f"{self._module}.", repr(self._host).replace("array(", "Array(", 1)
+            start = f"{self._module}."
+            text = repr(self._host).replace("array(", "Array(", 1)
             return start + text.replace("\n", "\n" + " " * len(start))
         text = repr(self._value)
         if is_traced(self._value):
@@ -920,7 +924,8 @@ class Array(Storage):
         for name in ("_host", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
         if self._host is None and not self._view:
-            array._value, array._lock = self._value, self._lock
+            array._value = self._value
+            array._lock = self._lock
         return array
 
 
@@ -1040,8 +1045,11 @@ def view_of(
 ) -> Any:
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
     array = _new(Array)
-    array._view, array._host, array._shared = View(owner, part, shape, component), None, False
-    array._is_scalar, array._module = False, module or owner._module
+    array._view = View(owner, part, shape, component)
+    array._host = None
+    array._shared = False
+    array._is_scalar = False
+    array._module = module or owner._module
     return array
 
 

@@ -34,7 +34,9 @@ class Elementwise:
 
     def __init__(self, name: str, function: Any, numpys: np.ufunc):
         """Stand for NumPy's ufunc, computed by a function of jaxapi's or jax.numpy's."""
-        self.name, self._function, self.numpys = name, function, numpys
+        self.name = name
+        self._function = function
+        self.numpys = numpys
 
     def __call__(self, *operands: Any, dtype: np.dtype | None = None, casting: Any = "same_kind") -> Any:
         """Compute in NumPy's dtypes, or as if the result was of ``dtype``."""
@@ -153,7 +155,8 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
 
     None stands for dtypes that NumPy does not have.
     """
-    numpys, given = getattr(np, name), [kind for kind in kinds if isinstance(kind, np.dtype)]
+    numpys = getattr(np, name)
+    given = [kind for kind in kinds if isinstance(kind, np.dtype)]
     if any(d.isbuiltin != 1 for d in given):
         return None, True
     options: dict[str, Any] = {}

@@ -99,7 +99,8 @@ def _outside(func, args, kwargs, donated=((), ())) -> tuple[tuple, dict, dict[st
             views.append((place, first, x._view.part if x._view else None))
             arguments[place] = None
             del arrays[place]
-        arguments[first], arrays[first] = owner, [owner]
+        arguments[first] = owner
+        arrays[first] = [owner]
     parted = {first for _, first, _ in views}
     for place, x in arguments.items():
         if place in donated:

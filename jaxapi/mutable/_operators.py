@@ -42,7 +42,9 @@ class Operator:
 
     def __init__(self, of_numpy: Callable, in_place_of_numpy: Any, name: str, of_values: Any = None):
         """Take Python's two functions, which are NumPy's for its arrays, and the name of NumPy's ufunc."""
-        self.of_numpy, self.in_place_of_numpy, self.name = of_numpy, in_place_of_numpy, name
+        self.of_numpy = of_numpy
+        self.in_place_of_numpy = in_place_of_numpy
+        self.name = name
         self.is_the_standards = name in ("floor_divide", "remainder")  # where NumPy's infinities differ
         self.of_values = of_values or ELEMENTWISE.get(name, _matmul)
         self.of_standard = self  # that of arrays of `jaxapi.mutable`

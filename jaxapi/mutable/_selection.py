@@ -192,17 +192,27 @@ class _Layout(NamedTuple):
 
 def _program_of(selection: Selection, value):
     """Return the inputs and the layout of the program for a selection."""
-    starts, spans, offsets, steps = [], [], [], []
+    starts = []
+    spans = []
+    offsets = []
+    steps = []
     for positions, size in zip(selection.ranges, value.shape, strict=True):
         offset = 0
         if type(positions) is int:
-            low, span, step = positions, 1, 1
+            low = positions
+            span = 1
+            step = 1
         elif not positions:
-            low, span, step = 0, 0, 1
+            low = 0
+            span = 0
+            step = 1
         elif positions.step == 1:
-            low, span, step = positions.start, len(positions), 1
+            low = positions.start
+            span = len(positions)
+            step = 1
         else:
-            first, last = positions[0], positions[-1]
+            first = positions[0]
+            last = positions[-1]
             low = min(first, last)
             span = abs(last - first) + 1
             step = positions.step if span > 1 else 1

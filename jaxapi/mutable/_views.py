@@ -32,7 +32,10 @@ class View:
         ``component`` is ``"real"`` or ``"imag"`` for a part of each complex number.
         The owner is no view itself, unless reshaped.
         """
-        self.owner, self.part, self.reshaped, self.component = owner, part, reshaped, component
+        self.owner = owner
+        self.part = part
+        self.reshaped = reshaped
+        self.component = component
 
     @property
     def is_whole(self) -> bool:

@@ -66,7 +66,9 @@ def wrap_function(function, name: str, module: str):
                 return copied(x) if isinstance(x, Array) else shared(result)
         return wrap(result, is_scalar=makes_scalars and not result.ndim)
 
-    wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = module, name, name
+    wrapped.__module__ = module
+    wrapped.__name__ = name
+    wrapped.__qualname__ = name
     wrapped.__doc__ = without_examples(function)
     return wrapped
 

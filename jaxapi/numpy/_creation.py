@@ -204,7 +204,8 @@ def get_array_module(*args):
 
 
 def _filled(name):
-    function, numpys = getattr(jaxapi, name), getattr(np, name)
+    function = getattr(jaxapi, name)
+    numpys = getattr(np, name)
 
     def make(shape, dtype=None, order="C", *, device=None, like=None):
         check_order(order)

@@ -37,7 +37,8 @@ __all__ = ["FUNCTIONS", "GRIDS"]
 
 def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):
     """Return the elements between two bounds."""
-    old, new = (a_min, a_max), (min, max)
+    old = (a_min, a_max)
+    new = (min, max)
     if any(x is not np._NoValue for x in old) and any(x is not np._NoValue for x in new):
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
     clipped = as_ours(a)
@@ -152,7 +153,8 @@ class broadcast:
         self._arrays = list(map(as_ours, arrays))
         self.shape = np.broadcast_shapes(*[x.shape for x in self._arrays])
         self.ndim = self.nd = len(self.shape)
-        self.size, self.numiter = int(np.prod(self.shape, dtype=int)), len(arrays)
+        self.size = int(np.prod(self.shape, dtype=int))
+        self.numiter = len(arrays)
 
     @property
     def values(self):
@@ -361,7 +363,8 @@ def shares_memory(a, b, max_work=None):
     """Return whether what is written to one array may be seen in the other."""
     if not isinstance(a, Array) and not isinstance(b, Array):
         return np.shares_memory(a, b, max_work)
-    a, b = as_ours(a), as_ours(b)
+    a = as_ours(a)
+    b = as_ours(b)
     if a._owner is not b._owner:
         return False
     memory = np.empty(a._owner.size, np.int8)
@@ -433,7 +436,8 @@ class Grid:
 
     def __init__(self, name):
         """Stand for one of NumPy's, of slices of numbers, or of jax.numpy's, which takes arrays."""
-        self.__name__, self._of_arrays = name, name in ("c_", "r_")
+        self.__name__ = name
+        self._of_arrays = name in ("c_", "r_")
         self._numpys = getattr(np, name)
         self._grid = getattr(jnp, name) if self._of_arrays else self._numpys
 
@@ -467,7 +471,8 @@ def _of_values(name, function):
 
 def _position_among_numbers(short):
     """Return jax.numpy's function, of complex numbers, too; -1 where all are NaN."""
-    of_reals, of_complex = getattr(jnp, f"nanarg{short}"), REPAIRS[f"arg{short}"]
+    of_reals = getattr(jnp, f"nanarg{short}")
+    of_complex = REPAIRS[f"arg{short}"]
     last = -np.inf if short == "max" else np.inf
 
     def function(a, axis=None, keepdims=False):

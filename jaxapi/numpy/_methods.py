@@ -155,9 +155,13 @@ class Flags:
     def __init__(self, layout, owns):
         self.c_contiguous = self.contiguous = layout.c_contiguous
         self.f_contiguous = layout.f_contiguous
-        self.fnc, self.forc = self.f_contiguous and not self.c_contiguous, layout.forc
-        self.farray, self.carray = self.fnc, self.c_contiguous
-        self.owndata, self.aligned, self.writebackifcopy = owns, True, False
+        self.fnc = self.f_contiguous and not self.c_contiguous
+        self.forc = layout.forc
+        self.farray = self.fnc
+        self.carray = self.c_contiguous
+        self.owndata = owns
+        self.aligned = True
+        self.writebackifcopy = False
 
     @property
     def writeable(self):
@@ -181,7 +185,8 @@ class FlatOnHost:
 
     def __init__(self, base, flat):
         """Stand for NumPy's iterator."""
-        self.base, self._flat = base, flat
+        self.base = base
+        self._flat = flat
 
     def __getattr__(self, name):
         return getattr(self._flat, name)
@@ -217,7 +222,8 @@ class FlatIterator:
     """The elements one after another, to read and to write: ``x.flat``."""
 
     def __init__(self, array):
-        self.base, self._next = array, 0
+        self.base = array
+        self._next = 0
 
     def _place(self, key):
         """Return the position of one element, or the positions of several."""

@@ -249,7 +249,8 @@ class Generator:
         """Return elements of an array, or numbers below ``a``, with or without repetition."""
         if isinstance(a, (list, tuple)) and np.asarray(a).dtype.kind not in "biufc":  # texts, say
             return np.asarray(a)[np.asarray(self.choice(len(a), size, replace, p, 0, shuffle))]
-        a, p = value_of(a), None if p is None else as_ours(p)._value
+        a = value_of(a)
+        p = None if p is None else as_ours(p)._value
         count = a if np.ndim(a) == 0 else a.shape[axis]
         shape = _shape(size)
         if int(count) <= 0 and np.prod(shape):
@@ -400,7 +401,9 @@ def _sampling(name, sampler):
             drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
 
-    method.__name__, method.__qualname__, method.__signature__ = name, f"Generator.{name}", signature
+    method.__name__ = name
+    method.__qualname__ = f"Generator.{name}"
+    method.__signature__ = signature
     method.__doc__ = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return method
 

@@ -110,7 +110,8 @@ def _refuse_large_mean(lam):
 
 def _sampler(parameters: str, draw, is_discrete=False, refuse=None) -> Sampler:
     """Read parameters as ``a>0``, ``scale=1>=0`` or ``p:[0,1]``: a name, perhaps a default, a rule."""
-    found, rules = [], []
+    found = []
+    rules = []
     for text in parameters.split():
         rule = max((rule for rule in _RULES if text.endswith(rule)), key=len)
         name, _, default = text.removesuffix(rule).partition("=")

@@ -105,7 +105,8 @@ class ufunc:
 
     def __init__(self, name: str, numpys: np.ufunc):
         """Make the ufunc of NumPy's."""
-        self._of_values, self._numpys = ELEMENTWISE[name], numpys
+        self._of_values = ELEMENTWISE[name]
+        self._numpys = numpys
         self.__name__ = self.__qualname__ = numpys.__name__
         self.__module__ = "jaxapi.numpy"
         self.__signature__ = _signature(numpys.nin)
@@ -180,7 +181,8 @@ class ufunc:
     ) -> Array:
         """Return ``f(f(x[0], x[1]), x[2])`` and so on along an axis, or several."""
         self._check_binary("reduce")
-        x, dtype = as_ours(array)._value, resolve_dtype(dtype)
+        x = as_ours(array)._value
+        dtype = resolve_dtype(dtype)
         initial = None if initial is np._NoValue else value_of(initial)
         mask = None if where is True else value_of(where)
         is_of_number = not x.ndim and type(axis) is int and axis in (0, -1)  # which NumPy takes
@@ -243,7 +245,8 @@ class ufunc:
     ) -> Array:
         """Return the results of `reduce` up to each element."""
         self._check_binary("accumulate")
-        x, dtype = as_ours(array)._value, resolve_dtype(dtype)
+        x = as_ours(array)._value
+        dtype = resolve_dtype(dtype)
         if not x.ndim and axis in (0, -1):
             raise TypeError("cannot accumulate on a scalar")
         axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
@@ -278,7 +281,8 @@ class ufunc:
         if not x.ndim and axis in (0, -1):
             raise TypeError("cannot reduceat on a scalar")
         axis = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
-        starts, size = np.asarray(indices), x.shape[axis]
+        starts = np.asarray(indices)
+        size = x.shape[axis]
         if starts.size and not (starts.min() >= 0 and starts.max() < size):
             raise IndexError(f"index {starts.max()} out-of-bounds in {self.__name__}.reduceat [0, {size})")
         ends = [*starts[1:], size]
@@ -303,7 +307,8 @@ class ufunc:
 
     @_in_numpys_way(np.ufunc.outer)
     def _outer_of_arrays(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
-        A, B = as_ours(A), as_ours(B)
+        A = as_ours(A)
+        B = as_ours(B)
         return self(A[(..., *(None,) * B.ndim)] if B.ndim else A, B, **options)
 
     def at(self, a: Array, indices: Any, b: ArrayLike | None = None, /) -> None:

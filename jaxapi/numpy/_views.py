@@ -25,10 +25,8 @@ def _of_numpys(name):
     def call(a, *args, **kwargs):
         return function(as_ours(a), *args, **kwargs)
 
-    call.__module__, call.__doc__ = (
-        "jaxapi.numpy",
-        f"As `numpy.{name}`, of our arrays: views where those are.",
-    )
+    call.__module__ = "jaxapi.numpy"
+    call.__doc__ = f"As `numpy.{name}`, of our arrays: views where those are."
     return call
 
 
@@ -37,7 +35,8 @@ array_split dsplit flip hsplit iscomplexobj isrealobj moveaxis ndim rollaxis sha
 """
 __all__ += _NUMPYS.split()
 globals().update({name: _of_numpys(name) for name in _NUMPYS.split()})
-_flip, _moveaxis = _of_numpys("flip"), _of_numpys("moveaxis")
+_flip = _of_numpys("flip")
+_moveaxis = _of_numpys("moveaxis")
 _axes = np.lib.array_utils.normalize_axis_tuple
 _axis = np.lib.array_utils.normalize_axis_index
 
@@ -131,8 +130,10 @@ def swapaxes(a, axis1, axis2):
     """Return a view with two axes exchanged."""
     a = as_ours(a)
     order = list(range(a.ndim))
-    i, j = _axis(axis1, a.ndim), _axis(axis2, a.ndim)
-    order[i], order[j] = j, i
+    i = _axis(axis1, a.ndim)
+    j = _axis(axis2, a.ndim)
+    order[i] = j
+    order[j] = i
     return a._transposed(tuple(order))
 
 
@@ -147,7 +148,8 @@ def _flipped(name, ndim):
     return function
 
 
-flipud, fliplr = _flipped("flipud", 1), _flipped("fliplr", 2)
+flipud = _flipped("flipud", 1)
+fliplr = _flipped("fliplr", 2)
 
 
 def rot90(m, k=1, axes=(0, 1)):

@@ -303,7 +303,8 @@ def _least(distances, n, k: int):
         distances_found, rows_found = (found[None] for found in next_of(start.last_distance, start.last_row))
     else:
         end = lax.while_loop(has_more, find_next, varying_like(start, distances))
-        distances_found, rows_found = end.distances, end.rows
+        distances_found = end.distances
+        rows_found = end.rows
     return _as_float32(distances_found).T, rows_found.T
 
 

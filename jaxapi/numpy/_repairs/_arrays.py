@@ -496,7 +496,8 @@ def _first_of(a, chosen, axis):
 
 
 max, min, argmax, argmin = map(_extreme, ("max", "min", "argmax", "argmin"))
-amax, amin = max, min
+amax = max
+amin = min
 
 
 def ptp(a: Array, axis=None, keepdims=False):

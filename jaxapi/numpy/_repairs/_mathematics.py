@@ -234,8 +234,10 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
     before = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
     after = jnp.minimum(before + 1, len(xp) - 1)
-    start, low = xp[before], fp[before]
-    end, high = xp[after], fp[after]
+    start = xp[before]
+    low = fp[before]
+    end = xp[after]
+    high = fp[after]
     slope = divide(high - low, end - start)
     values = slope * (x - start) + low
     values = jnp.where(jnp.isnan(values), slope * (x - end) + high, values)  # where infinity meets 0
@@ -286,7 +288,8 @@ def tri(N, M=None, k=0, dtype=None):
 
 def _product(axis):
     def product(a: Array, b: Array):
-        a, b = strong(a), strong(b)
+        a = strong(a)
+        b = strong(b)
         if not a.ndim or not b.ndim:
             return jaxapi.multiply(a, b)
         axis_of_b = b.ndim + axis if b.ndim > 1 else 0
@@ -300,7 +303,8 @@ inner = _product(-1)
 
 
 def kron(a: Array, b: Array):
-    a, b = strong(a), strong(b)
+    a = strong(a)
+    b = strong(b)
     dtype = result_dtype(a, b)
     if dtype != np.bool:
         return jnp.kron(a, b)

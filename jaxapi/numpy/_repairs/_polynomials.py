@@ -19,7 +19,8 @@ def _by_coefficients(name):
     of_each = ELEMENTWISE[name]
 
     def of_two(a1: Array, a2: Array):
-        a1, a2 = jnp.atleast_1d(strong(a1)), jnp.atleast_1d(strong(a2))
+        a1 = jnp.atleast_1d(strong(a1))
+        a2 = jnp.atleast_1d(strong(a2))
         length = max(len(a1), len(a2))
         return of_each(_with_leading_zeros(a1, length), _with_leading_zeros(a2, length))
 
@@ -33,7 +34,8 @@ def _with_leading_zeros(coefficients, length):
     return jnp.concatenate([jnp.zeros(missing, coefficients.dtype), coefficients])
 
 
-polyadd, polysub = _by_coefficients("add"), _by_coefficients("subtract")
+polyadd = _by_coefficients("add")
+polysub = _by_coefficients("subtract")
 
 
 def poly(seq_of_zeros: Array):
@@ -70,7 +72,8 @@ def polyint(p: Array, m=1, k=None):
 def polyval(p: Array, x: Array):
     """Evaluate by Horner's rule from 0 on, as NumPy does: 0 times what is not finite is NaN."""
     refuse(not p.ndim, TypeError, "p must be coefficients in one axis, got an array without axes")
-    p, x = strong(p), strong(x)
+    p = strong(p)
+    x = strong(x)
     dtype = result_dtype(p, x)
     if dtype == np.bool:  # sums are True where anything is
         return jnp.polyval(p.astype(np.float32), x.astype(np.float32)) != 0

@@ -301,12 +301,14 @@ def _sliding(name, a, v, mode):
     empty = "first" if not a.size else "second"
     refuse(not a.size or not v.size, ValueError, f"{empty} array argument cannot be empty")
     dtype = result_dtype(a, v)
-    a, v = jnp.atleast_1d(a), jnp.atleast_1d(v)
+    a = jnp.atleast_1d(a)
+    v = jnp.atleast_1d(v)
     with x64_for(dtype):
         if dtype.kind in "iu":
             return _sliding_of_integers(name, a.astype(dtype), v.astype(dtype), mode)
         computed = float_dtype(a, v) if dtype.kind == "b" else dtype
-        a, v = a.astype(computed), v.astype(computed)
+        a = a.astype(computed)
+        v = v.astype(computed)
         return getattr(jnp, name)(a, v, mode, precision=jax.lax.Precision.HIGHEST).astype(dtype)
 
 

@@ -579,13 +579,18 @@ def edges(cloud: Cloud, radius, search: Search, relation: Relation):
         distances = tree.distances(scaled)
     else:
         entries = distance_entries(cloud, cloud, radius, search)
-        receivers, senders, distances = entries["i"], entries["j"], entries["v"]
+        receivers = entries["i"]
+        senders = entries["j"]
+        distances = entries["v"]
     by_receiver = grouped(receivers, senders, distances, (tree.n, tree.n))
     receivers = np.repeat(np.arange(tree.n), np.diff(by_receiver.indptr))
-    senders, distances = by_receiver.indices, by_receiver.data
+    senders = by_receiver.indices
+    distances = by_receiver.data
     if relation is Relation.OTHER:
         different = receivers != senders
-        receivers, senders, distances = receivers[different], senders[different], distances[different]
+        receivers = receivers[different]
+        senders = senders[different]
+        distances = distances[different]
     dtype = search.index_dtype
     return cloud.rows(receivers, dtype), cloud.rows(senders, dtype), distances.astype(search.dtype)
 

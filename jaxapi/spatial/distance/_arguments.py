@@ -39,7 +39,8 @@ def as_vectors(u: ArrayLike, v: ArrayLike, axis: int = -1) -> tuple[Array, Array
     if u.ndim == 0 or v.ndim == 0:
         raise ValueError("Input vector should be 1-D.")
     if axis != -1:
-        u, v = jnp.moveaxis(u, axis, -1), jnp.moveaxis(v, axis, -1)
+        u = jnp.moveaxis(u, axis, -1)
+        v = jnp.moveaxis(v, axis, -1)
     if u.shape[-1] != v.shape[-1]:
         raise ValueError(f"The 1d arrays must have equal lengths, got {u.shape[-1]} and {v.shape[-1]}.")
     return u, v, dtype

@@ -24,7 +24,8 @@ def absolute(x: Array) -> Array:
 
 @absolute.defjvp
 def _slope_of_absolute(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    (x,), (tangent,) = primals, tangents
+    (x,) = primals
+    (tangent,) = tangents
     return absolute(x), jnp.sign(x) * tangent
 
 

@@ -187,7 +187,8 @@ def is_valid_y(y: ArrayLike, warning: bool = False, throw: bool = False, name: s
     >>> distance.is_valid_y([3, 5, 4]), distance.is_valid_y([3, 5])
     (True, False)
     """
-    shape, wrong = as_numbers(y).shape, None
+    shape = as_numbers(y).shape
+    wrong = None
     called = f"ondensed distance matrix '{name}'" if name else "ondensed distance matrix"
     if len(shape) != 1:
         wrong = f"C{called} must have shape=1 (i.e. be one-dimensional)."

@@ -216,7 +216,9 @@ def _totals(
         def cut(x: Array | None) -> Any:
             return None if x is None else lax.dynamic_slice_in_dim(x, start, length, axis=-1)
 
-        part_of_a, part_of_b, part_of_weights = cut(a), cut(b), cut(weights)
+        part_of_a = cut(a)
+        part_of_b = cut(b)
+        part_of_weights = cut(weights)
         # Columns one behind the other in memory: XLA may leave a transpose to those who read it.
         columns_of_b = lax.optimization_barrier(jnp.stack([part_of_b[..., k] for k in range(length)]))
         groups: list[Sums] = []
@@ -265,7 +267,8 @@ class _Tiles(NamedTuple):
 def _tiles(a: Array, b: Any) -> _Tiles:
     """Return arrays (..., nB, m) cut into tiles."""
     count = jax.tree.leaves(b)[0].shape[-2]
-    tiles, size = 1, count
+    tiles = 1
+    size = count
     if isinstance(count, int):
         tiles = -(-count // min(_tile_rows(a), max(count, 1)))
         size = -(-count // max(tiles, 1))

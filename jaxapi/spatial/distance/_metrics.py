@@ -636,7 +636,8 @@ class Mahalanobis(ByRows):
         assert parameters.inverse_covariance is not None
         matrix, units, unit = balanced(parameters.inverse_covariance)
         if matrix.ndim > 2:  # of each cloud of a batch, whose pairs are (..., nA, nB)
-            units, unit = units[..., None, :], unit[..., None]
+            units = units[..., None, :]
+            unit = unit[..., None]
         difference = (u - v) * along_last_axis(units, u)
         scale = reciprocal_of_size(jnp.max(jnp.abs(lax.stop_gradient(difference)), axis=-1, initial=0))
         difference = difference * scale[..., None]

@@ -316,7 +316,8 @@ def directed_hausdorff(
     >>> [x.item() for x in distance.directed_hausdorff([[0, 0], [5, 0]], [[1, 0], [3, 0]])]
     [2.0, 1, 1]
     """
-    first, second = as_numbers(u), as_numbers(v)
+    first = as_numbers(u)
+    second = as_numbers(v)
     if first.shape[-1:] != second.shape[-1:]:
         raise ValueError("u and v need to have the same number of columns")
     if 0 in (*first.shape[:-1], *second.shape[:-1]):

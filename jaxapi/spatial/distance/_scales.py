@@ -48,7 +48,8 @@ def near_overflow(a: Array, b: Array, weights: Array | None) -> tuple[Array, Arr
     largest = jnp.max(exponents, initial=none)
     shift = jnp.where(largest > none, highest - largest, 0)
     shift_of_columns = _in_two_steps(shift + of_columns, a.dtype)
-    a, b = scaled_from_bits(a, shift_of_columns), scaled_from_bits(b, shift_of_columns)
+    a = scaled_from_bits(a, shift_of_columns)
+    b = scaled_from_bits(b, shift_of_columns)
     return a, b, weights, -shift
 
 
