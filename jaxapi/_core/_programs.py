@@ -13,7 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-# It loads Pallas, after which JAX compiles every program again: so it comes with `import jaxapi`, not later.
+# Loading this module loads Pallas, which adds settings to JAX, and with other settings JAX compiles every
+# program again. So it is loaded by `import jaxapi`, before there are programs.
 from jax.extend.core import find_top_trace
 
 __all__ = ["ARRAY_TYPES", "any_traced", "compiled", "eagerly", "eagerly_unless_traced", "in_a_trace"]

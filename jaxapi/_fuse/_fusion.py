@@ -175,6 +175,7 @@ class Fusion(Generic[P, R]):
         return result
 
     def _call_func(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with arrays of its kind: `mutable` gives it those that can be assigned to."""
         return self._call_translating(args, kwargs)
 
     def _call_translating(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -35,10 +35,11 @@ def is_input(value: Any) -> bool:
 
 
 def as_input(value: Any, copy: bool = False) -> Any:
-    """Turn another library's array into a jax array; ``copy`` shares no memory, which may be donated.
+    """Turn another library's array into a jax array.
 
-    Python numbers stay Python numbers (they are weakly typed), NumPy arrays and scalars stay NumPy's
-    (`jax.jit` reads them without a copy of its own).
+    With ``copy`` it shares no memory with the library's, so that it may be donated. Python numbers stay
+    Python numbers, as these are weakly typed. NumPy's arrays and scalars stay NumPy's: `jax.jit` reads them
+    itself, and never donates their memory.
     """
     if type(value) in PYTHON_NUMBERS or is_jax_array(value):
         return value

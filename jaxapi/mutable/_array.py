@@ -22,7 +22,7 @@ from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
 from ._keys import parts_of
-from ._lowering import AS_THEY_ARE, BASIC_KEYS, NotOnHost, is_basic, lower, lower_key, narrow
+from ._numpy_arguments import AS_THEY_ARE, BASIC_KEYS, NotOnHost, is_basic, key_to_numpy, narrow, to_numpy
 from ._operators import (
     ADD,
     AND,
@@ -49,7 +49,17 @@ from ._selection import Selection, put, take
 from ._storage import Storage, duplicate
 from ._views import View
 
-__all__ = ["MUTABLE", "NUMPY", "Array", "copied", "from_host", "layout_of", "raised", "reshaped", "shared"]
+__all__ = [
+    "MUTABLE",
+    "NUMPY",
+    "Array",
+    "copied",
+    "from_host",
+    "from_numpy",
+    "layout_of",
+    "reshaped",
+    "shared",
+]
 __all__ += ["unwrap", "view_of", "wrap"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
@@ -80,7 +90,7 @@ def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "A
                 module = NUMPY if is_array and other._module != self._module else self._module
                 if type(made) is np.ndarray and made.dtype is host.dtype:
                     return from_host(made, module)
-                return raised(made, module, (host, operand))
+                return from_numpy(made, module, (host, operand))
         return self._operate_by_jax(other, by, is_reflected)
 
     return operate
@@ -121,7 +131,7 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
     def operate(self, /):
         host = self._readable() if is_eager() else None
         if host is not None:
-            return raised(of_numpy(host), self._module, (host,))
+            return from_numpy(of_numpy(host), self._module, (host,))
         made = of_values(self._value)
         return wrap(made, self._module, is_scalar=not made.ndim)
 
@@ -198,7 +208,7 @@ class Array(Storage):
 
     def __new__(cls, shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
         """Make an array of a shape, as `numpy.ndarray`: of a buffer, or of zeros."""
-        return _numpys().made_of_shape(shape, dtype, buffer, offset, strides, order)
+        return _numpy_methods().made_of_shape(shape, dtype, buffer, offset, strides, order)
 
     # Attributes
 
@@ -328,18 +338,18 @@ class Array(Storage):
     def _attribute(self, name: str) -> Any:
         host = self._in_host_memory() if is_eager() else None
         if host is None:
-            return _as_from(getattr(_numpys(), name)(self), self._module)
+            return _as_from(getattr(_numpy_methods(), name)(self), self._module)
         if name == "flat":
-            return _numpys().FlatOnHost(self, host.flat)
+            return _numpy_methods().FlatOnHost(self, host.flat)
         part = getattr(host, name)
-        return self if part is host else raised(part, self._module, (host,))
+        return self if part is host else from_numpy(part, self._module, (host,))
 
     def _set_attribute(self, name: str, value: Any) -> None:
         host = self._in_host_memory() if is_eager() else None
         if host is None:
-            getattr(_numpys(), f"set_{name}")(self, value)
+            getattr(_numpy_methods(), f"set_{name}")(self, value)
         else:
-            setattr(host, name, lower(value))
+            setattr(host, name, to_numpy(value))
 
     # To other types
 
@@ -398,18 +408,18 @@ class Array(Storage):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Let NumPy's own functions be those of `jaxapi.numpy`."""
-        return _as_from(_numpys().array_function(func, types, args, kwargs), self._module)
+        return _as_from(_numpy_methods().array_function(func, types, args, kwargs), self._module)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Let NumPy's own ufuncs be those of `jaxapi.numpy`: of its scalars, too, as in ``x.max() * x``."""
         if method == "__call__" and not kwargs and is_eager():
             try:
-                operands = [lower(x) for x in inputs]
+                operands = [to_numpy(x) for x in inputs]
             except NotOnHost:
                 pass
             else:
-                return raised(ufunc(*operands), self._module, operands)
-        made = _numpys().array_ufunc(ufunc, method, *inputs, **kwargs)
+                return from_numpy(ufunc(*operands), self._module, operands)
+        made = _numpy_methods().array_ufunc(ufunc, method, *inputs, **kwargs)
         return made if self._module == NUMPY else _as_from(made, self._module)
 
     def __jax_array__(self) -> jax.Array:
@@ -534,7 +544,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None:
                 try:
-                    part = host[lower_key(key)]
+                    part = host[key_to_numpy(key)]
                 except NotOnHost:
                     pass
                 else:
@@ -579,7 +589,7 @@ class Array(Storage):
         if isinstance(new, (np.ndarray, np.complexfloating)) and new.dtype.kind == "c":
             refuse_complex(new.dtype, host.dtype)
         try:
-            host[key if is_basic(key) else lower_key(key)] = new
+            host[key if is_basic(key) else key_to_numpy(key)] = new
         except NotOnHost:
             return False
         return True
@@ -670,9 +680,9 @@ class Array(Storage):
         if not (is_eager() and name in _OF_NUMPY):
             return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
         try:
-            host = lower(self) if self._host is None else self._host
-            operands = [lower(x) for x in args] if args else args
-            options = {key: lower(x) for key, x in kwargs.items()} if kwargs else kwargs
+            host = to_numpy(self) if self._host is None else self._host
+            operands = [to_numpy(x) for x in args] if args else args
+            options = {key: to_numpy(x) for key, x in kwargs.items()} if kwargs else kwargs
         except NotOnHost:
             return _as_from(_method_of_jax(name)(self, *args, **kwargs), self._module)
         made = getattr(host, name)(*operands, **options)
@@ -681,10 +691,10 @@ class Array(Storage):
         if options and made is not None and options.get("out") is made:
             return kwargs["out"]
         if name in _OF_POSITIONS or name == "astype":
-            return raised(made, self._module, operands, are_positions=name != "astype")
+            return from_numpy(made, self._module, operands, are_positions=name != "astype")
         if type(made) is np.ndarray and made.dtype is host.dtype:
             return from_host(made, self._module)
-        return raised(made, self._module, (host, *operands, *options.values()))
+        return from_numpy(made, self._module, (host, *operands, *options.values()))
 
     def all(self, *args: Any, **kwargs: Any) -> Self:
         """As `numpy.ndarray.all`."""
@@ -949,13 +959,13 @@ def _operand_on_host(x: Any) -> Any:
     if type(x) in AS_THEY_ARE or not isinstance(x, (jax.Array, list, tuple)):
         return x
     try:
-        return lower(x)
+        return to_numpy(x)
     except NotOnHost:
         return _ELSEWHERE
 
 
 @functools.cache
-def _numpys() -> types.ModuleType:
+def _numpy_methods() -> types.ModuleType:
     """Return what NumPy's methods are of values of JAX, which is loaded where the first is used."""
     from ..numpy import _methods
 
@@ -963,7 +973,7 @@ def _numpys() -> types.ModuleType:
 
 
 def _method_of_jax(name: str) -> Callable:
-    return getattr(_numpys(), name)
+    return getattr(_numpy_methods(), name)
 
 
 def _as_from(result: Any, module: str) -> Any:
@@ -1018,7 +1028,7 @@ def as_read(part: Any, module: str) -> Any:
     return from_host(np.asarray(part), module, is_scalar=True)
 
 
-def raised(result: Any, module: str, operands: Any = (), are_positions: bool = False) -> Any:
+def from_numpy(result: Any, module: str, operands: Any = (), are_positions: bool = False) -> Any:
     """Return what NumPy returned as our arrays, in JAX's dtypes; `jaxapi.numpy` has its scalars."""
     kind = type(result)
     if kind is np.ndarray:
@@ -1030,9 +1040,9 @@ def raised(result: Any, module: str, operands: Any = (), are_positions: bool = F
             result = narrow(result, operands, are_positions)
         return result if module == NUMPY else from_host(np.asarray(result), module, is_scalar=True)
     if kind is tuple or kind is list:
-        return kind([raised(part, module, operands, are_positions) for part in result])
+        return kind([from_numpy(part, module, operands, are_positions) for part in result])
     if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return kind(*[raised(part, module, operands, are_positions) for part in result])
+        return kind(*[from_numpy(part, module, operands, are_positions) for part in result])
     return result
 
 

@@ -45,7 +45,8 @@ class Operator:
         self.of_numpy = of_numpy
         self.in_place_of_numpy = in_place_of_numpy
         self.name = name
-        self.is_the_standards = name in ("floor_divide", "remainder")  # where NumPy's infinities differ
+        # For these `jaxapi.mutable` follows the standard, whose results for infinities are not NumPy's.
+        self.is_the_standards = name in ("floor_divide", "remainder")
         self.of_values = of_values or ELEMENTWISE.get(name, _matmul)
         self.of_standard = self  # that of arrays of `jaxapi.mutable`
         self._reusing = compiled_pair(self._changed)

@@ -28,7 +28,7 @@ class Storage:
     """The memory of an array, which writes replace: NumPy's in the host's memory, or a value of JAX.
 
     In the host's memory ``_host`` is NumPy's array, whose views are NumPy's, and ``_value`` a copy of it for
-    JAX. Everywhere else ``_value`` is what is replaced. `in_host_memory` turns the second into the first.
+    JAX. Everywhere else ``_value`` is what is replaced. `_in_host_memory` turns the second into the first.
     """
 
     __slots__ = ("__weakref__", "_host", "_is_scalar", "_lock", "_module", "_shared", "_value", "_view")

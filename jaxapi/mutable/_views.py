@@ -30,7 +30,7 @@ class View:
         """Make the view of a part of ``owner``, or of all of it, perhaps in another shape.
 
         ``component`` is ``"real"`` or ``"imag"`` for a part of each complex number.
-        The owner is no view itself, unless reshaped.
+        An owner that is a view itself is a view of all of another array, perhaps in another shape.
         """
         self.owner = owner
         self.part = part

@@ -1,4 +1,7 @@
-"""Functions that make arrays, whose ``order=``, ``subok=`` and ``like=`` change nothing."""
+"""Functions that make arrays.
+
+``order=`` counts on the host alone; ``subok=`` and ``like=`` change nothing.
+"""
 
 import functools
 import operator
@@ -12,8 +15,8 @@ from .. import mutable
 from .._core._dtypes import default_dtype, resolve_dtype
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, from_host, raised, unwrap
-from ..mutable._lowering import DEFAULTS, NotOnHost, lower, narrow, refuse_overflow
+from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap
+from ..mutable._numpy_arguments import DEFAULTS, NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
 from ..mutable._sharing import as_array_of
 from ._wrap import as_ours, as_type, made
@@ -61,7 +64,7 @@ def array(
     check_order(order)
     if host_way.is_default():
         try:
-            return _made_by_numpy(object, dtype, order, True if copy else copy, ndmin, like)
+            return _made_by_numpy(object, dtype, order, True if copy else copy, ndmin)
         except NotOnHost:
             pass
     new = asarray(object, dtype, order, copy=copy or (None if copy is None else False))
@@ -78,12 +81,12 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
         try:
             # what is NumPy's own, or of JAX, stays as it is
             is_apart = copy is not False and isinstance(a, (np.ndarray, jax.Array))
-            return _made_by_numpy(a, dtype, order, True if is_apart else copy, 0, like)
+            return _made_by_numpy(a, dtype, order, True if is_apart else copy, 0)
         except NotOnHost:
             pass
     if copy is False and (isinstance(a, (list, tuple, range)) or type(a) in PYTHON_NUMBERS):
         raise ValueError("Unable to avoid copy while creating an array as requested: leave out copy=False")
-    a = _looked_through(a)
+    a = _ranges_and_array_likes_by_numpy(a)
     if isinstance(a, (list, tuple)):
         leaves = jax.tree.leaves(unwrap(a))
         arrays = [x for x in leaves if isinstance(x, jax.Array)]
@@ -113,13 +116,13 @@ def _is_already(a: Array, dtype, order) -> bool:
     return order in ("K", "A", None) or a.flags["C" if order == "C" else "F"]
 
 
-def _made_by_numpy(a, dtype, order, copy, ndmin, like):
+def _made_by_numpy(a, dtype, order, copy, ndmin):
     """Return a new array of the host's memory, in JAX's dtypes."""
-    given = lower(a)
+    given = to_numpy(a)
     dtype = dtype if dtype is None else resolve_on_host(dtype)
     new = np.array(given, dtype, copy=copy, order=order or "K", ndmin=ndmin)
     refuse_overflow(new, (given, dtype))
-    return raised(new, NUMPY, (given, dtype))
+    return from_numpy(new, NUMPY, (given, dtype))
 
 
 def resolve_on_host(dtype):
@@ -135,8 +138,8 @@ def _of_numbers(a, dtype) -> np.ndarray:
     return narrow(host, (a, dtype))
 
 
-def _looked_through(a):
-    """Take lists of nothing but NumPy's numbers to NumPy, whose rules for their dtype are the right ones."""
+def _ranges_and_array_likes_by_numpy(a):
+    """Return NumPy's array of a range and of what has ``__array__`` alone, anything else as it is."""
     if isinstance(a, range):
         return np.asarray(a)
     is_ready = isinstance(a, (Array, jax.Array)) or hasattr(a, "__dlpack__") or hasattr(a, "__jax_array__")
@@ -173,7 +176,7 @@ def require(a, dtype=None, requirements=None, *, like=None):
     """Return an array with what is required of its memory; JAX's way there is one kind of memory."""
     a = asarray(a, dtype)
     try:
-        required = np.require(lower(a), None, requirements) if host_way.is_eager() else None
+        required = np.require(to_numpy(a), None, requirements) if host_way.is_eager() else None
     except NotOnHost:
         required = None
     if required is None:
@@ -212,11 +215,13 @@ def _filled(name):
         device = device_of(device)
         if host_way.is_default() and device is None:
             dtype = default_dtype(float) if dtype is None else resolve_on_host(dtype)
-            return from_host(numpys(lower(shape), dtype, order), NUMPY)
+            return from_host(numpys(to_numpy(shape), dtype, order), NUMPY)
         return made(function(_shape(shape), dtype=resolve_dtype(dtype or float), device=device))
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"Return a new array: `jaxapi.{name}`, with dtype by place and ``order=`` ignored."
+    make.__doc__ = (
+        f"Return a new array: `jaxapi.{name}`, with dtype by place. ``order=`` counts on the host alone."
+    )
     return make
 
 

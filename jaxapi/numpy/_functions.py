@@ -13,8 +13,8 @@ from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._core._programs import any_traced, is_traced
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, layout_of, raised, unwrap, wrap
-from ..mutable._lowering import NotOnHost, lower, narrow
+from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, unwrap, wrap
+from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
 from ._repairs import REPAIRS
@@ -444,8 +444,8 @@ class Grid:
     def __getitem__(self, key):
         if host_way.is_default():
             try:
-                given = lower(key)
-                return raised(self._numpys[given], NUMPY, given if isinstance(given, tuple) else (given,))
+                given = to_numpy(key)
+                return from_numpy(self._numpys[given], NUMPY, given if isinstance(given, tuple) else (given,))
             except NotOnHost:
                 pass
         if not self._of_arrays:

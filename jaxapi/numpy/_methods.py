@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from .._core._dtypes import resolve_dtype
-from ..mutable._array import Array, copied, layout_of, raised, unwrap
-from ..mutable._lowering import lower, lower_key
+from ..mutable._array import Array, copied, from_numpy, layout_of, unwrap
+from ..mutable._numpy_arguments import key_to_numpy, to_numpy
 from . import _creation, _inplace, _views
 from ._creation import check_order
 from ._creation import of_shape as made_of_shape
@@ -192,16 +192,16 @@ class FlatOnHost:
         return getattr(self._flat, name)
 
     def __getitem__(self, key):
-        return raised(self._flat[lower_key(key)], self.base._module, (self._flat.base,))
+        return from_numpy(self._flat[key_to_numpy(key)], self.base._module, (self._flat.base,))
 
     def __setitem__(self, key, value):
-        self._flat[lower_key(key)] = lower(value)
+        self._flat[key_to_numpy(key)] = to_numpy(value)
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        return raised(next(self._flat), self.base._module, (self._flat.base,))
+        return from_numpy(next(self._flat), self.base._module, (self._flat.base,))
 
     def __len__(self):
         return len(self._flat)
@@ -210,7 +210,7 @@ class FlatOnHost:
         return np.array(self._flat, dtype)
 
     def __eq__(self, other):
-        return raised(np.asarray(self._flat) == lower(other), self.base._module)
+        return from_numpy(np.asarray(self._flat) == to_numpy(other), self.base._module)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array
-from ..mutable._lowering import NotOnHost
+from ..mutable._numpy_arguments import NotOnHost
 from ..mutable._wrap import wrap_result
 from ._table import ON_HOST
 from ._wrap import computed_by_numpy, on_host

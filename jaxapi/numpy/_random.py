@@ -16,8 +16,8 @@ from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
 from .._core._programs import any_traced, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, raised
-from ..mutable._lowering import NotOnHost, lower, narrow, refuse_overflow
+from ..mutable._array import NUMPY, Array, from_numpy
+from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS
 from ._wrap import as_ours, as_type, into, ours, value_of
 
@@ -116,7 +116,7 @@ def _is_key(seed) -> bool:
 def _on_host(x):
     """Return an argument as NumPy takes it; an array on a device is copied."""
     try:
-        return lower(x)
+        return to_numpy(x)
     except NotOnHost:
         return np.asarray(x) if isinstance(x, (Array, jax.Array)) else type(x)(map(_on_host, x))
 
@@ -516,15 +516,15 @@ def _drawn_in_numpys_way(name, draw, args, kwargs):
             kwargs["dtype"] = dtype or default_dtype(int)
     elif out is not None:
         kwargs.setdefault("size", out.shape)
-    drawn = draw(*map(lower, args), **{key: lower(x) for key, x in kwargs.items()})
+    drawn = draw(*map(to_numpy, args), **{key: to_numpy(x) for key, x in kwargs.items()})
     if isinstance(drawn, np.ndarray):
         refuse_overflow(drawn, (dtype,))
     if dtype is not None and name not in _OF_INTEGERS:
         drawn = drawn.astype(dtype) if hasattr(drawn, "dtype") else dtype.type(drawn)
-    kept = raised(drawn, NUMPY, (dtype, *args))
+    kept = from_numpy(drawn, NUMPY, (dtype, *args))
     # A float64 just below 1 may have been rounded to 1.
     if name in _BELOW_ONE and getattr(kept, "dtype", None) == np.float32:
-        kept = raised(np.minimum(lower(kept), np.float32(1 - 2.0**-24)), NUMPY)
+        kept = from_numpy(np.minimum(to_numpy(kept), np.float32(1 - 2.0**-24)), NUMPY)
     return into(out, kept)
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from .._core._dtypes import refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, raised, unwrap
+from ..mutable._array import NUMPY, Array, from_numpy, unwrap
 from ..mutable._at import AT
 from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
-from ..mutable._lowering import NotOnHost, lower
+from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._repairs import REPAIRS
 from ._wrap import as_ours, as_type, cast, computed_by_numpy, first_line, into, ours, value_of
 
@@ -125,8 +125,8 @@ class ufunc:
             try:
                 if kwargs or len(args) > self.nin:
                     return computed_by_numpy(self._numpys, args, kwargs)
-                operands = [lower(x) for x in args]
-                return raised(self._numpys(*operands), NUMPY, operands)
+                operands = [to_numpy(x) for x in args]
+                return from_numpy(self._numpys(*operands), NUMPY, operands)
             except NotOnHost:
                 pass
         return self._by_jax(*args, **kwargs)

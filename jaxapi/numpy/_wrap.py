@@ -13,8 +13,8 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
-from ..mutable._array import NUMPY, Array, copied, raised, shared, unwrap, wrap
-from ..mutable._lowering import NotOnHost, lower, refuse_overflow
+from ..mutable._array import NUMPY, Array, copied, from_numpy, shared, unwrap, wrap
+from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
@@ -52,8 +52,8 @@ _SIGNATURES["concat"] = _SIGNATURES["concatenate"]
 
 def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False):
     """Return what NumPy's function gives for our arrays, which are all in the host's memory, else raise."""
-    operands = [lower(x) for x in args]
-    options = {name: lower(x) for name, x in kwargs.items()} if kwargs else kwargs
+    operands = [to_numpy(x) for x in args]
+    options = {name: to_numpy(x) for name, x in kwargs.items()} if kwargs else kwargs
     result = function(*operands, **options)
     is_array = type(result) is np.ndarray
     if is_array:
@@ -67,7 +67,7 @@ def computed_by_numpy(function, args, kwargs, are_positions=False, is_new=False)
         operands += options.values()
     if is_new and is_array:
         refuse_overflow(result, operands)
-    arrays = raised(result, NUMPY, operands, are_positions)
+    arrays = from_numpy(result, NUMPY, operands, are_positions)
     if type(result) is tuple:  # a positional argument may be the ``out`` of some of the results
         targets = [(x, host) for x, host in zip(args, operands, strict=False) if isinstance(x, Array)]
         pairs = zip(result, arrays, strict=True)
@@ -90,7 +90,7 @@ def _written_to(out, result):
     if len(out) == 1:
         return out[0]
     pairs = zip(out, result, strict=True)
-    return tuple([raised(part, NUMPY) if target is None else target for target, part in pairs])
+    return tuple([from_numpy(part, NUMPY) if target is None else target for target, part in pairs])
 
 
 def in_numpys_way(name: str, numpys, function, is_new: bool = False):

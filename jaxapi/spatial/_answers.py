@@ -14,8 +14,8 @@ __all__ = [
     "Answer",
     "ChosenNeighbors",
     "FoundNeighbors",
-    "NearestNeighbor",
     "NeighborEdges",
+    "OnlyNearest",
     "OtherNeighbors",
     "pick_columns",
 ]
@@ -42,7 +42,7 @@ class Answer(ABC):
 
 
 @dataclass(frozen=True)
-class NearestNeighbor(Answer):
+class OnlyNearest(Answer):
     """Distances and rows (q,) of the nearest point alone."""
 
     def of(self, found: FoundNeighbors, xp=jnp) -> tuple:

@@ -34,9 +34,10 @@ _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
 
 
 def real_array(x, copy: bool | None = None) -> Any:
-    """Return `x` as a NumPy or jax array of real numbers, not copied where it is one already.
+    """Return `x` as a NumPy or jax array of real numbers; where it is one already, as it is.
 
-    ``copy=True`` copies what CuPy or PyTorch owns and may write to later.
+    ``copy=True`` copies arrays of CuPy and PyTorch, which may be written to later. NumPy's are copied by who
+    keeps them: `KDTree` when it brings them to its device.
     """
     if type(x) is np.ndarray and x.dtype in _USUAL:
         return x
@@ -61,7 +62,7 @@ def real_array(x, copy: bool | None = None) -> Any:
 def on_one_device(x) -> Any:
     """Return an array as it is; of copies on several devices, as `jax.set_mesh` makes them, one.
 
-    Also what is sharded over a mesh of one device: its numbers and results have other axes than it has.
+    Also of an array on a mesh of one device: its mesh would not be that of the other arrays of a search.
     """
     if is_traced(x) or not isinstance(x, jax.Array) or isinstance(x.sharding, SingleDeviceSharding):
         return x

@@ -1,4 +1,4 @@
-"""Arrays on their way to a device and back: dtypes and placement."""
+"""Arrays on their way to a device and back: dtypes, placement, and whether they are finite."""
 
 from functools import lru_cache
 
@@ -35,7 +35,7 @@ def as_dtype(x, dtype):
 
 
 def placed_like(data, *arrays):
-    """Return host arrays that nobody else knows as jax arrays on the device of `data`."""
+    """Return arrays of the host, which nobody else may write to, as jax arrays on the device of `data`."""
     with eagerly(), x64_for(*[each.dtype for each in arrays]):
         # Not by jnp.asarray, which from JAX 0.12 on compiles a copy for each shape.
         placed = jax.device_put(arrays)
@@ -44,7 +44,11 @@ def placed_like(data, *arrays):
 
 
 def placed_like_one(data, *arrays):
-    """Do the same for one point's results: a compiled copy takes half the time, but is compiled by shape."""
+    """Do what `placed_like` does for the results of one point.
+
+    They are few and of few shapes, so that a compiled copy pays: it takes half the time, but compiles for
+    each shape.
+    """
     if arrays[0].size > _FEW:
         return placed_like(data, *arrays)
     with x64_for(*[each.dtype for each in arrays]):

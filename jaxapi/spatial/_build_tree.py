@@ -10,8 +10,8 @@ from .._core._programs import any_traced, compiled, eagerly
 from .._core._typing import Array
 from ._arrays import as_dtype, constant_on
 from ._engines._protocol import Engine
-from ._searcher import without_slopes
 from ._tree._build import tree_size
+from ._tree._slopes import without_slopes
 from ._tree._tree import Tree
 
 __all__ = ["build_tree"]

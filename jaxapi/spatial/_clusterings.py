@@ -23,11 +23,11 @@ from ._scipy import _cluster
 from ._scipy._callback import Result, computed
 from ._scipy._cloud import HIGHEST_POWER, has_powers
 from ._search import Search
-from ._searcher import boxsize_of, without_slopes
+from ._searcher import boxsize_of
 from ._tree._build import tree_size
 from ._tree._lengths import first_rows
 from ._tree._metric import TreeMetric
-from ._tree._slopes import with_slopes
+from ._tree._slopes import with_slopes, without_slopes
 from ._tree._tree import FLAT_FROM, Tree
 
 __all__ = ["Clusterer", "RadiusClusterer", "with_slopes_of_edges"]
@@ -127,7 +127,7 @@ class Clusterer(NamedTuple):
         def on_device(data, tree, _, boxsize, *values):
             boxsize = None if boxsize is None else as_dtype(boxsize, search.dtype)
             points = _device.ClusteredPoints(data, tree, TreeMetric(search.p, boxsize))
-            return tuple(clustering.by_engine(points, *values, search=search.compiled(engine)))
+            return tuple(clustering.by_engine(points, *values, search=search.static_part(engine)))
 
         if self.by_scipy or not self._can(clustering, engine):
             if len(self.data) and not has_powers(search.p):

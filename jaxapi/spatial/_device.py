@@ -28,12 +28,12 @@ from ._tree._queries import Limits, Relation
 from ._tree._slopes import displacements_to
 from ._tree_programs import PaddedQueries
 
-__all__ = ["Device"]
+__all__ = ["DeviceSearcher"]
 
 INT32 = np.dtype(np.int32)
 
 
-class Device(TreeSearcher, ConcreteSearcher):
+class DeviceSearcher(TreeSearcher, ConcreteSearcher):
     """The searches of concrete arrays by an engine, on the device that holds the points."""
 
     # --- around queries ---------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ class Device(TreeSearcher, ConcreteSearcher):
             limits = Limits(self._number(bound, search), self._number(search.eps, search))
             inputs = self.tree, queries, limits, self._metric(search)
             found = _tree_programs.nearest_columns(
-                *inputs, answer=answer, search=search.compiled(self.engine)
+                *inputs, answer=answer, search=search.static_part(self.engine)
             )
             return _cut(found, results)
 
@@ -55,7 +55,7 @@ class Device(TreeSearcher, ConcreteSearcher):
         queries = self._padded_queries(x, search)
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, queries, self._number(r, search), self._metric(search)
-            static = search.compiled(self.engine)
+            static = search.static_part(self.engine)
             found = _tree_programs.nearest_within(*inputs, search=static, max_neighbors=max_neighbors)
             return _cut(found, results)
 
@@ -63,14 +63,14 @@ class Device(TreeSearcher, ConcreteSearcher):
         queries = self._padded_queries(x, search)
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, queries, self._number(r, search), self._metric(search)
-            found = _tree_programs.counts_within(*inputs, search=search.compiled(self.engine))
+            found = _tree_programs.counts_within(*inputs, search=search.static_part(self.engine))
             return _cut(found, results)
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
         padded = self._padded_queries(queries.x, search)
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, padded, self._number(r, search), self._metric(search)
-            static = search.compiled(self.engine)
+            static = search.static_part(self.engine)
             indptr, rows, distances = _tree_programs.csr(*inputs, search=static, sort=sort)
             (indptr,) = first_rows(len(queries.x) + 1, indptr)
             return Neighbors(indptr, rows, distances)
@@ -90,7 +90,7 @@ class Device(TreeSearcher, ConcreteSearcher):
             data = self._as_input(self.data, padded_size(len(self.data)))
             points = PaddedQueries(data, constant_on(self.n, INT32, self.data.sharding))
             inputs = points, queries, rows, self._boxsize(search)
-            vectors = _displacements_of_rows(*inputs, search=search.compiled(self.engine))
+            vectors = _displacements_of_rows(*inputs, search=search.static_part(self.engine))
             return _cut((vectors,), ((shape, search.dtype),))[0]
 
     # --- among the tree's own points --------------------------------------------------------------------
@@ -98,14 +98,14 @@ class Device(TreeSearcher, ConcreteSearcher):
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, search), self._metric(search)
-            static = search.compiled(self.engine)
+            static = search.static_part(self.engine)
             found = _tree_programs.fixed_edges(*inputs, search=static, relation=relation, size=size)
             return _cut(found, results)
 
     def edges(self, r, search: Search, relation: Relation) -> NeighborGraph:
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, search), self._metric(search)
-            static = search.compiled(self.engine)
+            static = search.static_part(self.engine)
             *edges, count, total = _tree_programs.edges(*inputs, search=static, relation=relation)
             if total > np.iinfo(search.index_dtype).max:
                 text = f"{total} edges are more than {search.index_dtype} counts: enable x64 mode"
@@ -116,7 +116,7 @@ class Device(TreeSearcher, ConcreteSearcher):
     def pairs(self, r, search: Search, output_type: str):
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             inputs = self.tree, self._number(r, search), self._metric(search)
-            pairs, total = _tree_programs.pairs(*inputs, search=search.compiled(self.engine))
+            pairs, total = _tree_programs.pairs(*inputs, search=search.static_part(self.engine))
             (pairs,) = first_rows(total, pairs)
         if output_type == "ndarray":
             return pairs
@@ -124,10 +124,10 @@ class Device(TreeSearcher, ConcreteSearcher):
 
     # --- between two trees ------------------------------------------------------------------------------
 
-    def ball_tree(self, other: "Device", r, search: Search) -> list[list[int]]:
+    def ball_tree(self, other: "DeviceSearcher", r, search: Search) -> list[list[int]]:
         return _to_lists(self._neighbors_in(other, r, search), True)
 
-    def distance_records(self, other: "Device", r, search: Search) -> np.ndarray:
+    def distance_records(self, other: "DeviceSearcher", r, search: Search) -> np.ndarray:
         indptr, rows, distances = map(np.asarray, self._neighbors_in(other, r, search))
         records = np.empty(len(rows), RECORD)
         records["i"] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -135,12 +135,12 @@ class Device(TreeSearcher, ConcreteSearcher):
         records["v"] = distances
         return records
 
-    def _neighbors_in(self, other: "Device", r, search: Search) -> Neighbors:
+    def _neighbors_in(self, other: "DeviceSearcher", r, search: Search) -> Neighbors:
         (points,) = first_rows(self.n, self.data)
         return other.csr(Queries(points, (self.n,)), np.broadcast_to(r, self.n), search, False)
 
     def _pair_sums(self, other: TreeSearcher, radii, search: Search, weights: PairWeights, sums):
-        static = search.compiled(self.engine)
+        static = search.static_part(self.engine)
         with eagerly(), x64_for(sums):
             queries = self._padded_queries(self.data, search)
             metric = self._metric(search)

@@ -20,14 +20,15 @@ from .._core._typing import Array
 from ._answers import Answer, FoundNeighbors
 from ._arrays import as_dtype
 from ._search import PairWeights, Search
-from ._searcher import LocalSearcher, without_slopes
+from ._searcher import LocalSearcher
 from ._tree._batching import one_search_of_all
 from ._tree._metric import axis_difference, wrap
 from ._tree._queries import Relation
+from ._tree._slopes import without_slopes
 from ._tree._tree import FLAT_FROM
 from ._tree._varying import varying_alike, varying_like
 
-__all__ = ["EveryPair", "compares_sooner", "longest_within"]
+__all__ = ["EveryPairSearcher", "compares_sooner", "longest_within"]
 
 ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it computes powers
 FLOAT64 = np.dtype(np.float64)
@@ -54,7 +55,7 @@ class ComparedPoints(NamedTuple):
     boxsize: Array | None  # (m,) of the periodic box, 0 on axes that are not periodic
 
 
-class EveryPair(LocalSearcher):
+class EveryPairSearcher(LocalSearcher):
     """The searches of few points where the points, the queries or a number are traced by a program."""
 
     def __init__(self, data, n):
@@ -80,7 +81,7 @@ class EveryPair(LocalSearcher):
 
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
         with x64_for(FLOAT64):
-            find = partial(_edges, search=search.compiled(), relation=relation, size=size)
+            find = partial(_edges, search=search.static_part(), relation=relation, size=size)
             find = jax.custom_batching.sequential_vmap(jax.jit(find))
             edges = find(*varying_alike(self._compared(search), as_dtype(without_slopes(r), search.dtype)))
             return _in_shape(edges, results)
@@ -93,7 +94,7 @@ class EveryPair(LocalSearcher):
                 as_dtype(without_slopes(radii), search.dtype),
             )
             weights = PairWeights(*without_slopes(tuple(weights)))
-            find = partial(_pair_sums, search=search.compiled(), sums=sums)
+            find = partial(_pair_sums, search=search.static_part(), sums=sums)
             return jax.custom_batching.sequential_vmap(jax.jit(find))(*varying_alike(*inputs, weights))
 
     def _compared(self, search: Search) -> ComparedPoints:
@@ -110,7 +111,7 @@ class EveryPair(LocalSearcher):
                 is_query = lax.iota(jnp.int32, len(x)) < compared.n
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
-            find = partial(find, search=search.compiled())
+            find = partial(find, search=search.static_part())
             return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
 
 

@@ -29,9 +29,9 @@ from ._clusters._selection import Selection
 from ._engines import _choice, _lax
 from ._engines._by_platform import BY_PLATFORM, PORTABLE
 from ._engines._protocol import Engine
-from ._every_pair import EveryPair, compares_sooner
+from ._every_pair import EveryPairSearcher, compares_sooner
 from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points
-from ._mesh._mesh import Mesh
+from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
     FixedNeighbors,
@@ -45,12 +45,12 @@ from ._results import (
     filled,
 )
 from ._scipy._cloud import Cloud, Options, has_powers
-from ._scipy._host import CalledBack, Host
+from ._scipy._host import CallbackSearcher, HostSearcher
 from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
 from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
 from ._select import select_searcher
 from ._tree._build import padded_size
-from ._tree._lengths import first_rows, flat
+from ._tree._lengths import first_rows, in_rows
 from ._tree._metric import wrap
 from ._tree._open_shapes import has_open_shape, in_blocks
 from ._tree._queries import Relation
@@ -135,10 +135,11 @@ class KDTree:
     -----
     Engines, by the device that holds `data`: SciPy's cKDTree on the CPU (a matrix product for many queries
     in 17 dimensions and more), CUDA kernels on NVIDIA GPUs, pure `jax.lax` elsewhere; `engine` tells. Where
-    the CPU is the only device, `jit` calls SciPy back, once for a batch of `jax.vmap`, but for a few hundred
-    points in float32, of which it computes every distance; where there is a GPU, too, programs for the CPU
-    search by `jax.lax`. Both unless ``engine='scipy'`` is asked for. Minkowski's p above 20, but for inf, is
-    searched by `jax.lax` in any case: SciPy's powers of distances would be no numbers. Differences to SciPy:
+    the CPU is the only device, `jit` calls SciPy back, once for a batch of `jax.vmap`, but for few pairs of
+    points and queries in float32, of which it computes every distance; where there is a GPU, too, programs
+    for the CPU search by `jax.lax`. With ``engine='scipy'`` they always call SciPy back. Minkowski's p
+    above 20, but for inf, is searched by `jax.lax` in any case: SciPy's powers of distances would be no
+    numbers. Differences to SciPy:
 
     - of equally distant points the lowest row comes first, and is the one that counts at the k-th place;
     - rows and distances are jax arrays: rows int32 (int64 with x64 on), distances in the common dtype of
@@ -177,7 +178,7 @@ class KDTree:
 
     _data: Array  # (n, m), or more rows where `n` was given
     _count: Any  # how many rows count, where `n` was given: an operand of programs
-    _rows: int
+    _rows: int  # of data, without what a mesh adds: the number of points, where `n` was not given
     _m: int
     _boxsize: tuple[float, ...] | Array | None  # as given; an array where it is or was traced
     _options: Options  # SciPy's
@@ -226,7 +227,7 @@ class KDTree:
         if self._layout is None:
             points = _arguments.on_one_device(points)
         self._rows = rows if self._layout is None else self._layout.n
-        on_mesh = self._layout is not None and not is_traced(n)  # whose layout tells
+        on_mesh = self._layout is not None and not is_traced(n)  # then the layout knows the number
         self._count = None if on_mesh else _arguments.row_count(n, self._rows if axis_name else rows)
         if engine is not None:
             _arguments.one_of(engine, ("scipy", "lax"), "engine")
@@ -249,7 +250,7 @@ class KDTree:
         traced = any_traced(points, self._n)
         finite: Any = True
         if self._layout is not None:
-            self._tree, finite = Mesh.prepare(points, self._layout, self._count)
+            self._tree, finite = MeshSearcher.prepare(points, self._layout, self._count)
         elif issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
             self._tree, finite = build_tree(points, self._n, self._tree_engine())
         elif not traced:
@@ -534,7 +535,7 @@ class KDTree:
         dtype = result_dtype(self._data, x)
         search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         if len(shape) != 2:
-            x = flat(x, (query_count, self._m))
+            x = in_rows(x, (query_count, self._m))
         queries = Queries(x, batch_shape, ids)
         values = x, bound, eps, ids
         searcher = self._searcher_for(values, search, query_count=query_count, k=columns.k)
@@ -546,7 +547,7 @@ class KDTree:
     def _nearest_in_tree_order(self, searcher: Searcher, queries: Queries, columns, bound, search: Search):
         """Return distances and rows of the tree's own points, in the order of its leaves."""
         self._refuse_images(self._has_images, "query with order='tree'", "search in the order of the input")
-        if isinstance(searcher, Mesh):
+        if isinstance(searcher, MeshSearcher):
             nearest = searcher.nearest_in_tree_order(columns, bound, search)
             return nearest.distances, nearest.rows
         distances, rows, _ = searcher.nearest(queries, columns, bound, search)
@@ -883,7 +884,7 @@ class KDTree:
         search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         q = math.prod(batch)
-        return flat(x, (q, self._m)), flat(r, (q,)), batch, search
+        return in_rows(x, (q, self._m)), in_rows(r, (q,)), batch, search
 
     # --- graphs of neighbours ---------------------------------------------------------------------------
 
@@ -1501,7 +1502,7 @@ class KDTree:
         is_small = compares_sooner(search, self._m, self._rows * other._rows * radii.size)
         values = radii, *pair_weights
         searcher, other_searcher = self._searchers_with(other, search, *values, is_small=is_small)
-        if isinstance(other_searcher, Mesh) and not isinstance(searcher, Mesh):
+        if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
             searcher, other_searcher = other_searcher, searcher
             pair_weights = PairWeights(pair_weights.other_weights, pair_weights.self_weights)
         counts = searcher.two_point(other_searcher, radii.reshape(-1), search, pair_weights, cumulative)
@@ -1829,7 +1830,10 @@ class KDTree:
         )
 
     def _tree_engine(self, *values) -> Engine:
-        """Return the engine that searches our structure."""
+        """Return the engine that searches our structure.
+
+        `PORTABLE` is `_lax` whose arrays may vary over the axes of a mesh, as inside of `jax.shard_map`.
+        """
         traced = self._traced(*values)
         if self._engine_asked == "lax":
             return PORTABLE if traced else _lax
@@ -1896,18 +1900,18 @@ class KDTree:
             return self._mesh(self._layout)
         if self._has_images:
             return self._images(*values)
-        if searcher_class is EveryPair:
-            return EveryPair(self._data, self._n)
-        if searcher_class is CalledBack:
+        if searcher_class is EveryPairSearcher:
+            return EveryPairSearcher(self._data, self._n)
+        if searcher_class is CallbackSearcher:
             build_cloud = None if self._traced() else self._built_cloud
-            return CalledBack(self._data, self._n, build_cloud, self._options)
+            return CallbackSearcher(self._data, self._n, build_cloud, self._options)
         if issubclass(searcher_class, TreeSearcher):
             return searcher_class(self._data, self._n, self._built_tree(), self._tree_engine(*values))
-        return Host(self._data, self._n, self._built_cloud)
+        return HostSearcher(self._data, self._n, self._built_cloud)
 
-    def _mesh(self, layout: MeshLayout) -> Mesh:
+    def _mesh(self, layout: MeshLayout) -> MeshSearcher:
         """Return what searches points on several devices."""
-        return Mesh(self._data, self._tree, layout_now(layout, self._data), self._count)
+        return MeshSearcher(self._data, self._tree, layout_now(layout, self._data), self._count)
 
     def _images(self, *values) -> ImageSearcher:
         """Return what searches the images of the points, with these values; of any points, too."""

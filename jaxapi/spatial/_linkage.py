@@ -15,9 +15,9 @@ from ._engines import _choice
 from ._scipy import _cluster
 from ._scipy._callback import Result, computed
 from ._search import index_dtype
-from ._searcher import without_slopes
 from ._tree._build import padded_size
 from ._tree._lengths import first_rows
+from ._tree._slopes import without_slopes
 
 __all__ = ["single_linkage"]
 

@@ -16,7 +16,7 @@ _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.i
 
 
 class Search(NamedTuple):
-    """What every search asks for; the `compiled` part is static, and equal ones share programs."""
+    """What every search asks for. Programs are compiled for its `static_part`, and equal ones share them."""
 
     p: float
     boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
@@ -26,7 +26,7 @@ class Search(NamedTuple):
     workers: int | None = None  # a hint: threads on the CPU
     engine: Engine = BY_PLATFORM  # what searches our own tree; SciPy's does not ask
 
-    def compiled(self, engine: Engine = BY_PLATFORM) -> "Search":
+    def static_part(self, engine: Engine = BY_PLATFORM) -> "Search":
         """Return what programs are compiled for; the others are their inputs, or do not change them."""
         return self._replace(boxsize=None, eps=0.0, workers=None, engine=engine)
 

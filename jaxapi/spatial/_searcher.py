@@ -7,12 +7,11 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from .._core._dtypes import x64_for
-from .._core._programs import any_traced, eagerly_unless_traced, is_traced
+from .._core._programs import any_traced, eagerly_unless_traced
 from .._core._typing import Array
-from ._answers import Answer, ChosenNeighbors, NearestNeighbor, NeighborEdges, OtherNeighbors
+from ._answers import Answer, ChosenNeighbors, NeighborEdges, OnlyNearest, OtherNeighbors
 from ._arrays import as_dtype
 from ._engines._protocol import Engine
 from ._results import (
@@ -38,7 +37,6 @@ __all__ = [
     "TreeSearcher",
     "boxsize_of",
     "pairs_of",
-    "without_slopes",
 ]
 
 Graph: TypeAlias = NeighborGraph | PeriodicNeighborGraph
@@ -154,7 +152,7 @@ class LocalSearcher(Searcher):
         columns_shape = columns.shape
         shape = queries.shape + columns_shape
         results = (shape, search.dtype), (shape, search.index_dtype)
-        answer: Answer = NearestNeighbor(1)
+        answer: Answer = OnlyNearest(1)
         if columns_shape:
             answer = ChosenNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
         distances, rows = self._nearest_columns(x, bound, search, results, answer)
@@ -274,17 +272,3 @@ def boxsize_of(search: Search) -> Array | None:
     """Return the size of the periodic box as a jax array, also where x64 is off; None without a box."""
     boxsize = search.boxsize_array()
     return None if boxsize is None else as_dtype(boxsize, search.dtype)
-
-
-def without_slopes(values):
-    """Return values that no derivative flows through: integers, too, which `allow_int` has traced."""
-    return jax.tree.map(_without_slopes, values)
-
-
-def _without_slopes(x):
-    if not is_traced(x):
-        return x
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return lax.stop_gradient(x)
-    bits = jnp.dtype(f"uint{8 * x.dtype.itemsize}")
-    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits), x.dtype)

@@ -7,16 +7,17 @@ from ._arrays import as_dtype
 from ._device import INT32
 from ._engines._protocol import Engine
 from ._search import PairWeights, Search
-from ._searcher import TreeSearcher, boxsize_of, without_slopes
+from ._searcher import TreeSearcher, boxsize_of
 from ._tree._metric import TreeMetric
 from ._tree._queries import Limits, Relation
+from ._tree._slopes import without_slopes
 from ._tree._tree import Tree
 from ._tree_programs import PaddedQueries
 
-__all__ = ["Traced"]
+__all__ = ["TracedSearcher"]
 
 
-class Traced(TreeSearcher):
+class TracedSearcher(TreeSearcher):
     """The searches where the points, the queries or a number are traced.
 
     Nothing that an engine computes is differentiated; `LocalSearcher` puts derivatives on top.
@@ -30,23 +31,23 @@ class Traced(TreeSearcher):
         eps = as_dtype(search.eps, search.dtype)
         limits = Limits(*without_slopes((bound, eps)))
         inputs = self.tree, self._queries(x, search), limits, self._metric(search)
-        found = _tree_programs.nearest_columns(*inputs, answer=answer, search=search.compiled(self.engine))
+        found = _tree_programs.nearest_columns(*inputs, answer=answer, search=search.static_part(self.engine))
         return _in_shapes(found, results)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
         inputs = self.tree, self._queries(x, search), self._radius(r, search), self._metric(search)
-        static = search.compiled(self.engine)
+        static = search.static_part(self.engine)
         found = _tree_programs.nearest_within(*inputs, search=static, max_neighbors=max_neighbors)
         return _in_shapes(found, results)
 
     def _counts_within(self, x, r, search: Search, results):
         inputs = self.tree, self._queries(x, search), self._radius(r, search), self._metric(search)
-        found = _tree_programs.counts_within(*inputs, search=search.compiled(self.engine))
+        found = _tree_programs.counts_within(*inputs, search=search.static_part(self.engine))
         return _in_shapes(found, results)
 
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
         inputs = self.tree, self._radius(r, search), self._metric(search)
-        static = search.compiled(self.engine)
+        static = search.static_part(self.engine)
         found = _tree_programs.fixed_edges(*inputs, search=static, relation=relation, size=size)
         return _in_shapes(found, results)
 
@@ -54,7 +55,7 @@ class Traced(TreeSearcher):
         queries = self._queries(self.data, search)
         radii = self._radius(radii, search)
         metric = self._metric(search)
-        static = search.compiled(self.engine)
+        static = search.static_part(self.engine)
         if weights.self_weights is None:
             return _tree_programs.pair_counts(other.tree, queries, radii, metric, search=static, dtype=sums)
         with x64_for(sums):

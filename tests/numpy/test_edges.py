@@ -296,6 +296,20 @@ def changed(write):
     return left
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_positions_among_complex_numbers(side):
+    """NumPy sorts those with a NaN behind all others: in the imaginary part, in the real one, in both."""
+    nan = np.nan
+    parts = [-np.inf, -0.0, 0.0, 2.0, np.inf, nan]
+    numbers = [complex(real, imag) for real in parts for imag in parts]
+    expected = np.searchsorted(np.sort(numbers), numbers, side=side)
+    made = ours.searchsorted(ours.asarray(np.sort(numbers)), ours.asarray(numbers), side=side)
+    np.testing.assert_array_equal(np.asarray(made), expected)
+    sorter = np.argsort(numbers)
+    made = ours.searchsorted(ours.asarray(numbers), 2.0, side=side, sorter=ours.asarray(sorter))
+    assert int(made) == np.searchsorted(numbers, 2.0, side=side, sorter=sorter)
+
+
 INTS_BEYOND_THE_DTYPE = {
     "insert": lambda np: np.insert(np.array([0, 5], dtype="uint8"), 0, 300),
     "insert several": lambda np: np.insert(np.array([0, 5], dtype="uint8"), 0, [1, 300]),

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
-from .._scipy import _groups, _search
+from .._scipy import _by_ckdtree, _groups
 from .._scipy._cloud import Cloud, Options, has_powers
 from .._scipy._reach import longest_within
 from .._scipy._threads import in_threads, thread_count
@@ -389,7 +389,7 @@ class ImageCloud:
             return []
         sample = moved.of(slice(None, None, count // 64 + 1))
         radii = reach[sample.query]
-        (counts,) = _search.counts_within(self.cloud, sample.x, radii, search=self._tree_search(search))
+        (counts,) = _by_ckdtree.counts_within(self.cloud, sample.x, radii, search=self._tree_search(search))
         mean = max(float(counts.mean()), 1.0)
         size = max(int(NEIGHBORS_AT_ONCE / mean), 1)
         return [slice(start, min(start + size, count)) for start in range(0, count, size)]
@@ -399,7 +399,9 @@ class ImageCloud:
     ) -> NeighborList:
         """Return the points that are within the radii (q,), of those that a tree finds in reach (q,)."""
         tree_search = self._tree_search(search)
-        indptr, rows, _ = _search.csr(self.cloud, moved.x, reach[moved.query], search=tree_search, sort=False)
+        indptr, rows, _ = _by_ckdtree.csr(
+            self.cloud, moved.x, reach[moved.query], search=tree_search, sort=False
+        )
         images = np.repeat(np.arange(len(moved.query)), np.diff(indptr))
         neighbors = self._measured(queries, moved, Candidates(images, rows), search)
         is_within = neighbors.distance <= radius[neighbors.query]
@@ -455,7 +457,7 @@ class ImageCloud:
         )
         parts = self._parts(home, reach, search)
         if len(parts) == 1:
-            image, number = _search.pairs(self.cloud, reach.max(), self._tree_search(search), "ndarray").T
+            image, number = _by_ckdtree.pairs(self.cloud, reach.max(), self._tree_search(search), "ndarray").T
             candidates = Candidates(image, self.point_rows[number])
             yield self._pairs_within(points, home, candidates, radius, search)
         else:
@@ -483,7 +485,7 @@ class ImageCloud:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return pairs of numbers: of moved points, and of the tree's points within reach of them."""
         images = Cloud(moved.x, len(moved.x), None, ONCE)
-        entries = _search.distance_entries(images, self.cloud, reach, self._tree_search(search))
+        entries = _by_ckdtree.distance_entries(images, self.cloud, reach, self._tree_search(search))
         return entries["i"], entries["j"]
 
     def _pairs_within(
@@ -586,7 +588,7 @@ class ImageCloud:
         """Return distances and rows (t, column_count) of the points in the cell nearest to moved queries."""
         answer = ChosenNeighbors(column_count, None)
         tree_search = self._tree_search(search)
-        return _search.nearest_columns(
+        return _by_ckdtree.nearest_columns(
             self.cloud, moved.x, bound, 0.0, k=column_count, answer=answer, search=tree_search
         )
 
@@ -669,13 +671,15 @@ class ImageCloud:
         upper = np.where(radii >= 0, radii * (1 + ROUNDING) + border, -1.0)
         bounds = np.minimum(np.concatenate([lower, upper]), longest)
         clouds = Cloud(moved.x, len(moved.x), None, self.cloud.options), self.cloud
-        (counts_at_bounds,) = _search.two_point(*clouds, bounds, search=search, sums=np.int64)
+        (counts_at_bounds,) = _by_ckdtree.two_point(*clouds, bounds, search=search, sums=np.int64)
         at_lower, at_upper = np.split(counts_at_bounds, 2)
         counts = at_upper.astype(pairs.dtype)
         if pairs.weights is not None:
             weights = pairs.weights.self_weights[moved.query], pairs.weights.other_weights
             searched_radii = np.minimum(radii, longest)
-            (counts,) = _search.two_point(*clouds, searched_radii, *weights, search=search, sums=pairs.dtype)
+            (counts,) = _by_ckdtree.two_point(
+                *clouds, searched_radii, *weights, search=search, sums=pairs.dtype
+            )
         is_open = at_lower != at_upper
         if is_open.any():
             open_pairs = pairs._replace(radii=radii[is_open])
@@ -767,7 +771,7 @@ def _both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> Ne
     shifts = np.concatenate([-pairs.shift, pairs.shift, no_shifts])
     distances = np.concatenate([pairs.distance, pairs.distance, np.zeros(len(loops))])
     edge_numbers = np.arange(edge_count, dtype=dtype)
-    by_receiver = _search.grouped(receivers, senders, edge_numbers, (row_count, row_count))
+    by_receiver = _by_ckdtree.grouped(receivers, senders, edge_numbers, (row_count, row_count))
     shift = aligned_empty(shifts.shape, shifts.dtype)
     distance = aligned_empty(distances.shape, distances.dtype)
 

@@ -27,10 +27,11 @@ from .._results import (
 from .._scipy._callback import Batch, Result, called_back, computed
 from .._scipy._cloud import Options
 from .._search import Columns, PairWeights, Queries, Search, sums_dtype
-from .._searcher import ConcreteSearcher, without_slopes
+from .._searcher import ConcreteSearcher
 from .._tree._build import padded_size
 from .._tree._lengths import first_rows
 from .._tree._queries import Relation
+from .._tree._slopes import without_slopes
 from . import _device
 from ._batch import JoinedClouds, SharedCloud, numbers_of_queries
 from ._host import ImageCloud, NeighborList, PairSums
@@ -178,7 +179,7 @@ class ImageSearcher(ConcreteSearcher):
     def _tree_search(self, search: Search) -> Search:
         """Return what is asked of a tree in one cell: without a box, and in float64."""
         search = search._replace(boxsize=None, eps=0.0, dtype=FLOAT64)
-        return search if self.engine is None else search.compiled(self.engine)
+        return search if self.engine is None else search.static_part(self.engine)
 
     def _queries(self, queries: ImageQueries | None) -> tuple:
         """Check concrete queries and points: finite, and those on the host not too far away.

@@ -15,9 +15,10 @@ from .._arguments import reject_traced
 from .._arrays import as_dtype, check_finite, constant_on
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
 from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
-from .._searcher import ConcreteSearcher, pairs_of, without_slopes
+from .._searcher import ConcreteSearcher, pairs_of
 from .._tree._build import padded_size
 from .._tree._queries import Limits, Relation
+from .._tree._slopes import without_slopes
 from . import _edges, _programs
 from ._candidates import Candidates
 from ._layout import MeshLayout
@@ -25,13 +26,13 @@ from ._placement import PlacedQueries, placed
 from ._slopes import Ends, vectors_to, with_slopes
 from ._within import NearestWithin
 
-__all__ = ["Mesh"]
+__all__ = ["MeshSearcher"]
 
 LARGEST = np.iinfo(np.int32).max
 LISTED = 8  # neighbours of a query that there is room for at the least: so few programs serve most radii
 
 
-class Mesh(ConcreteSearcher):
+class MeshSearcher(ConcreteSearcher):
     """The searches of a tree whose points lie on several devices.
 
     Results lie as the queries do: spread over the mesh, on every device of it, or on one device. A traced
@@ -240,7 +241,7 @@ class Mesh(ConcreteSearcher):
         if not radii.size:
             return np.zeros(0, sums)
         with _context(values, search.dtype, sums):
-            if isinstance(other, Mesh):
+            if isinstance(other, MeshSearcher):
                 of_queries = other._weights(weights.other_weights, sums)
             else:
                 row_count = len(other.data)
@@ -327,8 +328,7 @@ class Mesh(ConcreteSearcher):
 
     def _plan(self, search: Search, spread: bool = True) -> _programs.Plan:
         """Return what a program is compiled for: the other parts of a search are arguments."""
-        static = search._replace(boxsize=None, eps=0.0, workers=None)
-        return _programs.Plan(self.layout, static, spread)
+        return _programs.Plan(self.layout, search.static_part(search.engine), spread)
 
     def _traced(self, *values) -> bool:
         return any_traced(self.data, self.count, *values)

@@ -37,7 +37,7 @@ PART = 32  # of more, one in so many where that takes at most `TURNS` rounds
 TURNS = 8
 ROOM = 1.125  # of an even share, for those that one device sends to another without asking
 SPARE = 64  # room for one in so many more than a device has, so that chance makes none wait
-UNIT = 64  # of arrays with a multiple of so many lines, XLA finds the extent several times as fast
+UNIT = 64  # lengths are multiples of it: XLA then takes minima and maxima several times as fast
 
 
 class ArrivedQueries(NamedTuple):

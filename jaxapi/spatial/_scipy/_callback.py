@@ -13,7 +13,7 @@ from jax.experimental.buffer_callback import buffer_callback
 from ..._core._dtypes import WIDE, x64_for
 from ..._core._programs import any_traced, is_traced
 from .._engines._choice import only_the_cpu
-from .._searcher import without_slopes
+from .._tree._slopes import without_slopes
 from .._tree._varying import varying_like
 from ._threads import in_own_thread, start_threads
 

@@ -17,14 +17,14 @@ from .._search import PairWeights, Queries, Search
 from .._searcher import ConcreteSearcher, LocalSearcher
 from .._tree._queries import Relation
 from .._tree._slopes import displacements_to
-from . import _search
+from . import _by_ckdtree
 from ._callback import Batch, Result, called_back
 from ._cloud import Cloud, Options, kept_cloud
 
-__all__ = ["CalledBack", "Host"]
+__all__ = ["CallbackSearcher", "HostSearcher"]
 
 
-class Host(LocalSearcher, ConcreteSearcher):
+class HostSearcher(LocalSearcher, ConcreteSearcher):
     """The searches of concrete points, queries and numbers by SciPy's tree."""
 
     def __init__(self, data, n: int, build_cloud: Callable[[], Cloud]):
@@ -42,25 +42,25 @@ class Host(LocalSearcher, ConcreteSearcher):
         if x is self.data:
             queries, bound = self._own_queries(bound)
         inputs = self.cloud, queries, bound, search.eps
-        found = _search.nearest_columns(*inputs, k=answer.k, answer=answer, search=search)
+        found = _by_ckdtree.nearest_columns(*inputs, k=answer.k, answer=answer, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
         queries = np.asarray(x)
         if x is self.data:
             queries, r = self._own_queries(r)
-        found = _search.nearest_within(self.cloud, queries, r, max_neighbors=max_neighbors, search=search)
+        found = _by_ckdtree.nearest_within(self.cloud, queries, r, max_neighbors=max_neighbors, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _counts_within(self, x, r, search: Search, results):
         queries = np.asarray(x)
         if x is self.data:
             queries, r = self._own_queries(r)
-        found = _search.counts_within(self.cloud, queries, r, search=search)
+        found = _by_ckdtree.counts_within(self.cloud, queries, r, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _fixed_edges(self, r, search: Search, results, **static):
-        found = _search.fixed_edges(self.cloud, r, search=search, **static)
+        found = _by_ckdtree.fixed_edges(self.cloud, r, search=search, **static)
         return self._placed(found, results)
 
     def _own_queries(self, bound):
@@ -81,42 +81,42 @@ class Host(LocalSearcher, ConcreteSearcher):
         return placed_like(self.data, found)[0]
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
-        found = _search.csr(self.cloud, np.asarray(queries.x), r, search=search, sort=sort)
+        found = _by_ckdtree.csr(self.cloud, np.asarray(queries.x), r, search=search, sort=sort)
         return Neighbors(*placed_like(self.data, *found))
 
     def lists(self, queries: Queries, r, search: Search, in_order: bool):
-        return _search.ball(self.cloud, np.asarray(queries.x), r, search=search, return_sorted=in_order)
+        return _by_ckdtree.ball(self.cloud, np.asarray(queries.x), r, search=search, return_sorted=in_order)
 
-    def ball_tree(self, other: "Host", r, search: Search) -> list[list[int]]:
-        return _search.ball_tree(self.cloud, other.cloud, r, search)
+    def ball_tree(self, other: "HostSearcher", r, search: Search) -> list[list[int]]:
+        return _by_ckdtree.ball_tree(self.cloud, other.cloud, r, search)
 
-    def distance_records(self, other: "Host", r, search: Search) -> np.ndarray:
-        return _search.distance_entries(self.cloud, other.cloud, r, search)
+    def distance_records(self, other: "HostSearcher", r, search: Search) -> np.ndarray:
+        return _by_ckdtree.distance_entries(self.cloud, other.cloud, r, search)
 
     def edges(self, r, search: Search, relation: Relation) -> NeighborGraph:
-        receivers, senders, distances = _search.edges(self.cloud, r, search, relation)
+        receivers, senders, distances = _by_ckdtree.edges(self.cloud, r, search, relation)
         count = search.index_dtype.type(len(receivers))
         return NeighborGraph(*placed_like(self.data, senders, receivers, distances, count))
 
     def fixed_pairs(self, r, search: Search, size: int) -> FixedPairs:
-        found = _search.fixed_edges(self.cloud, r, relation=Relation.LATER, size=size, search=search)
+        found = _by_ckdtree.fixed_edges(self.cloud, r, relation=Relation.LATER, size=size, search=search)
         *ends, distances, count = found
         pairs = np.stack(ends, axis=1)
         return FixedPairs(*placed_like(self.data, pairs, distances, np.asarray(count)))
 
     def pairs(self, r, search: Search, output_type: str):
-        pairs = _search.pairs(self.cloud, r, search, output_type)
+        pairs = _by_ckdtree.pairs(self.cloud, r, search, output_type)
         if output_type == "set":
             return pairs
         return placed_like(self.data, pairs.astype(search.index_dtype))[0]
 
-    def _pair_sums(self, other: "Host", radii, search: Search, weights: PairWeights, sums):
+    def _pair_sums(self, other: "HostSearcher", radii, search: Search, weights: PairWeights, sums):
         given_weights = [] if weights.self_weights is None else list(weights)
         inputs = self.cloud, other.cloud, radii, *given_weights
-        return _search.two_point(*inputs, search=search, sums=sums)[0]
+        return _by_ckdtree.two_point(*inputs, search=search, sums=sums)[0]
 
 
-class CalledBack(LocalSearcher):
+class CallbackSearcher(LocalSearcher):
     """The searches by SciPy's tree where the points, the queries or a number are traced.
 
     `build_cloud` returns the tree of concrete points; None: the points are traced, too.
@@ -131,19 +131,19 @@ class CalledBack(LocalSearcher):
     def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
         numbers = bound, search.eps
         static: dict[str, Any] = {"k": answer.k, "answer": answer}
-        return self._find(_search.nearest_columns, x, numbers, search, results, **static)
+        return self._find(_by_ckdtree.nearest_columns, x, numbers, search, results, **static)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
-        return self._find(_search.nearest_within, x, (r,), search, results, max_neighbors=max_neighbors)
+        return self._find(_by_ckdtree.nearest_within, x, (r,), search, results, max_neighbors=max_neighbors)
 
     def _counts_within(self, x, r, search: Search, results):
-        return self._find(_search.counts_within, x, (r,), search, results)
+        return self._find(_by_ckdtree.counts_within, x, (r,), search, results)
 
     def _fixed_edges(self, r, search: Search, results, **static):
-        return self._find(_search.fixed_edges, None, (r,), search, results, **static)
+        return self._find(_by_ckdtree.fixed_edges, None, (r,), search, results, **static)
 
     def _find(self, function: Callable, x, numbers, search: Search, results, **static):
-        """Return what a function of `_search` finds when the values are known.
+        """Return what a function of `_by_ckdtree` finds when the values are known.
 
         `x` are the queries; None where the function is about the cloud's own points.
         """
@@ -166,9 +166,9 @@ class CalledBack(LocalSearcher):
             boxsize = np.asarray(boxsize)
         return self.data, _given(self.n, np.int32), boxsize
 
-    def _pair_sums(self, other: "CalledBack", radii, search: Search, weights: PairWeights, sums):
+    def _pair_sums(self, other: "CallbackSearcher", radii, search: Search, weights: PairWeights, sums):
         given_weights = [] if weights.self_weights is None else list(weights)
-        request = self._request(_search.two_point, search, ((radii.shape, sums),), {"sums": sums})
+        request = self._request(_by_ckdtree.two_point, search, ((radii.shape, sums),), {"sums": sums})
         radii = _given(radii, search.dtype)
         with x64_for(sums):
             given_weights = [_given(array, sums) for array in given_weights]
@@ -179,7 +179,7 @@ class CalledBack(LocalSearcher):
 class _Request(NamedTuple):
     """A search of arrays whose values are known when a program runs."""
 
-    function: Callable  # of `_search`
+    function: Callable  # of `_by_ckdtree`
     cloud: Cloud | None  # None: of points that are traced
     options: Options
     search: Search

@@ -14,7 +14,7 @@ from ..._core._devices import is_cpu
 from ..._core._dtypes import x64_for
 from ..._core._programs import eagerly_unless_traced, is_traced
 
-__all__ = ["first_rows", "flat", "in_shape", "tensor_of"]
+__all__ = ["first_rows", "in_rows", "in_shape", "tensor_of"]
 
 _PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
 
@@ -66,7 +66,7 @@ def in_shape(x, shape: tuple[int, ...]):
     return x if x.shape == shape else x.reshape(shape)
 
 
-def flat(x, shape: tuple[int, ...]):
+def in_rows(x, shape: tuple[int, ...]):
     """Return queries or radii in another shape; those on the CPU as NumPy's."""
     if x.shape == shape:
         return x

@@ -9,10 +9,11 @@ import numpy as np
 from jax import lax
 
 from ..._core._dtypes import x64_for
+from ..._core._programs import is_traced
 from ._metric import axis_difference, wrap
 from ._powers_of_two import converted, is_small, scaled, unit_of_small, unscaled
 
-__all__ = ["displacements_to", "distances_to", "norms", "with_slopes"]
+__all__ = ["displacements_to", "distances_to", "norms", "with_slopes", "without_slopes"]
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5,))
@@ -140,3 +141,17 @@ def _to_nearest_image(vectors, boxsize, xp):
     is_periodic = (boxsize > 0) & (boxsize < xp.inf)
     periods = xp.where(is_periodic, boxsize, xp.ones_like(boxsize))
     return xp.where(is_periodic, vectors - xp.round(vectors / periods) * periods, vectors)
+
+
+def without_slopes(values):
+    """Return values that no derivative flows through: integers, too, which `allow_int` has traced."""
+    return jax.tree.map(_without_slopes, values)
+
+
+def _without_slopes(x):
+    if not is_traced(x):
+        return x
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return lax.stop_gradient(x)
+    bits = jnp.dtype(f"uint{8 * x.dtype.itemsize}")
+    return lax.bitcast_convert_type(lax.bitcast_convert_type(x, bits), x.dtype)

@@ -1,11 +1,11 @@
-"""Nearest neighbours by every distance: in many dimensions, where boxes say nothing, and of few points."""
+"""Nearest neighbours by every distance, for a flat tree: in many dimensions boxes say nothing."""
 
 import jax.numpy as jnp
 from jax import lax
 
 from ..._tree._metric import Measure, TreeMetric, axis_distance, power_distance, scaled_power
 from ..._tree._queries import Limits
-from ..._tree._tree import FLAT_FROM, Tree
+from ..._tree._tree import Tree
 from ..._tree._varying import varying_like
 
 __all__ = ["nearest"]
@@ -27,7 +27,7 @@ def nearest(tree: Tree, queries, limits: Limits, metric: TreeMetric, *, k: int, 
     search = _BlockSearch(tree, k, metric)
     limit = scaled_power(limits.bound, tree.scale, metric.p)
     limit = jnp.broadcast_to(limit, q)[:, None]
-    by_product = metric.p == 2 and not metric.is_periodic and m >= FLAT_FROM
+    by_product = metric.p == 2 and not metric.is_periodic
     distances, rows = lax.map(search.by_product if by_product else search.directly, x)
     distances = distances.reshape(-1, k)[:q]
     rows = rows.reshape(-1, k)[:q]
@@ -64,7 +64,7 @@ class _BlockSearch:
                 length = None if self.boxsize is None else self.boxsize[axis]
                 return axis_distance(x[:, axis][:, None], tile[axis][None, :], length)
 
-            return power_distance(along, self.m, self.p, unrolled=self.m < FLAT_FROM)
+            return power_distance(along, self.m, self.p, unrolled=False)
 
         return self._least(x, distances_to, self.k)
 

@@ -21,10 +21,10 @@ __all__ = [
     "DEFAULTS",
     "NotOnHost",
     "is_basic",
-    "lower",
-    "lower_key",
+    "key_to_numpy",
     "narrow",
     "refuse_overflow",
+    "to_numpy",
 ]
 
 
@@ -41,7 +41,7 @@ _NUMBERS = frozenset([bool, int, float, complex])
 DEFAULTS: frozenset[type] = frozenset([int, float, complex])
 
 
-def lower(x: Any) -> Any:
+def to_numpy(x: Any) -> Any:
     """Return an argument as NumPy takes it; raise `NotOnHost` for what NumPy cannot read."""
     kind = type(x)
     if kind in AS_THEY_ARE:
@@ -54,7 +54,7 @@ def lower(x: Any) -> Any:
                 raise NotOnHost
         return host
     if kind is tuple or kind is list:
-        return x if AS_THEY_ARE.issuperset(map(type, x)) else kind([lower(part) for part in x])
+        return x if AS_THEY_ARE.issuperset(map(type, x)) else kind([to_numpy(part) for part in x])
     if isinstance(x, jax.Array):
         if not is_for_host(x):
             raise NotOnHost
@@ -64,9 +64,9 @@ def lower(x: Any) -> Any:
             return "cpu"
         raise NotOnHost
     if kind is dict:
-        return {key: lower(part) for key, part in x.items()}
+        return {key: to_numpy(part) for key, part in x.items()}
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*map(lower, x))
+        return kind(*map(to_numpy, x))
     if kind is type:
         if x in DEFAULTS:
             return default_dtype(x)
@@ -88,9 +88,9 @@ def is_basic(key: Any) -> bool:
     return True
 
 
-def lower_key(key: Any) -> Any:
+def key_to_numpy(key: Any) -> Any:
     """Return an index as NumPy takes it."""
-    return tuple([lower(part) for part in key]) if type(key) is tuple else lower(key)
+    return tuple([to_numpy(part) for part in key]) if type(key) is tuple else to_numpy(key)
 
 
 def narrow(result: Any, operands: Iterable[Any], are_positions: bool = False) -> Any:
