@@ -733,7 +733,7 @@ class KDTree:
             neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
         else:
             limit = _arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = self._searcher_for(values, search, query_count=math.prod(shape), limit=limit)
+            searcher = self._searcher_for(values, search, query_count=math.prod(shape), max_neighbors=limit)
             neighbors = filled(searcher.fixed(queries, r, search, limit), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
@@ -1861,30 +1861,33 @@ class KDTree:
         *,
         query_count: int = 0,
         k: int = 0,
-        limit: int = 0,
+        max_neighbors: int = 0,
     ) -> Searcher:
         """Return what searches this tree, with these values that may be traced.
 
         What is asked for, of how many queries, decides inside of programs and in many dimensions: the `k`
-        nearest, or those within a radius, at most `limit`.
+        nearest, or those within a radius, at most `max_neighbors`.
         """
         kept = self._kept_searcher
         traced = any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
         p = 2.0 if search is None else search.p
         if kept is not None and not traced and (has_powers(p) or self._has_images):
             return kept
+        if self._layout is not None:
+            return self._mesh(self._layout)
         if self._has_images:
-            p = 2.0
+            return self._images(*values)
         pair_count = self._rows * query_count
-        may_multiply = k > 0 and not self._has_images  # matrices, which have every distance
-        distance_count = pair_count if may_multiply else 0
-        is_small = compares_sooner(search, self._m, pair_count, k or limit)
-        options: dict[str, Any] = {"distance_count": distance_count, "is_small": is_small}
-        searcher_class = self._searcher_class(*values, p=p, **options)
+        searcher_class = self._searcher_class(
+            *values,
+            p=p,
+            distance_count=pair_count if k > 0 else 0,  # by matrix products, which compute every distance
+            is_small=compares_sooner(search, self._m, pair_count, k or max_neighbors),
+        )
         searcher = self._new_searcher(searcher_class, *values)
         # Of many dimensions the number of distances decides, and of a high power that it is one.
-        serves_again = not traced and has_powers(p) and (self._m < FLAT_FROM or self._has_images)
-        if isinstance(searcher, ConcreteSearcher) and serves_again and self._layout is None:
+        serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
+        if serves_again and isinstance(searcher, ConcreteSearcher):
             self._kept_searcher = searcher
         return searcher
 
@@ -1895,11 +1898,7 @@ class KDTree:
         return searcher
 
     def _new_searcher(self, searcher_class: type[Searcher], *values) -> Searcher:
-        """Return a searcher of this class; of images what searches them by the same tree."""
-        if self._layout is not None:
-            return self._mesh(self._layout)
-        if self._has_images:
-            return self._images(*values)
+        """Return a searcher of this class, for points without images on one device."""
         if searcher_class is EveryPairSearcher:
             return EveryPairSearcher(self._data, self._n)
         if searcher_class is CallbackSearcher:
