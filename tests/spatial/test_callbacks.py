@@ -17,7 +17,7 @@ from compilations import no_compilation
 
 import jaxapi
 from jaxapi.spatial import KDTree, pad_rows
-from jaxapi.spatial._scipy import _cloud, _host, _search, _threads
+from jaxapi.spatial._scipy import _by_ckdtree, _cloud, _host, _threads
 
 RNG = np.random.default_rng(40)
 POINTS, QUERIES = RNG.random((300, 3)), RNG.random((70, 3))
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy se
 def calls(monkeypatch):
     """Count the searches and the trees built."""
     count = {"searches": 0, "trees": 0}
-    search, build = _search.nearest_columns, _cloud.cKDTree
+    search, build = _by_ckdtree.nearest_columns, _cloud.cKDTree
 
     def counted(*args, **options):
         count["searches"] += 1
@@ -40,7 +40,7 @@ def calls(monkeypatch):
         count["trees"] += 1
         return build(*args, **options)
 
-    monkeypatch.setattr(_host._search, "nearest_columns", counted)
+    monkeypatch.setattr(_host._by_ckdtree, "nearest_columns", counted)
     monkeypatch.setattr(_cloud, "cKDTree", built)
     _cloud._kept.clear()
     return count
