@@ -201,6 +201,19 @@ WITH_CLOUDS = np.arange(N) % 2
 MORE = 30  # neighbours, more than are within the radii
 
 
+def test_programs_of_every_norm_are_of_one_size():
+    """XLA took minutes to compile sixteen cube roots on end."""
+    points = jnp.zeros((64, 3))
+
+    def size(p):
+        def search(points):
+            return KDTree(points, engine="lax").query_radius(points, 0.1, p=p, max_neighbors=4)
+
+        return len(jax.jit(search).lower(points).as_text().splitlines())
+
+    assert max(size(3), size(4)) < 1.2 * size(2)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("has_clouds", [False, True])
 def test_images_and_clouds(has_clouds, dtype):

@@ -123,10 +123,14 @@ def _largest_power(distance: Array, p: float) -> Array:
     ulps_below = _ULPS_BELOW.get(p, 0)
     for _ in range(ulps_below):
         bound = jnp.nextafter(bound, jnp.zeros_like(bound))
-    candidate = bound
-    for _ in range(ulps_below + ulps_above):
+
+    def next_candidate(_, state):
+        candidate, bound = state
         candidate = jnp.nextafter(candidate, infinite)
-        bound = jnp.where(root(candidate, p) <= distance, candidate, bound)
+        return candidate, jnp.where(root(candidate, p) <= distance, candidate, bound)
+
+    # In a loop, as XLA takes minutes to compile sixteen cube roots on end.
+    _, bound = lax.fori_loop(0, ulps_below + ulps_above, next_candidate, (bound, bound))
     return bound
 
 
