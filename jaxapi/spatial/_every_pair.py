@@ -81,7 +81,7 @@ class EveryPairSearcher(LocalSearcher):
 
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
         with x64_for(FLOAT64):
-            find = partial(_edges, search=search.static_part(), relation=relation, size=size)
+            find = partial(_edges, search=search.static_part(search.engine), relation=relation, size=size)
             find = jax.custom_batching.sequential_vmap(jax.jit(find))
             edges = find(*varying_alike(self._compared(search), as_dtype(without_slopes(r), search.dtype)))
             return _in_shape(edges, results)
@@ -94,7 +94,7 @@ class EveryPairSearcher(LocalSearcher):
                 as_dtype(without_slopes(radii), search.dtype),
             )
             weights = PairWeights(*without_slopes(tuple(weights)))
-            find = partial(_pair_sums, search=search.static_part(), sums=sums)
+            find = partial(_pair_sums, search=search.static_part(search.engine), sums=sums)
             return jax.custom_batching.sequential_vmap(jax.jit(find))(*varying_alike(*inputs, weights))
 
     def _compared(self, search: Search) -> ComparedPoints:
@@ -111,7 +111,7 @@ class EveryPairSearcher(LocalSearcher):
                 is_query = lax.iota(jnp.int32, len(x)) < compared.n
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
-            find = partial(find, search=search.static_part())
+            find = partial(find, search=search.static_part(search.engine))
             return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
 
 

@@ -19,9 +19,9 @@ from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_trac
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
-from ._arguments import reject_traced
-from ._arrays import as_dtype, constant_on, is_on_host, placed_like
+from ._arrays import as_dtype, constant_on, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
+from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
 from ._cells._searcher import ImageSearcher, check_turns_of_points
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
@@ -30,7 +30,7 @@ from ._engines import _choice, _lax
 from ._engines._by_platform import BY_PLATFORM, PORTABLE
 from ._engines._protocol import Engine
 from ._every_pair import EveryPairSearcher, compares_sooner
-from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points
+from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points, row_count_of_all
 from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
@@ -222,13 +222,13 @@ class KDTree:
         self._m = points.shape[1]
         if self._m == 0:
             raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
-        rows = points.shape[0]
-        points, self._layout = place_points(points, sharding, axis_name, n)
+        count = _arguments.row_count(n, row_count_of_all(points, axis_name))
+        points, self._layout = place_points(points, sharding, axis_name, count)
         if self._layout is None:
             points = _arguments.on_one_device(points)
-        self._rows = rows if self._layout is None else self._layout.n
-        on_mesh = self._layout is not None and not is_traced(n)  # then the layout knows the number
-        self._count = None if on_mesh else _arguments.row_count(n, self._rows if axis_name else rows)
+        self._rows = points.shape[0] if self._layout is None else self._layout.n
+        layout_has_count = self._layout is not None and not is_traced(count)
+        self._count = None if layout_has_count else count
         if engine is not None:
             _arguments.one_of(engine, ("scipy", "lax"), "engine")
             if self._layout is not None:
@@ -241,7 +241,7 @@ class KDTree:
         self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
         self._tree = self._cloud = self._kept_searcher = None
         if is_traced(points):
-            points = points.astype(_arguments.floating(points.dtype))
+            points = points.astype(points_dtype(points.dtype))
         else:
             with eagerly():
                 points = _kept(points, copy_data)
@@ -280,12 +280,12 @@ class KDTree:
         remedy = "bring them to one device by jax.device_put(points, jax.devices()[0])"
         self._refuse_on_mesh(f"a KDTree with a {name}", remedy)
         if cell is not None:
-            self._periodic = _arguments.periodic_flags(periodic, self._m)
-            self._cell = _arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
+            self._periodic = _cell_arguments.periodic_flags(periodic, self._m)
+            self._cell = _cell_arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
         if batch is not None:
-            self._ids = _arguments.cloud_ids(batch, (len(self._data),), self._data)
+            self._ids = _cell_arguments.cloud_ids(batch, (len(self._data),), self._data)
             if self._cell is not None and self._cell.ndim == 3:
-                _arguments.check_clouds(self._ids, len(self._cell))
+                _cell_arguments.check_clouds(self._ids, len(self._cell))
 
     @property
     def _has_images(self) -> bool:
@@ -863,7 +863,7 @@ class KDTree:
             raise ValueError("this KDTree has clouds: pass batch=, the cloud that each query searches")
         if has_open_shape(shape):
             self._refuse_open_shape()
-        return _arguments.cloud_ids(batch, shape, self._data)
+        return _cell_arguments.cloud_ids(batch, shape, self._data)
 
     def _refuse_open_shape(self) -> None:
         """Refuse a number of queries that `jax.export` leaves open, where points have images or clouds."""
@@ -1142,7 +1142,7 @@ class KDTree:
         _arguments.check_vectors(x, self._m)
         rows = _arguments.row_numbers(indices, x.shape[:-1])
         if self._has_images or shifts is not None:
-            shifts = _arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
+            shifts = _cell_arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
         search = self._search(2.0, result_dtype(self._data, x))
         _arguments.check_rows(rows, self._n if type(self._n) is int else self._rows)
         return self._searcher_for((x, rows, shifts)).displacements(x, rows, shifts, search)
@@ -1989,7 +1989,7 @@ class KDTree:
             )
         rows = index_dtype(self._rows if n is None else n)
         boxsize = None if self._boxsize is None else self._periodic_boxsize
-        return Search(p, boxsize, dtype, rows, eps, workers)
+        return Search(p, boxsize, dtype, rows, BY_PLATFORM, eps, workers)
 
     @property
     def _periodic_boxsize(self) -> tuple[float, ...] | Array | None:
@@ -2086,7 +2086,7 @@ class KDTree:
 
 def _kept(data, copy: bool) -> Array:
     """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
-    dtype = _arguments.floating(data.dtype)
+    dtype = points_dtype(data.dtype)
     with x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))

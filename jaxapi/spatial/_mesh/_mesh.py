@@ -11,8 +11,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
-from .._arguments import reject_traced
-from .._arrays import as_dtype, check_finite, constant_on
+from .._arrays import as_dtype, check_finite, constant_on, reject_traced
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
 from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
 from .._searcher import ConcreteSearcher, pairs_of

@@ -80,7 +80,7 @@ class NeighborSearch(DeviceSearch):
         bound = jnp.where(arrived.mask & (reach >= 0), bound, 0)
         k = min(self.k, space.share)
         limits = Limits(bound, self.eps)
-        search = Search(p, None, reach.dtype, INT32)
+        search = Search(p, None, reach.dtype, INT32, BY_PLATFORM)
         powers, rows = nearest_powers(tree, arrived.points, limits, space.metric, k=k, search=search)
         return Candidates(powers, global_rows(tree, slot_values, rows, space.n))
 

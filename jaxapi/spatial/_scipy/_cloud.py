@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
 from ._reach import Reach
+from ._threads import call_when_idle
 
 __all__ = [
     "HIGHEST_POWER",
@@ -24,7 +25,6 @@ __all__ = [
     "Options",
     "ScaledQueries",
     "ScaledTree",
-    "forget_clouds",
     "has_powers",
     "kept_cloud",
 ]
@@ -328,7 +328,8 @@ def kept_cloud(data: np.ndarray, n: int, boxsize, options: Options) -> Cloud:
     return cloud
 
 
-def forget_clouds(seconds: float) -> None:
+@call_when_idle
+def _forget_clouds(seconds: float) -> None:
     """Let go of the clouds that are kept, if nobody has asked for one for so many seconds."""
     with _lock:
         if time.monotonic() - _last_asked >= seconds:
