@@ -375,11 +375,11 @@ def pair_weights(tree, other, weights):
 def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree._rows, np.float32)
+        return np.ones(tree._row_count, np.float32)
     weights = number_array(weights, "weights")
-    if weights.shape != (tree._rows,):
+    if weights.shape != (tree._row_count,):
         raise ValueError(
             f"Number of weights differ from the number of data points: {weights.shape} for "
-            f"{tree._rows} points"
+            f"{tree._row_count} points"
         )
     return weights.astype(points_dtype(weights.dtype))

@@ -21,7 +21,7 @@ from ._engines import _choice, _lax
 from ._engines._protocol import Engine, has_kernels
 from ._scipy import _cluster
 from ._scipy._callback import Result, computed
-from ._scipy._cloud import HIGHEST_POWER, has_powers
+from ._scipy._trees import HIGHEST_POWER, has_powers
 from ._search import Search
 from ._searcher import boxsize_of
 from ._tree._build import tree_size

@@ -107,7 +107,7 @@ class EveryPairSearcher(LocalSearcher):
         """Return what a function finds of queries (q, m), with one number for each or one for all."""
         with x64_for(FLOAT64):
             compared = self._compared(search)
-            if x is self.data:
+            if self.are_own_points(x):
                 is_query = lax.iota(jnp.int32, len(x)) < compared.n
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))

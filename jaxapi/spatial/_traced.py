@@ -66,7 +66,7 @@ class TracedSearcher(TreeSearcher):
     def _queries(self, x, search: Search) -> PaddedQueries:
         """Return queries (q, m); of the tree's own points the first n count."""
         count = None
-        if x is self.data and not (type(self.n) is int and self.n == len(x)):
+        if self.are_own_points(x) and not (type(self.n) is int and self.n == len(x)):
             count = as_dtype(self.n, np.dtype(np.int32))
         return PaddedQueries(*without_slopes((as_dtype(x, search.dtype), count)))
 

@@ -56,7 +56,7 @@ class MeshSearcher(ConcreteSearcher):
 
     def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
         x = queries.x
-        if x is self.data:
+        if self.are_own_points(x):
             distances, rows = self._nearest_of_all(columns, bound, search)
             return NearestNeighbors(distances, self._counted(rows))
         self._check(x)

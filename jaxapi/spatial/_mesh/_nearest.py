@@ -250,7 +250,7 @@ class AllPoints:
 
     def _prepared(self):
         """Return what is made of the tree once for all pieces."""
-        return BY_PLATFORM.prepared(self.space.tree, self.space.metric.boxsize)
+        return BY_PLATFORM.prepare(self.space.tree, self.space.metric.boxsize)
 
     def _search_home_piece(self, prepared, begin, size: int):
         """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""

@@ -9,7 +9,8 @@ from jax import lax
 from ..._core._typing import Array
 from .._engines._by_platform import BY_PLATFORM
 from .._tree._metric import TreeMetric, axis_gap, box_slack, power_distance, wrap
-from .._tree._scaling import NearQueries, brought_near, exponent_of_unit, needs_room, power_of_two
+from .._tree._powers_of_two import power_of_two
+from .._tree._scaling import NearQueries, brought_near, exponent_of_unit, needs_room
 from .._tree._tree import Tree
 from ._axes import Axes
 from ._forest import Forest, global_rows

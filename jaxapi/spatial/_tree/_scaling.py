@@ -14,11 +14,8 @@ __all__ = [
     "a_point",
     "brought_near",
     "doubled",
-    "exponent_of",
     "exponent_of_unit",
     "needs_room",
-    "power_of_two",
-    "times_power_of_two",
     "with_room_for_powers",
 ]
 

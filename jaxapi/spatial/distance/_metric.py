@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..._core._typing import Array
-from .._tree._scaling import power_of_two, times_power_of_two
+from .._tree._powers_of_two import power_of_two, times_power_of_two
 from ._calculus import Rows, rows_for, weighted_sums, without
 from ._scales import above_subnormal, into_range
 

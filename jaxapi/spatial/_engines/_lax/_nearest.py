@@ -20,7 +20,7 @@ from ..._tree._tree import Tree
 from . import _brute
 from ._walk import MeasuredTree, in_packets, walk
 
-__all__ = ["in_units", "nearest", "nearest_of_slots"]
+__all__ = ["in_units", "nearest", "nearest_of_slots", "prepare"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
@@ -42,6 +42,11 @@ def nearest(
     """
     find = _brute.nearest if tree.is_flat else _nearest
     return _of_finite(find, tree, queries, limits, metric, k=k, measure=measure)
+
+
+def prepare(tree: Tree, boxsize) -> tuple[()]:
+    """Return what `nearest_of_slots` reads besides the tree: nothing."""
+    return ()
 
 
 def nearest_of_slots(tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int):
