@@ -209,7 +209,7 @@ def check(gpu, n):
             tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
                 distances, _ = nearest(tree, y, k)
-            _nearest.in_units(tree, distances, TreeMetric(2.0))
+            _nearest.distances_in_units(tree, distances, TreeMetric(2.0))
             nearest(tree, None, 8)
             if m == 3:
                 nearest(tree, y, 8, p=np.inf, box=jnp.ones(3, dtype))

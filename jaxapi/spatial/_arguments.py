@@ -23,7 +23,7 @@ from ._arrays import is_on_host, points_dtype
 from ._search import Columns
 
 __all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
-__all__ += ["leaf_size", "limit", "neighbour_columns", "norm_order", "number_array", "numbers"]
+__all__ += ["leaf_size", "neighbour_columns", "norm_order", "number_array", "numbers", "scalar"]
 __all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
 __all__ += ["radii_of", "real_array"]
 __all__ += ["row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
@@ -191,7 +191,7 @@ def leaf_size(leafsize) -> int:
     return leafsize
 
 
-def limit(value, name: str):
+def scalar(value, name: str):
     """Return a bound or tolerance as a Python float, or as it is where it is traced."""
     if type(value) is float and value == value:
         return value

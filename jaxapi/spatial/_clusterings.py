@@ -158,12 +158,12 @@ class Clusterer(NamedTuple):
         """Run a clustering of concrete arrays, which are padded so that most lengths share a program."""
         row_count, m = self.data.shape
         with eagerly(), x64_for(search.dtype, search.index_dtype):
-            room = tree_size(row_count, m)
+            padded_count = tree_size(row_count, m)
             count, boxsize, *values = inputs
-            padded = [each if np.ndim(each) == 0 else np.pad(each, (0, room - len(each))) for each in values]
-            data = engine.as_input(self.data, room, self.data.sharding)
+            missing = padded_count - row_count
+            padded = [value if np.ndim(value) == 0 else np.pad(value, (0, missing)) for value in values]
+            data = engine.as_input(self.data, padded_count, self.data.sharding)
             found = on_device(data, self.tree(), count, boxsize, *padded)
-            missing = room - row_count
             return tuple(first_rows(len(x) - missing, x)[0] if x.ndim else x for x in found)
 
 

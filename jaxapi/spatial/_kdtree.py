@@ -510,8 +510,8 @@ class KDTree:
         if x.shape[-1:] != (self._m,):
             _arguments.check_vectors(x, self._m)
         columns = _arguments.neighbour_columns(k)
-        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
-        eps = _arguments.limit(eps, "eps")
+        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        eps = _arguments.scalar(eps, "eps")
         p = _arguments.norm_order(p)
         ids = None
         if workers is not None:
@@ -744,9 +744,9 @@ class KDTree:
             reject_traced(self._traced(*values), "query_radius", remedy)
             neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
         else:
-            limit = _arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = self._searcher_for(values, search, query_count=len(queries.x), max_neighbors=limit)
-            neighbors = filled(searcher.fixed(queries, r, search, limit), fill_value)
+            size = _arguments.capacity(max_neighbors, "max_neighbors")
+            searcher = self._searcher_for(values, search, query_count=len(queries.x), max_neighbors=size)
+            neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
     @overload
@@ -838,7 +838,7 @@ class KDTree:
         [1, 2]
         """
         workers = _arguments.worker_count(workers)
-        eps = _arguments.limit(eps, "eps")
+        eps = _arguments.scalar(eps, "eps")
         x = _arguments.query_array(x, self._data)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and return_length:
@@ -981,7 +981,7 @@ class KDTree:
         columns = _arguments.neighbour_columns(k + 1)
         workers = _arguments.worker_count(workers)
         search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
-        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
+        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
         searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
@@ -1261,7 +1261,7 @@ class KDTree:
         >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
-        eps = _arguments.limit(eps, "eps")
+        eps = _arguments.scalar(eps, "eps")
         search = self._search(_arguments.norm_order(p), self._data.dtype, eps=eps)
         r = _arguments.one_radius(r, search.dtype)
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
@@ -1314,7 +1314,7 @@ class KDTree:
         """
         _arguments.same_dimensions(self, other, "query_ball_tree")
         self._check_clouds_with(other, "query_ball_tree")
-        search, r = self._between(other, r, p, eps=_arguments.limit(eps, "eps"))
+        search, r = self._between(other, r, p, eps=_arguments.scalar(eps, "eps"))
         traced = self._traced(r, search.eps) or other._traced()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
         searcher, other_searcher = self._concrete_searchers_with(other, search)
@@ -1889,12 +1889,10 @@ class KDTree:
         if self._has_images:
             return self._images(*values)
         pair_count = self._row_count * query_count
-        searcher_class = self._searcher_class(
-            *values,
-            p=p,
-            distance_count=pair_count if k > 0 else 0,  # by matrix products, which compute every distance
-            is_small=compares_sooner(search, self._m, pair_count, k or max_neighbors),
-        )
+        is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
+        # Products of matrices compute every distance, and find the nearest alone.
+        distance_count = pair_count if k > 0 else 0
+        searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
         searcher = self._new_searcher(searcher_class, *values)
         # Of many dimensions the number of distances decides, and of a high power that it is one.
         serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
@@ -2145,8 +2143,8 @@ def _extremes(points, n: int):
         return placed_like(points, rows.min(axis=0), rows.max(axis=0))
     with eagerly(), x64_for(points.dtype):
         engine = _choice.engine_of(points)
-        room = engine.as_input(points, padded_size(points.shape[0]), points.sharding)
-        return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
+        padded = engine.as_input(points, padded_size(points.shape[0]), points.sharding)
+        return _compiled_extremes(padded, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
 
 
 @partial(compiled, static_argnames="engine")
@@ -2166,7 +2164,7 @@ def _at_least(number, least: int, name: str) -> int:
 
 def _fixed(value, name: str) -> float:
     """Return a number that is not traced."""
-    value = _arguments.limit(value, name)
+    value = _arguments.scalar(value, name)
     if is_traced(value):
         raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
     return value

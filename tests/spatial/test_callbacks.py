@@ -375,6 +375,6 @@ def test_a_cloud_that_is_kept_has_its_own_memory():
     _trees.kept_trees(points, len(points), lengths, _trees.Options())
     points[:], lengths[:] = 0, 1e-310
     cloud = _trees.kept_trees(POINTS, len(points), np.full(3, 1.5), _trees.Options())
-    distances, _ = cloud.scaled(2.0).tree.query(cloud.scaled(2.0).queries(QUERIES).x, k=3)
+    distances, _ = cloud.tree_for(2.0).tree.query(cloud.tree_for(2.0).queries(QUERIES).x, k=3)
     expected = SCIPY(POINTS, boxsize=1.5).query(QUERIES, k=3)[0]
-    np.testing.assert_allclose(cloud.scaled(2.0).distances(distances), expected, rtol=1e-12)
+    np.testing.assert_allclose(cloud.tree_for(2.0).distances(distances), expected, rtol=1e-12)

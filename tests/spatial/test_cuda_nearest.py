@@ -280,7 +280,7 @@ def test_power_distances():
     powers, same = query(points, queries, p=3.0, measure=Measure.POWER)
     np.testing.assert_array_equal(rows, same)
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
-    np.testing.assert_array_equal(_cuda.in_units(tree, powers, TreeMetric(3.0)), distances)
+    np.testing.assert_array_equal(_cuda.distances_in_units(tree, powers, TreeMetric(3.0)), distances)
     np.testing.assert_allclose(powers, (distances * np.asarray(tree.scale)) ** 3, rtol=1e-6)
     assert len(np.unique(powers * 4096 % 1)) == 1, "exact, as coordinates are integers"
 

@@ -419,9 +419,9 @@ class HostImages:
             counts += np.bincount(neighbors.query, minlength=len(queries.x))
         return counts
 
-    def fixed(self, queries: WrappedQueries, radius, limit: int, search: Search) -> tuple:
-        """Return rows, shifts, distances (q, limit, ...) of the nearest within a radius, and the counts."""
-        padded = _PaddedNeighbors(len(queries.x), limit, self.n, self.m)
+    def fixed(self, queries: WrappedQueries, radius, max_neighbors: int, search: Search) -> tuple:
+        """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii, and counts."""
+        padded = _PaddedNeighbors(len(queries.x), max_neighbors, self.n, self.m)
         counts = np.zeros(len(queries.x), np.int64)
         of_last_query = _nothing(self.m)
         for neighbors in self.within(queries, radius, search):
@@ -429,7 +429,7 @@ class HostImages:
             neighbors = _joined([of_last_query, neighbors]).in_order()
             padded.put(neighbors)
             is_of_last_query = neighbors.query == neighbors.query[-1:]
-            of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < limit))
+            of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < max_neighbors))
         return padded.rows, padded.shifts, padded.distances, counts
 
     # --- among the points -------------------------------------------------------------------------------

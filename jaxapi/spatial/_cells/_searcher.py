@@ -260,10 +260,9 @@ class ImageSearcher(ConcreteSearcher):
 
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int):
         self._check_radius(r)
-        limit = max_neighbors
         image_queries = _image_queries(queries)
         q = len(image_queries.x)
-        shape = q, limit
+        shape = q, max_neighbors
         results = [
             Result(shape, search.index_dtype),
             Result((*shape, self._m), INT32),
@@ -273,15 +272,15 @@ class ImageSearcher(ConcreteSearcher):
         tree_search = self._tree_search(search)
 
         def by_scipy(images: HostImages, queries, r):
-            return images.fixed(_wrapped(images, queries), r, limit, tree_search)
+            return images.fixed(_wrapped(images, queries), r, max_neighbors, tree_search)
 
         inputs = *self._queries(image_queries), r
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=True)
-        options = {"search": tree_search, "limit": limit}
+        options = {"search": tree_search, "max_neighbors": max_neighbors}
         rows, shifts, distances, counts = self._results_of(host, _device.fixed, results, inputs, **options)
         distances = self._sloped(distances, image_queries, rows, shifts, search)
         with eagerly_unless_traced(rows), x64_for(search.dtype, search.index_dtype):
-            given_shape = *queries.shape, limit
+            given_shape = *queries.shape, max_neighbors
             counts = counts.reshape(queries.shape)
             fixed = FixedNeighbors(rows.reshape(given_shape), distances.reshape(given_shape), counts)
             if not self.has_shifts:
@@ -333,21 +332,21 @@ class ImageSearcher(ConcreteSearcher):
             return indptr, neighbors.row, neighbors.distance, neighbors.shift
         counts = np.asarray(self.counts(queries._replace(shape=(q,)), r, search)).astype(np.int64)
         largest_count = int(np.max(counts, initial=0))
-        limit = 1 << max(largest_count - 1, 7).bit_length()  # a power of two: few programs serve all
-        part_size = max(NEIGHBORS_AT_ONCE // limit, 1)
+        max_neighbors = 1 << max(largest_count - 1, 7).bit_length()  # a power of two: few programs serve all
+        part_size = max(NEIGHBORS_AT_ONCE // max_neighbors, 1)
         parts = [
-            self._fixed_in_line(part, radii, search, limit)
+            self._fixed_in_line(part, radii, search, max_neighbors)
             for part, radii in _parts_of_queries(queries, r, part_size)
         ]
         counts, rows, distances, shifts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         indptr = np.append(0, np.cumsum(counts[:q]))
         return indptr, rows, distances, shifts if self.has_shifts else None
 
-    def _fixed_in_line(self, queries: Queries, r, search: Search, limit: int) -> tuple:
+    def _fixed_in_line(self, queries: Queries, r, search: Search, max_neighbors: int) -> tuple:
         """Return how many images each query has, and their rows, distances and shifts, one after another."""
-        fixed = self.fixed(queries, r, search, limit)
-        counts = np.minimum(np.asarray(fixed.counts).astype(np.int64), limit)
-        is_neighbor = np.arange(limit) < counts[:, None]
+        fixed = self.fixed(queries, r, search, max_neighbors)
+        counts = np.minimum(np.asarray(fixed.counts).astype(np.int64), max_neighbors)
+        is_neighbor = np.arange(max_neighbors) < counts[:, None]
         rows = np.asarray(fixed.indices)[is_neighbor]
         distances = np.asarray(fixed.distances)[is_neighbor]
         shifts = np.zeros((0, self._m), np.int32)

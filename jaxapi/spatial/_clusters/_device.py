@@ -160,7 +160,8 @@ def spanning_tree(points: ClusteredPoints, *, min_samples: int, search: Search):
     else:
         scaled_cores, neighbors = searched.cores(min_samples)
         rows, distances = searched.spanning_edges(scaled_cores, 1.0)
-        cores = search.engine.in_units(searched.points.tree, scaled_cores[:, None], points.metric)[:, 0]
+        tree = searched.points.tree
+        cores = search.engine.distances_in_units(tree, scaled_cores[:, None], points.metric)[:, 0]
         measured = _measured(rows, distances, cores, neighbors[:, -1])
     dtype = search.index_dtype
     return varying_like((rows.astype(dtype), distances, measured.astype(dtype)), points.tree)

@@ -98,8 +98,8 @@ class ByPlatform:
 
         return self._chosen(function, tree, prepared, slots, limits, metric)
 
-    def in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
-        return self._chosen(lambda engine, *arrays: engine.in_units(*arrays), tree, powers, metric)
+    def distances_in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+        return self._chosen(lambda engine, *arrays: engine.distances_in_units(*arrays), tree, powers, metric)
 
     def count(
         self,

@@ -57,7 +57,7 @@ class Engine(Protocol):
         """Return distances and rows (size, k) of the nearest points of those on some slots."""
         ...
 
-    def in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+    def distances_in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
         """Return the distances of scaled power distances (q, k), as `nearest` rounds them."""
         ...
 

@@ -227,8 +227,10 @@ class MeshSearcher(ConcreteSearcher):
 
     def _in_equal_parts(self, candidates: Candidates, keep, totals, size: int) -> _edges.GraphEdges:
         """Return the edges of `size` neighbours to keep."""
-        room = padded_size(int(totals.max()))
-        return _edges.in_equal_parts(candidates, keep, layout=self.layout, room=room, size=max(1, size))
+        capacity = padded_size(int(totals.max()))
+        return _edges.in_equal_parts(
+            candidates, keep, layout=self.layout, capacity=capacity, size=max(1, size)
+        )
 
     # --- pairs of trees, clusters ----------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ def _nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: boo
 
     With `inclusive` a point as far as the bound counts.
     """
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     k_found = min(k, max(tree.n, 1))
     has_bound_per_query = getattr(bound, "ndim", 0) > 0
@@ -219,12 +219,12 @@ class _NearestSearch(NamedTuple):
         """Return distances and rows (q, k) by (distance, row) of queries within their bounds."""
         queries = self.tree.queries(x)
         # One more than k tells whether others are as far as the k-th.
-        scaled, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
-        is_tied = scaled[:, 1:] == scaled[:, :-1]
+        scaled_distances, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
+        is_tied = scaled_distances[:, 1:] == scaled_distances[:, :-1]
         if is_tied.any():
             is_tied &= numbers[:, 1:] < self.tree.n  # and not that there are no more
-            self._order_ties(queries.x, scaled, numbers, is_tied)
-        distances = queries.distances(scaled[:, : self.k])
+            self._order_ties(queries.x, scaled_distances, numbers, is_tied)
+        distances = queries.distances(scaled_distances[:, : self.k])
         numbers = numbers[:, : self.k]
         if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
             self._leave_out(distances, numbers, bound)
@@ -242,17 +242,17 @@ class _NearestSearch(NamedTuple):
             return distances[:, None], numbers[:, None]
         return distances, numbers
 
-    def _order_ties(self, x, scaled, numbers, is_tied) -> None:
+    def _order_ties(self, x, scaled_distances, numbers, is_tied) -> None:
         """Bring equally distant neighbours into the order of their rows, in place; the lowest k stay.
 
         `is_tied` tells which neighbours are as far as the one before.
         """
         k = self.k
-        _sort(scaled, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
-        if scaled.shape[1] > k:
-            self._settle_last_place(x, scaled, numbers, np.flatnonzero(is_tied[:, k - 1]))
+        _sort(scaled_distances, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
+        if scaled_distances.shape[1] > k:
+            self._settle_last_place(x, scaled_distances, numbers, np.flatnonzero(is_tied[:, k - 1]))
 
-    def _settle_last_place(self, x, scaled, numbers, tied) -> None:
+    def _settle_last_place(self, x, scaled_distances, numbers, tied) -> None:
         """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest.
 
         Distances and numbers are (q, k + 1), and changed in place.
@@ -271,7 +271,7 @@ class _NearestSearch(NamedTuple):
                 settled_distances = more_distances[settled]
                 settled_numbers = more_numbers[settled]
                 _sort(settled_distances, settled_numbers, slice(None))
-                scaled[queries[settled], :k] = settled_distances[:, :k]
+                scaled_distances[queries[settled], :k] = settled_distances[:, :k]
                 numbers[queries[settled], :k] = settled_numbers[:, :k]
             tied = np.concatenate(still_tied)
 
@@ -299,7 +299,7 @@ def _sort(distances, rows, queries) -> None:
 
 def ball(trees: SciPyTrees, x, radius, *, search: Search, return_sorted=None):
     """Return lists of the rows within each query's radius, as SciPy's `query_ball_point`."""
-    if not search.eps and trees.scaled(search.p).reach_of(radius).has_any_border:
+    if not search.eps and trees.tree_for(search.p).reach_of(radius).has_any_border:
         return _lists(csr(trees, x, radius, search=search, sort=False), return_sorted)
     return _ball(trees, x, radius, search, return_sorted=return_sorted)
 
@@ -322,7 +322,7 @@ def _ball(trees: SciPyTrees, x, radius, search: Search, *, nearest: bool = False
     if order is not None:
         x = x.take(order, axis=0)
         radius = radius.take(order)
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     queries = tree.queries(x)
     reach = queries.reach_of(radius, search.p)
     found = unhindered(
@@ -354,7 +354,7 @@ def counts_within(trees: SciPyTrees, x, radius, *, search: Search):
 
 def _counts_by_pairs_pay(trees: SciPyTrees, x, radius, search: Search) -> bool:
     """Tell whether it takes less time to list all neighbours than SciPy takes to count them."""
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     if search.eps or query_count < _PAIRED or query_count * _SPARSE < tree.n:
         return False
@@ -367,7 +367,7 @@ def _counts_by_pairs_pay(trees: SciPyTrees, x, radius, search: Search) -> bool:
 
 def _counts_by_pairs(trees: SciPyTrees, x, radius, search: Search) -> np.ndarray:
     """Return how many points are within one radius of each query, by a list of their pairs."""
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     reach = tree.reach_of(radius)
     order = spatial_order(x, _PAIRED)
     if order is None:
@@ -387,7 +387,7 @@ def _counts_by_pairs(trees: SciPyTrees, x, radius, search: Search) -> np.ndarray
 
 def _settle_counts(trees: SciPyTrees, x, radius, search: Search, counts) -> None:
     """Leave out of SciPy's counts, in place, the points at the border that are beyond the radius."""
-    (queries,) = np.nonzero(trees.scaled(search.p).reach_of(radius).borders)
+    (queries,) = np.nonzero(trees.tree_for(search.p).reach_of(radius).borders)
     if len(queries):
         at_least = _ball(trees, x[queries], radius[queries], search, nearest=True, return_length=True)
         queries = queries[at_least < counts[queries]]  # which have points at the border: they are measured
@@ -429,7 +429,7 @@ class _Found(NamedTuple):
 
 def csr(trees: SciPyTrees, x, radius, *, search: Search, sort: bool):
     """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     order = spatial_order(x, _PAIRED)  # which brings together what a tree of queries holds
     if order is None:
@@ -474,15 +474,15 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
     query_of_each = np.repeat(np.arange(len(queries.x)), counts)
-    scaled = _distances(tree, queries.x, query_of_each, numbers, search)
+    scaled_distances = _distances(tree, queries.x, query_of_each, numbers, search)
     if reach.has_any_border:
-        is_within = scaled <= reach.radius[query_of_each]
+        is_within = scaled_distances <= reach.radius[query_of_each]
         if not is_within.all():
             query_of_each = query_of_each[is_within]
             numbers = numbers[is_within]
-            scaled = scaled[is_within]
+            scaled_distances = scaled_distances[is_within]
             counts = np.bincount(query_of_each, minlength=len(lists))
-    distances = queries.distances(scaled, query_of_each)
+    distances = queries.distances(scaled_distances, query_of_each)
     return _Found(np.append(0, np.cumsum(counts)), numbers, distances)
 
 
@@ -530,13 +530,13 @@ def _distances(tree: ScaledTree, x, queries, numbers, search: Search, threads: i
 
 def pairs(trees: SciPyTrees, radius, search: Search, output_type: str):
     """Return SciPy's `query_pairs`."""
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     reach = tree.reach_of(radius)
     if search.eps or not reach.has_any_border:
         options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
         return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
-    found, scaled = _measured_pairs(tree, reach, search)
-    is_within = scaled <= reach.radius
+    found, scaled_distances = _measured_pairs(tree, reach, search)
+    is_within = scaled_distances <= reach.radius
     if output_type == "set" and is_within.all():  # which SciPy makes in less time than Python
         return tree.tree.query_pairs(reach.of_pairs, p=search.p)
     if not is_within.all():
@@ -554,7 +554,7 @@ def _measured_pairs(tree: ScaledTree, reach: Reach, search: Search) -> tuple[np.
 
 def ball_tree(trees: SciPyTrees, other: SciPyTrees, radius, search: Search):
     """Return SciPy's `query_ball_tree`."""
-    tree, others = trees.scaled_with(other, search.p)
+    tree, others = trees.trees_with(other, search.p)
     reach = tree.reach_of(radius)
     if search.eps or not reach.has_any_border:
         eps = reach.eps(float(search.eps))
@@ -567,16 +567,16 @@ def ball_tree(trees: SciPyTrees, other: SciPyTrees, radius, search: Search):
 
 def edges(trees: SciPyTrees, radius, search: Search, relation: Relation):
     """Return receivers, senders and distances of all edges, by receiver."""
-    tree = trees.scaled(search.p)
+    tree = trees.tree_for(search.p)
     if relation is Relation.LATER:
         reach = tree.reach_of(radius)
-        ends, scaled = _measured_pairs(tree, reach, search)
+        ends, scaled_distances = _measured_pairs(tree, reach, search)
         if reach.has_any_border:
-            is_within = scaled <= reach.radius
+            is_within = scaled_distances <= reach.radius
             ends = ends[is_within]
-            scaled = scaled[is_within]
+            scaled_distances = scaled_distances[is_within]
         receivers, senders = ends.T
-        distances = tree.distances(scaled)
+        distances = tree.distances(scaled_distances)
     else:
         entries = distance_entries(trees, trees, radius, search)
         receivers = entries["i"]
@@ -609,7 +609,7 @@ def fixed_edges(trees: SciPyTrees, radius, *, relation: Relation, size: int, sea
 
 def distance_entries(trees: SciPyTrees, other: SciPyTrees, radius, search: Search):
     """Return SciPy's `sparse_distance_matrix` as a record array with fields i, j, v."""
-    tree, others = trees.scaled_with(other, search.p)
+    tree, others = trees.trees_with(other, search.p)
     found = _entries(tree.tree, others.tree, tree.reach_of(radius), search)
     if tree.exponent:
         found["v"] = tree.distances(found["v"])
@@ -623,7 +623,7 @@ def two_point(trees: SciPyTrees, other: SciPyTrees, radii, *weights, search: Sea
     """
     counts = np.zeros(len(radii), sums)
     reaching = radii >= 0
-    tree, other_tree = trees.scaled_with(other, search.p)
+    tree, other_tree = trees.trees_with(other, search.p)
     if not (reaching.any() and tree.n and other_tree.n):
         return (counts,)
     # Copies, as SciPy takes no arrays that cannot be written to.

@@ -119,8 +119,11 @@ class _Callback:
     def in_program(self, traced: list) -> list:
         """Return the results, which a program computes by calling back; with the axes of a batch in front.
 
+        Arrays that turned out to be known need no program.
         Where `jax.vmap` alone runs step by step, JAX would compile a program for each call of this function.
         """
+        if not any_traced(*traced):
+            return self.at_once(*traced)
         if not in_a_program():
             return self._step_by_step(traced)
         batch_shape = self._batch_shape(traced)
@@ -153,7 +156,7 @@ class _Callback:
             in_front = [
                 array if has_axis else array[None] for array, has_axis in zip(arrays, is_batched, strict=True)
             ]
-            results = self.in_program(in_front) if any_traced(*in_front) else self.at_once(*in_front)
+            results = self.in_program(in_front)
             return results, [True] * len(results)
 
         return of_traced(*traced)

@@ -19,7 +19,7 @@ OPTIONS = Options(balanced_tree=False)  # as fast to search, and built in two th
 
 def tree_of(points, count, boxsize, p: float) -> ScaledTree:
     """Return the tree of the first of some points (rows, m), in a periodic box or None."""
-    return SciPyTrees(points, count, boxsize, OPTIONS).scaled(p)
+    return SciPyTrees(points, count, boxsize, OPTIONS).tree_for(p)
 
 
 def _points_of(tree: ScaledTree) -> _groups.Points:
@@ -46,12 +46,12 @@ def tree_edges(tree: ScaledTree, *, min_samples: int, dtype):
     # In the order of the distances as they are returned.
     distances = tree.distances(edges.distances).astype(dtype)
     order = np.lexsort((edges.rows[:, 1], edges.rows[:, 0], distances))
-    room = max(len(tree.trees.data) - 1, 0)
-    rows = np.full((room, 2), -1)
+    most_edges = max(len(tree.trees.data) - 1, 0)
+    rows = np.full((most_edges, 2), -1)
     rows[: len(order)] = tree.trees.rows(edges.rows[order])
-    measured = np.full((room, 2), -1)
+    measured = np.full((most_edges, 2), -1)
     measured[: len(order)] = tree.trees.rows(edges.measured[order])
-    all_distances = np.full(room, np.inf, dtype)
+    all_distances = np.full(most_edges, np.inf, dtype)
     all_distances[: len(order)] = distances[order]
     return rows, all_distances, measured
 

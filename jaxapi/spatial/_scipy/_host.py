@@ -70,7 +70,9 @@ class HostSearcher(LocalSearcher, ConcreteSearcher):
     def _placed(self, found, results, of_one_point: bool = False):
         """Return arrays in the shapes of the results, where the points are."""
         in_shapes = [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
-        return placed_like_one(self.data, *in_shapes) if of_one_point else placed_like(self.data, *in_shapes)
+        if of_one_point:
+            return placed_like_one(self.data, *in_shapes)
+        return placed_like(self.data, *in_shapes)
 
     def _sloped(self, distances, x, rows, search: Search):
         return distances  # nothing is differentiated

@@ -67,14 +67,14 @@ class Sizes(NamedTuple):
     def unit_exponent(self, p: float) -> int:
         """Return the exponent of the power of two that the points are to be multiplied by."""
         reach = reach_exponent(p, len(self.lower))
-        room = min(ROOM, reach // 2)
+        headroom = min(ROOM, reach // 2)
         largest = max(-float(self.lower.min()), float(self.upper.max()), self.longest_side)
         half_extents = self.upper / 2 - self.lower / 2  # the difference itself may overflow
         half_extent = max(float(np.max(half_extents)), self.longest_side / 2)
         # Points that are all in one place have no extent.
         extent_exponent = math.frexp(half_extent or largest)[1] + 1
         largest_exponent = math.frexp(largest)[1]
-        highest = min(reach - room - extent_exponent, reach - room // 8 - largest_exponent)
+        highest = min(reach - headroom - extent_exponent, reach - headroom // 8 - largest_exponent)
         if rounds_alike_in_all_units(p):
             exponent = highest // STEP * STEP
         else:
@@ -126,18 +126,20 @@ class ScaledQueries(NamedTuple):
         """
         return Reach.of(radius, lambda distance: times_power_of_two(distance, self.exponent), p)
 
-    def distances(self, scaled: np.ndarray, of=slice(None)) -> np.ndarray:
+    def distances(self, scaled_distances: np.ndarray, of=slice(None)) -> np.ndarray:
         """Return distances (q, ...) of these queries, or of those whose numbers are given, as the user's.
 
         They may take the place of the scaled ones.
         """
         if isinstance(self.exponent, int) and self.exponent >= 0:  # which cannot overflow
-            scaled *= math.ldexp(1.0, -self.exponent)
-            return scaled
+            scaled_distances *= math.ldexp(1.0, -self.exponent)
+            return scaled_distances
         if isinstance(self.exponent, int):
-            return times_power_of_two(scaled, -self.exponent)
+            return times_power_of_two(scaled_distances, -self.exponent)
         exponent = -self.exponent[of]
-        return times_power_of_two(scaled, exponent.reshape(exponent.shape + (1,) * (scaled.ndim - 1)))
+        return times_power_of_two(
+            scaled_distances, exponent.reshape(exponent.shape + (1,) * (scaled_distances.ndim - 1))
+        )
 
 
 class ScaledTree(NamedTuple):
@@ -164,9 +166,9 @@ class ScaledTree(NamedTuple):
             return self._brought_near(x if boxsize is None else wrap(x, boxsize))
         if boxsize is not None:
             x = wrap(np.asarray(x, np.float64), boxsize)
-        scaled = x.astype(np.float64)
-        scaled *= self.unit
-        return ScaledQueries(scaled, self.exponent)
+        scaled_x = x.astype(np.float64)
+        scaled_x *= self.unit
+        return ScaledQueries(scaled_x, self.exponent)
 
     def _brought_near(self, x: np.ndarray) -> ScaledQueries:
         """Return queries of which powers of the distance would overflow.
@@ -191,9 +193,9 @@ class ScaledTree(NamedTuple):
         """Return how far a radius, or several, reach; those that reach nothing are nan."""
         return ScaledQueries(self.tree.data, self.exponent).reach_of(radius, self.p)
 
-    def distances(self, scaled: np.ndarray) -> np.ndarray:
+    def distances(self, scaled_distances: np.ndarray) -> np.ndarray:
         """Return distances of points of the tree in the user's units, as `ScaledQueries.distances`."""
-        return ScaledQueries(self.tree.data, self.exponent).distances(scaled)
+        return ScaledQueries(self.tree.data, self.exponent).distances(scaled_distances)
 
 
 class SciPyTrees:
@@ -222,7 +224,7 @@ class SciPyTrees:
         """Number of points in the trees."""
         return self.n if self._rows is None else len(self._rows) - 1
 
-    def scaled(self, p: float) -> ScaledTree:
+    def tree_for(self, p: float) -> ScaledTree:
         """Return the tree for searches by Minkowski's p."""
         tree = self._by_order.get(p)
         if tree is None:
@@ -231,9 +233,9 @@ class SciPyTrees:
             self._by_order[p] = tree
         return tree
 
-    def scaled_with(self, other: "SciPyTrees", p: float) -> tuple[ScaledTree, ScaledTree]:
+    def trees_with(self, other: "SciPyTrees", p: float) -> tuple[ScaledTree, ScaledTree]:
         """Return the trees of these points and of others in the same units."""
-        mine = self.scaled(p)
+        mine = self.tree_for(p)
         if other is self:
             return mine, mine
         sizes = self._sizes(p)

@@ -84,8 +84,8 @@ def exponent_of_unit(tree: Tree, p: float, queries: Array | None = None) -> Arra
         ways = jnp.abs(tree.scaled(queries).T - first)
         largest = jnp.maximum(largest, jnp.max(jnp.where(jnp.isfinite(ways), ways, 0), initial=0))
     # A difference of two ways may be twice as long.
-    room = largest_exponent(tree.scale.dtype, m, p) - 1
-    return jnp.minimum(room - exponent_of(largest), 0)
+    headroom = largest_exponent(tree.scale.dtype, m, p) - 1
+    return jnp.minimum(headroom - exponent_of(largest), 0)
 
 
 def needs_room(p: float) -> bool:

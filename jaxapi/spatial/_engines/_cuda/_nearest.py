@@ -23,7 +23,7 @@ from . import _every
 from ._launch import Kernel, launch
 from ._order import THREADS, Nodes, Order, Source, boxsize_operand, nodes_of, order_of
 
-__all__ = ["in_units", "nearest", "nearest_of_all", "nearest_of_slots", "prepare"]
+__all__ = ["distances_in_units", "nearest", "nearest_of_all", "nearest_of_slots", "prepare"]
 
 LANES = 32
 PACKET_WARPS = 2  # a block
@@ -95,7 +95,7 @@ def nearest_of_slots(
     be `prepared`, they are made here.
     """
     if tree.is_flat:
-        return nearest(tree, tree.in_units(slots.of(tree.points)), limits, metric, k=k)
+        return nearest(tree, tree.points_in_units(slots.of(tree.points)), limits, metric, k=k)
     limits = _in_dtype_of(tree, limits)
     order = Order.slots(tree, slots)
     nodes = prepared or nodes_of(tree, metric.boxsize)
@@ -109,14 +109,14 @@ def _in_dtype_of(tree: Tree, limits: Limits) -> Limits:
     return Limits(jnp.asarray(limits.bound, dtype), jnp.asarray(limits.eps, dtype))
 
 
-def in_units(tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+def distances_in_units(tree: Tree, powers: Array, metric: TreeMetric) -> Array:
     """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives.
 
     XLA rounds roots of its own in other ways.
     """
     query_count, k = powers.shape
     if tree.is_flat and not _every.serves(k, metric):
-        return _lax.in_units(tree, powers, metric)
+        return _lax.distances_in_units(tree, powers, metric)
     kernel = Kernel.of("in_units", m=1, dtype=powers.dtype, p=metric.p)
     inputs = powers, tree.scale, np.array([query_count, k], np.int32)
     output = jax.ShapeDtypeStruct(powers.shape, powers.dtype)
