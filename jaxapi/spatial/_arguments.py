@@ -140,7 +140,8 @@ def neighbour_columns(k) -> Columns:
         raise ValueError(
             f"k must be an integer or a sequence of integers, got an array of shape {np.shape(k)}"
         )
-    columns = tuple(whole(each, "k") for each in ([k] if np.ndim(k) == 0 else k))
+    given = [k] if np.ndim(k) == 0 else k
+    columns = tuple(whole(column, "k") for column in given)
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
     first = len(columns) > 1 and columns == tuple(range(1, len(columns) + 1))  # as by their number

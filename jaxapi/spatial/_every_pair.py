@@ -166,13 +166,13 @@ def longest_within(radius: Array) -> Array:
     """Return the longest distances, in float64, that are returned as radii of float32, or as less."""
     if radius.dtype != np.float32:
         return radius.astype(FLOAT64)
-    own = _as_float64(radius)
+    exact_radius = _as_float64(radius)
     after = _as_float64(jnp.nextafter(radius, jnp.full_like(radius, jnp.inf)))
-    middle = own + (after - own) / 2
+    middle = exact_radius + (after - exact_radius) / 2
     below = jnp.nextafter(middle, jnp.zeros_like(middle))
     farthest = jnp.where(_as_float32(middle) <= radius, middle, below)
     is_normal = (radius >= np.finfo(np.float32).tiny) & (after < jnp.inf)
-    return jnp.where(is_normal, farthest, own)
+    return jnp.where(is_normal, farthest, exact_radius)
 
 
 def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
@@ -342,6 +342,7 @@ def _pair_sums(
     within = pairs.within(radii[:, None, None]) & is_query[None, None]
     if weights.self_weights is None:
         return within.sum(axis=(1, 2), dtype=sums)
-    own, others = (array.astype(FLOAT64) for array in weights)
-    products = others[:, None] * own[None]
+    self_weights = weights.self_weights.astype(FLOAT64)
+    other_weights = weights.other_weights.astype(FLOAT64)
+    products = other_weights[:, None] * self_weights[None]
     return jnp.where(within, products[None], 0).sum(axis=(1, 2)).astype(sums)

@@ -209,19 +209,22 @@ class KDTree:
         engine: Literal["scipy", "lax"] | None = None,
     ):
         points = _arguments.real_array(data, copy=True)
-        if points.ndim != 2:
-            raise ValueError(
-                "data must be of shape (n, m), where there are n points of dimension m, "
-                f"got shape {points.shape}"
-            )
-        if has_open_shape(points.shape):
-            raise TypeError(
-                f"the points must be of a known shape, got {points.shape}: export a program for each number "
-                "of points (the number of queries may be a symbol)"
-            )
+        _check_shape(points.shape)
         self._m = points.shape[1]
-        if self._m == 0:
-            raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+        points = self._placed(points, n, sharding, axis_name)
+        self._check_engine(engine)
+        self._engine_asked = engine
+        self._boxsize = _arguments.boxsize_per_axis(boxsize, self._m)
+        self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
+        self._data = _kept(points, copy_data)
+        self._set_cell(cell, periodic, batch)
+        self._tree = self._scipy_trees = self._kept_searcher = None
+        all_finite = self._build()
+        if not any_traced(self._data, self.n):
+            self._check_points(all_finite)
+
+    def _placed(self, points, n, sharding, axis_name):
+        """Return the points where they are to lie; keep how they lie, and how many count."""
         count = _arguments.row_count(n, row_count_of_all(points, axis_name))
         points, self._layout = place_points(points, sharding, axis_name, count)
         if self._layout is None:
@@ -229,37 +232,37 @@ class KDTree:
         self._row_count = points.shape[0] if self._layout is None else self._layout.n
         layout_has_count = self._layout is not None and not is_traced(count)
         self._given_n = None if layout_has_count else count
-        if engine is not None:
-            _arguments.one_of(engine, ("scipy", "lax"), "engine")
-            if self._layout is not None:
-                raise ValueError(
-                    f"engine={engine!r} is for points on one device, and these are on several, which are "
-                    "searched by what suits them: leave engine out"
-                )
-        self._engine_asked = engine
-        self._boxsize = _arguments.boxsize_per_axis(boxsize, self._m)
-        self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
-        self._tree = self._scipy_trees = self._kept_searcher = None
-        if is_traced(points):
-            points = points.astype(points_dtype(points.dtype))
-        else:
-            with eagerly():
-                points = _kept(points, copy_data)
-        self._data = points
-        self._set_cell(cell, periodic, batch)
-        traced = any_traced(points, self.n)
-        finite: Any = True
+        return points
+
+    def _check_engine(self, engine) -> None:
+        """Refuse an engine that there is not, and any where points are on several devices."""
+        if engine is None:
+            return
+        _arguments.one_of(engine, ("scipy", "lax"), "engine")
         if self._layout is not None:
-            self._tree, finite = MeshSearcher.prepare(points, self._layout, self._given_n)
-        elif issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
-            self._tree, finite = build_tree(points, self.n, self._tree_engine())
-        elif not traced:
-            finite = bool(np.isfinite(np.asarray(points)[: self.n]).all())
-        if not traced:
-            _check(points, self.n, finite, self._periodic_boxsize)
-            if self._has_images and not is_on_host(points):
-                # On a GPU these are looked at here, as `finite` does; searches look at those on the host.
-                check_turns_of_points(ImagePoints(points, self.n, self._cell, self._ids), self._periodic)
+            raise ValueError(
+                f"engine={engine!r} is for points on one device, and these are on several, which are "
+                "searched by what suits them: leave engine out"
+            )
+
+    def _build(self) -> Any:
+        """Build our own structure, where it searches; return whether points are finite, as far as known."""
+        if self._layout is not None:
+            self._tree, all_finite = MeshSearcher.prepare(self._data, self._layout, self._given_n)
+            return all_finite
+        if issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
+            self._tree, all_finite = build_tree(self._data, self.n, self._tree_engine())
+            return all_finite
+        if any_traced(self._data, self.n):
+            return True
+        return bool(np.isfinite(np.asarray(self._data)[: self.n]).all())
+
+    def _check_points(self, all_finite) -> None:
+        """Refuse concrete points that are not finite, or where they cannot be."""
+        _check(self._data, self.n, all_finite, self._periodic_boxsize)
+        if self._has_images and not is_on_host(self._data):
+            # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
+            check_turns_of_points(ImagePoints(self._data, self.n, self._cell, self._ids), self._periodic)
 
     def _set_cell(self, cell, periodic, batch) -> None:
         """Check the cell and the clouds, and keep them."""
@@ -2095,10 +2098,27 @@ class KDTree:
         self.__dict__.update(state | {name: as_array(array) for name, array in arrays.items()})
 
 
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse points of another shape than (n, m), and of one that `jax.export` leaves open."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"data must be of shape (n, m), where there are n points of dimension m, got shape {shape}"
+        )
+    if has_open_shape(shape):
+        raise TypeError(
+            f"the points must be of a known shape, got {shape}: export a program for each number of points "
+            "(the number of queries may be a symbol)"
+        )
+    if shape[1] == 0:
+        raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+
+
 def _kept(data, copy: bool) -> Array:
     """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
     dtype = points_dtype(data.dtype)
-    with x64_for(dtype, data.dtype):
+    if is_traced(data):
+        return data.astype(dtype)
+    with eagerly(), x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
         if data.dtype == dtype and not copy:

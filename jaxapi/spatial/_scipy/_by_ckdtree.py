@@ -81,11 +81,11 @@ def spatial_order(x: np.ndarray, fewest: int | None = None) -> np.ndarray | None
     cells = np.arange(1 << bits)
     spread = sum((cells >> bit & 1) << bit * axes for bit in range(bits))
     spread = np.asarray(spread, np.uint16)
-    place = np.zeros(len(x), np.uint16)
+    places_on_curve = np.zeros(len(x), np.uint16)
     for axis in np.flatnonzero(extent).tolist():
         along = (coordinates[axis] - least[axis]) / extent[axis]
-        place |= spread[(along * (len(cells) - 0.01)).astype(np.uint16)] << axis
-    return np.argsort(place, kind="stable")
+        places_on_curve |= spread[(along * (len(cells) - 0.01)).astype(np.uint16)] << axis
+    return np.argsort(places_on_curve, kind="stable")
 
 
 def _parts(query_count: int, width: int, threads: int, fewest: int) -> list[slice]:
@@ -439,25 +439,25 @@ def csr(trees: SciPyTrees, x, radius, *, search: Search, sort: bool):
     found_by_part = {}
 
     def search_part(part):
-        which = order[part]
-        queries = tree.queries(x[which])
-        reach = queries.reach_of(radius[which], search.p)
+        query_numbers = order[part]
+        queries = tree.queries(x[query_numbers])
+        reach = queries.reach_of(radius[query_numbers], search.p)
         if one_radius and isinstance(queries.exponent, int):
             found = _all_within_one_radius(tree, queries, reach.at(0), search)
         else:
             found = _all_within(tree, queries, reach, search)
         if sort:
             found = found.sorted()
-        counts[which] = np.diff(found.indptr)
-        found_by_part[part.start] = which, found
+        counts[query_numbers] = np.diff(found.indptr)
+        found_by_part[part.start] = query_numbers, found
 
     threads = thread_count(search.workers, query_count // 8, 8)  # a piece costs eight threads' starts
     in_threads(search_part, _parts(query_count, _LISTED, threads, _LISTED), threads)
     indptr = np.append(0, np.cumsum(counts))
     rows = aligned_empty((int(indptr[-1]),), search.index_dtype)
     distances = aligned_empty((int(indptr[-1]),), search.dtype)
-    for which, found in found_by_part.values():
-        first = np.repeat(indptr[which] - found.indptr[:-1], np.diff(found.indptr))
+    for query_numbers, found in found_by_part.values():
+        first = np.repeat(indptr[query_numbers] - found.indptr[:-1], np.diff(found.indptr))
         places = first + np.arange(found.indptr[-1])
         rows[places] = trees.rows(found.numbers)
         distances[places] = found.distances
