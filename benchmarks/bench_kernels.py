@@ -193,7 +193,8 @@ def nasty(n, m, dtype, seed):
 def check(gpu, n):
     """Run every kind of kernel once, those for many queries too."""
     _nearest.ORDERED_FROM = 0
-    by_packets, _nearest.by_packets = _nearest.by_packets, lambda k, m, count: k <= 32 and m <= 4
+    share_walks = _nearest.share_walks
+    _nearest.share_walks = lambda k, m, count: k <= 32 and m <= 4
     kinds = (
         (1, np.float32),
         (2, np.float32),
@@ -209,15 +210,15 @@ def check(gpu, n):
             tree = tree_of(x, leaf_size=(6, 16)[i % 2], size=n * 4 // 3)
             for k in (1, 8, 20, 32) if m == 3 else (8,):
                 distances, _ = nearest(tree, y, k)
-            _nearest.in_units(tree, distances, TreeMetric(2.0))
+            _nearest.distances_in_units(tree, distances, TreeMetric(2.0))
             nearest(tree, None, 8)
             if m == 3:
                 nearest(tree, y, 8, p=np.inf, box=jnp.ones(3, dtype))
                 nearest(tree, y, 100)
                 within(tree, np.nan_to_num(y, posinf=9, neginf=-9), 20, then=("fill", "rows", "bins", "own"))
-    _nearest.by_packets = lambda k, m, count: False
+    _nearest.share_walks = lambda k, m, count: False
     nearest(tree_of(nasty(n, 3, np.float32, 5)), nasty(n // 3, 3, np.float32, 6), 8)
-    _nearest.by_packets = by_packets
+    _nearest.share_walks = share_walks
     with jax.disable_jit():  # rounds of every distance, which else are a loop of XLA's
         x, y = nasty(n, 20, np.float32, 7), nasty(n // 3, 20, np.float32, 8)
         bound = jnp.float32(np.inf)

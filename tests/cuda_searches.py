@@ -40,7 +40,7 @@ def search(tree, queries, limits, metric, *, k, measure):
 
 def searches(**options):
     """Return a search with these options, traced once for all tests that change nothing of what it reads."""
-    read = [_launch.custom_call, _nearest.by_packets, _nearest.AT_ONCE, _every.architecture]
+    read = [_launch.custom_call, _nearest.share_walks, _nearest.AT_ONCE, _every.architecture]
     read += [_every.CANDIDATE_WARPS, _every.FIRST, _every.LARGEST, _every.BLOCKS, _every.ROOM, _every.MEMORY]
     return _jitted(tuple(read), **{"measure": Measure.DISTANCE, **options})
 

@@ -15,6 +15,7 @@ from .._core._exact import exact
 from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
+from .._interop._host_memory import copy_by_program
 from ._spacing import (
     Grid,
     checked_axis,
@@ -26,7 +27,6 @@ from ._spacing import (
     in_own_width,
     integer_limits,
     numpy_dtype,
-    on_device,
     saturated,
     spaced_dtype,
     working_dtype,
@@ -297,7 +297,7 @@ def _linspace_of_host(start, stop, rows, ends, grid: Grid) -> Array:
     has_step_0 = not rows[2].all()
     if rows.ndim > 1 and has_step_0:  # there NumPy computes i/div*delta, for every value
         host = np.linspace(start, stop, grid.num, grid.endpoint, dtype=grid.dtype, axis=grid.axis)
-        return on_device(host)
+        return copy_by_program(host)
     return in_own_width(_linspace_rows, rows, ends, grid)
 
 

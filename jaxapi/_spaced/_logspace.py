@@ -11,6 +11,7 @@ from .._core._devices import check_device, put
 from .._core._dtypes import resolve_dtype
 from .._core._programs import any_traced, compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
+from .._interop._host_memory import copy_by_program
 from ._exact_powers import truncated_powers
 from ._powers import complex_powers, real_powers, whole_powers
 from ._spacing import (
@@ -21,7 +22,6 @@ from ._spacing import (
     converted,
     evenly_spaced,
     in_own_width,
-    on_device,
     working_dtype,
 )
 
@@ -129,13 +129,13 @@ def logspace(
         powers = in_own_width(_traced_powers, start, stop, base, logs, grid)
         return put(powers, device)
     if device is None:
-        device = _common_device(start, stop, base)
+        device = _commcopy_by_program(start, stop, base)
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if grid.is_integer:
         powers = _integer_powers(start, stop, base, grid)
     else:
         powers = _numpy_powers(start, stop, base, grid).astype(dtype)
-    return put(on_device(powers), device)
+    return put(copy_by_program(powers), device)
 
 
 def _is_spread(x) -> bool:
@@ -143,7 +143,7 @@ def _is_spread(x) -> bool:
     return isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
 
 
-def _common_device(*arguments) -> jax.Device | None:
+def _commcopy_by_program(*arguments) -> jax.Device | None:
     """Return the one device that the committed jax arrays lie on; None without any."""
     placements = {frozenset(x.devices()) for x in arguments if isinstance(x, jax.Array) and x.committed}
     if len(placements) > 1:

@@ -18,13 +18,13 @@ from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._core._dtypes import NARROWED, WIDE, check_dtype, explicit_64_bits, x64_mode, x64_on
-from .._core._programs import any_traced, compiled
+from .._core._programs import any_traced
 from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, refuse_masked
 
 __all__ = ["Grid", "checked_axis", "checked_num", "complex_spaced", "converted", "evenly_spaced"]
-__all__ += ["exact_product", "in_own_width", "integer_limits", "numpy_dtype", "on_device", "saturated"]
+__all__ += ["exact_product", "in_own_width", "integer_limits", "numpy_dtype", "saturated"]
 __all__ += ["spaced_dtype", "split", "two_sum", "working_dtype"]
 
 
@@ -145,16 +145,6 @@ def in_own_width(function, *args):
         return function(*arrays)
     with x64_on():
         return function(*args)
-
-
-def on_device(host: np.ndarray) -> Array:
-    """Put a host array on the default device in one dispatch, its width kept."""
-    return in_own_width(_unchanged, host)
-
-
-@compiled
-def _unchanged(x: Array) -> Array:
-    return x
 
 
 def checked_num(num) -> int:

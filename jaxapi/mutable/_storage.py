@@ -12,9 +12,8 @@ import jaxapi
 
 from .._core._dtypes import native_dtype
 from .._core._programs import compiled, eagerly, in_a_trace, is_traced
-from .._interop._host_memory import copy_host
+from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
-from .._spaced._spacing import on_device
 from . import _host_way as host_way
 from ._selection import Selection
 from ._views import View
@@ -192,7 +191,7 @@ def copied_to_jax(host: np.ndarray) -> jax.Array:
     with eagerly():
         if host.nbytes > SMALL or _checks_programs():
             return copy_host(host)
-        return on_device(host.astype(native_dtype(host.dtype)))
+        return copy_by_program(host.astype(native_dtype(host.dtype)))
 
 
 def _checks_programs() -> bool:

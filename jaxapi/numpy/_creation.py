@@ -30,7 +30,7 @@ asarray_of_any = functools.partial(as_array_of, NUMPY)
 _ORDERS = ("C", "F", "A", "K", None)
 
 
-def of_shape(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
+def made_of_shape(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
     """Return what `numpy.ndarray` does, called with a shape."""
     check_order(order)
     if buffer is None:

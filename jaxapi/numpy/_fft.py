@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._repairs._common import as_floats, refuse
+from ._common import as_floats, refuse
 from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import with_numpys_signature as _signed
 

@@ -42,8 +42,8 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     if any(x is not np._NoValue for x in old) and any(x is not np._NoValue for x in new):
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
     clipped = as_ours(a)
-    for bound, *others, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
-        bound = others[0] if bound is np._NoValue else bound
+    for older_name, newer_name, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
+        bound = newer_name if older_name is np._NoValue else older_name
         if type(bound) is int and _is_no_bound(bound, clipped.dtype, name):
             continue
         if bound is not None and bound is not np._NoValue:
@@ -51,7 +51,9 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     has_bound = any(bound is not None and bound is not np._NoValue for bound in (*old, *new))
     if not has_bound:
         clipped = UFUNCS["positive"](clipped)
-    return into(out, copied(clipped) if clipped is a else clipped, broadcasts=True)
+    if clipped is a:
+        clipped = copied(a)
+    return into(out, clipped, broadcasts=True)
 
 
 def _is_no_bound(bound: int, dtype: np.dtype, name: str) -> bool:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._programs import any_traced
-from ._repairs._common import exact_program, float_dtype, refuse
+from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
 from ._wrap import with_numpys_signature as _signed

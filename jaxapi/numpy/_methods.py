@@ -10,8 +10,7 @@ from .._core._dtypes import resolve_dtype
 from ..mutable._array import Array, copied, from_numpy, layout_of, unwrap
 from ..mutable._numpy_arguments import key_to_numpy, to_numpy
 from . import _creation, _inplace, _views
-from ._creation import check_order
-from ._creation import of_shape as made_of_shape
+from ._creation import check_order, made_of_shape
 from ._functions import FUNCTIONS
 from ._protocols import array_function, array_ufunc
 from ._ufuncs import UFUNCS

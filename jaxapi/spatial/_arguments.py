@@ -14,20 +14,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
-from .._core._dtypes import native_dtype, x64_for
-from .._core._programs import any_traced, eagerly, is_traced
+from .._core._dtypes import native_dtype
+from .._core._programs import any_traced, is_traced
 from .._core._typing import Array
 from .._interop import as_array
 from .._interop._numbers import leaf_types, refuse_masked
-from ._arrays import is_on_host
-from ._cells._lattice import is_singular
+from ._arrays import is_on_host, points_dtype
 from ._search import Columns
 
-__all__ = ["boxsize_per_axis", "capacity", "cell_vectors", "check_clouds", "check_rows", "check_vectors"]
-__all__ += ["cloud_ids", "counted_radii", "floating", "image_shifts", "periodic_flags"]
-__all__ += ["leaf_size", "limit", "neighbour_columns", "norm_order", "numbers", "on_one_device", "one_of"]
-__all__ += ["one_radius", "pair_weights", "periodic_boxsize", "query_array", "radii_of", "real_array"]
-__all__ += ["reject_traced", "row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
+__all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
+__all__ += ["leaf_size", "neighbour_columns", "norm_order", "number_array", "numbers", "scalar"]
+__all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
+__all__ += ["radii_of", "real_array"]
+__all__ += ["row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
@@ -89,13 +88,6 @@ def row_count(n, rows: int):
     return n
 
 
-def floating(dtype) -> np.dtype:
-    """Return the dtype that points of `dtype` are kept in: float32 up to 32-bit floats, else float64."""
-    if jnp.issubdtype(dtype, jnp.floating) and dtype != np.float64:
-        return np.dtype(np.float32)
-    return np.dtype(np.float64)
-
-
 def numbers(x) -> np.ndarray | Array:
     """Return a list of numbers as an array of native byte order; a jax array where some are traced."""
     refuse_masked(leaf_types(x) if isinstance(x, list | tuple) else [type(x)])
@@ -148,7 +140,8 @@ def neighbour_columns(k) -> Columns:
         raise ValueError(
             f"k must be an integer or a sequence of integers, got an array of shape {np.shape(k)}"
         )
-    columns = tuple(whole(each, "k") for each in ([k] if np.ndim(k) == 0 else k))
+    given = [k] if np.ndim(k) == 0 else k
+    columns = tuple(whole(column, "k") for column in given)
     if not columns or min(columns) < 1:
         raise ValueError(f"k must be an integer or a sequence of integers, all at least 1, got {k!r}")
     first = len(columns) > 1 and columns == tuple(range(1, len(columns) + 1))  # as by their number
@@ -199,7 +192,7 @@ def leaf_size(leafsize) -> int:
     return leafsize
 
 
-def limit(value, name: str):
+def scalar(value, name: str):
     """Return a bound or tolerance as a Python float, or as it is where it is traced."""
     if type(value) is float and value == value:
         return value
@@ -227,7 +220,7 @@ def boxsize_per_axis(boxsize, m: int) -> tuple[float, ...] | Array | None:
     """Return the box's length along every axis as the user gave it: an array (m,) where it is traced."""
     if boxsize is None:
         return None
-    sides = _number_array(boxsize, "boxsize")
+    sides = number_array(boxsize, "boxsize")
     if sides.shape not in ((), (1,), (m,)):
         raise ValueError(
             f"boxsize must be one length, or one for each of the {m} dimensions, got shape {sides.shape}"
@@ -250,103 +243,14 @@ def periodic_boxsize(boxsize: tuple[float, ...] | Array | None) -> tuple[float, 
     return periodic if any(periodic) else None
 
 
-def periodic_flags(periodic, m: int) -> tuple[bool, ...]:
-    """Return along which vectors of a cell points are repeated."""
-    if any_traced(*jax.tree.leaves(periodic)):
-        raise TypeError("periodic must be Python bools, not traced: mark it as static")
-    flags = np.asarray(periodic)
-    if flags.dtype != bool or flags.shape not in ((), (m,)):
-        raise ValueError(f"periodic must be a bool, or one for each of the {m} vectors, got {periodic!r}")
-    return tuple(np.broadcast_to(flags, (m,)).tolist())
-
-
-def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool) -> Array:
-    """Return the vectors of a cell, (m, m) or (clouds, m, m), in the dtype and on the device of the data."""
-    vectors = _number_array(cell, "cell")
-    m = len(periodic)
-    if vectors.shape[-2:] != (m, m) or vectors.ndim > (3 if has_clouds else 2):
-        kinds = (
-            f"({m}, {m}), or (clouds, {m}, {m}) with batch,"
-            if has_clouds or vectors.ndim > 2
-            else f"({m}, {m})"
-        )
-        raise ValueError(
-            f"cell must be of shape {kinds} the lattice vectors in its rows, got {vectors.shape}"
-        )
-    if is_traced(vectors):
-        return vectors.astype(data.dtype)
-    vectors = np.asarray(vectors, data.dtype)
-    if not np.isfinite(vectors).all():
-        raise ValueError("cell must be finite, check for nan or inf values")
-    if is_singular(vectors.astype(np.float64), periodic):
-        raise ValueError(
-            f"cell is singular: its periodic vectors must be linearly independent, got {vectors.tolist()}; "
-            "pass periodic=False for a vector along which nothing is repeated"
-        )
-    return _placed(vectors, data)
-
-
-def cloud_ids(batch, shape: tuple[int, ...], data: Array):
-    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
-    ids = batch if isinstance(batch, jax.Array) else numbers(batch)
-    if not jnp.issubdtype(ids.dtype, jnp.integer):
-        raise TypeError(f"batch must be integers, got dtype {ids.dtype}")
-    if _broadcast_shape(ids.shape, shape) != shape:
-        raise ValueError(f"batch must be one id for each point, of shape {shape}, got shape {ids.shape}")
-    size = math.prod(shape)
-    if is_traced(ids):
-        return jnp.broadcast_to(ids, shape).reshape(size).astype(jnp.int32)
-    ids = np.broadcast_to(np.asarray(ids), shape).reshape(size)
-    limits = np.iinfo(np.int32)
-    if size and not limits.min <= int(ids.min()) <= int(ids.max()) <= limits.max:
-        raise ValueError("the ids of batch must fit int32: number the clouds from 0 on")
-    return _placed(ids.astype(np.int32), data)
-
-
-def check_clouds(ids, clouds: int) -> None:
-    """Refuse concrete ids of points that have no cell."""
-    if is_traced(ids) or not len(ids):
-        return
-    ids = np.asarray(ids)
-    if ids.min() < 0 or ids.max() >= clouds:
-        wrong = ids.min() if ids.min() < 0 else ids.max()
-        raise ValueError(
-            f"batch must be ids from 0 to {clouds - 1}, as there are {clouds} cells, got {wrong}"
-        )
-
-
-def image_shifts(shifts, rows, m: int, has_cell: bool):
-    """Return the shifts of images, of shape rows.shape + (m,), None without a cell."""
-    if not has_cell and shifts is None:
-        return None
-    if not has_cell:
-        raise ValueError("shifts are those of a cell, and this KDTree has none: pass cell= to KDTree")
-    if shifts is None:
-        raise ValueError(
-            "of a KDTree with a cell a row has many images: pass shifts=, as searches return them"
-        )
-    shifts = shifts if isinstance(shifts, jax.Array) else numbers(shifts)
-    if not jnp.issubdtype(shifts.dtype, jnp.integer):
-        raise TypeError(f"shifts must be integers, got dtype {shifts.dtype}")
-    if shifts.shape != (*rows.shape, m):
-        raise ValueError(f"shifts must be of shape {(*rows.shape, m)}, got {shifts.shape}")
-    return shifts
-
-
-def _placed(array: np.ndarray, data: Array) -> Array:
-    """Return an array on the device of the data; as it is where these are traced."""
-    with eagerly(), x64_for(array.dtype):
-        return jax.device_put(array, None if is_traced(data) else data.sharding)
-
-
 def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
     """Return a radius for each query, in the dtype of the distances; of arrays on a mesh, as they are."""
     if on_mesh and isinstance(r, jax.Array) and r.shape == batch and jnp.issubdtype(r.dtype, jnp.floating):
         return r
-    r = _number_array(r, "r")
+    r = number_array(r, "r")
     if r.shape == batch:
         return _rounded(r, dtype)
-    if r.ndim and _broadcast_shape(r.shape, batch) != batch:
+    if r.ndim and broadcast_shape(r.shape, batch) != batch:
         raise ValueError(
             f"could not broadcast input array from shape {r.shape} into shape {batch}: r must be "
             "one radius, or one for each point of x"
@@ -354,7 +258,8 @@ def radii_of(r, batch: tuple[int, ...], dtype, *, on_mesh: bool = False):
     return (jnp if is_traced(r) else np).broadcast_to(_rounded(r, dtype), batch)
 
 
-def _broadcast_shape(*shapes) -> tuple[int, ...] | None:
+def broadcast_shape(*shapes) -> tuple[int, ...] | None:
+    """Return the common shape; None where there is none."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -363,13 +268,13 @@ def _broadcast_shape(*shapes) -> tuple[int, ...] | None:
 
 def one_radius(r, dtype, name: str = "r"):
     """Return a single radius in the dtype of the distances."""
-    r = _number_array(r, name)
+    r = number_array(r, name)
     if r.ndim:
         raise ValueError(f"{name} must be a single radius, got an array of shape {r.shape}")
     return _rounded(r, dtype)
 
 
-def _number_array(r, name: str):
+def number_array(r, name: str):
     """Return `r` as a NumPy array, or a jax array where it is traced."""
     r = numbers(r)
     if not (jnp.issubdtype(r.dtype, jnp.floating) or jnp.issubdtype(r.dtype, jnp.integer) or r.dtype == bool):
@@ -437,18 +342,9 @@ def same_dimensions(tree, other, method: str) -> None:
         )
 
 
-def reject_traced(traced: bool, method: str, remedy: str) -> None:
-    """Refuse traced arrays where the result cannot have a fixed shape."""
-    if traced:
-        raise TypeError(
-            f"{method} returns a result whose size depends on values, which cannot be traced by jit, vmap or "
-            f"grad: {remedy}"
-        )
-
-
 def counted_radii(r, dtype, cumulative: bool):
     """Return the radii, () or (R,), in the dtype of the distances."""
-    r = _number_array(r, "r")
+    r = number_array(r, "r")
     traced = is_traced(r)
     r = r if traced else r.astype(np.float64)
     if r.ndim > 1:
@@ -480,11 +376,11 @@ def pair_weights(tree, other, weights):
 def _weights_of(tree, weights):
     """Return a weight for each point."""
     if weights is None:
-        return np.ones(tree._rows, np.float32)
-    weights = _number_array(weights, "weights")
-    if weights.shape != (tree._rows,):
+        return np.ones(tree._row_count, np.float32)
+    weights = number_array(weights, "weights")
+    if weights.shape != (tree._row_count,):
         raise ValueError(
             f"Number of weights differ from the number of data points: {weights.shape} for "
-            f"{tree._rows} points"
+            f"{tree._row_count} points"
         )
-    return weights.astype(floating(weights.dtype))
+    return weights.astype(points_dtype(weights.dtype))

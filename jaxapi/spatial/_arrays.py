@@ -1,4 +1,4 @@
-"""Arrays on their way to a device and back: dtypes, placement, and whether they are finite."""
+"""Arrays on their way to a device and back: dtypes, placement, and what is refused."""
 
 from functools import lru_cache
 
@@ -19,6 +19,8 @@ __all__ = [
     "is_on_host",
     "placed_like",
     "placed_like_one",
+    "points_dtype",
+    "reject_traced",
 ]
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
@@ -32,6 +34,13 @@ def as_dtype(x, dtype):
     if not isinstance(x, jax.Array):
         return jnp.asarray(np.asarray(x, dtype), dtype)
     return converted(x, dtype)
+
+
+def points_dtype(dtype) -> np.dtype:
+    """Return the dtype that points of `dtype` are kept in: float32 up to 32-bit floats, else float64."""
+    if jnp.issubdtype(dtype, jnp.floating) and dtype != np.float64:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
 
 
 def placed_like(data, *arrays):
@@ -94,6 +103,15 @@ def check_finite(x) -> None:
         return
     if not is_finite:
         raise ValueError(NOT_FINITE)
+
+
+def reject_traced(traced: bool, method: str, remedy: str) -> None:
+    """Refuse traced arrays where the result cannot have a fixed shape."""
+    if traced:
+        raise TypeError(
+            f"{method} returns a result whose size depends on values, which cannot be traced by jit, vmap or "
+            f"grad: {remedy}"
+        )
 
 
 def is_cpu_of_others(x: jax.Array) -> bool:

@@ -36,8 +36,8 @@ def build_tree(data, n, engine: Engine) -> tuple[Tree, Array | bool]:
 # Compiled as one piece also where a transformation alone would run it step by step.
 @partial(compiled, static_argnames="engine")
 def built(points, n, *, engine) -> Tree:
-    room = tree_size(*points.shape) - len(points)
-    return engine.build(jnp.pad(points, ((0, room), (0, 0))), n)
+    extra_rows = tree_size(*points.shape) - len(points)
+    return engine.build(jnp.pad(points, ((0, extra_rows), (0, 0))), n)
 
 
 @partial(compiled, static_argnames="engine")

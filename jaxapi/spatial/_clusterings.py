@@ -21,7 +21,7 @@ from ._engines import _choice, _lax
 from ._engines._protocol import Engine, has_kernels
 from ._scipy import _cluster
 from ._scipy._callback import Result, computed
-from ._scipy._cloud import HIGHEST_POWER, has_powers
+from ._scipy._trees import HIGHEST_POWER, has_powers
 from ._search import Search
 from ._searcher import boxsize_of
 from ._tree._build import tree_size
@@ -158,12 +158,12 @@ class Clusterer(NamedTuple):
         """Run a clustering of concrete arrays, which are padded so that most lengths share a program."""
         row_count, m = self.data.shape
         with eagerly(), x64_for(search.dtype, search.index_dtype):
-            room = tree_size(row_count, m)
+            padded_count = tree_size(row_count, m)
             count, boxsize, *values = inputs
-            padded = [each if np.ndim(each) == 0 else np.pad(each, (0, room - len(each))) for each in values]
-            data = engine.as_input(self.data, room, self.data.sharding)
+            missing = padded_count - row_count
+            padded = [value if np.ndim(value) == 0 else np.pad(value, (0, missing)) for value in values]
+            data = engine.as_input(self.data, padded_count, self.data.sharding)
             found = on_device(data, self.tree(), count, boxsize, *padded)
-            missing = room - row_count
             return tuple(first_rows(len(x) - missing, x)[0] if x.ndim else x for x in found)
 
 

@@ -39,7 +39,7 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
     # --- around queries ---------------------------------------------------------------------------------
 
     def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
-        if x is self.data and self._searches_in_place(answer.k):
+        if self.are_own_points(x) and self._searches_in_place(answer.k):
             queries = PaddedQueries(None, constant_on(self.n, INT32, self.data.sharding))
         else:
             queries = self._padded_queries(x, search)
@@ -84,7 +84,7 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         with eagerly(), x64_for(search.dtype, rows.dtype):
             x = in_shape(x, (query_count, x.shape[-1]))
             rows = in_shape(rows, (query_count, rows.size // max(query_count, 1)))
-            count = self.n if x is self.data else query_count
+            count = self.n if self.are_own_points(x) else query_count
             queries = self._queries_with_room(x, count, search)
             rows = self._as_input(rows, len(queries.x))
             data = self._as_input(self.data, padded_size(len(self.data)))
@@ -164,7 +164,7 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
 
     def _padded_queries(self, x, search: Search) -> PaddedQueries:
         """Return queries with room for more; refuse those on the host that are not finite."""
-        if x is self.data:
+        if self.are_own_points(x):
             return self._queries_with_room(x, self.n, search)
         check_finite(x)
         return self._queries_with_room(x, len(x), search)

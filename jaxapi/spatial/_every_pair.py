@@ -81,7 +81,7 @@ class EveryPairSearcher(LocalSearcher):
 
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
         with x64_for(FLOAT64):
-            find = partial(_edges, search=search.static_part(), relation=relation, size=size)
+            find = partial(_edges, search=search.static_part(search.engine), relation=relation, size=size)
             find = jax.custom_batching.sequential_vmap(jax.jit(find))
             edges = find(*varying_alike(self._compared(search), as_dtype(without_slopes(r), search.dtype)))
             return _in_shape(edges, results)
@@ -94,7 +94,7 @@ class EveryPairSearcher(LocalSearcher):
                 as_dtype(without_slopes(radii), search.dtype),
             )
             weights = PairWeights(*without_slopes(tuple(weights)))
-            find = partial(_pair_sums, search=search.static_part(), sums=sums)
+            find = partial(_pair_sums, search=search.static_part(search.engine), sums=sums)
             return jax.custom_batching.sequential_vmap(jax.jit(find))(*varying_alike(*inputs, weights))
 
     def _compared(self, search: Search) -> ComparedPoints:
@@ -107,11 +107,11 @@ class EveryPairSearcher(LocalSearcher):
         """Return what a function finds of queries (q, m), with one number for each or one for all."""
         with x64_for(FLOAT64):
             compared = self._compared(search)
-            if x is self.data:
+            if self.are_own_points(x):
                 is_query = lax.iota(jnp.int32, len(x)) < compared.n
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
-            find = partial(find, search=search.static_part())
+            find = partial(find, search=search.static_part(search.engine))
             return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
 
 
@@ -166,13 +166,13 @@ def longest_within(radius: Array) -> Array:
     """Return the longest distances, in float64, that are returned as radii of float32, or as less."""
     if radius.dtype != np.float32:
         return radius.astype(FLOAT64)
-    own = _as_float64(radius)
+    exact_radius = _as_float64(radius)
     after = _as_float64(jnp.nextafter(radius, jnp.full_like(radius, jnp.inf)))
-    middle = own + (after - own) / 2
+    middle = exact_radius + (after - exact_radius) / 2
     below = jnp.nextafter(middle, jnp.zeros_like(middle))
     farthest = jnp.where(_as_float32(middle) <= radius, middle, below)
     is_normal = (radius >= np.finfo(np.float32).tiny) & (after < jnp.inf)
-    return jnp.where(is_normal, farthest, own)
+    return jnp.where(is_normal, farthest, exact_radius)
 
 
 def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
@@ -342,6 +342,7 @@ def _pair_sums(
     within = pairs.within(radii[:, None, None]) & is_query[None, None]
     if weights.self_weights is None:
         return within.sum(axis=(1, 2), dtype=sums)
-    own, others = (array.astype(FLOAT64) for array in weights)
-    products = others[:, None] * own[None]
+    self_weights = weights.self_weights.astype(FLOAT64)
+    other_weights = weights.other_weights.astype(FLOAT64)
+    products = other_weights[:, None] * self_weights[None]
     return jnp.where(within, products[None], 0).sum(axis=(1, 2)).astype(sums)

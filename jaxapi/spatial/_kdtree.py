@@ -19,9 +19,9 @@ from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_trac
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
-from ._arguments import reject_traced
-from ._arrays import as_dtype, constant_on, is_on_host, placed_like
+from ._arrays import as_dtype, constant_on, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
+from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
 from ._cells._searcher import ImageSearcher, check_turns_of_points
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
@@ -30,7 +30,7 @@ from ._engines import _choice, _lax
 from ._engines._by_platform import BY_PLATFORM, PORTABLE
 from ._engines._protocol import Engine
 from ._every_pair import EveryPairSearcher, compares_sooner
-from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points
+from ._mesh._layout import MeshLayout, arguments_of, layout_now, place_points, row_count_of_all
 from ._mesh._mesh import MeshSearcher
 from ._nodes import InnerNode, LeafNode, Node, Structure, node_of
 from ._results import (
@@ -44,8 +44,8 @@ from ._results import (
     PeriodicPairs,
     filled,
 )
-from ._scipy._cloud import Cloud, Options, has_powers
 from ._scipy._host import CallbackSearcher, HostSearcher
+from ._scipy._trees import Options, SciPyTrees, has_powers
 from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
 from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
 from ._select import select_searcher
@@ -177,13 +177,13 @@ class KDTree:
     leafnode = LeafNode
 
     _data: Array  # (n, m), or more rows where `n` was given
-    _count: Any  # how many rows count, where `n` was given: an operand of programs
-    _rows: int  # of data, without what a mesh adds: the number of points, where `n` was not given
+    _given_n: Any  # how many rows count, where the argument `n` said so: an operand of programs
+    _row_count: int  # rows of data, without those that pad it on a mesh; all count, where `n` was not given
     _m: int
     _boxsize: tuple[float, ...] | Array | None  # as given; an array where it is or was traced
     _options: Options  # SciPy's
     _engine_asked: Literal["scipy", "lax"] | None  # the user's choice
-    _cloud: Any  # SciPy's tree
+    _scipy_trees: SciPyTrees | None  # of concrete points, on one device
     _kept_searcher: ConcreteSearcher | None  # of concrete arrays, on one device
     _tree: Any  # Tree, or on several devices a Forest
     _layout: MeshLayout | None  # of points on several devices
@@ -209,57 +209,60 @@ class KDTree:
         engine: Literal["scipy", "lax"] | None = None,
     ):
         points = _arguments.real_array(data, copy=True)
-        if points.ndim != 2:
-            raise ValueError(
-                "data must be of shape (n, m), where there are n points of dimension m, "
-                f"got shape {points.shape}"
-            )
-        if has_open_shape(points.shape):
-            raise TypeError(
-                f"the points must be of a known shape, got {points.shape}: export a program for each number "
-                "of points (the number of queries may be a symbol)"
-            )
+        _check_shape(points.shape)
         self._m = points.shape[1]
-        if self._m == 0:
-            raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
-        rows = points.shape[0]
-        points, self._layout = place_points(points, sharding, axis_name, n)
-        if self._layout is None:
-            points = _arguments.on_one_device(points)
-        self._rows = rows if self._layout is None else self._layout.n
-        on_mesh = self._layout is not None and not is_traced(n)  # then the layout knows the number
-        self._count = None if on_mesh else _arguments.row_count(n, self._rows if axis_name else rows)
-        if engine is not None:
-            _arguments.one_of(engine, ("scipy", "lax"), "engine")
-            if self._layout is not None:
-                raise ValueError(
-                    f"engine={engine!r} is for points on one device, and these are on several, which are "
-                    "searched by what suits them: leave engine out"
-                )
+        points = self._placed(points, n, sharding, axis_name)
+        self._check_engine(engine)
         self._engine_asked = engine
         self._boxsize = _arguments.boxsize_per_axis(boxsize, self._m)
         self._options = Options(_arguments.leaf_size(leafsize), bool(compact_nodes), bool(balanced_tree))
-        self._tree = self._cloud = self._kept_searcher = None
-        if is_traced(points):
-            points = points.astype(_arguments.floating(points.dtype))
-        else:
-            with eagerly():
-                points = _kept(points, copy_data)
-        self._data = points
+        self._data = _kept(points, copy_data)
         self._set_cell(cell, periodic, batch)
-        traced = any_traced(points, self._n)
-        finite: Any = True
+        self._tree = self._scipy_trees = self._kept_searcher = None
+        all_finite = self._build()
+        if not any_traced(self._data, self.n):
+            self._check_points(all_finite)
+
+    def _placed(self, points, n, sharding, axis_name):
+        """Return the points where they are to lie; keep how they lie, and how many count."""
+        count = _arguments.row_count(n, row_count_of_all(points, axis_name))
+        points, self._layout = place_points(points, sharding, axis_name, count)
+        if self._layout is None:
+            points = _arguments.on_one_device(points)
+        self._row_count = points.shape[0] if self._layout is None else self._layout.n
+        layout_has_count = self._layout is not None and not is_traced(count)
+        self._given_n = None if layout_has_count else count
+        return points
+
+    def _check_engine(self, engine) -> None:
+        """Refuse an engine that there is not, and any where points are on several devices."""
+        if engine is None:
+            return
+        _arguments.one_of(engine, ("scipy", "lax"), "engine")
         if self._layout is not None:
-            self._tree, finite = MeshSearcher.prepare(points, self._layout, self._count)
-        elif issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
-            self._tree, finite = build_tree(points, self._n, self._tree_engine())
-        elif not traced:
-            finite = bool(np.isfinite(np.asarray(points)[: self._n]).all())
-        if not traced:
-            _check(points, self._n, finite, self._periodic_boxsize)
-            if self._has_images and not is_on_host(points):
-                # On a GPU these are looked at here, as `finite` does; searches look at those on the host.
-                check_turns_of_points(ImagePoints(points, self._n, self._cell, self._ids), self._periodic)
+            raise ValueError(
+                f"engine={engine!r} is for points on one device, and these are on several, which are "
+                "searched by what suits them: leave engine out"
+            )
+
+    def _build(self) -> Any:
+        """Build our own structure, where it searches; return whether points are finite, as far as known."""
+        if self._layout is not None:
+            self._tree, all_finite = MeshSearcher.prepare(self._data, self._layout, self._given_n)
+            return all_finite
+        if issubclass(self._searcher_class(), TreeSearcher) and not self._has_images:
+            self._tree, all_finite = build_tree(self._data, self.n, self._tree_engine())
+            return all_finite
+        if any_traced(self._data, self.n):
+            return True
+        return bool(np.isfinite(np.asarray(self._data)[: self.n]).all())
+
+    def _check_points(self, all_finite) -> None:
+        """Refuse concrete points that are not finite, or where they cannot be."""
+        _check(self._data, self.n, all_finite, self._periodic_boxsize)
+        if self._has_images and not is_on_host(self._data):
+            # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
+            check_turns_of_points(ImagePoints(self._data, self.n, self._cell, self._ids), self._periodic)
 
     def _set_cell(self, cell, periodic, batch) -> None:
         """Check the cell and the clouds, and keep them."""
@@ -280,12 +283,12 @@ class KDTree:
         remedy = "bring them to one device by jax.device_put(points, jax.devices()[0])"
         self._refuse_on_mesh(f"a KDTree with a {name}", remedy)
         if cell is not None:
-            self._periodic = _arguments.periodic_flags(periodic, self._m)
-            self._cell = _arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
+            self._periodic = _cell_arguments.periodic_flags(periodic, self._m)
+            self._cell = _cell_arguments.cell_vectors(cell, self._periodic, self._data, batch is not None)
         if batch is not None:
-            self._ids = _arguments.cloud_ids(batch, (len(self._data),), self._data)
+            self._ids = _cell_arguments.cloud_ids(batch, (len(self._data),), self._data)
             if self._cell is not None and self._cell.ndim == 3:
-                _arguments.check_clouds(self._ids, len(self._cell))
+                _cell_arguments.check_clouds(self._ids, len(self._cell))
 
     @property
     def _has_images(self) -> bool:
@@ -297,7 +300,7 @@ class KDTree:
         if self._cell is not None and not is_traced(self._cell):
             period = f", cell={np.asarray(self._cell).tolist()}, periodic={self._periodic}"
         devices = 1 if self._layout is None else self._layout.axes.size
-        facts = f"n={self._n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
+        facts = f"n={self.n}, m={self._m}, dtype={self._data.dtype}, engine={self.engine!r}"
         return f"{type(self).__name__}({facts}, devices={devices}{period})"
 
     @property
@@ -308,11 +311,7 @@ class KDTree:
     @property
     def n(self) -> int | Array:
         """Number of points; a traced one where the argument `n` was."""
-        return self._n
-
-    @property
-    def _n(self) -> Any:
-        count = self._rows if self._count is None else self._count
+        count = self._row_count if self._given_n is None else self._given_n
         return count if type(count) is int or is_traced(count) else int(count)
 
     @property
@@ -368,8 +367,8 @@ class KDTree:
         return self._extremes()[1]
 
     def _extremes(self):
-        if is_traced(self._n) or self._n:
-            return _extremes(self._data, self._n)
+        if is_traced(self.n) or self.n:
+            return _extremes(self._data, self.n)
         with x64_for(self._data.dtype):
             return (jnp.zeros((self._m,), self._data.dtype),) * 2
 
@@ -385,7 +384,7 @@ class KDTree:
         rows = self._built_tree().rows
         if is_traced(rows) or len(rows.devices()) > 1:  # under jax.set_mesh they are on all its devices
             return rows[: len(self._data)]
-        return first_rows(self._n, rows)[0]
+        return first_rows(int(self.n), rows)[0]
 
     @property
     def engine(self) -> str:
@@ -509,40 +508,56 @@ class KDTree:
         >>> d.round(3).tolist(), i.tolist(), s.tolist()
         ([0.5, 1.118], [0, 0], [[0, 1], [-1, 1]])
         """
+        # What most calls leave out is not looked at: a query of one point takes as long as few such steps.
         x = _arguments.query_array(x, self._data)
-        columns = _arguments.neighbour_columns(k)
-        workers = workers if workers is None else _arguments.worker_count(workers)
-        shape = x.shape
-        if shape[-1:] != (self._m,):
+        if x.shape[-1:] != (self._m,):
             _arguments.check_vectors(x, self._m)
-        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
-        eps = _arguments.limit(eps, "eps")
-        if order != "input":
-            _arguments.one_of(order, ("input", "tree"), "order")
-            if x is not self._data:
-                raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+        columns = _arguments.neighbour_columns(k)
+        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        eps = _arguments.scalar(eps, "eps")
+        p = _arguments.norm_order(p)
         ids = None
+        if workers is not None:
+            workers = _arguments.worker_count(workers)
+        if order != "input":
+            self._check_tree_order(order, x)
         if batch is not None or self._ids is not None:
-            ids = self._query_ids(batch, shape[:-1])
+            ids = self._query_ids(batch, x.shape[:-1])
         if return_shifts:
             self._check_has_shifts()
-        if has_open_shape(shape):
-            self._refuse_open_shape()
-            tree = self._portable()
-            return in_blocks(lambda x: tree.query(x, k, eps, p, bound), x)
-        batch_shape = shape[:-1]
-        query_count = math.prod(batch_shape)
-        dtype = result_dtype(self._data, x)
-        search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
-        if len(shape) != 2:
-            x = in_rows(x, (query_count, self._m))
-        queries = Queries(x, batch_shape, ids)
+        if has_open_shape(x.shape):
+            return self._query_of_open_shape(x, k, eps, p, bound)
+
+        search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
+        queries = self._queries(x, ids)
         values = x, bound, eps, ids
-        searcher = self._searcher_for(values, search, query_count=query_count, k=columns.k)
+        searcher = self._searcher_for(values, search, query_count=len(queries.x), k=columns.k)
+
         if order == "tree":
             return self._nearest_in_tree_order(searcher, queries, columns, bound, search)
         distances, rows, shifts = searcher.nearest(queries, columns, bound, search)
-        return (distances, rows, shifts) if return_shifts else (distances, rows)
+        if return_shifts:
+            return distances, rows, shifts
+        return distances, rows
+
+    def _check_tree_order(self, order: str, x) -> None:
+        """Refuse an order that there is not, and that of the tree for queries that are not its own points."""
+        _arguments.one_of(order, ("input", "tree"), "order")
+        if x is not self._data:
+            raise ValueError("order='tree' is the order of the tree's own points: pass tree.data as x")
+
+    def _query_of_open_shape(self, x, k, eps, p: float, bound):
+        """Return the nearest of queries whose number `jax.export` leaves open."""
+        self._refuse_open_shape()
+        tree = self._portable()
+        return in_blocks(lambda block: tree.query(block, k, eps, p, bound), x)
+
+    def _queries(self, x, ids) -> Queries:
+        """Return queries (..., m) in rows; the tree's own points stay the array that they are."""
+        batch_shape = x.shape[:-1]
+        if len(batch_shape) != 1:
+            x = in_rows(x, (math.prod(batch_shape), self._m))
+        return Queries(x, batch_shape, ids)
 
     def _nearest_in_tree_order(self, searcher: Searcher, queries: Queries, columns, bound, search: Search):
         """Return distances and rows of the tree's own points, in the order of its leaves."""
@@ -724,17 +739,17 @@ class KDTree:
             static = {"p": p, "return_distance": return_distance, "max_neighbors": max_neighbors}
             search_block = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search_block, x, self._open_radii(r, x))
-        x, r, shape, search = self._around(x, r, p)
-        queries = Queries(x, shape, ids)
+        r, search = self._around(x, r, p)
+        queries = self._queries(x, ids)
         values = x, r, ids
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
             reject_traced(self._traced(*values), "query_radius", remedy)
             neighbors = self._concrete_searcher(search).csr(queries, r, search, sort)
         else:
-            limit = _arguments.capacity(max_neighbors, "max_neighbors")
-            searcher = self._searcher_for(values, search, query_count=math.prod(shape), max_neighbors=limit)
-            neighbors = filled(searcher.fixed(queries, r, search, limit), fill_value)
+            size = _arguments.capacity(max_neighbors, "max_neighbors")
+            searcher = self._searcher_for(values, search, query_count=len(queries.x), max_neighbors=size)
+            neighbors = filled(searcher.fixed(queries, r, search, size), fill_value)
         return neighbors if return_distance else neighbors._replace(distances=None)
 
     @overload
@@ -826,28 +841,28 @@ class KDTree:
         [1, 2]
         """
         workers = _arguments.worker_count(workers)
-        eps = _arguments.limit(eps, "eps")
+        eps = _arguments.scalar(eps, "eps")
         x = _arguments.query_array(x, self._data)
         ids = self._query_ids(batch, x.shape[:-1])
         if has_open_shape(x.shape) and return_length:
             self._refuse_open_shape()
             search_block = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search_block, x, self._open_radii(r, x))
-        x, r, shape, search = self._around(x, r, p, eps, workers)
-        queries = Queries(x, shape, ids)
+        r, search = self._around(x, r, p, eps, workers)
+        queries = self._queries(x, ids)
         values = x, r, eps, ids
         if return_length:
-            searcher = self._searcher_for(values, search, query_count=math.prod(shape))
+            searcher = self._searcher_for(values, search, query_count=len(queries.x))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._traced(*values), "query_ball_point", remedy)
-        in_order = bool(shape) if return_sorted is None else return_sorted
+        in_order = bool(queries.shape) if return_sorted is None else return_sorted
         lists = self._concrete_searcher(search).lists(queries, r, search, in_order)
-        if not shape:
+        if not queries.shape:
             return lists[0]
         array_of_lists = np.empty(len(lists), object)
         array_of_lists[:] = lists
-        return array_of_lists.reshape(shape)
+        return array_of_lists.reshape(queries.shape)
 
     def _check_has_shifts(self) -> None:
         if self._cell is None:
@@ -863,7 +878,7 @@ class KDTree:
             raise ValueError("this KDTree has clouds: pass batch=, the cloud that each query searches")
         if has_open_shape(shape):
             self._refuse_open_shape()
-        return _arguments.cloud_ids(batch, shape, self._data)
+        return _cell_arguments.cloud_ids(batch, shape, self._data)
 
     def _refuse_open_shape(self) -> None:
         """Refuse a number of queries that `jax.export` leaves open, where points have images or clouds."""
@@ -877,14 +892,13 @@ class KDTree:
         return jnp.broadcast_to(as_dtype(_arguments.numbers(r), result_dtype(self._data, x)), x.shape[:-1])
 
     def _around(self, x, r, p, eps=0.0, workers=None):
-        """Check queries, radii and p; return x (q, m), r (q,), the batch shape and the search."""
+        """Check queries, radii and p; return the radii (q,) and the search."""
         _arguments.check_vectors(x, self._m)
         batch = x.shape[:-1]
         dtype = result_dtype(self._data, x)
         search = self._search(_arguments.norm_order(p), dtype, eps=eps, workers=workers)
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
-        q = math.prod(batch)
-        return in_rows(x, (q, self._m)), in_rows(r, (q,)), batch, search
+        return in_rows(r, (math.prod(batch),)), search
 
     # --- graphs of neighbours ---------------------------------------------------------------------------
 
@@ -970,8 +984,8 @@ class KDTree:
         columns = _arguments.neighbour_columns(k + 1)
         workers = _arguments.worker_count(workers)
         search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
-        bound = _arguments.limit(distance_upper_bound, "distance_upper_bound")
-        searcher = self._searcher_for((bound,), search, query_count=self._rows, k=columns.k)
+        bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
             return nearest.distances, nearest.rows, nearest.shifts
@@ -1024,7 +1038,7 @@ class KDTree:
         k = _arguments.capacity(k, "k")
         search = self._search(_arguments.norm_order(p), self._data.dtype)
         columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
-        searcher = self._searcher_for((), search, query_count=self._rows, k=columns.k)
+        searcher = self._searcher_for((), search, query_count=self._row_count, k=columns.k)
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
     def radius_graph(
@@ -1087,7 +1101,7 @@ class KDTree:
         relation = Relation.ANY if loop else Relation.OTHER
         if max_edges is not None:
             size = _arguments.capacity(max_edges, "max_edges")
-            searcher = self._searcher_for((r,), search, query_count=self._rows)
+            searcher = self._searcher_for((r,), search, query_count=self._row_count)
             return filled(searcher.fixed_edges(r, search, relation, size), fill_value)
         remedy = "pass max_edges for arrays of fixed shape"
         reject_traced(self._traced(r), "radius_graph", remedy)
@@ -1142,9 +1156,9 @@ class KDTree:
         _arguments.check_vectors(x, self._m)
         rows = _arguments.row_numbers(indices, x.shape[:-1])
         if self._has_images or shifts is not None:
-            shifts = _arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
+            shifts = _cell_arguments.image_shifts(shifts, rows, self._m, self._cell is not None)
         search = self._search(2.0, result_dtype(self._data, x))
-        _arguments.check_rows(rows, self._n if type(self._n) is int else self._rows)
+        _arguments.check_rows(rows, self.n if type(self.n) is int else self._row_count)
         return self._searcher_for((x, rows, shifts)).displacements(x, rows, shifts, search)
 
     # --- pairs ------------------------------------------------------------------------------------------
@@ -1250,13 +1264,13 @@ class KDTree:
         >>> found.pairs.tolist(), found.distances.tolist(), int(found.count)
         ([[0, 1], [3, 3]], [1.0, inf], 1)
         """
-        eps = _arguments.limit(eps, "eps")
+        eps = _arguments.scalar(eps, "eps")
         search = self._search(_arguments.norm_order(p), self._data.dtype, eps=eps)
         r = _arguments.one_radius(r, search.dtype)
         output_type = _arguments.one_of(output_type, ("set", "ndarray"))
         if max_pairs is not None:
             size = _arguments.capacity(max_pairs, "max_pairs")
-            searcher = self._searcher_for((r,), search, query_count=self._rows)
+            searcher = self._searcher_for((r,), search, query_count=self._row_count)
             return filled(searcher.fixed_pairs(r, search, size), fill_value)
         remedy = "pass max_pairs for arrays of fixed shape"
         reject_traced(self._traced(r, eps), "query_pairs", remedy)
@@ -1303,7 +1317,7 @@ class KDTree:
         """
         _arguments.same_dimensions(self, other, "query_ball_tree")
         self._check_clouds_with(other, "query_ball_tree")
-        search, r = self._between(other, r, p, eps=_arguments.limit(eps, "eps"))
+        search, r = self._between(other, r, p, eps=_arguments.scalar(eps, "eps"))
         traced = self._traced(r, search.eps) or other._traced()
         reject_traced(traced, "query_ball_tree", "use other.query_radius(tree.data, r, max_neighbors=...)")
         searcher, other_searcher = self._concrete_searchers_with(other, search)
@@ -1402,7 +1416,7 @@ class KDTree:
         if output_type == "dict":
             places = zip(entries["i"].tolist(), entries["j"].tolist(), strict=True)
             return dict(zip(places, entries["v"].tolist(), strict=True))
-        shape = (self._n, other._n)
+        shape = (self.n, other.n)
         matrix = SPARSE[output_type]((entries["v"], (entries["i"], entries["j"])), shape=shape)
         return matrix.asformat(output_type[:3])
 
@@ -1499,7 +1513,7 @@ class KDTree:
             # Copies, as SciPy takes no arrays that cannot be written to.
             pair_weights = PairWeights(*(np.array(array, np.float64) for array in pair_weights))
         self._check_clouds_with(other, "count_neighbors")
-        is_small = compares_sooner(search, self._m, self._rows * other._rows * radii.size)
+        is_small = compares_sooner(search, self._m, self._row_count * other._row_count * radii.size)
         values = radii, *pair_weights
         searcher, other_searcher = self._searchers_with(other, search, *values, is_small=is_small)
         if isinstance(other_searcher, MeshSearcher) and not isinstance(searcher, MeshSearcher):
@@ -1537,7 +1551,7 @@ class KDTree:
     def _between(self, other, r, p, name: str = "r", eps=0.0):
         """Check p and the one radius of a search between two trees; return the search and the radius."""
         dtype = np.promote_types(self._data.dtype, other._data.dtype)
-        search = self._search(_arguments.norm_order(p), dtype, max(self._rows, other._rows), eps)
+        search = self._search(_arguments.norm_order(p), dtype, max(self._row_count, other._row_count), eps)
         return search, _arguments.one_radius(r, search.dtype, name)
 
     # --- clusters ---------------------------------------------------------------------------------------
@@ -1645,7 +1659,7 @@ class KDTree:
         if weights is not None:
             weights = _arguments.real_array(weights)
             inside = self._layout is not None and layout_now(self._layout, self._data).mesh is None
-            n = len(self._data) if inside else self._rows
+            n = len(self._data) if inside else self._row_count
             if weights.shape != (n,):
                 raise ValueError(f"sample_weight must be of shape ({n},), got {weights.shape}")
             if not is_traced(weights) and np.isnan(np.asarray(weights)).any():
@@ -1788,9 +1802,9 @@ class KDTree:
 
     def _neighbours(self, number, name: str) -> int:
         number = _at_least(number, 1, name)
-        if not is_traced(self._n) and number > self._n:
+        if not is_traced(self.n) and number > self.n:
             raise ValueError(
-                f"{name} must be at most the number of points, got {number} of {self._n} points: pass fewer"
+                f"{name} must be at most the number of points, got {number} of {self.n} points: pass fewer"
             )
         return number
 
@@ -1806,7 +1820,7 @@ class KDTree:
         """Return who clusters the points, with these values."""
         return _clusterings.Clusterer(
             self._data,
-            self._n,
+            self.n,
             self._built_tree,
             self._tree_engine(*values),
             is_asked_for=self._engine_asked is not None,
@@ -1841,7 +1855,7 @@ class KDTree:
 
     def _traced(self, *values) -> bool:
         """Tell whether the tree or one of these values is traced."""
-        return any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
+        return any_traced(self._data, self._given_n, self._boxsize, self._cell, self._ids, *values)
 
     def _portable(self):
         """Return this tree as programs search it that are exported, built once for all of their blocks."""
@@ -1869,7 +1883,7 @@ class KDTree:
         nearest, or those within a radius, at most `max_neighbors`.
         """
         kept = self._kept_searcher
-        traced = any_traced(self._data, self._count, self._boxsize, self._cell, self._ids, *values)
+        traced = any_traced(self._data, self._given_n, self._boxsize, self._cell, self._ids, *values)
         p = 2.0 if search is None else search.p
         if kept is not None and not traced and (has_powers(p) or self._has_images):
             return kept
@@ -1877,13 +1891,11 @@ class KDTree:
             return self._mesh(self._layout)
         if self._has_images:
             return self._images(*values)
-        pair_count = self._rows * query_count
-        searcher_class = self._searcher_class(
-            *values,
-            p=p,
-            distance_count=pair_count if k > 0 else 0,  # by matrix products, which compute every distance
-            is_small=compares_sooner(search, self._m, pair_count, k or max_neighbors),
-        )
+        pair_count = self._row_count * query_count
+        is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
+        # Products of matrices compute every distance, and find the nearest alone.
+        distance_count = pair_count if k > 0 else 0
+        searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
         searcher = self._new_searcher(searcher_class, *values)
         # Of many dimensions the number of distances decides, and of a high power that it is one.
         serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
@@ -1900,17 +1912,17 @@ class KDTree:
     def _new_searcher(self, searcher_class: type[Searcher], *values) -> Searcher:
         """Return a searcher of this class, for points without images on one device."""
         if searcher_class is EveryPairSearcher:
-            return EveryPairSearcher(self._data, self._n)
+            return EveryPairSearcher(self._data, self.n)
         if searcher_class is CallbackSearcher:
-            build_cloud = None if self._traced() else self._built_cloud
-            return CallbackSearcher(self._data, self._n, build_cloud, self._options)
+            build_trees = None if self._traced() else self._built_scipy_trees
+            return CallbackSearcher(self._data, self.n, build_trees, self._options)
         if issubclass(searcher_class, TreeSearcher):
-            return searcher_class(self._data, self._n, self._built_tree(), self._tree_engine(*values))
-        return HostSearcher(self._data, self._n, self._built_cloud)
+            return searcher_class(self._data, self.n, self._built_tree(), self._tree_engine(*values))
+        return HostSearcher(self._data, self.n, self._built_scipy_trees)
 
     def _mesh(self, layout: MeshLayout) -> MeshSearcher:
         """Return what searches points on several devices."""
-        return MeshSearcher(self._data, self._tree, layout_now(layout, self._data), self._count)
+        return MeshSearcher(self._data, self._tree, layout_now(layout, self._data), self._given_n)
 
     def _images(self, *values) -> ImageSearcher:
         """Return what searches the images of the points, with these values; of any points, too."""
@@ -1919,7 +1931,7 @@ class KDTree:
             return self._kept_searcher
         self._search(2.0, self._data.dtype)  # which refuses clouds of several axes
         by_scipy = not issubclass(self._searcher_class(*values), TreeSearcher)
-        points = ImagePoints(self._data, self._n, self._cell, self._ids)
+        points = ImagePoints(self._data, self.n, self._cell, self._ids)
         engine = None if by_scipy else self._tree_engine(*values)
         searcher = ImageSearcher(points, self._periodic, engine, self._options)
         if self._has_images and not traced:
@@ -1935,15 +1947,15 @@ class KDTree:
         self, other: "KDTree", search: Search, *values, is_small: bool = False
     ) -> tuple[Searcher, Searcher]:
         """Return what searches this tree and `other`, whose images are brought into this tree's box."""
-        values = other._data, other._count, other._ids, *values
+        values = other._data, other._given_n, other._ids, *values
         if self._has_images or other._has_images:
             return self._images(*values), other._images()
         boxsize = self._periodic_boxsize
         if self._layout is not None or other._layout is not None:
-            inside = other._inside(boxsize, any_traced(boxsize, other._data, other._count))
+            inside = other._inside(boxsize, any_traced(boxsize, other._data, other._given_n))
             return self._searcher_for(), inside._searcher_for()
         searcher_class = self._searcher_class(*values, p=search.p, is_small=is_small)
-        values = self._data, self._count, self._boxsize, *values
+        values = self._data, self._given_n, self._boxsize, *values
         searcher = self._new_searcher(searcher_class, *values)
         if other is self:
             return searcher, searcher
@@ -1968,10 +1980,10 @@ class KDTree:
         if self._layout is not None:
             with eagerly_unless_traced(self._data, boxsize):
                 inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
-                return type(self)(inside, n=self._n, **arguments_of(self._layout, inside))
+                return type(self)(inside, n=self.n, **arguments_of(self._layout, inside))
         if traced:
             inside = wrap(self._data, as_dtype(boxsize, self._data.dtype))
-            return type(self)(inside, n=self._count, engine=self._engine_asked)
+            return type(self)(inside, n=self._given_n, engine=self._engine_asked)
         points = np.asarray(self._data)
         length = np.asarray(boxsize)
         is_inside = (points >= 0) & (points < length)
@@ -1979,7 +1991,7 @@ class KDTree:
             return self
         with eagerly():
             inside = wrap(points.astype(np.float64), length).astype(points.dtype)
-            return type(self)(inside, **self._options._asdict(), n=self._count, engine=self._engine_asked)
+            return type(self)(inside, **self._options._asdict(), n=self._given_n, engine=self._engine_asked)
 
     def _search(self, p, dtype, n: int | None = None, eps=0.0, workers=None) -> Search:
         """Return what a search asks for; `n` bounds the rows."""
@@ -1987,9 +1999,9 @@ class KDTree:
             raise ValueError(
                 f"this KDTree holds clouds of shape {self._data.shape}: search it under jax.vmap"
             )
-        rows = index_dtype(self._rows if n is None else n)
+        rows = index_dtype(self._row_count if n is None else n)
         boxsize = None if self._boxsize is None else self._periodic_boxsize
-        return Search(p, boxsize, dtype, rows, eps, workers)
+        return Search(p, boxsize, dtype, rows, BY_PLATFORM, eps, workers)
 
     @property
     def _periodic_boxsize(self) -> tuple[float, ...] | Array | None:
@@ -2006,17 +2018,19 @@ class KDTree:
         """Return our own structure; over concrete points it is built at first use."""
         if self._tree is not None:
             return self._tree
-        if any_traced(self._data, self._count):
-            return build_tree(self._data, self._n, self._tree_engine())[0]
+        if any_traced(self._data, self._given_n):
+            return build_tree(self._data, self.n, self._tree_engine())[0]
         with eagerly():
-            self._tree, _ = build_tree(self._data, self._n, self._tree_engine())
+            self._tree, _ = build_tree(self._data, self.n, self._tree_engine())
         return self._tree
 
-    def _built_cloud(self) -> Cloud:
+    def _built_scipy_trees(self) -> SciPyTrees:
         """Return SciPy's structure, built at first use."""
-        if self._cloud is None:
-            self._cloud = Cloud(np.asarray(self._data), self._n, self._periodic_boxsize, self._options)
-        return self._cloud
+        if self._scipy_trees is None:
+            self._scipy_trees = SciPyTrees(
+                np.asarray(self._data), self.n, self._periodic_boxsize, self._options
+            )
+        return self._scipy_trees
 
     def _refuse_on_mesh(self, what: str, remedy: str) -> None:
         """Refuse what needs all points in one place, where they are on several devices."""
@@ -2035,7 +2049,7 @@ class KDTree:
         is_array = isinstance(self._boxsize, jax.Array)
         array = self._boxsize if is_array else None
         numbers = None if is_array else self._boxsize
-        rows = None if self._layout is None and self._count is not None else self._rows
+        rows = None if self._layout is None and self._given_n is not None else self._row_count
         aux = (
             rows,
             self._m,
@@ -2048,7 +2062,7 @@ class KDTree:
         on_host = _choice.only_the_cpu() if self._engine_asked is None else self._engine_asked == "scipy"
         has_no_tree = self._has_images or (on_host and self._layout is None)
         tree = None if has_no_tree else self._built_tree()
-        count = np.int32(self._count) if type(self._count) is int else self._count
+        count = np.int32(self._given_n) if type(self._given_n) is int else self._given_n
         return (self._data, tree, array, count, self._cell, self._ids), aux
 
     @classmethod
@@ -2056,11 +2070,11 @@ class KDTree:
         """Put a tree together again; its values may be anything, so nothing is checked."""
         tree = object.__new__(cls)
         rows, tree._m, tree._periodic, tree._boxsize, tree._options, tree._engine_asked, tree._layout = aux
-        tree._data, tree._tree, boxsize, tree._count, tree._cell, tree._ids = children
-        tree._rows = len(tree._data) if rows is None and hasattr(tree._data, "shape") else rows
+        tree._data, tree._tree, boxsize, tree._given_n, tree._cell, tree._ids = children
+        tree._row_count = len(tree._data) if rows is None and hasattr(tree._data, "shape") else rows
         if tree._boxsize is None:
             tree._boxsize = boxsize
-        tree._cloud = tree._kept_searcher = None
+        tree._scipy_trees = tree._kept_searcher = None
         return tree
 
     def __getstate__(self):
@@ -2070,13 +2084,13 @@ class KDTree:
         )
         state = self.__dict__ | {
             "_tree": None,
-            "_cloud": None,
+            "_scipy_trees": None,
             "_kept_searcher": None,
             "_boxsize": self._given_boxsize(),
         }
-        count = self._count if self._count is None else self._n
+        count = self._given_n if self._given_n is None else self.n
         cell, ids = (None if each is None else np.asarray(each) for each in (self._cell, self._ids))
-        return state | {"_data": np.asarray(self._data), "_count": count, "_cell": cell, "_ids": ids}
+        return state | {"_data": np.asarray(self._data), "_given_n": count, "_cell": cell, "_ids": ids}
 
     def __setstate__(self, state):
         """Take a pickled state."""
@@ -2084,10 +2098,27 @@ class KDTree:
         self.__dict__.update(state | {name: as_array(array) for name, array in arrays.items()})
 
 
+def _check_shape(shape: tuple[int, ...]) -> None:
+    """Refuse points of another shape than (n, m), and of one that `jax.export` leaves open."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"data must be of shape (n, m), where there are n points of dimension m, got shape {shape}"
+        )
+    if has_open_shape(shape):
+        raise TypeError(
+            f"the points must be of a known shape, got {shape}: export a program for each number of points "
+            "(the number of queries may be a symbol)"
+        )
+    if shape[1] == 0:
+        raise ValueError("data must be of shape (n, m) with m >= 1, got no dimension")
+
+
 def _kept(data, copy: bool) -> Array:
     """Return the points on their device, in the dtype they are kept in; of JAX they stay, unless `copy`."""
-    dtype = _arguments.floating(data.dtype)
-    with x64_for(dtype, data.dtype):
+    dtype = points_dtype(data.dtype)
+    if is_traced(data):
+        return data.astype(dtype)
+    with eagerly(), x64_for(dtype, data.dtype):
         if isinstance(data, np.ndarray):  # jnp.asarray would compile for each shape from JAX 0.12 on
             return _arguments.on_one_device(jax.device_put(np.array(data, dtype=dtype)))
         if data.dtype == dtype and not copy:
@@ -2106,7 +2137,7 @@ def _read(padded, count, *, dtype, engine):
     return engine.read_input(padded, count, dtype=dtype)
 
 
-def _check(data: Array, n: int, finite, boxsize) -> None:
+def _check(data: Array, n, finite, boxsize) -> None:
     """Refuse points that are not finite or lie outside of the periodic box."""
     if not finite:
         raise ValueError("data must be finite, check for nan or inf values")
@@ -2132,8 +2163,8 @@ def _extremes(points, n: int):
         return placed_like(points, rows.min(axis=0), rows.max(axis=0))
     with eagerly(), x64_for(points.dtype):
         engine = _choice.engine_of(points)
-        room = engine.as_input(points, padded_size(points.shape[0]), points.sharding)
-        return _compiled_extremes(room, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
+        padded = engine.as_input(points, padded_size(points.shape[0]), points.sharding)
+        return _compiled_extremes(padded, constant_on(n, np.dtype(np.int32), points.sharding), engine=engine)
 
 
 @partial(compiled, static_argnames="engine")
@@ -2153,7 +2184,7 @@ def _at_least(number, least: int, name: str) -> int:
 
 def _fixed(value, name: str) -> float:
     """Return a number that is not traced."""
-    value = _arguments.limit(value, name)
+    value = _arguments.scalar(value, name)
     if is_traced(value):
         raise TypeError(f"{name} must be a Python number, not traced: mark it as static")
     return value

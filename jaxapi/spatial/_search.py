@@ -7,7 +7,6 @@ import numpy as np
 
 from .._core._dtypes import x64_mode
 from .._core._typing import Array
-from ._engines._by_platform import BY_PLATFORM
 from ._engines._protocol import Engine
 
 __all__ = ["Columns", "PairWeights", "Queries", "Search", "index_dtype", "result_dtype", "sums_dtype"]
@@ -22,11 +21,11 @@ class Search(NamedTuple):
     boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
+    engine: Engine  # what searches our own tree; SciPy's does not ask
     eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
     workers: int | None = None  # a hint: threads on the CPU
-    engine: Engine = BY_PLATFORM  # what searches our own tree; SciPy's does not ask
 
-    def static_part(self, engine: Engine = BY_PLATFORM) -> "Search":
+    def static_part(self, engine: Engine) -> "Search":
         """Return what programs are compiled for; the others are their inputs, or do not change them."""
         return self._replace(boxsize=None, eps=0.0, workers=None, engine=engine)
 

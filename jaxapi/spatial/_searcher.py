@@ -53,6 +53,10 @@ class Searcher(ABC):
 
     data: Any
 
+    def are_own_points(self, x) -> bool:
+        """Tell whether queries are the tree's own points, of which the first n count: then `x` is `data`."""
+        return x is self.data
+
     @abstractmethod
     def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
         """Return the nearest within the bound, of shape queries.shape + columns.shape."""

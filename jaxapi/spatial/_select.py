@@ -24,8 +24,8 @@ from ._engines import _choice
 from ._every_pair import EveryPairSearcher
 from ._mesh._mesh import MeshSearcher
 from ._scipy._callback import in_a_program
-from ._scipy._cloud import has_powers
 from ._scipy._host import CallbackSearcher, HostSearcher
+from ._scipy._trees import has_powers
 from ._searcher import Searcher
 from ._traced import TracedSearcher
 from ._tree._tree import FLAT_FROM

@@ -1,10 +1,11 @@
 """Searches of our own tree inside of a transformation: parts of its program, on arrays as they are."""
 
+import numpy as np
+
 from .._core._dtypes import x64_for
 from . import _tree_programs
 from ._answers import Answer
 from ._arrays import as_dtype
-from ._device import INT32
 from ._engines._protocol import Engine
 from ._search import PairWeights, Search
 from ._searcher import TreeSearcher, boxsize_of
@@ -65,8 +66,8 @@ class TracedSearcher(TreeSearcher):
     def _queries(self, x, search: Search) -> PaddedQueries:
         """Return queries (q, m); of the tree's own points the first n count."""
         count = None
-        if x is self.data and not (type(self.n) is int and self.n == len(x)):
-            count = as_dtype(self.n, INT32)
+        if self.are_own_points(x) and not (type(self.n) is int and self.n == len(x)):
+            count = as_dtype(self.n, np.dtype(np.int32))
         return PaddedQueries(*without_slopes((as_dtype(x, search.dtype), count)))
 
     def _radius(self, r, search: Search):

@@ -25,7 +25,7 @@ from ._search import PairWeights, Search
 from ._tree._batching import one_search_of_all
 from ._tree._build import padded_size
 from ._tree._lengths import first_rows
-from ._tree._metric import Measure, TreeMetric, in_units, power_distance
+from ._tree._metric import Measure, TreeMetric, distance_in_units, power_distance
 from ._tree._powers_of_two import converted
 from ._tree._queries import Limits, RadiusQueries, Relation, own_queries, radius_bound
 from ._tree._scaling import NearQueries, a_point, brought_near, doubled, with_room_for_powers
@@ -477,7 +477,7 @@ def sums_within(
     # A query that is far sees all points at the same distance: within a radius are all of them or none.
     point = a_point(tree)
     powers = power_distance(lambda axis: (x[:, axis] - point[axis]) * tree.scale, m, p)
-    distances = doubled(in_units(powers, tree.scale, p), near.halvings)
+    distances = doubled(distance_in_units(powers, tree.scale, p), near.halvings)
     is_far = near.halvings > 0
     no_radius = jnp.full(q, -1, search.dtype)
     x = jnp.where(is_far[:, None], jnp.full_like(x, jnp.nan), x)

@@ -17,7 +17,7 @@ from compilations import no_compilation
 
 import jaxapi
 from jaxapi.spatial import KDTree, pad_rows
-from jaxapi.spatial._scipy import _by_ckdtree, _cloud, _host, _threads
+from jaxapi.spatial._scipy import _by_ckdtree, _host, _threads, _trees
 
 RNG = np.random.default_rng(40)
 POINTS, QUERIES = RNG.random((300, 3)), RNG.random((70, 3))
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy se
 def calls(monkeypatch):
     """Count the searches and the trees built."""
     count = {"searches": 0, "trees": 0}
-    search, build = _by_ckdtree.nearest_columns, _cloud.cKDTree
+    search, build = _by_ckdtree.nearest_columns, _trees.cKDTree
 
     def counted(*args, **options):
         count["searches"] += 1
@@ -41,8 +41,8 @@ def calls(monkeypatch):
         return build(*args, **options)
 
     monkeypatch.setattr(_host._by_ckdtree, "nearest_columns", counted)
-    monkeypatch.setattr(_cloud, "cKDTree", built)
-    _cloud._kept.clear()
+    monkeypatch.setattr(_trees, "cKDTree", built)
+    _trees._kept.clear()
     return count
 
 
@@ -133,12 +133,12 @@ def test_clouds_that_nobody_searches_are_let_go(monkeypatch):
     search = jax.jit(lambda points, x: KDTree(points * 1.0, engine="scipy").query(x)[1])
     for _ in range(3 * (os.cpu_count() or 1)):  # so that each thread has begun to wait so long
         jax.block_until_ready(search(POINTS, QUERIES))
-    assert _cloud._kept
+    assert _trees._kept
     for _ in range(100):
         time.sleep(0.1)
-        if not _cloud._kept:
+        if not _trees._kept:
             break
-    assert not _cloud._kept
+    assert not _trees._kept
 
 
 def test_threads_and_programs_in_flight():
@@ -372,9 +372,9 @@ def test_float64_without_x64_keeps_its_digits_under_eager_derivatives():
 def test_a_cloud_that_is_kept_has_its_own_memory():
     """What a callback is handed is XLA's memory, which other programs write to afterwards."""
     points, lengths = POINTS.copy(), np.full(3, 1.5)
-    _cloud.kept_cloud(points, len(points), lengths, _cloud.Options())
+    _trees.kept_trees(points, len(points), lengths, _trees.Options())
     points[:], lengths[:] = 0, 1e-310
-    cloud = _cloud.kept_cloud(POINTS, len(points), np.full(3, 1.5), _cloud.Options())
-    distances, _ = cloud.scaled(2.0).tree.query(cloud.scaled(2.0).queries(QUERIES).x, k=3)
+    cloud = _trees.kept_trees(POINTS, len(points), np.full(3, 1.5), _trees.Options())
+    distances, _ = cloud.tree_for(2.0).tree.query(cloud.tree_for(2.0).queries(QUERIES).x, k=3)
     expected = SCIPY(POINTS, boxsize=1.5).query(QUERIES, k=3)[0]
-    np.testing.assert_allclose(cloud.scaled(2.0).distances(distances), expected, rtol=1e-12)
+    np.testing.assert_allclose(cloud.tree_for(2.0).distances(distances), expected, rtol=1e-12)

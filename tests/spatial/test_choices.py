@@ -59,7 +59,7 @@ def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     monkeypatch.setattr(BY_PLATFORM, "nearest", counted)
     bound = np.full(20, np.inf, np.float32)
     bound[11] = 0
-    settings = Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32))
+    settings = Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32), BY_PLATFORM)
     search = jax.jit(
         lambda tree, x, limits: _tree_programs.nearest(tree, x, limits, TreeMetric(2.0), k=4, search=settings)
     )

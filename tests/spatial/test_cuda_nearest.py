@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.kernels, pytest.mark.usefixtures("kernels_on_host")]
 @pytest.fixture(params=["packets", "singles"])
 def kernel(request, monkeypatch):
     """Search with the one kernel and with the other."""
-    monkeypatch.setattr(_nearest, "by_packets", packets if request.param == "packets" else never)
+    monkeypatch.setattr(_nearest, "share_walks", packets if request.param == "packets" else never)
     return request.param
 
 
@@ -93,7 +93,7 @@ def test_the_points_of_some_slots_as_queries(k, monkeypatch):
     tree = jitted_build(points, np.int32(POINTS), leaf_size=12)
     rows, slots = np.asarray(tree.rows), tree.points.shape[1]
     own = jax.jit(partial(_cuda.nearest_of_slots, k=k))
-    for begin, prepared in (7, ()), (slots - size, jax.jit(_cuda.nodes_of)(tree, None)):
+    for begin, prepared in (7, ()), (slots - size, jax.jit(_cuda.prepare)(tree, None)):
         arrays = tree, prepared, Slots(np.int32(begin), size), NO_LIMITS, TreeMetric(2.0)
         found = [np.asarray(each) for each in own(*arrays)]
         there = rows[begin : begin + size] < POINTS
@@ -280,7 +280,7 @@ def test_power_distances():
     powers, same = query(points, queries, p=3.0, measure=Measure.POWER)
     np.testing.assert_array_equal(rows, same)
     tree = jitted_build(points, np.int32(POINTS), leaf_size=4)
-    np.testing.assert_array_equal(_cuda.in_units(tree, powers, TreeMetric(3.0)), distances)
+    np.testing.assert_array_equal(_cuda.distances_in_units(tree, powers, TreeMetric(3.0)), distances)
     np.testing.assert_allclose(powers, (distances * np.asarray(tree.scale)) ** 3, rtol=1e-6)
     assert len(np.unique(powers * 4096 % 1)) == 1, "exact, as coordinates are integers"
 

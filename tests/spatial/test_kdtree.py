@@ -18,7 +18,9 @@ from scipy.spatial import cKDTree
 from jaxapi import asarray
 from jaxapi.spatial import KDTree, _arguments, _arrays, _tree_programs
 from jaxapi.spatial._engines import _choice, _cuda
+from jaxapi.spatial._engines._by_platform import BY_PLATFORM
 from jaxapi.spatial._engines._cuda import _compile, _launch
+from jaxapi.spatial._search import Search
 from jaxapi.spatial._tree._build import build
 from jaxapi.spatial._tree._metric import TreeMetric
 from jaxapi.spatial._tree._queries import Limits
@@ -340,7 +342,7 @@ def test_numbers_beyond_32_bits():
         _tree_programs.nearest,
         metric=TreeMetric(2.0),
         k=32,
-        search=_tree_programs.Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32)),
+        search=Search(2.0, None, np.dtype(np.float32), np.dtype(np.int32), BY_PLATFORM),
     )
     limits = Limits(number, number)
     jaxpr, (distances, rows) = jax.make_jaxpr(search, return_shape=True)(tree, x, limits)

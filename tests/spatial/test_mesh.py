@@ -376,6 +376,8 @@ class TestErrors:
             KDTree(jax.device_put(points, NamedSharding(mesh, PartitionSpec(None, "d"))))
         with pytest.raises(ValueError, match="n must be between"):
             KDTree(spread(mesh, points), n=5)
+        with pytest.raises(ValueError, match="the 3 rows of the data, got 4"):  # which are padded to 4
+            KDTree(points[:3], n=4, sharding=NamedSharding(mesh, PartitionSpec("d")))
         with pytest.raises(ValueError, match="at least one point"):
             KDTree(spread(mesh, points), n=0)
         with pytest.raises(TypeError, match="NamedSharding"):

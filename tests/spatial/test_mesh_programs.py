@@ -11,6 +11,7 @@ from meshes import SPREAD, agree, clouds, mesh_of, nearest, spread
 from scipy.spatial import KDTree as SciPyTree
 
 from jaxapi.spatial import KDTree
+from jaxapi.spatial._engines._by_platform import BY_PLATFORM
 from jaxapi.spatial._mesh import _edges, _programs
 from jaxapi.spatial._mesh._axes import Axes
 from jaxapi.spatial._mesh._layout import MeshLayout
@@ -138,7 +139,7 @@ class TestRowsOf64Bits:
                 None,
                 plan=_programs.Plan(
                     layout._replace(n=2**31 + len(points)),
-                    Search(2.0, None, np.dtype(np.float32), np.dtype(np.int64)),
+                    Search(2.0, None, np.dtype(np.float32), np.dtype(np.int64), BY_PLATFORM),
                 ),
                 columns=Columns(3, None),
             )

@@ -20,7 +20,7 @@ from ...mutable._array import NUMPY, wrap
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from ._common import axes_of, on_flat, refuse
+from .._common import axes_of, on_flat, refuse
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack

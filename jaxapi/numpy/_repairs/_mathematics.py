@@ -14,7 +14,7 @@ from jaxapi import divide
 from ..._core._programs import any_traced, is_traced
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype, together
-from ._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
+from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 
 _NAMES = """
 all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d

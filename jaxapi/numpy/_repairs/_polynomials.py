@@ -9,7 +9,7 @@ import numpy as np
 
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype
-from ._common import as_floats, float_dtype, refuse, strong
+from .._common import as_floats, float_dtype, refuse, strong
 
 __all__ = ["poly", "polyadd", "polyder", "polyint", "polysub", "polyval"]
 

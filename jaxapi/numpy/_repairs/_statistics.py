@@ -17,7 +17,7 @@ import jaxapi
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
 from ...mutable._promotion import cast, narrowed, result_dtype
-from ._common import as_floats, axes_of, exact_program, float_dtype, refuse
+from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
 
 _NAMES = """
 average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges

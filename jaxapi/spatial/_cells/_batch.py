@@ -7,20 +7,20 @@ import itertools
 
 import numpy as np
 
-from .._scipy._cloud import Options
-from ._host import ImageCloud, NeighborList
+from .._scipy._trees import Options
+from ._host import HostImages, NeighborList
 from ._points import ImagePoints, ImageQueries
 
-__all__ = ["JoinedClouds", "SharedCloud", "numbers_of_queries"]
+__all__ = ["JoinedImages", "SharedImages", "numbers_of_queries"]
 
 
-class SharedCloud:
+class SharedImages:
     """The points that all items of a batch share. Arrays have an axis in front, as long as the batch or 1."""
 
-    def __init__(self, cloud: ImageCloud, item_count: int):
-        self.cloud = cloud
+    def __init__(self, images: HostImages, item_count: int):
+        self.images = images
         self.item_count = item_count
-        self.rows = cloud.rows
+        self.rows = images.rows
 
     def queries(self, queries: ImageQueries) -> ImageQueries:
         """Return the queries (items, q, m) of all items as queries of one tree."""
@@ -33,7 +33,7 @@ class SharedCloud:
         return rows
 
 
-class JoinedClouds:
+class JoinedImages:
     """The points of each item of a batch. Arrays have an axis in front, as long as the batch or 1."""
 
     def __init__(self, points: ImagePoints, periodic: tuple[bool, ...], options: Options, item_count: int):
@@ -53,7 +53,7 @@ class JoinedClouds:
         ids = self._ids(points.ids, self.rows)
         row_count = item_count * self.rows
         joined = ImagePoints(data.reshape(row_count, m), row_count, self._cell(points.cell), ids)
-        self.cloud = ImageCloud(joined, periodic, options)
+        self.images = HostImages(joined, periodic, options)
 
     def _cell(self, cell):
         """Return the cell of all clouds, or that of each, from those of the items."""
@@ -91,7 +91,7 @@ class JoinedClouds:
         """Return rows (items, ...) of the tree as those within the items; n stands for none."""
         shape = self.item_count, *(1,) * (rows.ndim - 1)
         first_rows = np.arange(self.item_count).reshape(shape) * self.rows
-        return np.where(rows < self.cloud.n, rows - first_rows, self.n.reshape(shape))
+        return np.where(rows < self.images.n, rows - first_rows, self.n.reshape(shape))
 
     def edges_of_items(self, edges: NeighborList, size: int) -> tuple:
         """Return receivers, senders, shifts, distances (items, size, ...) and the true numbers (items,)."""

@@ -183,8 +183,8 @@ def _images(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -> 
         largest_id = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
         extent = jnp.maximum(extent, largest_id * spacing)
     corner = jnp.broadcast_to(extent, as_queries.x.shape[1:])
-    room = tree_size(*as_queries.x.shape) - rows
-    padded = jnp.pad(as_queries.x, ((0, room), (0, 0)))
+    extra_rows = tree_size(*as_queries.x.shape) - rows
+    padded = jnp.pad(as_queries.x, ((0, extra_rows), (0, 0)))
     tree = search.engine.build(padded, jnp.asarray(points.n, np.int32), scale_of_box(-corner, corner))
     return Images(
         points, tree, as_queries, lattice, lowest, highest, lowest_across, highest_across, size, spacing
@@ -488,15 +488,17 @@ def _with_all_within(tree: Tree, queries: RadiusQueries, after, search: Search, 
     return state
 
 
-@in_float64("periodic", "search", "limit")
-def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search, limit: int):
-    """Return rows, shifts, distances (q, limit, ...) of the nearest within radii (q,), and counts (q,)."""
+@in_float64("periodic", "search", "max_neighbors")
+def fixed(
+    points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search, max_neighbors: int
+):
+    """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii (q,), and counts."""
     images, wrapped = _prepared(points, queries, periodic, search)
     image_search = _ImageSearch(images, wrapped, queries, periodic, search)
     reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
     boxes = _box_within(images, wrapped, reach.outer, search.p)
-    point_count = max(min(limit, len(points.data)), 1)  # of an image that are looked at
+    point_count = max(min(max_neighbors, len(points.data)), 1)  # of an image that are looked at
     n = points.n
 
     def within(neighbors: ImageNeighbors) -> ImageNeighbors:
@@ -534,7 +536,7 @@ def fixed(points: ImagePoints, queries: ImageQueries, radius, *, periodic, searc
 
         return lax.cond(is_cut.any(), measure_all, lambda state: state, (neighbors, counts))
 
-    state = ImageNeighbors.empty(len(wrapped.x), limit, images), jnp.zeros(len(wrapped.x), np.int32)
+    state = ImageNeighbors.empty(len(wrapped.x), max_neighbors, images), jnp.zeros(len(wrapped.x), np.int32)
     neighbors, counts_of_queries = _over_shifts(boxes, step, state)
     return neighbors.rows, neighbors.shifts, neighbors.distances, counts_of_queries
 
@@ -1096,8 +1098,8 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     joining = _SlotJoining(slot_queries, has_border)
     is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
     is_core = _by_row(tree, row_count, is_core_slot, False)
-    room = tree_size(*images.as_queries.x.shape) - row_count
-    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.x, jnp.nan), ((0, room), (0, 0)))
+    extra_rows = tree_size(*images.as_queries.x.shape) - row_count
+    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.x, jnp.nan), ((0, extra_rows), (0, 0)))
     core_tree = engine.build(x, tree.n, tree.scale)
     _, labels = _labels(images, core_tree, radius, periodic, search)
     core_labels = _by_slot(core_tree, labels, NO_LABEL)

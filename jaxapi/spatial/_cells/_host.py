@@ -14,15 +14,15 @@ import numpy as np
 from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
-from .._scipy._cloud import Cloud, Options, has_powers
 from .._scipy._reach import longest_within
 from .._scipy._threads import in_threads, thread_count
+from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
 from ._lattice import lattice_of
 from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
 
-__all__ = ["ImageCloud", "NeighborList", "PairSums"]
+__all__ = ["HostImages", "NeighborList", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
 NEIGHBORS_AT_ONCE = 1 << 22  # neighbours that are listed at once
@@ -129,7 +129,7 @@ class WrappedQueries(NamedTuple):
         )
 
 
-class ImageCloud:
+class HostImages:
     """Points with all their images, and SciPy's tree over those in one cell.
 
     A search takes queries wrapped into the cell, as `queries` returns them. It asks by which shifts of the
@@ -147,7 +147,7 @@ class ImageCloud:
     largest: float  # of the size and the coordinates as they were given
     cell_turns: np.ndarray  # (rows, m) int32, in the cell's own vectors
     spacing: float  # between clouds, along the axis of their own
-    cloud: Cloud  # SciPy's tree
+    trees: SciPyTrees
 
     def __init__(self, points: ImagePoints, periodic: tuple[bool, ...], options: Options):
         self.data = np.asarray(points.data)
@@ -180,7 +180,7 @@ class ImageCloud:
         self.has_turns = bool(self.cell_turns.any())
         self.spacing = math.ldexp(1.0, math.frexp(self.size or 1.0)[1] + SPACING_EXPONENT)
         inside = np.where(is_point[:, None], as_queries.inside, np.nan)
-        self.cloud = Cloud(self._with_clouds(inside, points.ids), self.n, None, options)
+        self.trees = SciPyTrees(self._with_clouds(inside, points.ids), self.n, None, options)
 
     def queries(self, queries: ImageQueries) -> WrappedQueries:
         """Return queries wrapped into the cell.
@@ -389,7 +389,7 @@ class ImageCloud:
             return []
         sample = moved.of(slice(None, None, count // 64 + 1))
         radii = reach[sample.query]
-        (counts,) = _by_ckdtree.counts_within(self.cloud, sample.x, radii, search=self._tree_search(search))
+        (counts,) = _by_ckdtree.counts_within(self.trees, sample.x, radii, search=self._tree_search(search))
         mean = max(float(counts.mean()), 1.0)
         size = max(int(NEIGHBORS_AT_ONCE / mean), 1)
         return [slice(start, min(start + size, count)) for start in range(0, count, size)]
@@ -400,7 +400,7 @@ class ImageCloud:
         """Return the points that are within the radii (q,), of those that a tree finds in reach (q,)."""
         tree_search = self._tree_search(search)
         indptr, rows, _ = _by_ckdtree.csr(
-            self.cloud, moved.x, reach[moved.query], search=tree_search, sort=False
+            self.trees, moved.x, reach[moved.query], search=tree_search, sort=False
         )
         images = np.repeat(np.arange(len(moved.query)), np.diff(indptr))
         neighbors = self._measured(queries, moved, Candidates(images, rows), search)
@@ -419,9 +419,9 @@ class ImageCloud:
             counts += np.bincount(neighbors.query, minlength=len(queries.x))
         return counts
 
-    def fixed(self, queries: WrappedQueries, radius, limit: int, search: Search) -> tuple:
-        """Return rows, shifts, distances (q, limit, ...) of the nearest within a radius, and the counts."""
-        padded = _PaddedNeighbors(len(queries.x), limit, self.n, self.m)
+    def fixed(self, queries: WrappedQueries, radius, max_neighbors: int, search: Search) -> tuple:
+        """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii, and counts."""
+        padded = _PaddedNeighbors(len(queries.x), max_neighbors, self.n, self.m)
         counts = np.zeros(len(queries.x), np.int64)
         of_last_query = _nothing(self.m)
         for neighbors in self.within(queries, radius, search):
@@ -429,7 +429,7 @@ class ImageCloud:
             neighbors = _joined([of_last_query, neighbors]).in_order()
             padded.put(neighbors)
             is_of_last_query = neighbors.query == neighbors.query[-1:]
-            of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < limit))
+            of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < max_neighbors))
         return padded.rows, padded.shifts, padded.distances, counts
 
     # --- among the points -------------------------------------------------------------------------------
@@ -457,7 +457,7 @@ class ImageCloud:
         )
         parts = self._parts(home, reach, search)
         if len(parts) == 1:
-            image, number = _by_ckdtree.pairs(self.cloud, reach.max(), self._tree_search(search), "ndarray").T
+            image, number = _by_ckdtree.pairs(self.trees, reach.max(), self._tree_search(search), "ndarray").T
             candidates = Candidates(image, self.point_rows[number])
             yield self._pairs_within(points, home, candidates, radius, search)
         else:
@@ -484,8 +484,8 @@ class ImageCloud:
         self, moved: MovedQueries, reach: float, search: Search
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return pairs of numbers: of moved points, and of the tree's points within reach of them."""
-        images = Cloud(moved.x, len(moved.x), None, ONCE)
-        entries = _by_ckdtree.distance_entries(images, self.cloud, reach, self._tree_search(search))
+        images = SciPyTrees(moved.x, len(moved.x), None, ONCE)
+        entries = _by_ckdtree.distance_entries(images, self.trees, reach, self._tree_search(search))
         return entries["i"], entries["j"]
 
     def _pairs_within(
@@ -528,7 +528,7 @@ class ImageCloud:
         bound = np.asarray(bound, np.float64)
         is_beyond = queries.is_far & (np.abs(queries.x).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
-        size = max(NEIGHBORS_AT_ONCE // (4 * min(k, max(self.cloud.size, 1))), 1)
+        size = max(NEIGHBORS_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
         for start in range(0, len(searching), size):
             part = searching[start : start + size]
             neighbors = self._nearest(queries.of(part), bound[part], k, search)
@@ -542,7 +542,7 @@ class ImageCloud:
         up to rounding, all points that are not farther are measured, and their distances decide.
         """
         query_count = len(queries.x)
-        point_count = max(self.cloud.size, 1)
+        point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
         no_shifts = np.zeros((query_count, len(self.lowest)))
         home = self._moved(queries, np.arange(query_count), no_shifts)
@@ -589,7 +589,7 @@ class ImageCloud:
         answer = ChosenNeighbors(column_count, None)
         tree_search = self._tree_search(search)
         return _by_ckdtree.nearest_columns(
-            self.cloud, moved.x, bound, 0.0, k=column_count, answer=answer, search=tree_search
+            self.trees, moved.x, bound, 0.0, k=column_count, answer=answer, search=tree_search
         )
 
     def _same_cloud_neighbors(
@@ -631,7 +631,7 @@ class ImageCloud:
             reach[numbers[near.query[is_kth]]] = near.distance[is_kth]
         return np.where(neighbor_count > 0, reach, -1.0)
 
-    # --- between two clouds -----------------------------------------------------------------------------
+    # --- between two trees ------------------------------------------------------------------------------
 
     def two_point(self, queries: WrappedQueries, pairs: PairSums, search: Search) -> np.ndarray:
         """Return the pairs of queries and images within each of the radii (R,), counted or by weights."""
@@ -670,15 +670,15 @@ class ImageCloud:
         lower = np.where(radii >= 0, radii * (1 - ROUNDING) - border, -1.0)
         upper = np.where(radii >= 0, radii * (1 + ROUNDING) + border, -1.0)
         bounds = np.minimum(np.concatenate([lower, upper]), longest)
-        clouds = Cloud(moved.x, len(moved.x), None, self.cloud.options), self.cloud
-        (counts_at_bounds,) = _by_ckdtree.two_point(*clouds, bounds, search=search, sums=np.int64)
+        both_trees = SciPyTrees(moved.x, len(moved.x), None, self.trees.options), self.trees
+        (counts_at_bounds,) = _by_ckdtree.two_point(*both_trees, bounds, search=search, sums=np.int64)
         at_lower, at_upper = np.split(counts_at_bounds, 2)
         counts = at_upper.astype(pairs.dtype)
         if pairs.weights is not None:
             weights = pairs.weights.self_weights[moved.query], pairs.weights.other_weights
             searched_radii = np.minimum(radii, longest)
             (counts,) = _by_ckdtree.two_point(
-                *clouds, searched_radii, *weights, search=search, sums=pairs.dtype
+                *both_trees, searched_radii, *weights, search=search, sums=pairs.dtype
             )
         is_open = at_lower != at_upper
         if is_open.any():

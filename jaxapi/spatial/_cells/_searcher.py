@@ -25,7 +25,7 @@ from .._results import (
     PeriodicPairs,
 )
 from .._scipy._callback import Batch, Result, called_back, computed
-from .._scipy._cloud import Options
+from .._scipy._trees import Options
 from .._search import Columns, PairWeights, Queries, Search, sums_dtype
 from .._searcher import ConcreteSearcher
 from .._tree._build import padded_size
@@ -33,8 +33,8 @@ from .._tree._lengths import first_rows
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
-from ._batch import JoinedClouds, SharedCloud, numbers_of_queries
-from ._host import ImageCloud, NeighborList, PairSums
+from ._batch import JoinedImages, SharedImages, numbers_of_queries
+from ._host import HostImages, NeighborList, PairSums
 from ._lattice import lattice_of
 from ._points import ImagePoints, ImageQueries
 from ._slopes import ImageRows, vectors_to, with_image_slopes
@@ -49,29 +49,29 @@ FLOAT64 = np.dtype(np.float64)
 class _HostSearch(NamedTuple):
     """A search by SciPy of one cloud, and of the clouds of all items of a batch at once."""
 
-    of_one: Callable  # (cloud, *inputs)
-    of_items: Callable | None  # (clouds, *inputs), inputs and results with the axis of items in front
+    of_one: Callable  # (images, *inputs)
+    of_items: Callable | None  # (items, *inputs), inputs and results with the axis of items in front
     is_of_queries: bool  # and not of the points: items that share the points may be searched for together
 
 
 def _search_of_queries(search: Callable, *, is_among_points: bool, has_rows: bool) -> _HostSearch:
-    """Return a search ``search(cloud, queries, numbers)`` that finds the same for queries of all items.
+    """Return a search ``search(images, queries, numbers)`` that finds the same for queries of all items.
 
     `numbers` are of all queries, or of each; the first of the results may be rows.
     """
 
-    def of_items(clouds: SharedCloud | JoinedClouds, queries: ImageQueries | None, numbers):
+    def of_items(items: SharedImages | JoinedImages, queries: ImageQueries | None, numbers):
         if queries is None:
-            count = clouds.rows
+            count = items.rows
             joined_queries = None
         else:
             count = queries.x.shape[1]
-            joined_queries = clouds.queries(queries)
-        joined_numbers = numbers_of_queries(numbers, clouds.item_count, count)
-        arrays = search(clouds.cloud, joined_queries, joined_numbers)
-        arrays = [array.reshape(clouds.item_count, count, *array.shape[1:]) for array in arrays]
+            joined_queries = items.queries(queries)
+        joined_numbers = numbers_of_queries(numbers, items.item_count, count)
+        arrays = search(items.images, joined_queries, joined_numbers)
+        arrays = [array.reshape(items.item_count, count, *array.shape[1:]) for array in arrays]
         if has_rows:
-            arrays[0] = clouds.rows_of_items(arrays[0])
+            arrays[0] = items.rows_of_items(arrays[0])
         return arrays
 
     return _HostSearch(search, of_items, is_of_queries=not is_among_points)
@@ -92,7 +92,7 @@ class ImageSearcher(ConcreteSearcher):
         self.periodic = periodic
         self.engine = engine if len(points.data) else None  # without points there is nothing to search
         self.options = options
-        self._cloud: ImageCloud | None = None
+        self._host_images: HostImages | None = None
         self._has_checked_points = False
 
     @property
@@ -101,12 +101,12 @@ class ImageSearcher(ConcreteSearcher):
         return self.points.cell is not None
 
     @property
-    def cloud(self) -> ImageCloud:
+    def host_images(self) -> HostImages:
         """SciPy's tree over concrete points, built at first use."""
-        if self._cloud is None:
+        if self._host_images is None:
             points = jax.tree.map(np.asarray, self.points)
-            self._cloud = ImageCloud(points, self.periodic, self.options)
-        return self._cloud
+            self._host_images = HostImages(points, self.periodic, self.options)
+        return self._host_images
 
     @property
     def _is_traced(self) -> bool:
@@ -142,7 +142,7 @@ class ImageSearcher(ConcreteSearcher):
 
         def search(*leaves):
             traced_points, inputs = jax.tree.unflatten(structure, leaves)
-            return by_scipy.of_one(self._cloud_of(traced_points), *inputs)
+            return by_scipy.of_one(self._host_images_of(traced_points), *inputs)
 
         if not any_traced(*leaves):
             arrays = computed(search, results, *leaves)
@@ -152,29 +152,29 @@ class ImageSearcher(ConcreteSearcher):
             item_count = math.prod(batch.shape)
             if item_count > 1 and len(self.points.data) > 0 and by_scipy.of_items is not None:
                 traced_points, inputs = jax.tree.unflatten(structure, batch.in_line())
-                clouds = self._clouds_of(traced_points, item_count, by_scipy.is_of_queries)
-                return by_scipy.of_items(clouds, *inputs)
+                items = self._images_of_items(traced_points, item_count, by_scipy.is_of_queries)
+                return by_scipy.of_items(items, *inputs)
             arrays_of_items = [search(*leaves) for leaves in batch.items()]
             return [np.stack(arrays) for arrays in zip(*arrays_of_items, strict=True)]
 
         return called_back(of_batch, results, leaves)
 
-    def _cloud_of(self, traced_points: tuple) -> ImageCloud:
+    def _host_images_of(self, traced_points: tuple) -> HostImages:
         """Return SciPy's tree over points whose values are known now; without any, over concrete ones."""
         if not traced_points:
-            return self.cloud
-        return ImageCloud(ImagePoints(*traced_points), self.periodic, self.options)
+            return self.host_images
+        return HostImages(ImagePoints(*traced_points), self.periodic, self.options)
 
-    def _clouds_of(self, traced_points: tuple, item_count: int, is_of_queries: bool):
+    def _images_of_items(self, traced_points: tuple, item_count: int, is_of_queries: bool):
         """Return the clouds of all items of a batch; arrays have the axis of items in front."""
         is_shared = all(len(array) == 1 for array in jax.tree.leaves(traced_points))
         if is_of_queries and is_shared:
             points_of_first = jax.tree.map(lambda array: array[0], traced_points)
-            return SharedCloud(self._cloud_of(points_of_first), item_count)
+            return SharedImages(self._host_images_of(points_of_first), item_count)
         points = traced_points
         if not points:
             points = jax.tree.map(lambda array: np.asarray(array)[None], self.points)
-        return JoinedClouds(ImagePoints(*points), self.periodic, self.options, item_count)
+        return JoinedImages(ImagePoints(*points), self.periodic, self.options, item_count)
 
     def _tree_search(self, search: Search) -> Search:
         """Return what is asked of a tree in one cell: without a box, and in float64."""
@@ -216,9 +216,9 @@ class ImageSearcher(ConcreteSearcher):
         ]
         tree_search = self._tree_search(search)
 
-        def by_scipy(cloud: ImageCloud, queries, bound):
-            wrapped = _wrapped(cloud, queries)
-            return cloud.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
+        def by_scipy(images: HostImages, queries, bound):
+            wrapped = _wrapped(images, queries)
+            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = *self._queries(queries), bound
@@ -260,10 +260,9 @@ class ImageSearcher(ConcreteSearcher):
 
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int):
         self._check_radius(r)
-        limit = max_neighbors
         image_queries = _image_queries(queries)
         q = len(image_queries.x)
-        shape = q, limit
+        shape = q, max_neighbors
         results = [
             Result(shape, search.index_dtype),
             Result((*shape, self._m), INT32),
@@ -272,16 +271,16 @@ class ImageSearcher(ConcreteSearcher):
         ]
         tree_search = self._tree_search(search)
 
-        def by_scipy(cloud: ImageCloud, queries, r):
-            return cloud.fixed(_wrapped(cloud, queries), r, limit, tree_search)
+        def by_scipy(images: HostImages, queries, r):
+            return images.fixed(_wrapped(images, queries), r, max_neighbors, tree_search)
 
         inputs = *self._queries(image_queries), r
         host = _search_of_queries(by_scipy, is_among_points=False, has_rows=True)
-        options = {"search": tree_search, "limit": limit}
+        options = {"search": tree_search, "max_neighbors": max_neighbors}
         rows, shifts, distances, counts = self._results_of(host, _device.fixed, results, inputs, **options)
         distances = self._sloped(distances, image_queries, rows, shifts, search)
         with eagerly_unless_traced(rows), x64_for(search.dtype, search.index_dtype):
-            given_shape = *queries.shape, limit
+            given_shape = *queries.shape, max_neighbors
             counts = counts.reshape(queries.shape)
             fixed = FixedNeighbors(rows.reshape(given_shape), distances.reshape(given_shape), counts)
             if not self.has_shifts:
@@ -292,8 +291,8 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(r)
         tree_search = self._tree_search(search)
 
-        def by_scipy(cloud: ImageCloud, queries, r):
-            return (cloud.counts(_wrapped(cloud, queries), r, tree_search),)
+        def by_scipy(images: HostImages, queries, r):
+            return (images.counts(_wrapped(images, queries), r, tree_search),)
 
         results = [Result(queries.shape, search.index_dtype)]
         inputs = *self._queries(_image_queries(queries)), r
@@ -325,29 +324,29 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(r)
         q = len(image_queries.x)
         if self.engine is None:
-            wrapped = self.cloud.queries(jax.tree.map(np.asarray, image_queries))
-            neighbors = self.cloud.all_within(wrapped, np.asarray(r), self._tree_search(search))
+            wrapped = self.host_images.queries(jax.tree.map(np.asarray, image_queries))
+            neighbors = self.host_images.all_within(wrapped, np.asarray(r), self._tree_search(search))
             if sort:
                 neighbors = neighbors.in_order()
             indptr = np.append(0, np.cumsum(np.bincount(neighbors.query, minlength=q)))
             return indptr, neighbors.row, neighbors.distance, neighbors.shift
         counts = np.asarray(self.counts(queries._replace(shape=(q,)), r, search)).astype(np.int64)
         largest_count = int(np.max(counts, initial=0))
-        limit = 1 << max(largest_count - 1, 7).bit_length()  # a power of two: few programs serve all
-        part_size = max(NEIGHBORS_AT_ONCE // limit, 1)
+        max_neighbors = 1 << max(largest_count - 1, 7).bit_length()  # a power of two: few programs serve all
+        part_size = max(NEIGHBORS_AT_ONCE // max_neighbors, 1)
         parts = [
-            self._fixed_in_line(part, radii, search, limit)
+            self._fixed_in_line(part, radii, search, max_neighbors)
             for part, radii in _parts_of_queries(queries, r, part_size)
         ]
         counts, rows, distances, shifts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         indptr = np.append(0, np.cumsum(counts[:q]))
         return indptr, rows, distances, shifts if self.has_shifts else None
 
-    def _fixed_in_line(self, queries: Queries, r, search: Search, limit: int) -> tuple:
+    def _fixed_in_line(self, queries: Queries, r, search: Search, max_neighbors: int) -> tuple:
         """Return how many images each query has, and their rows, distances and shifts, one after another."""
-        fixed = self.fixed(queries, r, search, limit)
-        counts = np.minimum(np.asarray(fixed.counts).astype(np.int64), limit)
-        is_neighbor = np.arange(limit) < counts[:, None]
+        fixed = self.fixed(queries, r, search, max_neighbors)
+        counts = np.minimum(np.asarray(fixed.counts).astype(np.int64), max_neighbors)
+        is_neighbor = np.arange(max_neighbors) < counts[:, None]
         rows = np.asarray(fixed.indices)[is_neighbor]
         distances = np.asarray(fixed.distances)[is_neighbor]
         shifts = np.zeros((0, self._m), np.int32)
@@ -396,7 +395,7 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(r)
         dtype = search.index_dtype
         if self.engine is None:
-            neighbors = self.cloud.edges(np.asarray(r), relation, self._tree_search(search))
+            neighbors = self.host_images.edges(np.asarray(r), relation, self._tree_search(search))
             count = dtype.type(len(neighbors.query))
             return placed_like(self.points.data, *_edge_arrays(neighbors, search), count)
         *_, count = self._fixed_edges(r, search, relation, 1)
@@ -419,9 +418,9 @@ class ImageSearcher(ConcreteSearcher):
         tree_search = self._tree_search(search)
         largest_index = np.iinfo(search.index_dtype).max
 
-        def by_scipy(cloud: ImageCloud, r):
-            edges = cloud.edges(np.asarray(r), relation, tree_search)
-            fills = cloud.n, cloud.n, 0, np.inf
+        def by_scipy(images: HostImages, r):
+            edges = images.edges(np.asarray(r), relation, tree_search)
+            fills = images.n, images.n, 0, np.inf
             filled = []
             for values, fill in zip(_edge_arrays(edges, search), fills, strict=True):
                 array = np.empty((size, *values.shape[1:]), values.dtype)
@@ -430,10 +429,10 @@ class ImageSearcher(ConcreteSearcher):
                 filled.append(array)
             return *filled, min(len(edges.query), largest_index)
 
-        def of_items(clouds: JoinedClouds, r):
-            radii = numbers_of_queries(r, clouds.item_count, clouds.rows)
-            edges = clouds.cloud.edges(radii, relation, tree_search)
-            *filled, counts = clouds.edges_of_items(edges, size)
+        def of_items(items: JoinedImages, r):
+            radii = numbers_of_queries(r, items.item_count, items.rows)
+            edges = items.images.edges(radii, relation, tree_search)
+            *filled, counts = items.edges_of_items(edges, size)
             return *filled, np.minimum(counts, largest_index)
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
@@ -519,9 +518,9 @@ class ImageSearcher(ConcreteSearcher):
                 counts = xp.minimum(counts, np.iinfo(sums).max)
             return (counts,)
 
-        def by_scipy(cloud: ImageCloud, queries, radii, weights):
+        def by_scipy(images: HostImages, queries, radii, weights):
             pairs = PairSums(radii, None if is_counted else weights, wide)
-            return finished(cloud.two_point(cloud.queries(queries), pairs, tree_search), np)
+            return finished(images.two_point(images.queries(queries), pairs, tree_search), np)
 
         def by_engine(points, *inputs, **static):
             (counts,) = _device.two_point(points, *inputs, **static)
@@ -542,13 +541,13 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(radius)
         tree_search = self._tree_search(search)
 
-        def by_scipy(cloud: ImageCloud, radius):
-            return cloud.components(radius, tree_search)
+        def by_scipy(images: HostImages, radius):
+            return images.components(radius, tree_search)
 
-        def of_items(clouds: JoinedClouds, radius):
-            radii = numbers_of_queries(radius, clouds.item_count, clouds.rows)
-            _, labels = clouds.cloud.components(radii, tree_search)
-            return clouds.labels_of_items(labels)
+        def of_items(items: JoinedImages, radius):
+            radii = numbers_of_queries(radius, items.item_count, items.rows)
+            _, labels = items.images.components(radii, tree_search)
+            return items.labels_of_items(labels)
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
         results = [Result((), search.index_dtype), Result((len(self.points.data),), search.index_dtype)]
@@ -559,15 +558,15 @@ class ImageSearcher(ConcreteSearcher):
         self._check_radius(radius)
         tree_search = self._tree_search(search)
 
-        def by_scipy(cloud: ImageCloud, radius, weights):
-            return cloud.dbscan(radius, weights, min_samples, tree_search)
+        def by_scipy(images: HostImages, radius, weights):
+            return images.dbscan(radius, weights, min_samples, tree_search)
 
-        def of_items(clouds: JoinedClouds, radius, weights):
-            radii = numbers_of_queries(radius, clouds.item_count, clouds.rows)
+        def of_items(items: JoinedImages, radius, weights):
+            radii = numbers_of_queries(radius, items.item_count, items.rows)
             if weights is not None:
-                weights = numbers_of_queries(weights, clouds.item_count, clouds.rows)
-            is_core, labels = clouds.cloud.dbscan(radii, weights, min_samples, tree_search)
-            return is_core, clouds.labels_of_items(labels)[1]
+                weights = numbers_of_queries(weights, items.item_count, items.rows)
+            is_core, labels = items.images.dbscan(radii, weights, min_samples, tree_search)
+            return is_core, items.labels_of_items(labels)[1]
 
         host = _HostSearch(by_scipy, of_items, is_of_queries=False)
         rows = (len(self.points.data),)
@@ -666,8 +665,8 @@ def _parts_of_queries(queries: Queries, r, size: int) -> Iterator[tuple[Queries,
         yield part, np.where(is_query, radii[rows], radii.dtype.type(-1))
 
 
-def _wrapped(cloud: ImageCloud, queries: ImageQueries | None):
-    return cloud.points_as_queries if queries is None else cloud.queries(queries)
+def _wrapped(images: HostImages, queries: ImageQueries | None):
+    return images.points_as_queries if queries is None else images.queries(queries)
 
 
 def _x64_for(neighbors: NearestNeighbors):

@@ -120,8 +120,8 @@ def components(points: ClusteredPoints, radius, *, search: Search):
 @partial(compiled, static_argnames=("min_samples", "search"))
 def dbscan(points: ClusteredPoints, radius, weights, *, min_samples: int, search: Search):
     """Return which points are cores (rows,), and their labels; without `weights` each counts 1."""
-    cloud = _SearchedPoints.of(points, search)
-    data, tree, metric = cloud.points
+    searched = _SearchedPoints.of(points, search)
+    data, tree, metric = searched.points
     engine = search.engine
     data = engine.read_input(data, tree.n, dtype=data.dtype)
     queries = own_queries(tree, radius, metric.p).by_slot()
@@ -130,12 +130,12 @@ def dbscan(points: ClusteredPoints, radius, weights, *, min_samples: int, search
         has_enough = counts >= min_samples
     else:
         with x64_for(np.dtype(np.float64)):
-            of_slots = cloud.by_slot(weights.astype(np.float64), 0.0)
+            of_slots = searched.by_slot(weights.astype(np.float64), 0.0)
             largest = queries.bound.max()[None]
             (sums,) = engine.bin_counts(tree, queries, largest, of_slots, metric)
             has_enough = sums >= min_samples
-    is_core_slot = cloud.is_point & has_enough
-    is_core = cloud.by_row(is_core_slot, False)
+    is_core_slot = searched.is_point & has_enough
+    is_core = searched.by_row(is_core_slot, False)
     # The cores have a tree of their own, in the same units: nodes of this one hold other points, too.
     core_tree = engine.build(jnp.where(is_core[:, None], data, jnp.nan), tree.n, tree.scale)
     cores = _SearchedPoints(ClusteredPoints(data, core_tree, metric), search)
@@ -145,7 +145,7 @@ def dbscan(points: ClusteredPoints, radius, weights, *, min_samples: int, search
     others = queries._replace(bound=bound, slot=~(queries.slot // tree.leaf_size))
     of_cores = cores.by_slot(labels, NO_LABEL)
     reached = engine.lowest(core_tree, others, of_cores, metric)
-    border = cloud.by_row(jnp.where(reached < NO_LABEL, reached, -1), -1)
+    border = searched.by_row(jnp.where(reached < NO_LABEL, reached, -1), -1)
     labels = jnp.where(is_core, labels, border).astype(search.index_dtype)
     return varying_like((is_core, labels), (tree, radius))
 
@@ -153,14 +153,15 @@ def dbscan(points: ClusteredPoints, radius, weights, *, min_samples: int, search
 @partial(compiled, static_argnames=("min_samples", "search"))
 def spanning_tree(points: ClusteredPoints, *, min_samples: int, search: Search):
     """Return the edges' rows, distances, and the rows whose distances these are, by (distance, rows)."""
-    cloud = _SearchedPoints.of(points, search)
+    searched = _SearchedPoints.of(points, search)
     if min_samples == 1:
-        rows, distances = cloud.spanning_edges(None, 1.0)
+        rows, distances = searched.spanning_edges(None, 1.0)
         measured = rows
     else:
-        scaled_cores, neighbors = cloud.cores(min_samples)
-        rows, distances = cloud.spanning_edges(scaled_cores, 1.0)
-        cores = search.engine.in_units(cloud.points.tree, scaled_cores[:, None], points.metric)[:, 0]
+        scaled_cores, neighbors = searched.cores(min_samples)
+        rows, distances = searched.spanning_edges(scaled_cores, 1.0)
+        tree = searched.points.tree
+        cores = search.engine.distances_in_units(tree, scaled_cores[:, None], points.metric)[:, 0]
         measured = _measured(rows, distances, cores, neighbors[:, -1])
     dtype = search.index_dtype
     return varying_like((rows.astype(dtype), distances, measured.astype(dtype)), points.tree)
@@ -209,14 +210,14 @@ class _Numbers(NamedTuple):
 def _hdbscan(
     points: ClusteredPoints, numbers: _Numbers, *, min_samples, has_alpha, selection, search: Search
 ):
-    cloud = _SearchedPoints.of(points, search)
-    tree = cloud.points.tree
-    row_count = cloud.row_count
+    searched = _SearchedPoints.of(points, search)
+    tree = searched.points.tree
+    row_count = searched.row_count
     dtype = search.index_dtype
     if row_count == 1:
         return varying_like((jnp.full(1, -1, dtype), jnp.zeros(1, tree.points.dtype)), tree)
-    cores = cloud.cores(min_samples)[0] if min_samples > 1 or has_alpha else None
-    rows, distances = cloud.spanning_edges(cores, power(numbers.shortens, search.p))
+    cores = searched.cores(min_samples)[0] if min_samples > 1 or has_alpha else None
+    rows, distances = searched.spanning_edges(cores, power(numbers.shortens, search.p))
     with x64_for(np.dtype(np.float64)):
         rows = jnp.where(jnp.isfinite(distances)[:, None], rows, -1)
         edges = _hierarchy.from_lowest(row_count, rows[:, 0], rows[:, 1], distances)

@@ -87,10 +87,10 @@ def _condensed(arrays: Arrays, least_size: int, tree: Dendrogram, distances) -> 
     above = _look_up(arrays, tree, is_top, points_before=xp.where(is_right, left_size[up], 0))
 
     # The first places of the clusters, level by level and from left to right.
-    room = max(2 * (point_count // least_size) - 1, 1)
-    clusters = xp.arange(room, dtype=arrays.index)
-    number = xp.where(is_top, arrays.sums(is_top)[:-1], room)
-    top = put(xp.full(room, place_count, arrays.index), number, places)
+    most_clusters = max(2 * (point_count // least_size) - 1, 1)
+    clusters = xp.arange(most_clusters, dtype=arrays.index)
+    number = xp.where(is_top, arrays.sums(is_top)[:-1], most_clusters)
+    top = put(xp.full(most_clusters, place_count, arrays.index), number, places)
     exists = top < place_count
     depths = xp.where(exists, above.depth[top], place_count + 1)
     top = top[arrays.lexsorted(above.points_before[top], depths)]
@@ -99,7 +99,7 @@ def _condensed(arrays: Arrays, least_size: int, tree: Dendrogram, distances) -> 
     top = xp.minimum(top, place_count - 1)
     # And the last ones, where a cluster splits or ends.
     is_bottom = is_large & (large_parts != 1)
-    bottom = put(xp.zeros_like(clusters), xp.where(is_bottom, cluster_of_place, room), places)
+    bottom = put(xp.zeros_like(clusters), xp.where(is_bottom, cluster_of_place, most_clusters), places)
     splits = exists & (large_parts[bottom] == 2)
     condensed = _Clusters(
         parent=xp.where(clusters > 0, cluster_of_place[up[top]], 0),

@@ -1,7 +1,6 @@
 """The engine of programs whose platform is not known: the compiler chooses, by what it compiles for."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import jax
@@ -14,7 +13,7 @@ from .._tree._queries import Limits, RadiusQueries, Relation, Slots
 from .._tree._tree import Tree
 from .._tree._varying import varying_alike, varying_like
 from . import _choice, _lax
-from ._protocol import Engine, KernelEngine
+from ._protocol import Engine
 
 __all__ = ["BY_PLATFORM", "PORTABLE"]
 
@@ -75,21 +74,21 @@ class ByPlatform:
 
         return self._chosen(function, tree, queries, limits, metric)
 
-    def prepared(self, tree: Tree, boxsize: Array | None) -> Any:
-        """Return what `nearest_of_slots` reads besides the tree, made once for a loop of searches."""
-        kernels = _choice.gpu_engine()
-        if self._portable or kernels is None or tree.is_flat:
-            return ()
-        shapes = jax.eval_shape(kernels.nodes_of, tree, boxsize)
+    def prepare(self, tree: Tree, boxsize: Array | None) -> Any:
+        kernels = None if self._portable else _choice.gpu_engine()
+        if kernels is None:
+            return _lax.prepare(tree, boxsize)
+        shapes = jax.eval_shape(kernels.prepare, tree, boxsize)
+        if not jax.tree.leaves(shapes):
+            return shapes
 
-        def nothing(*arrays):
+        def by_kernels(*arrays):
+            return varying_like(kernels.prepare(*arrays), arrays)
+
+        def nothing(*arrays):  # in the shapes of what the kernels make, which are not read
             return varying_like(jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes), arrays)
 
-        def nodes(kernels: KernelEngine, *arrays):
-            return varying_like(kernels.nodes_of(*arrays), arrays)
-
-        arrays = varying_alike(tree, boxsize)
-        return lax.platform_dependent(*arrays, cuda=partial(nodes, kernels), default=nothing)
+        return lax.platform_dependent(*varying_alike(tree, boxsize), cuda=by_kernels, default=nothing)
 
     def nearest_of_slots(
         self, tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int
@@ -99,8 +98,8 @@ class ByPlatform:
 
         return self._chosen(function, tree, prepared, slots, limits, metric)
 
-    def in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
-        return self._chosen(lambda engine, *arrays: engine.in_units(*arrays), tree, powers, metric)
+    def distances_in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+        return self._chosen(lambda engine, *arrays: engine.distances_in_units(*arrays), tree, powers, metric)
 
     def count(
         self,

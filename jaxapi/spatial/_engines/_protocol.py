@@ -48,13 +48,16 @@ class Engine(Protocol):
         """Return how far the nearest points are, and their rows, both (q, k)."""
         ...
 
+    def prepare(self, tree: Tree, boxsize: Array | None) -> Any:
+        """Return what `nearest_of_slots` reads besides the tree, made once for a loop of searches."""
+
     def nearest_of_slots(
         self, tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int
     ) -> tuple[Array, Array]:
         """Return distances and rows (size, k) of the nearest points of those on some slots."""
         ...
 
-    def in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+    def distances_in_units(self, tree: Tree, powers: Array, metric: TreeMetric) -> Array:
         """Return the distances of scaled power distances (q, k), as `nearest` rounds them."""
         ...
 
@@ -126,9 +129,6 @@ class KernelEngine(Engine, Protocol):
 
     def check(self) -> None:
         """Raise where it cannot run."""
-
-    def nodes_of(self, tree: Tree, boxsize: Array | None) -> Any:
-        """Return what `nearest_of_slots` reads besides the tree."""
 
     def nearest_of_all(
         self,

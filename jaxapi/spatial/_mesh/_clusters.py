@@ -74,7 +74,7 @@ def dbscan(
 
     # The cores have a tree of their own, in the same units; its rows are the slots of this one.
     is_core = (rows < space.n) & is_enough
-    core_points = jnp.where(is_core[:, None], tree.in_units(tree.points), jnp.nan)
+    core_points = jnp.where(is_core[:, None], tree.points_in_units(tree.points), jnp.nan)
     core_tree = BY_PLATFORM.build(core_points, jnp.int32(len(rows)), tree.scale)
     cores = dataclasses.replace(space, forest=space.forest._replace(tree=core_tree, rows=None))
     slots = core_tree.rows
@@ -253,8 +253,8 @@ class TreePoints:
         if self.at_once == q:
             balls = self._balls(self.queries.points, self.queries.bound >= 0)
             return around(space, balls, search, result, slot_values, Origin.SEARCHED_HOME)
-        columns = space.in_scaled_box(self.queries.points)
-        is_near = space.reaches_others(columns, self.queries.bound)
+        scaled_points = space.in_scaled_box(self.queries.points)
+        is_near = space.reaches_others(scaled_points, self.queries.bound)
         order = by_destination(jnp.where(is_near, 0, 1), 2)
         near_count = is_near.sum(dtype=jnp.int32)
 
@@ -262,15 +262,15 @@ class TreePoints:
             place = i * self.at_once + lax.iota(jnp.int32, self.at_once)
             mask = place < near_count
             queries = jnp.where(mask, order.at[place].get(mode="clip"), q + place)
-            columns = self.queries.points.at[:, queries].get(mode="fill", fill_value=jnp.inf)
+            scaled_points = self.queries.points.at[:, queries].get(mode="fill", fill_value=jnp.inf)
             known = result.at[queries].get(mode="clip")
-            balls = self._balls(columns, mask)
+            balls = self._balls(scaled_points, mask)
             found = around(space, balls, search, known, slot_values, Origin.SEARCHED_HOME)
             return written(result, queries, found)
 
         part_count = -(-space.axes.max(near_count) // self.at_once)
         return lax.fori_loop(jnp.int32(0), part_count, step, space.axes.varying(result))
 
-    def _balls(self, columns: Array, mask: Array) -> Balls:
+    def _balls(self, scaled_points: Array, mask: Array) -> Balls:
         """Return the balls around some scaled points (m, c); those outside of the mask reach nothing."""
-        return Balls(self.space.tree.in_units(columns), jnp.where(mask, self.radius, -1), ())
+        return Balls(self.space.tree.points_in_units(scaled_points), jnp.where(mask, self.radius, -1), ())

@@ -58,11 +58,13 @@ def related(rows, *, layout: MeshLayout, relation: Relation | None):
     return layout.run(local, (layout.rows,), (layout.rows, SAME), rows)
 
 
-@partial(jax.jit, static_argnames=("layout", "room", "size"))
-def in_equal_parts(candidates: Candidates, keep, *, layout: MeshLayout, room: int, size: int) -> GraphEdges:
+@partial(jax.jit, static_argnames=("layout", "capacity", "size"))
+def in_equal_parts(
+    candidates: Candidates, keep, *, layout: MeshLayout, capacity: int, size: int
+) -> GraphEdges:
     """Return the edges of the first `size` neighbours to keep, in equal parts: one device's after another's.
 
-    `room` is the most that one device has to keep. Where there are fewer than `size`, or this is not a
+    `capacity` is the most that one device has to keep. Where there are fewer than `size`, or this is not a
     multiple of the number of devices, the last edges are none.
     """
 
@@ -71,10 +73,10 @@ def in_equal_parts(candidates: Candidates, keep, *, layout: MeshLayout, room: in
         distances, rows = candidates
         queries = jnp.broadcast_to(_query_rows(rows, layout), rows.shape)
         keep = keep.reshape(-1)
-        place = jnp.where(keep, jnp.cumsum(keep, dtype=jnp.int32) - 1, room)
+        place = jnp.where(keep, jnp.cumsum(keep, dtype=jnp.int32) - 1, capacity)
 
         def kept(array):
-            return jnp.zeros(room, array.dtype).at[place].set(array.reshape(-1), mode="drop")
+            return jnp.zeros(capacity, array.dtype).at[place].set(array.reshape(-1), mode="drop")
 
         totals = axes.gather(keep.sum(dtype=jnp.int32))
         part = -(-size // axes.size)

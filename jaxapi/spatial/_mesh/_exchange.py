@@ -54,9 +54,9 @@ class Transfer(NamedTuple):
         counts = self.counts.T
         return Transfer(counts, None, _starts(counts, axes), self.most)
 
-    def lines_for(self, device, offset, room: int) -> Array:
-        """Return the lines for a device from the number `offset` of these on, of arrays of `room` lines."""
-        place = jnp.clip(self.starts[device] + offset, 0, max(room - 1, 0))
+    def lines_for(self, device, offset, capacity: int) -> Array:
+        """Return the lines for a device from the number `offset` of these on, out of `capacity` lines."""
+        place = jnp.clip(self.starts[device] + offset, 0, max(capacity - 1, 0))
         return place if self.order is None else self.order[place]
 
 
@@ -87,10 +87,10 @@ def _starts(counts: Array, axes: Axes) -> Array:
     return jnp.cumsum(mine) - mine
 
 
-def exchange(values, transfer: Transfer, room: int, axes: Axes, fill=0):
-    """Return the lines (room, ...) of the `values` of all devices that are sent to this one.
+def exchange(values, transfer: Transfer, capacity: int, axes: Axes, fill=0):
+    """Return the lines (capacity, ...) of the `values` of all devices that are sent to this one.
 
-    They are in the order of the senders; what is left of the room is `fill`, one number for all arrays or one
+    They are in the order of the senders; what is left over is `fill`, one number for all arrays or one
     for each.
     """
     leaves, structure = jax.tree.flatten(values)
@@ -99,19 +99,19 @@ def exchange(values, transfer: Transfer, room: int, axes: Axes, fill=0):
         jnp.full((1, *leaf.shape[1:]), value, leaf.dtype) for leaf, value in zip(leaves, fills, strict=True)
     ]
     words = packed(leaves, 1)
-    received = _exchanged(words, packed(missing, 1), transfer, room, axes)
+    received = _exchanged(words, packed(missing, 1), transfer, capacity, axes)
     return jax.tree.unflatten(structure, unpacked(received, leaves, 1))
 
 
-def _exchanged(words: Array, missing: Array, transfer: Transfer, room: int, axes: Axes) -> Array:
-    """Return the words (room, w) that are sent to this device; missing ones (1, w) behind them."""
+def _exchanged(words: Array, missing: Array, transfer: Transfer, capacity: int, axes: Axes) -> Array:
+    """Return the words (capacity, w) that are sent to this device; missing ones (1, w) behind them."""
     line_count = words.shape[0]
     here = axes.here()
     arriving = transfer.counts[:, here]
     begins = jnp.cumsum(arriving) - arriving  # where each sender's lines begin
     peers = axes.peers()
 
-    rank = lax.iota(jnp.int32, room) - begins[here]
+    rank = lax.iota(jnp.int32, capacity) - begins[here]
     stays = (rank >= 0) & (rank < arriving[here])
     mine = words[transfer.lines_for(here, rank, line_count)]
     received = jnp.where(stays[:, None], mine, missing)
@@ -121,9 +121,11 @@ def _exchanged(words: Array, missing: Array, transfer: Transfer, room: int, axes
         sent = transfer.lines_for(peers[:, None], offset, line_count)
         arrived = axes.swap(words[sent])
         place = begins[peers][:, None] + offset
-        return written(received, only(offset < lines_from_peers(transfer.counts, axes), place, room), arrived)
+        return written(
+            received, only(offset < lines_from_peers(transfer.counts, axes), place, capacity), arrived
+        )
 
-    return in_blocks(step, received, Message(room, 4 * words.shape[1], transfer), axes)
+    return in_blocks(step, received, Message(capacity, 4 * words.shape[1], transfer), axes)
 
 
 class Message(NamedTuple):
@@ -151,9 +153,9 @@ def in_blocks(step, received, message: Message, axes: Axes):
     )
 
 
-def only(mask: Array, places: Array, room: int) -> Array:
+def only(mask: Array, places: Array, capacity: int) -> Array:
     """Return the places of the lines of the mask, for the others some past the end, each its own."""
-    return jnp.where(mask, places, room + lax.iota(jnp.int32, places.size).reshape(places.shape))
+    return jnp.where(mask, places, capacity + lax.iota(jnp.int32, places.size).reshape(places.shape))
 
 
 def written(arrays, places: Array, values):

@@ -57,14 +57,14 @@ def build_trees(points: Array, n: int, axes: Axes, rows_dtype) -> Forest:
     here = axes.here()
     share = shares(n, axes.size)
     device, box = partition(points, n, axes, rows_dtype)
-    room = max(*share, 1)
+    capacity = max(*share, 1)
     rows = here.astype(rows_dtype) * s + jnp.arange(s, dtype=rows_dtype)
-    points, rows = exchange((points, rows), Transfer.to(device, axes), room, axes)
+    points, rows = exchange((points, rows), Transfer.to(device, axes), capacity, axes)
 
     count = jnp.asarray(np.asarray(share, np.int32))[here]
     scale = scale_of(box, jnp.isfinite(box).all(axis=1))
     tree = BY_PLATFORM.build(points, count, scale)
-    rows = jnp.where(lax.iota(jnp.int32, room) < count, rows, n)
+    rows = jnp.where(lax.iota(jnp.int32, capacity) < count, rows, n)
     of_all = axes.gather((*_box(tree), rows[0]))
     if tree.is_flat or rows.dtype != tree.rows.dtype:
         return Forest(tree, rows, *of_all)

@@ -10,10 +10,10 @@ from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionS
 
 from ..._core._dtypes import x64_for
 from ..._core._programs import is_traced
-from .._arguments import floating, row_count
+from .._arrays import points_dtype
 from ._axes import Axes
 
-__all__ = ["MeshLayout", "arguments_of", "layout_now", "names_of_rows", "place_points"]
+__all__ = ["MeshLayout", "arguments_of", "layout_now", "names_of_rows", "place_points", "row_count_of_all"]
 
 
 class MeshLayout(NamedTuple):
@@ -67,10 +67,25 @@ class MeshLayout(NamedTuple):
         return mapped(*arrays)
 
 
+def row_count_of_all(data, axis_name) -> int:
+    """Return how many rows all devices have together."""
+    if axis_name is None:
+        return data.shape[0]
+    return data.shape[0] * jax.lax.axis_size(_as_names(axis_name))
+
+
+def _as_names(axis_name) -> tuple[str, ...]:
+    """Return the names of one axis or of several."""
+    return (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+
+
 def place_points(data, sharding, axis_name, n):
-    """Return the points as a tree keeps them, and their layout; None where they are on one device."""
+    """Return the points as a tree keeps them, and their layout; None where they are on one device.
+
+    `n` is how many of the rows on all devices count; None: all.
+    """
     if axis_name is not None:
-        names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+        names = _as_names(axis_name)
         return data, _counting(MeshLayout(None, Axes(names, jax.lax.axis_size(names)), 0), data, n)
     if sharding is None:
         if _hides_its_sharding(data):
@@ -111,7 +126,7 @@ def arguments_of(layout: MeshLayout, data) -> dict:
 
 def _placed(data, layout: MeshLayout):
     """Return concrete points on the mesh; the last line is repeated until they divide evenly."""
-    dtype = floating(data.dtype)  # before they are moved, as with x64 off that would narrow them
+    dtype = points_dtype(data.dtype)  # before they are moved, as with x64 off that would narrow them
     extra = -data.shape[0] % layout.axes.size
     if extra or isinstance(data, np.ndarray):
         data = np.pad(np.asarray(data, dtype), ((0, extra), (0, 0)), mode="edge")
@@ -147,9 +162,7 @@ def names_of_rows(sharding) -> tuple[str, ...]:
     """Return the names of the mesh axes that rows are sharded over, none where they are not."""
     spec = tuple(sharding.spec)
     names = spec[0] if spec else None
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)
+    return () if names is None else _as_names(names)
 
 
 def _hides_its_sharding(data) -> bool:
@@ -170,7 +183,8 @@ def _counting(layout: MeshLayout, data, n: int | None) -> MeshLayout:
         raise ValueError(
             f"{rows} points do not divide evenly among {size} devices: pad them and pass n, how many count"
         )
-    n = row_count(rows if n is None or is_traced(n) else n, rows)
+    if n is None or is_traced(n):
+        n = rows
     if n == 0:
         raise ValueError("a tree over several devices needs at least one point, got none")
     return layout._replace(n=n)

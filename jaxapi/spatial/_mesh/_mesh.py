@@ -11,8 +11,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
-from .._arguments import reject_traced
-from .._arrays import as_dtype, check_finite, constant_on
+from .._arrays import as_dtype, check_finite, constant_on, reject_traced
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
 from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
 from .._searcher import ConcreteSearcher, pairs_of
@@ -57,7 +56,7 @@ class MeshSearcher(ConcreteSearcher):
 
     def nearest(self, queries: Queries, columns: Columns, bound, search: Search) -> NearestNeighbors:
         x = queries.x
-        if x is self.data:
+        if self.are_own_points(x):
             distances, rows = self._nearest_of_all(columns, bound, search)
             return NearestNeighbors(distances, self._counted(rows))
         self._check(x)
@@ -228,8 +227,10 @@ class MeshSearcher(ConcreteSearcher):
 
     def _in_equal_parts(self, candidates: Candidates, keep, totals, size: int) -> _edges.GraphEdges:
         """Return the edges of `size` neighbours to keep."""
-        room = padded_size(int(totals.max()))
-        return _edges.in_equal_parts(candidates, keep, layout=self.layout, room=room, size=max(1, size))
+        capacity = padded_size(int(totals.max()))
+        return _edges.in_equal_parts(
+            candidates, keep, layout=self.layout, capacity=capacity, size=max(1, size)
+        )
 
     # --- pairs of trees, clusters ----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ..._core._typing import Array
 from .._answers import pick_columns
 from .._engines._by_platform import BY_PLATFORM
 from .._search import Columns, Search
-from .._tree._metric import power, root, scaled_power
+from .._tree._metric import distance_of_power, power, scaled_power
 from .._tree._powers_of_two import unscaled
 from .._tree._queries import Limits, Slots
 from .._tree._tree import Tree
@@ -37,7 +37,7 @@ class NearestState(NamedTuple):
     """What queries know of their neighbours."""
 
     candidates: Candidates  # with scaled power distances
-    limit: Array  # (q,) a scaled power distance: only what is nearer is asked for
+    bound_power: Array  # (q,) a scaled power distance: only what is nearer is asked for
 
 
 class NeighborSearch(DeviceSearch):
@@ -48,16 +48,18 @@ class NeighborSearch(DeviceSearch):
         self.k = k
         self.eps = eps
 
-    def start(self, limit: Array) -> NearestState:
+    def start(self, bound_power: Array) -> NearestState:
         """Return the state of queries that know of no neighbour."""
         space = self.space
-        shape = len(limit), self.k
-        return NearestState(Candidates.none(shape, space.n, limit.dtype, space.forest.rows_dtype), limit)
+        shape = len(bound_power), self.k
+        return NearestState(
+            Candidates.none(shape, space.n, bound_power.dtype, space.forest.rows_dtype), bound_power
+        )
 
     def reach(self, state: NearestState) -> Array:
         """Return the power distance of the last candidate."""
         farthest = state.candidates.distances[:, -1]
-        return jnp.where(state.limit > 0, jnp.minimum(farthest, state.limit), -1)
+        return jnp.where(state.bound_power > 0, jnp.minimum(farthest, state.bound_power), -1)
 
     def skips(self, state: NearestState, lowest_row: Array) -> Array:
         """Tell which queries have equal points with lower rows."""
@@ -70,17 +72,17 @@ class NeighborSearch(DeviceSearch):
     def search(self, tree: Tree, slot_values, arrived: ArrivedQueries) -> Candidates:
         """Return the nearest points of one tree; `slot_values` are its rows, as in a forest."""
         # The bound is exclusive, and rounded on its way into a power distance again. A little more does no
-        # harm: what it lets in comes behind all that lies below the limit, and is left out at the end.
+        # harm: what it lets in comes behind all that lies below the bound, and is left out at the end.
         space = self.space
         p = space.metric.p
         reach = arrived.message
         info = jnp.finfo(reach.dtype)
         least = jnp.full_like(reach, 4 * info.tiny)
-        bound = unscaled(_rounded_up(root(jnp.maximum(reach, least), p), tree), tree.scale)
+        bound = unscaled(_rounded_up(distance_of_power(jnp.maximum(reach, least), p), tree), tree.scale)
         bound = jnp.where(arrived.mask & (reach >= 0), bound, 0)
         k = min(self.k, space.share)
         limits = Limits(bound, self.eps)
-        search = Search(p, None, reach.dtype, INT32)
+        search = Search(p, None, reach.dtype, INT32, BY_PLATFORM)
         powers, rows = nearest_powers(tree, arrived.points, limits, space.metric, k=k, search=search)
         return Candidates(powers, global_rows(tree, slot_values, rows, space.n))
 
@@ -92,28 +94,28 @@ class NeighborSearch(DeviceSearch):
 def nearest(space: Space, queries: Array, bound: Array, eps: Array, k: int) -> Candidates:
     """Return the `k` nearest of all points for this device's queries (q, m), nearer than `bound`."""
     near = space.near(queries, bound)
-    limit = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
-    candidates = nearest_below(near.space, near.queries.x, limit, eps, k)
+    bound_power = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
+    candidates = nearest_below(near.space, near.queries.x, bound_power, eps, k)
     return candidates._replace(distances=near.distances(candidates.distances))
 
 
-def nearest_below(space: Space, queries: Array, limit: Array, eps: Array, k: int) -> Candidates:
-    """Return the nearest with scaled power distances, which are below `limit`, () or (q,)."""
-    rounds, state = _rounds_of(space, queries, limit, NeighborSearch(space, k, eps), Origin.OUTSIDE)
+def nearest_below(space: Space, queries: Array, bound_power: Array, eps: Array, k: int) -> Candidates:
+    """Return the nearest with scaled power distances, which are below `bound_power`, () or (q,)."""
+    rounds, state = _rounds_of(space, queries, bound_power, NeighborSearch(space, k, eps), Origin.OUTSIDE)
     return _below_limit(rounds.run(state), space.n)
 
 
-def _rounds_of(space: Space, queries: Array, limit: Array, search: NeighborSearch, origin: Origin):
+def _rounds_of(space: Space, queries: Array, bound_power: Array, search: NeighborSearch, origin: Origin):
     """Return the rounds of near queries, and their state at first."""
     is_finite = jnp.isfinite(queries).all(axis=1)
     queries = space.metric.wrap(jnp.where(is_finite[:, None], queries, 0))
-    limit = jnp.where(is_finite, limit, 0)
-    return Rounds(space, queries, search, space.forest.rows, origin), search.start(limit)
+    bound_power = jnp.where(is_finite, bound_power, 0)
+    return Rounds(space, queries, search, space.forest.rows, origin), search.start(bound_power)
 
 
 def _below_limit(state: NearestState, n: int) -> Candidates:
     distances, rows = state.candidates
-    is_below = distances < state.limit[:, None]
+    is_below = distances < state.bound_power[:, None]
     return Candidates(jnp.where(is_below, distances, jnp.inf), jnp.where(is_below, rows, n))
 
 
@@ -210,21 +212,21 @@ class AllPoints:
         found, _ = self._find(self.space.tree.points[:, : self._point_count], once=False)
         return found
 
-    def _find(self, columns: Array, once: bool):
+    def _find(self, scaled_points: Array, once: bool):
         """Return the neighbours of some scaled points (m, c), and who may have others still.
 
         None may, unless they are to visit another device but `once`.
         """
         space = self.space
-        near = space.near(space.tree.in_units(columns), self.bound)
-        limit = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
+        near = space.near(space.tree.points_in_units(scaled_points), self.bound)
+        bound_power = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
         search = NeighborSearch(near.space, self.wanted.k, self.eps)
-        rounds, state = _rounds_of(near.space, near.queries.x, limit, search, Origin.HOME)
+        rounds, state = _rounds_of(near.space, near.queries.x, bound_power, search, Origin.HOME)
         if once:
             state, may_have_others = rounds.run_once(state)
         else:
             state = rounds.run(state)
-            may_have_others = jnp.zeros(len(limit), bool)
+            may_have_others = jnp.zeros(len(bound_power), bool)
         candidates = _below_limit(state, space.n)
         distances = near.distances(candidates.distances)
         return self.wanted.of(candidates._replace(distances=distances)), may_have_others
@@ -250,7 +252,7 @@ class AllPoints:
 
     def _prepared(self):
         """Return what is made of the tree once for all pieces."""
-        return BY_PLATFORM.prepared(self.space.tree, self.space.metric.boxsize)
+        return BY_PLATFORM.prepare(self.space.tree, self.space.metric.boxsize)
 
     def _search_home_piece(self, prepared, begin, size: int):
         """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""
@@ -264,17 +266,17 @@ class AllPoints:
         candidates = candidates.filled(self.wanted.k, space.n)
         return self.wanted.of(candidates), self._reaches_others(slots.of(tree.points), candidates)
 
-    def _reaches_others(self, columns: Array, candidates: Candidates) -> Array:
+    def _reaches_others(self, scaled_points: Array, candidates: Candidates) -> Array:
         """Tell which scaled points (m, c) may have neighbours on other devices besides these."""
         space = self.space
-        info = jnp.finfo(columns.dtype)
+        info = jnp.finfo(scaled_points.dtype)
         tree = space.tree
         bound = tree.scaled(self.bound)
         farthest = _rounded_up(jnp.minimum(tree.scaled(candidates.distances[:, -1]), bound), tree)
         reach = jnp.maximum(power(lax.optimization_barrier(farthest), space.metric.p), 4 * info.tiny)
-        is_asked = (columns[0] < jnp.inf) & (bound > 0)
+        is_asked = (scaled_points[0] < jnp.inf) & (bound > 0)
         reach = jnp.where(is_asked, reach, -1)
-        return space.reaches_others(space.in_scaled_box(columns), reach, candidates.is_closed_to)
+        return space.reaches_others(space.in_scaled_box(scaled_points), reach, candidates.is_closed_to)
 
     def _search_across(self, results: Candidates, across: Array, write) -> Candidates:
         """Return the results after those who reach `across` have been searched for again.
@@ -293,8 +295,8 @@ class AllPoints:
             place = begin + lax.iota(jnp.int32, part_size)
             slots_in_order = order.at[place].get(mode="clip")
             slots = jnp.where(place < end, slots_in_order, count + place)
-            columns = points.at[:, slots].get(mode="fill", fill_value=jnp.inf)
-            found, may_have_others = self._find(columns, once)
+            scaled_points = points.at[:, slots].get(mode="fill", fill_value=jnp.inf)
+            found, may_have_others = self._find(scaled_points, once)
             return write(results, found, slots), may_have_others, slots_in_order
 
         results, is_left, slots = find_part(results, order, 0, across_count, once=True)

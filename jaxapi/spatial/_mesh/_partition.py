@@ -86,7 +86,7 @@ def _levels(share: list[int], rows_dtype) -> list[Level]:
     """Return the levels that split all devices into groups of one device each."""
     groups = [(0, len(share))]  # first device, number of devices
     levels = []
-    room = 1
+    capacity = 1
     while any(count > 1 for _, count in groups):
         ranks = [sum(share[first : first + count // 2]) for first, count in groups]
         first_halves: list[int] = []
@@ -97,19 +97,19 @@ def _levels(share: list[int], rows_dtype) -> list[Level]:
             next_groups += [(first, half), (first + half, count - half)] if half else [(first, count)]
         is_one_device = [count == 1 for _, count in groups]
         levels.append((ranks, first_halves, is_one_device))
-        room = len(groups)
+        capacity = len(groups)
         groups = next_groups
 
-    def level(ranks, first_halves, is_one_device, room: int) -> Level:
-        extra = 0, room - len(ranks)
+    def level(ranks, first_halves, is_one_device, capacity: int) -> Level:
+        extra = 0, capacity - len(ranks)
         return Level(
             jnp.asarray(np.pad(np.asarray(ranks, rows_dtype), extra)),
             jnp.asarray(np.pad(np.asarray(first_halves, np.int32), extra)),
             jnp.asarray(np.pad(np.asarray(is_one_device, bool), extra)),
         )
 
-    rooms = [1, *[room] * len(levels)]  # the first level has one group
-    return [level(*numbers, its_room) for numbers, its_room in zip(levels, rooms, strict=False)]
+    capacities = [1, *[capacity] * len(levels)]  # the first level has one group
+    return [level(*numbers, its_room) for numbers, its_room in zip(levels, capacities, strict=False)]
 
 
 def _halves(group: Array, level: Level, is_first: Array, device_count: int) -> Array:

@@ -112,7 +112,7 @@ def rows_of_trees(forest: Forest, *, layout: MeshLayout):
 def nearest_columns(
     forest: Forest, x, limits: Limits, boxsize, *, plan: Plan, columns: Columns
 ) -> Candidates:
-    """Return distances and rows (..., *columns.shape) for queries (..., m)."""
+    """Return distances and rows (q, *columns.shape) for queries (q, m)."""
     wanted = plan.wanted(columns)
 
     def search(space, x, limits):
@@ -124,7 +124,7 @@ def nearest_columns(
 
 @partial(jax.jit, static_argnames="plan")
 def count(forest: Forest, x, radius, boxsize, *, plan: Plan):
-    """Return how many points lie within the radii (...) of the queries (..., m)."""
+    """Return how many points lie within the radii, (q,) or one, of the queries (q, m)."""
 
     def search(space, x, radius, _):
         return (_within.counts_within(space, x, radius, plan.search.index_dtype),)
@@ -137,7 +137,7 @@ def count(forest: Forest, x, radius, boxsize, *, plan: Plan):
 def nearest_within(
     forest: Forest, x, radius, boxsize, *, plan: Plan, max_neighbors: int
 ) -> _within.NearestWithin:
-    """Return the nearest (..., max_neighbors) within the radii (...), and true counts."""
+    """Return the nearest (q, max_neighbors) within the radii, (q,) or one, and true counts."""
 
     def search(space, x, radius, _):
         found = _within.nearest_within(space, x, radius, max_neighbors, plan.search.index_dtype)
@@ -150,7 +150,7 @@ def nearest_within(
 
 @partial(jax.jit, static_argnames=("plan", "most"))
 def all_within(forest: Forest, x, radius, boxsize, *, plan: Plan, most: int) -> Candidates:
-    """Return all points (..., most) within the radii (...), where no query has more."""
+    """Return all points (q, most) within the radii, (q,) or one, where no query has more."""
 
     def search(space, x, radius, _):
         return _within.all_within(space, x, radius, most)
@@ -162,7 +162,7 @@ def all_within(forest: Forest, x, radius, boxsize, *, plan: Plan, most: int) -> 
 class _Inputs(NamedTuple):
     """Queries on the mesh."""
 
-    arrays: tuple  # the queries (..., m), and what belongs to each (...), or to all ()
+    arrays: tuple  # the queries (q, m), and what belongs to each (q,), or to all ()
     limits: Any = ()  # numbers for all of them
 
 
@@ -174,14 +174,7 @@ def _for_queries(search: Callable, forest: Forest, queries: _Inputs, boxsize, sh
     axes = plan.layout.axes
 
     def local(forest, arrays, limits, boxsize):
-        x, *of_queries = arrays
-        batch = x.shape[:-1]
-        x = x.reshape(-1, x.shape[-1])
-        q = x.shape[0]
-        arrays = [x]
-        for array in of_queries:
-            is_of_all = array.ndim == 0
-            arrays.append(array if is_of_all else jnp.broadcast_to(array, batch).reshape(q))
+        q = len(arrays[0])
         if not plan.spread:
             arrays = _shares(arrays, axes)
         elif q == 0:
@@ -189,11 +182,7 @@ def _for_queries(search: Callable, forest: Forest, queries: _Inputs, boxsize, sh
         results = search(plan.space(forest, boxsize), *arrays, limits)
         if not plan.spread:
             results = [axes.gather(array).reshape(-1, *array.shape[1:]) for array in results]
-
-        def in_batch(array, shape):
-            return array[:q].reshape(*batch, *shape)
-
-        return tuple(map(in_batch, results, shapes))
+        return tuple(array[:q].reshape(q, *shape) for array, shape in zip(results, shapes, strict=True))
 
     arrays = tuple(as_dtype(a, plan.search.dtype) for a in queries.arrays)
     places = tuple(plan.place if a.ndim else SAME for a in arrays)

@@ -231,8 +231,8 @@ class Rounds:
         def is_excluded(devices):
             return visited.has(devices) | self.search.skips(state, space.forest.lowest_row[devices])
 
-        columns = space.tree.scaled(points).T
-        return space.nearest_device(columns, self.search.reach(state), is_excluded)
+        scaled_points = space.tree.scaled(points).T
+        return space.nearest_device(scaled_points, self.search.reach(state), is_excluded)
 
     def _arrive(self, progress: Progress, queries: Array, answer) -> Progress:
         """Take the answers to these queries (c,), in any order; q and above stand for none."""

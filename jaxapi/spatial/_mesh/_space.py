@@ -9,7 +9,8 @@ from jax import lax
 from ..._core._typing import Array
 from .._engines._by_platform import BY_PLATFORM
 from .._tree._metric import TreeMetric, axis_gap, box_slack, power_distance, wrap
-from .._tree._scaling import NearQueries, brought_near, exponent_of_unit, needs_room, power_of_two
+from .._tree._powers_of_two import power_of_two
+from .._tree._scaling import NearQueries, brought_near, exponent_of_unit, needs_room
 from .._tree._tree import Tree
 from ._axes import Axes
 from ._forest import Forest, global_rows
@@ -44,10 +45,10 @@ class Space:
         """Return the rows of the points on the first slots of this device's tree; n where there is none."""
         return global_rows(self.tree, self.forest.rows, self.tree.rows[:slot_count], self.n)
 
-    def in_scaled_box(self, columns: Array) -> Array:
+    def in_scaled_box(self, scaled_points: Array) -> Array:
         """Return scaled queries (m, q) in the periodic box, if there is one."""
         boxsize = self.metric.scaled_boxsize(self.tree.scale)
-        return columns if boxsize is None else wrap(columns.T, boxsize).T
+        return scaled_points if boxsize is None else wrap(scaled_points.T, boxsize).T
 
     def near(self, queries: Array, bound) -> "NearInSpace":
         """Return queries (q, m) in the box, and brought near to the points, with their bounds, () or (q,)."""
@@ -71,17 +72,17 @@ class Space:
         factor = power_of_two(self.axes.min(exponent), corners.dtype)
         return dataclasses.replace(self, forest=forest.rescaled(factor))
 
-    def nearest_device(self, columns: Array, reach: Array, is_excluded) -> Array:
+    def nearest_device(self, scaled_points: Array, reach: Array, is_excluded) -> Array:
         """Return the nearest device (q,) within reach (q,) of each scaled query (m, q).
 
         That is `axes.size` for none. ``is_excluded(devices)`` tells which queries (b, q) some devices (b, 1)
         are not for.
         """
-        m, q = columns.shape
+        m, q = scaled_points.shape
         forest = self.forest
         device_count = self.axes.size
         boxsize = self.metric.scaled_boxsize(self.tree.scale)
-        reach = reach * box_slack(columns.dtype, m)  # boxes and points round differently
+        reach = reach * box_slack(scaled_points.dtype, m)  # boxes and points round differently
         block = min(device_count, TOGETHER)
 
         def nearest_of_block(devices):
@@ -90,7 +91,9 @@ class Space:
             def gaps_along(axis):
                 lower = forest.lower[devices, axis][:, None]
                 upper = forest.upper[devices, axis][:, None]
-                return axis_gap(columns[axis][None], lower, upper, None if boxsize is None else boxsize[axis])
+                return axis_gap(
+                    scaled_points[axis][None], lower, upper, None if boxsize is None else boxsize[axis]
+                )
 
             gaps = power_distance(gaps_along, m, self.metric.p)  # (b, q)
             gaps = jnp.where((gaps <= reach) & ~is_excluded(devices[:, None]), gaps, jnp.inf)
@@ -103,12 +106,12 @@ class Space:
             is_nearer = their_gap < gap
             return jnp.where(is_nearer, their_gap, gap), jnp.where(is_nearer, their_device, device)
 
-        none = jnp.full(q, jnp.inf, columns.dtype), jnp.full(q, device_count, jnp.int32)
+        none = jnp.full(q, jnp.inf, scaled_points.dtype), jnp.full(q, device_count, jnp.int32)
         if block == device_count:
             return step(0, none)[1]
         return lax.fori_loop(0, -(-device_count // block), step, self.axes.varying(none))[1]
 
-    def reaches_others(self, columns: Array, reach: Array, skips=None) -> Array:
+    def reaches_others(self, scaled_points: Array, reach: Array, skips=None) -> Array:
         """Tell which scaled queries (m, q) have another device within reach (q,).
 
         None whose points ``skips(lowest row of the device)`` says cannot matter.
@@ -118,7 +121,7 @@ class Space:
             is_here = devices == self.axes.here()
             return is_here if skips is None else is_here | skips(self.forest.lowest_row[devices])
 
-        return self.nearest_device(columns, reach, is_excluded) < self.axes.size
+        return self.nearest_device(scaled_points, reach, is_excluded) < self.axes.size
 
 
 class NearInSpace(NamedTuple):
@@ -129,7 +132,7 @@ class NearInSpace(NamedTuple):
 
     def distances(self, powers: Array) -> Array:
         """Return the distances of scaled power distances (q, k), rounded as one tree rounds them."""
-        distances = BY_PLATFORM.in_units(self.space.tree, powers, self.space.metric)
+        distances = BY_PLATFORM.distances_in_units(self.space.tree, powers, self.space.metric)
         return self.queries.distances(distances)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._core._typing import Array
 from .. import _tree_programs
+from .._engines._by_platform import BY_PLATFORM
 from .._search import Search
 from .._tree._powers_of_two import unscaled
 from .._tree._queries import radius_bound
@@ -76,7 +77,7 @@ def around(
 
 def tree_search(p: float, dtype) -> Search:
     """Return a radius search within one tree, by the engine of its device."""
-    return Search(p, None, np.dtype(dtype), INT32)
+    return Search(p, None, np.dtype(dtype), INT32, BY_PLATFORM)
 
 
 class CountSearch(BallSearch):

@@ -25,9 +25,9 @@ from ..._interop import aligned_empty
 from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
-from ._cloud import Cloud, ScaledQueries, ScaledTree
 from ._reach import SLACK, Reach, counts_of_pairs, distances_between, longest_within
 from ._threads import in_threads, paying_threads, thread_count, unhindered
+from ._trees import ScaledQueries, ScaledTree, SciPyTrees
 
 __all__ = [
     "ball",
@@ -81,11 +81,11 @@ def spatial_order(x: np.ndarray, fewest: int | None = None) -> np.ndarray | None
     cells = np.arange(1 << bits)
     spread = sum((cells >> bit & 1) << bit * axes for bit in range(bits))
     spread = np.asarray(spread, np.uint16)
-    place = np.zeros(len(x), np.uint16)
+    places_on_curve = np.zeros(len(x), np.uint16)
     for axis in np.flatnonzero(extent).tolist():
         along = (coordinates[axis] - least[axis]) / extent[axis]
-        place |= spread[(along * (len(cells) - 0.01)).astype(np.uint16)] << axis
-    return np.argsort(place, kind="stable")
+        places_on_curve |= spread[(along * (len(cells) - 0.01)).astype(np.uint16)] << axis
+    return np.argsort(places_on_curve, kind="stable")
 
 
 def _parts(query_count: int, width: int, threads: int, fewest: int) -> list[slice]:
@@ -101,38 +101,38 @@ def _parts(query_count: int, width: int, threads: int, fewest: int) -> list[slic
 # --- nearest --------------------------------------------------------------------------------------------
 
 
-def nearest_columns(cloud: Cloud, x, bound, eps, *, k: int, answer: Answer, search: Search):
+def nearest_columns(trees: SciPyTrees, x, bound, eps, *, k: int, answer: Answer, search: Search):
     """Return the answer about the `k` nearest points of every query, nearer than `bound`, () or (q,)."""
     if type(eps) is not float:  # of a program, an array
         search = search._replace(eps=float(eps))
-    distances, rows = _nearest(cloud, x, bound, k, search)
-    return answer.of(FoundNeighbors(distances, rows, cloud.n, len(rows)), np)
+    distances, rows = _nearest(trees, x, bound, k, search)
+    return answer.of(FoundNeighbors(distances, rows, trees.n, len(rows)), np)
 
 
-def nearest_within(cloud: Cloud, x, radius, *, max_neighbors: int, search: Search):
+def nearest_within(trees: SciPyTrees, x, radius, *, max_neighbors: int, search: Search):
     """Return rows and distances (q, max_neighbors) of the nearest within `radius`, and true counts (q,)."""
     search = search._replace(eps=0.0)
-    expected = _neighbors_expected(cloud, x, radius, search) if max_neighbors >= _COUNTED else max_neighbors
+    expected = _neighbors_expected(trees, x, radius, search) if max_neighbors >= _COUNTED else max_neighbors
     if expected < max_neighbors and (radius == radius[0]).all():
-        indptr, rows, distances = csr(cloud, x, radius, search=search, sort=True)
-        return _first_within(indptr, rows, distances, max_neighbors, cloud.n)
+        indptr, rows, distances = csr(trees, x, radius, search=search, sort=True)
+        return _first_within(indptr, rows, distances, max_neighbors, trees.n)
     if 4 * expected < max_neighbors:
-        (counts,) = counts_within(cloud, x, radius, search=search)
+        (counts,) = counts_within(trees, x, radius, search=search)
         k = min(max_neighbors, max(int(counts.max(initial=0)), 1))
-        distances, rows = _nearest(cloud, x, radius, k, search, inclusive=True)
-        return _widened(rows, max_neighbors, cloud.n), _widened(distances, max_neighbors, np.inf), counts
-    distances, rows = _nearest(cloud, x, radius, max_neighbors, search, inclusive=True)
-    counts = np.count_nonzero(rows < cloud.n, axis=1).astype(search.index_dtype)
+        distances, rows = _nearest(trees, x, radius, k, search, inclusive=True)
+        return _widened(rows, max_neighbors, trees.n), _widened(distances, max_neighbors, np.inf), counts
+    distances, rows = _nearest(trees, x, radius, max_neighbors, search, inclusive=True)
+    counts = np.count_nonzero(rows < trees.n, axis=1).astype(search.index_dtype)
     (full,) = np.nonzero(counts == max_neighbors)
     if len(full):
-        (counts[full],) = counts_within(cloud, x[full], radius[full], search=search)
+        (counts[full],) = counts_within(trees, x[full], radius[full], search=search)
     return rows, distances, counts
 
 
-def _neighbors_expected(cloud: Cloud, x, radius, search: Search) -> float:
+def _neighbors_expected(trees: SciPyTrees, x, radius, search: Search) -> float:
     """Return how many neighbours some 32 of the queries have on average; inf without queries."""
     some = slice(None, None, len(x) // 32 + 1)
-    (counts,) = counts_within(cloud, x[some], radius[some], search=search)
+    (counts,) = counts_within(trees, x[some], radius[some], search=search)
     return float(counts.mean()) if len(counts) else np.inf
 
 
@@ -162,12 +162,12 @@ def _widened(values, width: int, fill):
     return wide
 
 
-def _nearest(cloud: Cloud, x, bound, k: int, search: Search, inclusive: bool = False):
+def _nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: bool = False):
     """Return distances and rows (q, k) by (distance, row); beyond the bound distance inf and row n.
 
     With `inclusive` a point as far as the bound counts.
     """
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     k_found = min(k, max(tree.n, 1))
     has_bound_per_query = getattr(bound, "ndim", 0) > 0
@@ -188,7 +188,7 @@ def _nearest(cloud: Cloud, x, bound, k: int, search: Search, inclusive: bool = F
     distances = aligned_empty((query_count, k), search.dtype)
     rows = aligned_empty((query_count, k), search.index_dtype)
     distances[:, k_found:] = np.inf
-    rows[:, k_found:] = cloud.n
+    rows[:, k_found:] = trees.n
 
     def search_part(part):
         queries = part if order is None else order[part]
@@ -219,16 +219,16 @@ class _NearestSearch(NamedTuple):
         """Return distances and rows (q, k) by (distance, row) of queries within their bounds."""
         queries = self.tree.queries(x)
         # One more than k tells whether others are as far as the k-th.
-        scaled, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
-        is_tied = scaled[:, 1:] == scaled[:, :-1]
+        scaled_distances, numbers = self._ask(queries.x, self.k + 1 if self.k < self.tree.n else self.k)
+        is_tied = scaled_distances[:, 1:] == scaled_distances[:, :-1]
         if is_tied.any():
             is_tied &= numbers[:, 1:] < self.tree.n  # and not that there are no more
-            self._order_ties(queries.x, scaled, numbers, is_tied)
-        distances = queries.distances(scaled[:, : self.k])
+            self._order_ties(queries.x, scaled_distances, numbers, is_tied)
+        distances = queries.distances(scaled_distances[:, : self.k])
         numbers = numbers[:, : self.k]
         if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
             self._leave_out(distances, numbers, bound)
-        return distances, self.tree.cloud.rows(numbers)
+        return distances, self.tree.trees.rows(numbers)
 
     def _ask(self, x, k: int):
         """Return what SciPy finds, (q, k): distances in the units of the tree, and numbers of its points."""
@@ -242,17 +242,17 @@ class _NearestSearch(NamedTuple):
             return distances[:, None], numbers[:, None]
         return distances, numbers
 
-    def _order_ties(self, x, scaled, numbers, is_tied) -> None:
+    def _order_ties(self, x, scaled_distances, numbers, is_tied) -> None:
         """Bring equally distant neighbours into the order of their rows, in place; the lowest k stay.
 
         `is_tied` tells which neighbours are as far as the one before.
         """
         k = self.k
-        _sort(scaled, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
-        if scaled.shape[1] > k:
-            self._settle_last_place(x, scaled, numbers, np.flatnonzero(is_tied[:, k - 1]))
+        _sort(scaled_distances, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
+        if scaled_distances.shape[1] > k:
+            self._settle_last_place(x, scaled_distances, numbers, np.flatnonzero(is_tied[:, k - 1]))
 
-    def _settle_last_place(self, x, scaled, numbers, tied) -> None:
+    def _settle_last_place(self, x, scaled_distances, numbers, tied) -> None:
         """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest.
 
         Distances and numbers are (q, k + 1), and changed in place.
@@ -271,7 +271,7 @@ class _NearestSearch(NamedTuple):
                 settled_distances = more_distances[settled]
                 settled_numbers = more_numbers[settled]
                 _sort(settled_distances, settled_numbers, slice(None))
-                scaled[queries[settled], :k] = settled_distances[:, :k]
+                scaled_distances[queries[settled], :k] = settled_distances[:, :k]
                 numbers[queries[settled], :k] = settled_numbers[:, :k]
             tied = np.concatenate(still_tied)
 
@@ -297,11 +297,11 @@ def _sort(distances, rows, queries) -> None:
 # --- within a radius ------------------------------------------------------------------------------------
 
 
-def ball(cloud: Cloud, x, radius, *, search: Search, return_sorted=None):
+def ball(trees: SciPyTrees, x, radius, *, search: Search, return_sorted=None):
     """Return lists of the rows within each query's radius, as SciPy's `query_ball_point`."""
-    if not search.eps and cloud.scaled(search.p).reach_of(radius).has_any_border:
-        return _lists(csr(cloud, x, radius, search=search, sort=False), return_sorted)
-    return _ball(cloud, x, radius, search, return_sorted=return_sorted)
+    if not search.eps and trees.tree_for(search.p).reach_of(radius).has_any_border:
+        return _lists(csr(trees, x, radius, search=search, sort=False), return_sorted)
+    return _ball(trees, x, radius, search, return_sorted=return_sorted)
 
 
 def _lists(neighbors, in_order) -> np.ndarray:
@@ -316,13 +316,13 @@ def _lists(neighbors, in_order) -> np.ndarray:
     return lists
 
 
-def _ball(cloud: Cloud, x, radius, search: Search, *, nearest: bool = False, **options):
+def _ball(trees: SciPyTrees, x, radius, search: Search, *, nearest: bool = False, **options):
     """Return what SciPy's `query_ball_point` finds within `farthest` of the radii's reach, or `nearest`."""
     order = spatial_order(x)
     if order is not None:
         x = x.take(order, axis=0)
         radius = radius.take(order)
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     queries = tree.queries(x)
     reach = queries.reach_of(radius, search.p)
     found = unhindered(
@@ -341,20 +341,20 @@ def _ball(cloud: Cloud, x, radius, search: Search, *, nearest: bool = False, **o
     return in_order
 
 
-def counts_within(cloud: Cloud, x, radius, *, search: Search):
+def counts_within(trees: SciPyTrees, x, radius, *, search: Search):
     """Return how many points lie within the radius of each query."""
-    if _counts_by_pairs_pay(cloud, x, radius, search):
-        counts = _counts_by_pairs(cloud, x, radius[0], search)
+    if _counts_by_pairs_pay(trees, x, radius, search):
+        counts = _counts_by_pairs(trees, x, radius[0], search)
     else:
-        counts = _ball(cloud, x, radius, search, return_length=True)
+        counts = _ball(trees, x, radius, search, return_length=True)
         if not search.eps:
-            _settle_counts(cloud, x, radius, search, counts)
+            _settle_counts(trees, x, radius, search, counts)
     return (counts.astype(search.index_dtype),)
 
 
-def _counts_by_pairs_pay(cloud: Cloud, x, radius, search: Search) -> bool:
+def _counts_by_pairs_pay(trees: SciPyTrees, x, radius, search: Search) -> bool:
     """Tell whether it takes less time to list all neighbours than SciPy takes to count them."""
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     if search.eps or query_count < _PAIRED or query_count * _SPARSE < tree.n:
         return False
@@ -362,12 +362,12 @@ def _counts_by_pairs_pay(cloud: Cloud, x, radius, search: Search) -> bool:
     if not (has_one_radius and isinstance(tree.queries(x).exponent, int)):
         return False
     some = slice(None, None, query_count // 32 + 1)
-    return _ball(cloud, x[some], radius[some], search, return_length=True).mean() <= _LISTED
+    return _ball(trees, x[some], radius[some], search, return_length=True).mean() <= _LISTED
 
 
-def _counts_by_pairs(cloud: Cloud, x, radius, search: Search) -> np.ndarray:
+def _counts_by_pairs(trees: SciPyTrees, x, radius, search: Search) -> np.ndarray:
     """Return how many points are within one radius of each query, by a list of their pairs."""
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     reach = tree.reach_of(radius)
     order = spatial_order(x, _PAIRED)
     if order is None:
@@ -385,14 +385,14 @@ def _counts_by_pairs(cloud: Cloud, x, radius, search: Search) -> np.ndarray:
     return counts
 
 
-def _settle_counts(cloud: Cloud, x, radius, search: Search, counts) -> None:
+def _settle_counts(trees: SciPyTrees, x, radius, search: Search, counts) -> None:
     """Leave out of SciPy's counts, in place, the points at the border that are beyond the radius."""
-    (queries,) = np.nonzero(cloud.scaled(search.p).reach_of(radius).borders)
+    (queries,) = np.nonzero(trees.tree_for(search.p).reach_of(radius).borders)
     if len(queries):
-        at_least = _ball(cloud, x[queries], radius[queries], search, nearest=True, return_length=True)
+        at_least = _ball(trees, x[queries], radius[queries], search, nearest=True, return_length=True)
         queries = queries[at_least < counts[queries]]  # which have points at the border: they are measured
     if len(queries):
-        indptr, _, _ = csr(cloud, x[queries], radius[queries], search=search, sort=False)
+        indptr, _, _ = csr(trees, x[queries], radius[queries], search=search, sort=False)
         counts[queries] = np.diff(indptr)
 
 
@@ -427,9 +427,9 @@ class _Found(NamedTuple):
         return self._replace(numbers=numbers[is_there], distances=distances[is_there])
 
 
-def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
+def csr(trees: SciPyTrees, x, radius, *, search: Search, sort: bool):
     """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     query_count = len(x)
     order = spatial_order(x, _PAIRED)  # which brings together what a tree of queries holds
     if order is None:
@@ -439,27 +439,27 @@ def csr(cloud: Cloud, x, radius, *, search: Search, sort: bool):
     found_by_part = {}
 
     def search_part(part):
-        which = order[part]
-        queries = tree.queries(x[which])
-        reach = queries.reach_of(radius[which], search.p)
+        query_numbers = order[part]
+        queries = tree.queries(x[query_numbers])
+        reach = queries.reach_of(radius[query_numbers], search.p)
         if one_radius and isinstance(queries.exponent, int):
             found = _all_within_one_radius(tree, queries, reach.at(0), search)
         else:
             found = _all_within(tree, queries, reach, search)
         if sort:
             found = found.sorted()
-        counts[which] = np.diff(found.indptr)
-        found_by_part[part.start] = which, found
+        counts[query_numbers] = np.diff(found.indptr)
+        found_by_part[part.start] = query_numbers, found
 
     threads = thread_count(search.workers, query_count // 8, 8)  # a piece costs eight threads' starts
     in_threads(search_part, _parts(query_count, _LISTED, threads, _LISTED), threads)
     indptr = np.append(0, np.cumsum(counts))
     rows = aligned_empty((int(indptr[-1]),), search.index_dtype)
     distances = aligned_empty((int(indptr[-1]),), search.dtype)
-    for which, found in found_by_part.values():
-        first = np.repeat(indptr[which] - found.indptr[:-1], np.diff(found.indptr))
+    for query_numbers, found in found_by_part.values():
+        first = np.repeat(indptr[query_numbers] - found.indptr[:-1], np.diff(found.indptr))
         places = first + np.arange(found.indptr[-1])
-        rows[places] = cloud.rows(found.numbers)
+        rows[places] = trees.rows(found.numbers)
         distances[places] = found.distances
     if indptr[-1] <= np.iinfo(search.index_dtype).max:
         indptr = indptr.astype(search.index_dtype)
@@ -474,15 +474,15 @@ def _all_within(tree: ScaledTree, queries: ScaledQueries, reach: Reach, search: 
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
     numbers = np.fromiter(itertools.chain.from_iterable(lists), np.int64, int(counts.sum()))
     query_of_each = np.repeat(np.arange(len(queries.x)), counts)
-    scaled = _distances(tree, queries.x, query_of_each, numbers, search)
+    scaled_distances = _distances(tree, queries.x, query_of_each, numbers, search)
     if reach.has_any_border:
-        is_within = scaled <= reach.radius[query_of_each]
+        is_within = scaled_distances <= reach.radius[query_of_each]
         if not is_within.all():
             query_of_each = query_of_each[is_within]
             numbers = numbers[is_within]
-            scaled = scaled[is_within]
+            scaled_distances = scaled_distances[is_within]
             counts = np.bincount(query_of_each, minlength=len(lists))
-    distances = queries.distances(scaled, query_of_each)
+    distances = queries.distances(scaled_distances, query_of_each)
     return _Found(np.append(0, np.cumsum(counts)), numbers, distances)
 
 
@@ -528,15 +528,15 @@ def _distances(tree: ScaledTree, x, queries, numbers, search: Search, threads: i
 # --- pairs ----------------------------------------------------------------------------------------------
 
 
-def pairs(cloud: Cloud, radius, search: Search, output_type: str):
+def pairs(trees: SciPyTrees, radius, search: Search, output_type: str):
     """Return SciPy's `query_pairs`."""
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     reach = tree.reach_of(radius)
     if search.eps or not reach.has_any_border:
         options = {"p": search.p, "eps": float(search.eps), "output_type": output_type}
         return tree.tree.query_pairs(reach.farthest, **options)  # type: ignore[call-overload]
-    found, scaled = _measured_pairs(tree, reach, search)
-    is_within = scaled <= reach.radius
+    found, scaled_distances = _measured_pairs(tree, reach, search)
+    is_within = scaled_distances <= reach.radius
     if output_type == "set" and is_within.all():  # which SciPy makes in less time than Python
         return tree.tree.query_pairs(reach.of_pairs, p=search.p)
     if not is_within.all():
@@ -552,9 +552,9 @@ def _measured_pairs(tree: ScaledTree, reach: Reach, search: Search) -> tuple[np.
     return found, _distances(tree, tree.tree.data, first, second, search, threads)
 
 
-def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
+def ball_tree(trees: SciPyTrees, other: SciPyTrees, radius, search: Search):
     """Return SciPy's `query_ball_tree`."""
-    tree, others = cloud.scaled_with(other, search.p)
+    tree, others = trees.trees_with(other, search.p)
     reach = tree.reach_of(radius)
     if search.eps or not reach.has_any_border:
         eps = reach.eps(float(search.eps))
@@ -565,20 +565,20 @@ def ball_tree(cloud: Cloud, other: Cloud, radius, search: Search):
     return _lists((by_point.indptr, by_point.indices, None), False).tolist()
 
 
-def edges(cloud: Cloud, radius, search: Search, relation: Relation):
+def edges(trees: SciPyTrees, radius, search: Search, relation: Relation):
     """Return receivers, senders and distances of all edges, by receiver."""
-    tree = cloud.scaled(search.p)
+    tree = trees.tree_for(search.p)
     if relation is Relation.LATER:
         reach = tree.reach_of(radius)
-        ends, scaled = _measured_pairs(tree, reach, search)
+        ends, scaled_distances = _measured_pairs(tree, reach, search)
         if reach.has_any_border:
-            is_within = scaled <= reach.radius
+            is_within = scaled_distances <= reach.radius
             ends = ends[is_within]
-            scaled = scaled[is_within]
+            scaled_distances = scaled_distances[is_within]
         receivers, senders = ends.T
-        distances = tree.distances(scaled)
+        distances = tree.distances(scaled_distances)
     else:
-        entries = distance_entries(cloud, cloud, radius, search)
+        entries = distance_entries(trees, trees, radius, search)
         receivers = entries["i"]
         senders = entries["j"]
         distances = entries["v"]
@@ -592,44 +592,44 @@ def edges(cloud: Cloud, radius, search: Search, relation: Relation):
         senders = senders[different]
         distances = distances[different]
     dtype = search.index_dtype
-    return cloud.rows(receivers, dtype), cloud.rows(senders, dtype), distances.astype(search.dtype)
+    return trees.rows(receivers, dtype), trees.rows(senders, dtype), distances.astype(search.dtype)
 
 
-def fixed_edges(cloud: Cloud, radius, *, relation: Relation, size: int, search: Search):
+def fixed_edges(trees: SciPyTrees, radius, *, relation: Relation, size: int, search: Search):
     """Return receivers, senders, distances (size,) and the true number of edges."""
-    found = edges(cloud, radius, search, relation)
+    found = edges(trees, radius, search, relation)
     count = min(len(found[0]), np.iinfo(search.index_dtype).max)
     results = []
-    for values, fill in zip(found, (cloud.n, cloud.n, np.inf), strict=True):
+    for values, fill in zip(found, (trees.n, trees.n, np.inf), strict=True):
         kept = np.full(size, fill, values.dtype)
         kept[: len(values)] = values[:size]
         results.append(kept)
     return *results, search.index_dtype.type(count)
 
 
-def distance_entries(cloud: Cloud, other: Cloud, radius, search: Search):
+def distance_entries(trees: SciPyTrees, other: SciPyTrees, radius, search: Search):
     """Return SciPy's `sparse_distance_matrix` as a record array with fields i, j, v."""
-    tree, others = cloud.scaled_with(other, search.p)
+    tree, others = trees.trees_with(other, search.p)
     found = _entries(tree.tree, others.tree, tree.reach_of(radius), search)
     if tree.exponent:
         found["v"] = tree.distances(found["v"])
     return found
 
 
-def two_point(cloud: Cloud, other: Cloud, radii, *weights, search: Search, sums):
+def two_point(trees: SciPyTrees, other: SciPyTrees, radii, *weights, search: Search, sums):
     """Return SciPy's `count_neighbors` for radii (R,), zero for those that reach nothing.
 
-    With weights of the rows of both clouds the sums of their products; `sums` is the dtype.
+    With weights of the rows of both the sums of their products; `sums` is the dtype.
     """
     counts = np.zeros(len(radii), sums)
     reaching = radii >= 0
-    tree, other_tree = cloud.scaled_with(other, search.p)
+    tree, other_tree = trees.trees_with(other, search.p)
     if not (reaching.any() and tree.n and other_tree.n):
         return (counts,)
     # Copies, as SciPy takes no arrays that cannot be written to.
     copies = [
         np.array(each.of_tree(values), np.float64)
-        for each, values in zip((cloud, other), weights, strict=False)
+        for each, values in zip((trees, other), weights, strict=False)
     ]
     reach = tree.reach_of(radii[reaching])
     (with_border,) = np.nonzero(reach.borders)

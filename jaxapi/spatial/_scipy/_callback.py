@@ -1,4 +1,10 @@
-"""Functions of NumPy arrays inside of transformations: XLA calls them back, once for a batch of vmap."""
+"""Functions of NumPy arrays inside of transformations: XLA calls them back, once for a batch of vmap.
+
+The path of a call reads from `called_back` down. Arrays are divided into known and traced ones. JAX is told
+the shapes of the results (`_Callback.in_program`), and where the program runs it hands over the values of the
+traced arrays (`of_buffers` or `of_packed`). Together with the known ones they are a `Batch`, with which the
+function is called in a thread of our own (`of_arrays`).
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -62,6 +68,11 @@ class Batch(NamedTuple):
         return array[tuple(i if size > 1 else 0 for i, size in zip(index, sizes, strict=True))]
 
 
+def in_a_program() -> bool:
+    """Tell whether JAX is tracing a program: then constants are a part of it."""
+    return is_traced(lax.full((), 0, np.int32))
+
+
 def computed(function: Callable, results: list[Result], *arguments) -> list:
     """Return what a function of NumPy arrays, or None, returns of these; traced ones are handed over."""
     if not any_traced(*arguments):
@@ -91,12 +102,9 @@ def called_back(function: Callable[[Batch], list], results: list[Result], arrays
     traced = [each for each in arrays if is_traced(each)]
     callback = _Callback(function, results, arrays)
     start_threads()
-    return varying_like(callback.when_known(traced), traced) if traced else callback.at_once()
-
-
-def in_a_program() -> bool:
-    """Tell whether JAX is tracing a program: then constants are a part of it."""
-    return is_traced(lax.full((), 0, np.int32))
+    if not traced:
+        return callback.at_once()
+    return varying_like(callback.in_program(traced), traced)
 
 
 class _Callback:
@@ -108,11 +116,14 @@ class _Callback:
         self.known = [None if is_traced(each) else np.asarray(each) for each in arrays]
         self.traced = [(each.ndim, np.dtype(each.dtype)) for each in arrays if is_traced(each)]
 
-    def when_known(self, traced: list) -> list:
+    def in_program(self, traced: list) -> list:
         """Return the results, which a program computes by calling back; with the axes of a batch in front.
 
+        Arrays that turned out to be known need no program.
         Where `jax.vmap` alone runs step by step, JAX would compile a program for each call of this function.
         """
+        if not any_traced(*traced):
+            return self.at_once(*traced)
         if not in_a_program():
             return self._step_by_step(traced)
         batch_shape = self._batch_shape(traced)
@@ -125,32 +136,46 @@ class _Callback:
         found = jax.pure_callback(self.of_packed, shapes, *packed, vmap_method="expand_dims")
         return [_unpacked(each, result.dtype) for each, result in zip(found, self.results, strict=True)]
 
-    def at_once(self, *known) -> list[jax.Array]:
-        """Return the results of arrays that turned out to be known."""
-        with x64_for(*(result.dtype for result in self.results)):
-            return [jax.device_put(each) for each in self.of_arrays(*map(np.asarray, known))]
+    @staticmethod
+    def packed_shape(batch_shape: tuple[int, ...], result: Result) -> jax.ShapeDtypeStruct:
+        """Return the shape and dtype of a packed result."""
+        shape = batch_shape + result.shape
+        if result.dtype in WIDE:
+            return jax.ShapeDtypeStruct((*shape, 2), np.uint32)
+        return jax.ShapeDtypeStruct(shape, result.dtype)
 
     def _step_by_step(self, traced: list) -> list:
         """Return the results under `jax.vmap` alone, whose rule is handed the arrays of all items."""
 
         @jax.custom_batching.custom_vmap
-        def of_arrays(*arrays):
-            return self.when_known(list(arrays))
+        def of_traced(*arrays):
+            return self.in_program(list(arrays))
 
-        @of_arrays.def_vmap
+        @of_traced.def_vmap
         def of_batch(_, is_batched, *arrays):
             in_front = [
                 array if has_axis else array[None] for array, has_axis in zip(arrays, is_batched, strict=True)
             ]
-            results = self.when_known(in_front) if any_traced(*in_front) else self.at_once(*in_front)
+            results = self.in_program(in_front)
             return results, [True] * len(results)
 
-        return of_arrays(*traced)
+        return of_traced(*traced)
 
-    def _batch_shape(self, traced) -> tuple[int, ...]:
-        """Return the axes of the batch, which the traced arrays have in front."""
-        sizes = [each.shape[: each.ndim - ndim] for each, (ndim, _) in zip(traced, self.traced, strict=True)]
-        return np.broadcast_shapes(*sizes)
+    def at_once(self, *known) -> list[jax.Array]:
+        """Return the results of arrays that turned out to be known."""
+        with x64_for(*(result.dtype for result in self.results)):
+            return [jax.device_put(each) for each in self.of_arrays(*map(np.asarray, known))]
+
+    def of_buffers(self, _, outputs, *inputs) -> None:
+        """Write the results of XLA's own memory into other memory of XLA's."""
+        found = self.of_arrays(*map(np.asarray, inputs))
+        for output, result in zip(outputs, found, strict=True):
+            np.asarray(output)[...] = result
+
+    def of_packed(self, *packed):
+        """Return the packed results of packed arrays."""
+        arrays = [_unpacked(np.asarray(x), dtype) for x, (_, dtype) in zip(packed, self.traced, strict=True)]
+        return [_packed(each) for each in self.of_arrays(*arrays)]
 
     def of_arrays(self, *traced: np.ndarray) -> list[np.ndarray]:
         """Return the results, with the axes of a batch in front."""
@@ -166,24 +191,10 @@ class _Callback:
             for each, result in zip(found, self.results, strict=True)
         ]
 
-    def of_buffers(self, _, outputs, *inputs) -> None:
-        """Write the results of XLA's own memory into other memory of XLA's."""
-        found = self.of_arrays(*map(np.asarray, inputs))
-        for output, result in zip(outputs, found, strict=True):
-            np.asarray(output)[...] = result
-
-    def of_packed(self, *packed):
-        """Return the packed results of packed arrays."""
-        arrays = [_unpacked(np.asarray(x), dtype) for x, (_, dtype) in zip(packed, self.traced, strict=True)]
-        return [_packed(each) for each in self.of_arrays(*arrays)]
-
-    @staticmethod
-    def packed_shape(batch_shape: tuple[int, ...], result: Result) -> jax.ShapeDtypeStruct:
-        """Return the shape and dtype of a packed result."""
-        shape = batch_shape + result.shape
-        if result.dtype in WIDE:
-            return jax.ShapeDtypeStruct((*shape, 2), np.uint32)
-        return jax.ShapeDtypeStruct(shape, result.dtype)
+    def _batch_shape(self, traced) -> tuple[int, ...]:
+        """Return the axes of the batch, which the traced arrays have in front."""
+        sizes = [each.shape[: each.ndim - ndim] for each, (ndim, _) in zip(traced, self.traced, strict=True)]
+        return np.broadcast_shapes(*sizes)
 
 
 def _packed(x):

@@ -9,8 +9,8 @@ import numpy as np
 from .._clusters import _hierarchy, _selection
 from .._clusters._arrays import OnHost
 from . import _groups
-from ._cloud import Cloud, Options, ScaledTree
 from ._spanning import SpanningEdges, spanning_tree
+from ._trees import Options, ScaledTree, SciPyTrees
 
 __all__ = ["components", "dbscan", "hdbscan", "linkage", "tree_edges", "tree_of"]
 
@@ -19,7 +19,7 @@ OPTIONS = Options(balanced_tree=False)  # as fast to search, and built in two th
 
 def tree_of(points, count, boxsize, p: float) -> ScaledTree:
     """Return the tree of the first of some points (rows, m), in a periodic box or None."""
-    return Cloud(points, count, boxsize, OPTIONS).scaled(p)
+    return SciPyTrees(points, count, boxsize, OPTIONS).tree_for(p)
 
 
 def _points_of(tree: ScaledTree) -> _groups.Points:
@@ -29,15 +29,15 @@ def _points_of(tree: ScaledTree) -> _groups.Points:
 def components(tree: ScaledTree, radius):
     """Return the number of components, and labels (rows,)."""
     number, labels = _groups.components(_points_of(tree), tree.reach_of(radius))
-    return number, tree.cloud.by_row(labels, fill=-1)
+    return number, tree.trees.by_row(labels, fill=-1)
 
 
 def dbscan(tree: ScaledTree, radius, weights, *, min_samples: int):
     """Return which points are cores (rows,), and labels (rows,)."""
     if weights is not None:
-        weights = tree.cloud.of_tree(weights).astype(np.float64)
+        weights = tree.trees.of_tree(weights).astype(np.float64)
     is_core, labels = _groups.dbscan(_points_of(tree), tree.reach_of(radius), min_samples, weights)
-    return tree.cloud.by_row(is_core, fill=False), tree.cloud.by_row(labels, fill=-1)
+    return tree.trees.by_row(is_core, fill=False), tree.trees.by_row(labels, fill=-1)
 
 
 def tree_edges(tree: ScaledTree, *, min_samples: int, dtype):
@@ -46,12 +46,12 @@ def tree_edges(tree: ScaledTree, *, min_samples: int, dtype):
     # In the order of the distances as they are returned.
     distances = tree.distances(edges.distances).astype(dtype)
     order = np.lexsort((edges.rows[:, 1], edges.rows[:, 0], distances))
-    room = max(len(tree.cloud.data) - 1, 0)
-    rows = np.full((room, 2), -1)
-    rows[: len(order)] = tree.cloud.rows(edges.rows[order])
-    measured = np.full((room, 2), -1)
-    measured[: len(order)] = tree.cloud.rows(edges.measured[order])
-    all_distances = np.full(room, np.inf, dtype)
+    most_edges = max(len(tree.trees.data) - 1, 0)
+    rows = np.full((most_edges, 2), -1)
+    rows[: len(order)] = tree.trees.rows(edges.rows[order])
+    measured = np.full((most_edges, 2), -1)
+    measured[: len(order)] = tree.trees.rows(edges.measured[order])
+    all_distances = np.full(most_edges, np.inf, dtype)
     all_distances[: len(order)] = distances[order]
     return rows, all_distances, measured
 
@@ -60,7 +60,7 @@ def hdbscan(tree: ScaledTree, *, min_samples: int, alpha: float, selection: _sel
     """Return labels and probabilities (rows,)."""
     edges = _spanning_edges(tree, min_samples, alpha)
     if not len(edges.rows):
-        row_count = len(tree.cloud.data)
+        row_count = len(tree.trees.data)
         return np.full(row_count, -1), np.zeros(row_count)
     if selection.epsilon is not None:
         selection = selection._replace(epsilon=float(tree.reach_of(selection.epsilon).radius))
@@ -71,7 +71,7 @@ def hdbscan(tree: ScaledTree, *, min_samples: int, alpha: float, selection: _sel
     order = np.argsort(distances)  # unstable, as scikit-learn's
     merges = _hierarchy.dendrogram(OnHost, tree.n, *rows[order].T)
     labels, probabilities = _selection.flat_clusters(OnHost, selection, merges, distances[order])
-    return tree.cloud.by_row(labels, fill=-1), tree.cloud.by_row(probabilities, fill=0.0)
+    return tree.trees.by_row(labels, fill=-1), tree.trees.by_row(probabilities, fill=0.0)
 
 
 def _spanning_edges(tree: ScaledTree, min_samples: int, alpha: float = 1.0) -> SpanningEdges:

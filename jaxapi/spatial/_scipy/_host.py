@@ -19,7 +19,7 @@ from .._tree._queries import Relation
 from .._tree._slopes import displacements_to
 from . import _by_ckdtree
 from ._callback import Batch, Result, called_back
-from ._cloud import Cloud, Options, kept_cloud
+from ._trees import Options, SciPyTrees, kept_trees
 
 __all__ = ["CallbackSearcher", "HostSearcher"]
 
@@ -27,50 +27,52 @@ __all__ = ["CallbackSearcher", "HostSearcher"]
 class HostSearcher(LocalSearcher, ConcreteSearcher):
     """The searches of concrete points, queries and numbers by SciPy's tree."""
 
-    def __init__(self, data, n: int, build_cloud: Callable[[], Cloud]):
+    def __init__(self, data, n, build_trees: Callable[[], SciPyTrees]):
         self.data = data
         self.n = n
-        self._build_cloud = build_cloud
+        self._build_trees = build_trees
 
     @cached_property
-    def cloud(self) -> Cloud:
+    def trees(self) -> SciPyTrees:
         """SciPy's tree, built at first use."""
-        return self._build_cloud()
+        return self._build_trees()
 
     def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
         queries = np.asarray(x)
-        if x is self.data:
+        if self.are_own_points(x):
             queries, bound = self._own_queries(bound)
-        inputs = self.cloud, queries, bound, search.eps
+        inputs = self.trees, queries, bound, search.eps
         found = _by_ckdtree.nearest_columns(*inputs, k=answer.k, answer=answer, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
         queries = np.asarray(x)
-        if x is self.data:
+        if self.are_own_points(x):
             queries, r = self._own_queries(r)
-        found = _by_ckdtree.nearest_within(self.cloud, queries, r, max_neighbors=max_neighbors, search=search)
+        found = _by_ckdtree.nearest_within(self.trees, queries, r, max_neighbors=max_neighbors, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _counts_within(self, x, r, search: Search, results):
         queries = np.asarray(x)
-        if x is self.data:
+        if self.are_own_points(x):
             queries, r = self._own_queries(r)
-        found = _by_ckdtree.counts_within(self.cloud, queries, r, search=search)
+        found = _by_ckdtree.counts_within(self.trees, queries, r, search=search)
         return self._placed(found, results, of_one_point=len(queries) == 1)
 
     def _fixed_edges(self, r, search: Search, results, **static):
-        found = _by_ckdtree.fixed_edges(self.cloud, r, search=search, **static)
+        found = _by_ckdtree.fixed_edges(self.trees, r, search=search, **static)
         return self._placed(found, results)
 
     def _own_queries(self, bound):
         """Return the points as queries, and their bound, with which those that do not count find nothing."""
-        return _finding_nothing(self.cloud.own_queries(), bound)
+        return _finding_nothing(self.trees.own_queries(), bound)
 
     def _placed(self, found, results, of_one_point: bool = False):
         """Return arrays in the shapes of the results, where the points are."""
         in_shapes = [each.reshape(shape) for each, (shape, _) in zip(found, results, strict=True)]
-        return placed_like_one(self.data, *in_shapes) if of_one_point else placed_like(self.data, *in_shapes)
+        if of_one_point:
+            return placed_like_one(self.data, *in_shapes)
+        return placed_like(self.data, *in_shapes)
 
     def _sloped(self, distances, x, rows, search: Search):
         return distances  # nothing is differentiated
@@ -81,51 +83,51 @@ class HostSearcher(LocalSearcher, ConcreteSearcher):
         return placed_like(self.data, found)[0]
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
-        found = _by_ckdtree.csr(self.cloud, np.asarray(queries.x), r, search=search, sort=sort)
+        found = _by_ckdtree.csr(self.trees, np.asarray(queries.x), r, search=search, sort=sort)
         return Neighbors(*placed_like(self.data, *found))
 
     def lists(self, queries: Queries, r, search: Search, in_order: bool):
-        return _by_ckdtree.ball(self.cloud, np.asarray(queries.x), r, search=search, return_sorted=in_order)
+        return _by_ckdtree.ball(self.trees, np.asarray(queries.x), r, search=search, return_sorted=in_order)
 
     def ball_tree(self, other: "HostSearcher", r, search: Search) -> list[list[int]]:
-        return _by_ckdtree.ball_tree(self.cloud, other.cloud, r, search)
+        return _by_ckdtree.ball_tree(self.trees, other.trees, r, search)
 
     def distance_records(self, other: "HostSearcher", r, search: Search) -> np.ndarray:
-        return _by_ckdtree.distance_entries(self.cloud, other.cloud, r, search)
+        return _by_ckdtree.distance_entries(self.trees, other.trees, r, search)
 
     def edges(self, r, search: Search, relation: Relation) -> NeighborGraph:
-        receivers, senders, distances = _by_ckdtree.edges(self.cloud, r, search, relation)
+        receivers, senders, distances = _by_ckdtree.edges(self.trees, r, search, relation)
         count = search.index_dtype.type(len(receivers))
         return NeighborGraph(*placed_like(self.data, senders, receivers, distances, count))
 
     def fixed_pairs(self, r, search: Search, size: int) -> FixedPairs:
-        found = _by_ckdtree.fixed_edges(self.cloud, r, relation=Relation.LATER, size=size, search=search)
+        found = _by_ckdtree.fixed_edges(self.trees, r, relation=Relation.LATER, size=size, search=search)
         *ends, distances, count = found
         pairs = np.stack(ends, axis=1)
         return FixedPairs(*placed_like(self.data, pairs, distances, np.asarray(count)))
 
     def pairs(self, r, search: Search, output_type: str):
-        pairs = _by_ckdtree.pairs(self.cloud, r, search, output_type)
+        pairs = _by_ckdtree.pairs(self.trees, r, search, output_type)
         if output_type == "set":
             return pairs
         return placed_like(self.data, pairs.astype(search.index_dtype))[0]
 
     def _pair_sums(self, other: "HostSearcher", radii, search: Search, weights: PairWeights, sums):
         given_weights = [] if weights.self_weights is None else list(weights)
-        inputs = self.cloud, other.cloud, radii, *given_weights
+        inputs = self.trees, other.trees, radii, *given_weights
         return _by_ckdtree.two_point(*inputs, search=search, sums=sums)[0]
 
 
 class CallbackSearcher(LocalSearcher):
     """The searches by SciPy's tree where the points, the queries or a number are traced.
 
-    `build_cloud` returns the tree of concrete points; None: the points are traced, too.
+    `build_trees` returns the tree of concrete points; None: the points are traced, too.
     """
 
-    def __init__(self, data, n, build_cloud: Callable[[], Cloud] | None, options: Options):
+    def __init__(self, data, n, build_trees: Callable[[], SciPyTrees] | None, options: Options):
         self.data = data
         self.n = n
-        self._build_cloud = build_cloud
+        self._build_trees = build_trees
         self.options = options
 
     def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
@@ -145,79 +147,75 @@ class CallbackSearcher(LocalSearcher):
     def _find(self, function: Callable, x, numbers, search: Search, results, **static):
         """Return what a function of `_by_ckdtree` finds when the values are known.
 
-        `x` are the queries; None where the function is about the cloud's own points.
+        `x` are the queries; None where the function is about the tree's own points.
         """
-        own = x is self.data
-        request = self._request(function, search, results, static)._replace(own=own)
+        is_of_own_points = self.are_own_points(x)
+        queries = None if x is None or is_of_own_points else _given(x, search.dtype)
         numbers = [_given(each, search.dtype) for each in numbers]
-        queries = None if x is None or own else _given(x, search.dtype)
-        return request.called_back(self._points(search), queries, *numbers)
+        by_scipy = self._search_of_batch(function, search, static, is_of_own_points)
+        return _called_back(by_scipy, results, self._points(search), queries, *numbers)
 
-    def _request(self, function: Callable, search: Search, results, static) -> "_Request":
-        search = search._replace(boxsize=None, eps=0.0 if is_traced(search.eps) else search.eps)
-        results = [Result(*each) for each in results]
-        cloud = self._build_cloud and self._build_cloud()
-        return _Request(function, cloud, self.options, search, static, results)
+    def _pair_sums(self, other: "CallbackSearcher", radii, search: Search, weights: PairWeights, sums):
+        given_weights = [] if weights.self_weights is None else list(weights)
+        with x64_for(sums):
+            given_weights = [_given(array, sums) for array in given_weights]
+        by_scipy = self._search_of_batch(_by_ckdtree.two_point, search, {"sums": sums})
+        results = ((radii.shape, sums),)
+        points = self._points(search)
+        others = other._points(search)
+        return _called_back(by_scipy, results, points, others, _given(radii, search.dtype), *given_weights)[0]
+
+    def _search_of_batch(
+        self, function: Callable, search: Search, static: dict[str, Any], is_of_own_points: bool = False
+    ) -> "_SearchOfBatch":
+        """Return the search, with the trees where the points are concrete."""
+        trees = None if self._build_trees is None else self._build_trees()
+        eps = 0.0 if is_traced(search.eps) else search.eps
+        search = search._replace(boxsize=None, eps=eps)
+        return _SearchOfBatch(function, trees, self.options, search, static, is_of_own_points)
 
     def _points(self, search: Search):
-        """Return what a cloud is made of inside of a transformation."""
+        """Return what trees are made of, when the values are known."""
         boxsize: Any = search.boxsize
         if isinstance(boxsize, tuple):
             boxsize = np.asarray(boxsize)
         return self.data, _given(self.n, np.int32), boxsize
 
-    def _pair_sums(self, other: "CallbackSearcher", radii, search: Search, weights: PairWeights, sums):
-        given_weights = [] if weights.self_weights is None else list(weights)
-        request = self._request(_by_ckdtree.two_point, search, ((radii.shape, sums),), {"sums": sums})
-        radii = _given(radii, search.dtype)
-        with x64_for(sums):
-            given_weights = [_given(array, sums) for array in given_weights]
-        points = self._points(search), other._points(search)
-        return request.called_back(*points, radii, *given_weights)[0]
+
+def _called_back(by_scipy: "_SearchOfBatch", results, points, *inputs):
+    """Return what a search finds when its values are known; `points` are what its trees are made of."""
+    if by_scipy.trees is not None:
+        points = None
+    leaves, structure = jax.tree.flatten((points, *inputs))
+
+    def search_batch(batch: Batch):
+        return by_scipy.of_batch(batch, structure)
+
+    return called_back(search_batch, [Result(*each) for each in results], leaves)
 
 
-class _Request(NamedTuple):
-    """A search of arrays whose values are known when a program runs."""
+class _SearchOfBatch(NamedTuple):
+    """A search by SciPy, of the NumPy arrays of a batch: points, queries and numbers."""
 
     function: Callable  # of `_by_ckdtree`
-    cloud: Cloud | None  # None: of points that are traced
+    trees: SciPyTrees | None  # None: of points that are among the arrays
     options: Options
     search: Search
     static: dict[str, Any]
-    results: list[Result]
-    own: bool = False  # whether the queries are the cloud's own points
+    is_of_own_points: bool  # whether the queries are the tree's own points
 
-    def called_back(self, points, *inputs):
-        """Return what the search finds when its values are known; `points` are what a cloud is made of."""
-        points = None if self.cloud is not None else points
-        leaves, structure = jax.tree.flatten((points, *inputs))
-
-        def search_batch(batch: Batch):
-            points, *inputs = jax.tree.unflatten(structure, batch.arrays)
-            one_cloud = all(map(batch.is_shared, jax.tree.leaves(points)))
-            if one_cloud and isinstance(inputs[0], np.ndarray):
-                return self._of_all_queries(batch, points, *inputs)
-            items = [jax.tree.unflatten(structure, arrays) for arrays in batch.items()]
-            found = [self._of_one_item(*item) for item in items]
-            return [np.stack(each) for each in zip(*found, strict=True)]
-
-        return called_back(search_batch, self.results, leaves)
-
-    def _of_one_item(self, points, x, *numbers):
-        """Return what the search finds of NumPy arrays; queries that are not finite find nothing."""
-        cloud = self.cloud or kept_cloud(*points, self.options)
-        if self.own:
-            x = cloud.own_queries()
-        queries = []
-        if isinstance(x, tuple):
-            queries = [kept_cloud(*x, self.options)]
-        elif x is not None:
-            x, *numbers = _finding_nothing(x, *numbers)
-            queries = [x]
-        return self.function(cloud, *queries, *numbers, search=self.search, **self.static)
+    def of_batch(self, batch: Batch, structure) -> list[np.ndarray]:
+        """Return what the search finds of the arrays of a batch, which are leaves of such a structure."""
+        points, *inputs = jax.tree.unflatten(structure, batch.arrays)
+        are_points_shared = all(map(batch.is_shared, jax.tree.leaves(points)))
+        if are_points_shared and isinstance(inputs[0], np.ndarray):
+            return self._of_all_queries(batch, points, *inputs)
+        items = [jax.tree.unflatten(structure, arrays) for arrays in batch.items()]
+        found = [self._of_one_item(*item) for item in items]
+        return [np.stack(each) for each in zip(*found, strict=True)]
 
     def _of_all_queries(self, batch: Batch, points, x, bound, *eps):
-        """Do so once for the queries (..., q, m) of all items, which search one cloud."""
+        """Do so once for the queries (..., q, m) of all items, which search the same points."""
         first = (0,) * len(batch.shape)
         points = jax.tree.map(lambda array: array[first], points)
         q, m = x.shape[-2:]
@@ -229,6 +227,19 @@ class _Request(NamedTuple):
         else:
             bound = np.broadcast_to(bound, (*batch.shape, q)).ravel()
         return self._of_one_item(points, x, bound, *(each.min() for each in eps))
+
+    def _of_one_item(self, points, x, *numbers):
+        """Return what the search finds of NumPy arrays; queries that are not finite find nothing."""
+        trees = self.trees or kept_trees(*points, self.options)
+        if self.is_of_own_points:
+            x = trees.own_queries()
+        queries = []
+        if isinstance(x, tuple):
+            queries = [kept_trees(*x, self.options)]
+        elif x is not None:
+            x, *numbers = _finding_nothing(x, *numbers)
+            queries = [x]
+        return self.function(trees, *queries, *numbers, search=self.search, **self.static)
 
 
 def _given(x, dtype):

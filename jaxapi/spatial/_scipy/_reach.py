@@ -33,23 +33,27 @@ class Reach(NamedTuple):
     farthest: Any  # SciPy finds within it all points that are within the radius
 
     @classmethod
-    def of(cls, radius, in_units, p: float) -> "Reach":
+    def of(cls, radius, in_units_of_tree, p: float) -> "Reach":
         """Return the reach of radii in the user's units, of the dtype of distances, as `p` needs it.
 
-        `in_units` returns distances in the units of the tree.
+        `in_units_of_tree` returns distances in the units of the tree.
         """
         radius = np.asarray(radius)
         given = np.where(radius >= 0, radius, np.nan).astype(radius.dtype)
-        limit = in_units(longest_within(given))
+        scaled_radius = in_units_of_tree(longest_within(given))
         with np.errstate(over="ignore", invalid="ignore"):
             if p in (1, np.inf):
-                return cls(limit[()], limit[()], limit[()])
+                return cls(scaled_radius[()], scaled_radius[()], scaled_radius[()])
             if p != 2:
-                return cls(limit[()], (limit * (1 - POWERS))[()], (limit * (1 + POWERS))[()])
+                return cls(
+                    scaled_radius[()], (scaled_radius * (1 - POWERS))[()], (scaled_radius * (1 + POWERS))[()]
+                )
             # The root of the next number above the square may be rounded to the radius, too.
-            has_border = np.sqrt(np.nextafter(limit * limit, np.inf)) <= limit
-            farthest = np.where(has_border & (limit < np.inf), np.nextafter(limit, np.inf), limit)
-        return cls(limit[()], limit[()], farthest[()])
+            has_border = np.sqrt(np.nextafter(scaled_radius * scaled_radius, np.inf)) <= scaled_radius
+            farthest = np.where(
+                has_border & (scaled_radius < np.inf), np.nextafter(scaled_radius, np.inf), scaled_radius
+            )
+        return cls(scaled_radius[()], scaled_radius[()], farthest[()])
 
     @property
     def borders(self) -> np.ndarray:

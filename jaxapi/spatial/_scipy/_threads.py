@@ -19,14 +19,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
-from ._cloud import forget_clouds
-
-__all__ = ["in_own_thread", "in_threads", "paying_threads", "start_threads", "thread_count", "unhindered"]
+__all__ = [
+    "call_when_idle",
+    "in_own_thread",
+    "in_threads",
+    "paying_threads",
+    "start_threads",
+    "thread_count",
+    "unhindered",
+]
 
 # In neighbours that are found meanwhile, 70 ns each:
 _START = 350  # of one of SciPy's threads
 _HANDOVER = 3000  # of a search to a thread of our own, and back
-IDLE = 10.0  # seconds without a search after which the clouds that callbacks keep are let go
+IDLE = 10.0  # seconds without a search after which what was kept for the next one is let go
 
 
 class _Call:
@@ -94,6 +100,15 @@ def _wait_for_threads() -> None:
         time.sleep(0.001)
 
 
+_when_idle: list[Callable[[float], None]] = []
+
+
+def call_when_idle(function: Callable[[float], None]) -> Callable[[float], None]:
+    """Have each thread that got nothing to do for `IDLE` seconds call a function with their number."""
+    _when_idle.append(function)
+    return function
+
+
 @functools.cache
 def start_threads() -> queue.SimpleQueue:
     """Return where our threads take functions from; to be called outside of XLA's threads first."""
@@ -105,7 +120,8 @@ def start_threads() -> queue.SimpleQueue:
             try:
                 function = functions.get(timeout=None if idle else IDLE)
             except queue.Empty:
-                forget_clouds(IDLE)
+                for function_when_idle in _when_idle:
+                    function_when_idle(IDLE)
                 idle = True
                 continue
             idle = False

@@ -4,7 +4,7 @@ Everything works coordinate by coordinate on values of any shape. `_engines/_cud
 for kernels. A distance is built up as a *power distance*, in which comparing is cheap::
 
     total = power_distance(lambda axis: axis_distance(x[axis], y[axis], length[axis]), m, p)
-    distance = root(total, p)
+    distance = distance_of_power(total, p)
 
 ``p`` is a static Python float. Power distances are the sum of ``|d|**p`` for p = 1, 2, 3 and 4, exact for
 whole numbers. For others the powers of small distances would vanish (0.005**20 is zero in float32) or
@@ -39,12 +39,12 @@ __all__ = [
     "axis_gap",
     "axis_reach",
     "box_slack",
+    "distance_in_units",
+    "distance_of_power",
     "extent_exponent",
-    "in_units",
     "largest_exponent",
     "power",
     "power_distance",
-    "root",
     "scaled_power",
     "wrap",
 ]
@@ -85,7 +85,7 @@ class Measure(enum.Enum):
 
     def of(self, total: Array, scale: Array, p: float) -> Array:
         """Return scaled power distances in this measure."""
-        return in_units(total, scale, p) if self is Measure.DISTANCE else total
+        return distance_in_units(total, scale, p) if self is Measure.DISTANCE else total
 
 
 def extent_exponent(dtype) -> int:
@@ -157,7 +157,7 @@ def box_slack(dtype, m: int) -> float:
     return 1 + 8 * (m + 1) * float(jnp.finfo(dtype).eps)
 
 
-def root(total, p: float):
+def distance_of_power(total, p: float):
     """Return the distance of a power distance."""
     if p == 2:
         return _quotients.root(total)
@@ -177,9 +177,9 @@ def _cube_root(x):
     return jnp.where(finite, times_power_of_two(near ** (1 / 3), exponent), math.inf)
 
 
-def in_units(total, scale, p: float):
+def distance_in_units(total, scale, p: float):
     """Return the distance in the user's units of a scaled power distance."""
-    return unscaled(root(total, p), scale)
+    return unscaled(distance_of_power(total, p), scale)
 
 
 def axis_distance(x, y, length=None):

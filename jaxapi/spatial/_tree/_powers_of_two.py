@@ -115,8 +115,8 @@ def _converted(x: Array, dtype: np.dtype) -> Array:
         from_bits = scaled(x, unit).astype(dtype) / unit.astype(dtype)
         return jnp.where(_subnormal(x).is_subnormal, from_bits, x.astype(dtype))
     unit = unit_of_small(dtype)
-    in_units = x * unit.astype(x.dtype)
-    return jnp.where(jnp.abs(in_units) < 1, unscaled(in_units.astype(dtype), unit), x.astype(dtype))
+    multiples = x * unit.astype(x.dtype)
+    return jnp.where(jnp.abs(multiples) < 1, unscaled(multiples.astype(dtype), unit), x.astype(dtype))
 
 
 @_converted.defjvp

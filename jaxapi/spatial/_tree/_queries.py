@@ -14,7 +14,7 @@ from jax import lax
 
 from ..._core._typing import Array
 from ._homes import home_leaf
-from ._metric import TreeMetric, power, root
+from ._metric import TreeMetric, distance_of_power, power
 from ._powers_of_two import converted
 from ._tree import Tree
 
@@ -80,12 +80,12 @@ class Slots:
 
 def ordered_queries(tree: Tree, queries: Array, radius: Array, metric: TreeMetric) -> RadiusQueries:
     """Return ``queries`` (q, m) made ready: in the order of the leaves that they fall in."""
-    scaled = tree.scaled(metric.wrap(queries))
-    home = home_leaf(tree, scaled)
+    scaled_queries = tree.scaled(metric.wrap(queries))
+    home = home_leaf(tree, scaled_queries)
     _, order = lax.sort((home, jnp.arange(queries.shape[0], dtype=jnp.int32)), num_keys=1)
     bound = radius_bound(tree, radius, metric.p)
     no_slot = jnp.full(queries.shape[0], -1, jnp.int32)
-    return RadiusQueries(scaled[order].T, bound[order], no_slot, order)
+    return RadiusQueries(scaled_queries[order].T, bound[order], no_slot, order)
 
 
 def own_queries(tree: Tree, radius: Array, p: float) -> RadiusQueries:
@@ -127,7 +127,7 @@ def _largest_power(distance: Array, p: float) -> Array:
     def next_candidate(_, state):
         candidate, bound = state
         candidate = jnp.nextafter(candidate, infinite)
-        return candidate, jnp.where(root(candidate, p) <= distance, candidate, bound)
+        return candidate, jnp.where(distance_of_power(candidate, p) <= distance, candidate, bound)
 
     # In a loop, as XLA takes minutes to compile sixteen cube roots on end.
     _, bound = lax.fori_loop(0, ulps_below + ulps_above, next_candidate, (bound, bound))

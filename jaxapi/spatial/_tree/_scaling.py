@@ -14,11 +14,8 @@ __all__ = [
     "a_point",
     "brought_near",
     "doubled",
-    "exponent_of",
     "exponent_of_unit",
     "needs_room",
-    "power_of_two",
-    "times_power_of_two",
     "with_room_for_powers",
 ]
 
@@ -87,8 +84,8 @@ def exponent_of_unit(tree: Tree, p: float, queries: Array | None = None) -> Arra
         ways = jnp.abs(tree.scaled(queries).T - first)
         largest = jnp.maximum(largest, jnp.max(jnp.where(jnp.isfinite(ways), ways, 0), initial=0))
     # A difference of two ways may be twice as long.
-    room = largest_exponent(tree.scale.dtype, m, p) - 1
-    return jnp.minimum(room - exponent_of(largest), 0)
+    headroom = largest_exponent(tree.scale.dtype, m, p) - 1
+    return jnp.minimum(headroom - exponent_of(largest), 0)
 
 
 def needs_room(p: float) -> bool:

@@ -113,15 +113,15 @@ def _norm(differences, p: float):
 def displacements_to(points, x, rows, boxsize, n, *, dtype, xp=jnp):
     """Return the vectors (..., m) from x to its rows (...), to their nearest images; 0 for none."""
     points = points if len(points) else xp.zeros((1, points.shape[1]), dtype)
-    there = (rows >= 0) & (rows < xp.asarray(n).astype(rows.dtype))
+    is_row = (rows >= 0) & (rows < xp.asarray(n).astype(rows.dtype))
     x = x.reshape(*x.shape[:-1], *(1,) * (rows.ndim - x.ndim + 1), x.shape[-1])
     if xp is np:
-        neighbors = points.astype(dtype)[np.where(there, rows, 0)]
+        neighbors = points.astype(dtype)[np.where(is_row, rows, 0)]
         vectors = _to_nearest_image(neighbors - x.astype(dtype), boxsize, np)
     else:
-        neighbors = converted(points, dtype)[jnp.where(there, rows, 0)]
+        neighbors = converted(points, dtype)[jnp.where(is_row, rows, 0)]
         vectors = _vectors_between(converted(x, dtype), neighbors, boxsize)
-    return xp.where(there[..., None], vectors, xp.zeros_like(vectors))
+    return xp.where(is_row[..., None], vectors, xp.zeros_like(vectors))
 
 
 def _vectors_between(x, neighbors, boxsize):

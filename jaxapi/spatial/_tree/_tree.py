@@ -51,7 +51,7 @@ class Tree(NamedTuple):
         """Return coordinates or lengths in the user's units as those of the tree."""
         return scaled(x, self.scale)
 
-    def in_units(self, columns: Array) -> Array:
+    def points_in_units(self, columns: Array) -> Array:
         """Return some of the points (m, q) in the user's units (q, m), nan for those of empty slots."""
         return unscaled(jnp.where(columns < jnp.inf, columns, jnp.nan).T, self.scale)
 

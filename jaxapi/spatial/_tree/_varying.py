@@ -26,6 +26,6 @@ def _varying(x, axes):
 
 
 def _axes_of(x) -> frozenset:
-    kind = jax.typeof(x)
-    manual = getattr(kind, "manual_axis_type", None)  # `vma` before JAX 0.10
-    return getattr(kind, "vma", frozenset()) if manual is None else manual.varying
+    array_type = jax.typeof(x)
+    manual = getattr(array_type, "manual_axis_type", None)  # `vma` before JAX 0.10
+    return getattr(array_type, "vma", frozenset()) if manual is None else manual.varying

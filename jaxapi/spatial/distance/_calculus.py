@@ -13,7 +13,7 @@ from ..._core import _quotients
 from ..._core._typing import Array
 
 __all__ = ["Rows", "Sums", "Terms", "absolute", "along_last_axis", "divided", "instantiated", "quotient"]
-__all__ += ["ratio", "root", "rounded_ratio", "rows_for", "weighted_sums", "without"]
+__all__ += ["ratio", "rounded_ratio", "rows_for", "square_root", "weighted_sums", "without"]
 
 
 @jax.custom_jvp
@@ -29,7 +29,7 @@ def _slope_of_absolute(primals: Any, tangents: Any) -> tuple[Array, Array]:
     return absolute(x), jnp.sign(x) * tangent
 
 
-def root(x: Array) -> Array:
+def square_root(x: Array) -> Array:
     """Return the square root, rounded as IEEE 754 says; all its derivatives at 0 are 0."""
     is_zero = x == 0
     return jnp.where(is_zero, 0, _quotients.root(jnp.where(is_zero, 1, x)))

@@ -173,7 +173,7 @@ def _kernels_total(term: str, a: Array, b: Array, weights: Array | None) -> Arra
 
 
 def _accumulated(metric: SumMetric, chunk: int, a: Array, b: Array, parameters: Parameters) -> Array:
-    rows = metric.scaled(a, b, parameters)
+    rows = metric.scaled_rows(a, b, parameters)
     # XLA's CPU would else prepare a row again for each of its pairs, where it takes these one by one.
     prepared_a, prepared_b = lax.optimization_barrier((rows.a, rows.b))
     rows = rows._replace(a=prepared_a, b=prepared_b)

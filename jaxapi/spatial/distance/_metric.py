@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..._core._typing import Array
-from .._tree._scaling import power_of_two, times_power_of_two
+from .._tree._powers_of_two import power_of_two, times_power_of_two
 from ._calculus import Rows, rows_for, weighted_sums, without
 from ._scales import above_subnormal, into_range
 
@@ -121,7 +121,7 @@ class SumMetric(Metric):
 
     Subclasses say how rows are `prepared`, what the `terms` of two rows are, and how a distance is `finished`
     from their sums. Where powers of differences may overflow or vanish, the terms are those of differences in
-    units of a `scale` of the pair; a matrix has one unit for all of its rows, by `scaled`.
+    units of a `scale` of the pair; a matrix has one unit for all of its rows, by `scaled_rows`.
     """
 
     takes_greatest: ClassVar[bool] = False  # of the terms instead of their sums
@@ -184,7 +184,7 @@ class SumMetric(Metric):
             return terms
         return tuple(term * weights for term in terms)
 
-    def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+    def scaled_rows(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
         """Return the rows of both sides (..., n, m) as a matrix of all pairs takes them."""
         parameters = self.with_weights_in_range(parameters)
         weights = parameters.weights
@@ -195,8 +195,8 @@ class SumMetric(Metric):
         return ScaledRows(a, b, weights)
 
     def scaled_for_kernel(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
-        """Return `scaled` rows for the CUDA kernel, which takes floating-point numbers."""
-        return self.scaled(a, b, parameters)
+        """Return `scaled_rows` for the CUDA kernel, which takes floating-point numbers."""
+        return self.scaled_rows(a, b, parameters)
 
     def in_users_units(self, distances: Array, exponent: Array) -> Array:
         """Return distances, given those of rows in units of ``2**exponent``."""

@@ -22,9 +22,9 @@ from ._calculus import (
     divided,
     quotient,
     ratio,
-    root,
     rounded_ratio,
     rows_for,
+    square_root,
     weighted_sums,
     without,
 )
@@ -81,11 +81,11 @@ class Euclidean(SumMetric):
 
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
-        distance = root(total)
+        distance = square_root(total)
         return distance if scale is None else distance / scale
 
-    def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
-        rows = super().scaled(a, b, parameters)
+    def scaled_rows(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+        rows = super().scaled_rows(a, b, parameters)
         return ScaledRows(*near_overflow(rows.a, rows.b, rows.weights))
 
 
@@ -196,8 +196,8 @@ class Minkowski(SumMetric):
         weights = lax.stop_gradient(parameters.weights)
         return jnp.where(weights == 0, 0, jnp.where(weights == 0, 1, weights) ** (1 / parameters.p))
 
-    def scaled(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
-        rows = super().scaled(a, b, parameters)
+    def scaled_rows(self, a: Array, b: Array, parameters: Parameters) -> ScaledRows:
+        rows = super().scaled_rows(a, b, parameters)
         if rows.weights is None or parameters.p < 1:  # roots of order p < 1 may overflow
             return rows
         factors = self._weights_of_rows(parameters)
@@ -364,19 +364,19 @@ class Hellinger(Euclidean):
     def distance(self, u: Array, v: Array, parameters: Parameters, scale: Scale = None) -> Array:
         """Return the distances; where both are 0 the terms ``u + v - 2 sqrt(u v)`` have slopes of 1."""
         if scale is None:
-            scale = self.scale_of_pairs(root(u), root(v), parameters)
+            scale = self.scale_of_pairs(square_root(u), square_root(v), parameters)
         assert scale is not None
 
         def terms(u: Array, v: Array, scale: Array) -> Sums:
             both_zero = (u == 0) & (v == 0)
-            squares = jnp.square((root(u) - root(v)) * scale)
+            squares = jnp.square((square_root(u) - square_root(v)) * scale)
             return (jnp.where(both_zero, (u + v) * scale * scale, squares) / 2,)
 
         sums = weighted_sums(terms, (Rows(u, u), Rows(v, v)), None, scale[..., None])
         return self.finished(sums, u.shape[-1], scale, parameters)
 
     def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
-        return Rows(*map(root, rows))
+        return Rows(*map(square_root, rows))
 
     def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
         return (jnp.square(u - v) / 2,)
@@ -396,8 +396,8 @@ class JensenShannon(SumMetric):
 
     def prepared(self, rows: Rows, parameters: Parameters) -> Rows:
         """Return rows of sum 1."""
-        scaled = of_size_one(rows.seen, rows.seen)
-        probabilities = scaled / jnp.sum(scaled, axis=-1, keepdims=True)
+        of_unit_size = of_size_one(rows.seen, rows.seen)
+        probabilities = of_unit_size / jnp.sum(of_unit_size, axis=-1, keepdims=True)
         return Rows(probabilities, probabilities)
 
     def terms(self, u: Array, v: Array, scale: Scale, parameters: Parameters) -> Sums:
@@ -406,7 +406,7 @@ class JensenShannon(SumMetric):
     def finished(self, sums: Sums, m: int, scale: Scale, parameters: Parameters) -> Array:
         (total,) = sums
         base = parameters.base
-        return root(divided(jnp.maximum(total, 0), 2 if base is None else 2 * jnp.log(base)))
+        return square_root(divided(jnp.maximum(total, 0), 2 if base is None else 2 * jnp.log(base)))
 
 
 @jax.custom_jvp
@@ -642,7 +642,7 @@ class Mahalanobis(ByRows):
         scale = reciprocal_of_size(jnp.max(jnp.abs(lax.stop_gradient(difference)), axis=-1, initial=0))
         difference = difference * scale[..., None]
         product = jnp.matmul(difference, matrix, precision=lax.Precision.HIGHEST)
-        return root(jnp.sum(product * difference, axis=-1)) / scale * unit
+        return square_root(jnp.sum(product * difference, axis=-1)) / scale * unit
 
 
 @dataclass(frozen=True)

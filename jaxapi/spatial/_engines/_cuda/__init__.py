@@ -4,8 +4,7 @@ from ._build import build
 from ._components import component_rows, lowest
 from ._inputs import as_input, read_input
 from ._launch import check
-from ._nearest import in_units, nearest, nearest_of_all, nearest_of_slots
-from ._order import nodes_of
+from ._nearest import distances_in_units, nearest, nearest_of_all, nearest_of_slots, prepare
 from ._pairwise import pairwise
 from ._radius import bin_counts, count, fill, fill_edges, fill_pairs, fill_rows, ordered_queries
 from ._spanning import spanning_edges
@@ -19,18 +18,18 @@ __all__ = [
     "check",
     "component_rows",
     "count",
+    "distances_in_units",
     "fill",
     "fill_edges",
     "fill_pairs",
     "fill_rows",
-    "in_units",
     "lowest",
     "nearest",
     "nearest_of_all",
     "nearest_of_slots",
-    "nodes_of",
     "ordered_queries",
     "pairwise",
+    "prepare",
     "read_input",
     "running_sums",
     "spanning_edges",

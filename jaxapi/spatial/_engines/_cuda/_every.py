@@ -46,13 +46,13 @@ def nearest(tree: Tree, queries: Array, bound: Array, *, k: int, measure: Measur
     query_count, m = queries.shape
     piece_size = min(query_count, max(MEMORY // _room(k), 1))
     piece_count = -(-query_count // piece_size)
-    cloud = _RoughCloud.of(tree)
+    rough = _RoughPoints.of(tree)
     if piece_count == 1:
-        return _nearest(cloud, queries, bound, k, measure)
+        return _nearest(rough, queries, bound, k, measure)
 
     def nearest_of_piece(queries_and_bounds):
         queries, bounds = queries_and_bounds
-        return _nearest(cloud, queries, bounds, k, measure)
+        return _nearest(rough, queries, bounds, k, measure)
 
     extra = piece_count * piece_size - query_count
     queries = jnp.pad(queries, ((0, extra), (0, 0))).reshape(piece_count, piece_size, m)
@@ -69,7 +69,7 @@ def _room(k: int) -> int:
 # --- rough copies ---------------------------------------------------------------------------------------
 
 
-class _RoughCloud(NamedTuple):
+class _RoughPoints(NamedTuple):
     """The points of a tree, and copies of few bits, in groups of 32 that are dealt."""
 
     tree: Tree
@@ -81,7 +81,7 @@ class _RoughCloud(NamedTuple):
     half_squares: Array  # half the squares of their lengths
 
     @classmethod
-    def of(cls, tree: Tree) -> "_RoughCloud":
+    def of(cls, tree: Tree) -> "_RoughPoints":
         """Return the rough copies of a tree's points."""
         points = tree.points
         dtype = points.dtype
@@ -164,15 +164,15 @@ def _round_ends(k: int, place_count: int) -> np.ndarray:
     return np.array(ends, np.int32)
 
 
-def _nearest(cloud: _RoughCloud, queries, bound, k: int, measure: Measure):
+def _nearest(rough: _RoughPoints, queries, bound, k: int, measure: Measure):
     """Return distances and rows (q, k) of queries for whose candidates there is room at once."""
-    tree = cloud.tree
+    tree = rough.tree
     dtype = queries.dtype
     query_count, m = queries.shape
     slot_count = tree.points.shape[1]
     queries = queries * tree.scale
-    rough_queries, squares = cloud.rough_queries(queries)
-    ends = jnp.minimum(_round_ends(k, len(cloud.groups) * LANES), cloud.end)
+    rough_queries, squares = rough.rough_queries(queries)
+    ends = jnp.minimum(_round_ends(k, len(rough.groups) * LANES), rough.end)
     round_count = len(ends) - 1
 
     candidate_blocks = -(-query_count // (CANDIDATE_WARPS * LANES))
@@ -190,13 +190,17 @@ def _nearest(cloud: _RoughCloud, queries, bound, k: int, measure: Measure):
     rows_shape = jax.ShapeDtypeStruct((query_count, k), jnp.int32)
     of_tree = _in_vectors(tree.points.T), tree.rows, tree.n, tree.scale
     of_queries = _in_vectors(queries), bound
-    of_copies = cloud.groups, squares, cloud.unit
+    of_copies = rough.groups, squares, rough.unit
 
     def closest(i, candidates, nearest):
         """Return the thresholds and the nearest after the candidates of round i."""
-        stage = jnp.stack([i == 0, i == round_count - 1]).astype(jnp.int32)
-        of_search = bound.ndim, measure is Measure.DISTANCE
-        sizes = np.array([query_count, room, lists, slot_count, *of_search], np.int32)
+        is_first = i == 0
+        is_last = i == round_count - 1
+        stage = jnp.stack([is_first, is_last]).astype(jnp.int32)
+        bound_stride = bound.ndim  # 1: each query has a bound; 0: all have one
+        are_distances_rooted = measure is Measure.DISTANCE
+        numbers = query_count, room, lists, slot_count, bound_stride, are_distances_rooted
+        sizes = np.array(numbers, np.int32)
         of_round = lax.dynamic_slice(ends, (i,), (2,)), stage, sizes
         inputs = *of_tree, *of_queries, *of_copies, *candidates, *of_round, *nearest
         outputs = thresholds_shape, distances_shape, rows_shape
@@ -207,7 +211,7 @@ def _nearest(cloud: _RoughCloud, queries, bound, k: int, measure: Measure):
         thresholds, *nearest = state
         sizes = np.array([query_count, room, splits], np.int32)
         of_round = lax.dynamic_slice(ends, (i,), (2,)), sizes
-        inputs = cloud.tiles, cloud.half_squares, rough_queries, thresholds, *of_round
+        inputs = rough.tiles, rough.half_squares, rough_queries, thresholds, *of_round
         outputs = counts_shape, candidates_shape
         blocks = candidate_blocks * splits
         candidates = launch(find_candidates, blocks, CANDIDATE_WARPS * LANES, inputs, outputs)

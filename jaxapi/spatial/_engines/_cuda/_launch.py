@@ -58,8 +58,12 @@ def launch(kernel: Kernel, blocks: int, threads: int, inputs, outputs, *, in_pla
     return custom_call(kernel, blocks, threads, inputs, tuple(outputs), aliases)
 
 
-def custom_call(kernel, blocks, threads, inputs, outputs, aliases):
-    """Let XLA launch a kernel; sizes of the grid are part of the program, the PTX does not depend on them."""
+def custom_call(kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases: dict[int, int]):
+    """Let XLA launch a kernel: the one thing that needs a GPU, in whose place tests put the host's compiler.
+
+    Sizes of the grid are part of the program, the PTX does not depend on them. `aliases` are the inputs, by
+    number, that become outputs.
+    """
     call = jax.ffi.ffi_call(TARGET, outputs, vmap_method="sequential", input_output_aliases=aliases)
     ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
     return call(*inputs, **_description(kernel.name, ptx, blocks, threads))

@@ -21,9 +21,9 @@ from ..._tree._tree import Tree
 from .. import _lax
 from . import _every
 from ._launch import Kernel, launch
-from ._order import THREADS, Nodes, Order, boxsize_operand, nodes_of, order_of
+from ._order import THREADS, Nodes, Order, Source, boxsize_operand, nodes_of, order_of
 
-__all__ = ["in_units", "nearest", "nearest_of_all", "nearest_of_slots"]
+__all__ = ["distances_in_units", "nearest", "nearest_of_all", "nearest_of_slots", "prepare"]
 
 LANES = 32
 PACKET_WARPS = 2  # a block
@@ -52,6 +52,7 @@ def nearest(
         tree, eps, metric = shared
         return _nearest(tree, queries, Limits(bound, eps), metric, k=k, measure=measure)
 
+    # Searches in cells and on meshes come here without `nearest_columns`, which makes one of a batch, too.
     return one_search_of_all(search)((tree, limits.eps, metric), queries, limits.bound)
 
 
@@ -75,6 +76,11 @@ def nearest_of_all(
     return _search(walk, k, measure)
 
 
+def prepare(tree: Tree, boxsize: Array | None) -> Nodes | tuple[()]:
+    """Return what `nearest_of_slots` reads besides the tree: the nodes of one that has some."""
+    return () if tree.is_flat else nodes_of(tree, boxsize)
+
+
 def nearest_of_slots(
     tree: Tree,
     prepared: Nodes | tuple[()],
@@ -86,10 +92,11 @@ def nearest_of_slots(
 ) -> tuple[Array, Array]:
     """Return distances and rows (size, k) of the `k` nearest points of those on some slots.
 
-    As `nearest`, which takes longer; an empty slot has no neighbours. The nodes may be `prepared`.
+    As `nearest`, which takes longer; an empty slot has no neighbours. Without the nodes, which may
+    be `prepared`, they are made here.
     """
     if tree.is_flat:
-        return nearest(tree, tree.in_units(slots.of(tree.points)), limits, metric, k=k)
+        return nearest(tree, tree.points_in_units(slots.of(tree.points)), limits, metric, k=k)
     limits = _in_dtype_of(tree, limits)
     order = Order.slots(tree, slots)
     nodes = prepared or nodes_of(tree, metric.boxsize)
@@ -103,18 +110,30 @@ def _in_dtype_of(tree: Tree, limits: Limits) -> Limits:
     return Limits(jnp.asarray(limits.bound, dtype), jnp.asarray(limits.eps, dtype))
 
 
-def in_units(tree: Tree, powers: Array, metric: TreeMetric) -> Array:
+def distances_in_units(tree: Tree, powers: Array, metric: TreeMetric) -> Array:
     """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives.
 
     XLA rounds roots of its own in other ways.
     """
     query_count, k = powers.shape
     if tree.is_flat and not _every.serves(k, metric):
-        return _lax.in_units(tree, powers, metric)
+        return _lax.distances_in_units(tree, powers, metric)
     kernel = Kernel.of("in_units", m=1, dtype=powers.dtype, p=metric.p)
     inputs = powers, tree.scale, np.array([query_count, k], np.int32)
     output = jax.ShapeDtypeStruct(powers.shape, powers.dtype)
     return launch(kernel, -(-query_count * k // THREADS), THREADS, inputs, [output])[0]
+
+
+class _Sizes(NamedTuple):
+    """The numbers that every kernel of this file reads, in their order there."""
+
+    query_count: int
+    leaf_size: int
+    levels: int
+    bound_stride: int  # 1: each query has a bound; 0: all have one
+    are_distances_rooted: bool  # else they are scaled powers
+    source: Source
+    first_slot: Array | int
 
 
 class _Walk(NamedTuple):
@@ -142,16 +161,16 @@ class _Walk(NamedTuple):
 
     def sizes(self, measure: Measure, *others):
         """Return the numbers that every kernel reads, and others, as one array; some may be traced."""
-        numbers = [
-            self.order.length,
-            self.tree.leaf_size,
-            self.tree.levels,
-            self.limits.bound.ndim,
-            measure is Measure.DISTANCE,
-            self.order.source,
-            self.order.begin,
-            *others,
-        ]
+        of_every_kernel = _Sizes(
+            query_count=self.order.length,
+            leaf_size=self.tree.leaf_size,
+            levels=self.tree.levels,
+            bound_stride=self.limits.bound.ndim,
+            are_distances_rooted=measure is Measure.DISTANCE,
+            source=self.order.source,
+            first_slot=self.order.begin,
+        )
+        numbers = [*of_every_kernel, *others]
         if any(map(is_traced, numbers)):
             return jnp.stack([jnp.asarray(number, jnp.int32) for number in numbers])
         return np.array(numbers, np.int32)
@@ -179,19 +198,19 @@ def _nearest(tree, queries, limits, metric, *, k, measure):
 
 def _search(walk: _Walk, k: int, measure: Measure):
     """Search for queries in their order."""
-    if by_packets(k, len(walk.tree.points), walk.order.length):
-        return _by_packets(walk, k, measure)
+    if share_walks(k, len(walk.tree.points), walk.order.length):
+        return _search_by_packets(walk, k, measure)
     if k <= AT_ONCE:
-        return _by_singles(walk, k, measure)
-    return _in_passes(walk, k, measure)
+        return _search_by_singles(walk, k, measure)
+    return _search_in_passes(walk, k, measure)
 
 
-def by_packets(k: int, m: int, count: int) -> bool:
+def share_walks(k: int, m: int, count: int) -> bool:
     """Tell whether 32 queries share a walk: where they have most leaves in common, and fill the GPU."""
     return k <= 32 and m <= 4 and count >= 1 << 16
 
 
-def _by_packets(walk: _Walk, k: int, measure: Measure):
+def _search_by_packets(walk: _Walk, k: int, measure: Measure):
     kernel = walk.kernel("packets", k=k, warps=PACKET_WARPS)
     inputs = *walk.inputs(), walk.order.order, walk.order.leaves, walk.sizes(measure)
     packet_count = -(-walk.order.length // LANES)
@@ -199,14 +218,14 @@ def _by_packets(walk: _Walk, k: int, measure: Measure):
     return tuple(launch(kernel, blocks, PACKET_WARPS * LANES, inputs, walk.outputs(k)))
 
 
-def _by_singles(walk: _Walk, k: int, measure: Measure):
+def _search_by_singles(walk: _Walk, k: int, measure: Measure):
     kernel = walk.kernel("singles", k=k, floor=0, warps=SINGLE_WARPS)
     inputs = *walk.inputs(), walk.order.order, walk.sizes(measure)
     blocks = -(-walk.order.length // SINGLE_WARPS)
     return tuple(launch(kernel, blocks, SINGLE_WARPS * LANES, inputs, walk.outputs(k)))
 
 
-def _in_passes(walk: _Walk, k: int, measure: Measure):
+def _search_in_passes(walk: _Walk, k: int, measure: Measure):
     """Find `AT_ONCE` neighbours at a time, each pass from the last neighbour of the one before."""
     kernel = walk.kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
     count = walk.order.length

@@ -17,6 +17,7 @@ __all__ = [
     "THREADS",
     "Nodes",
     "Order",
+    "Source",
     "boxsize_operand",
     "extent",
     "nodes_of",

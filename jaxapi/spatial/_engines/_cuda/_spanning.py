@@ -17,7 +17,7 @@ from ..._tree._metric import TreeMetric
 from ..._tree._sorting import lexsorted
 from ..._tree._tree import Tree
 from ._launch import Kernel, launch
-from ._nearest import in_units
+from ._nearest import distances_in_units
 from ._order import THREADS, boxsize_operand, nodes_of
 from ._radius import WARPS
 
@@ -102,7 +102,7 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, metric: TreeMetric
     )
     joined = lax.while_loop(are_more, join, start)
     edges = joined.edges
-    distances = in_units(tree, joined.distances[:, None], metric)[:, 0]
+    distances = distances_in_units(tree, joined.distances[:, None], metric)[:, 0]
     high, low = edges.T
     order = lexsorted(high, low, distances)
     return jnp.stack([low, high], axis=1)[order], distances[order]

@@ -4,7 +4,7 @@ from ..._tree._build import build
 from ..._tree._queries import ordered_queries
 from ._components import component_rows, lowest
 from ._inputs import as_input, read_input
-from ._nearest import in_units, nearest, nearest_of_slots
+from ._nearest import distances_in_units, nearest, nearest_of_slots, prepare
 from ._radius import MOST, bin_counts, count, fill, fill_edges, fill_pairs, fill_rows, running_sums
 
 __all__ = [
@@ -15,15 +15,16 @@ __all__ = [
     "build",
     "component_rows",
     "count",
+    "distances_in_units",
     "fill",
     "fill_edges",
     "fill_pairs",
     "fill_rows",
-    "in_units",
     "lowest",
     "nearest",
     "nearest_of_slots",
     "ordered_queries",
+    "prepare",
     "read_input",
     "running_sums",
 ]

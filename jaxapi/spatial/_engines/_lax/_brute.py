@@ -25,13 +25,13 @@ def nearest(tree: Tree, queries, limits: Limits, metric: TreeMetric, *, k: int, 
     padding = (0, block_count * block_size - q), (0, 0)
     x = jnp.pad(tree.scaled(queries), padding).reshape(block_count, block_size, m)
     search = _BlockSearch(tree, k, metric)
-    limit = scaled_power(limits.bound, tree.scale, metric.p)
-    limit = jnp.broadcast_to(limit, q)[:, None]
+    bound_power = scaled_power(limits.bound, tree.scale, metric.p)
+    bound_power = jnp.broadcast_to(bound_power, q)[:, None]
     by_product = metric.p == 2 and not metric.is_periodic
     distances, rows = lax.map(search.by_product if by_product else search.directly, x)
     distances = distances.reshape(-1, k)[:q]
     rows = rows.reshape(-1, k)[:q]
-    is_near = distances < limit
+    is_near = distances < bound_power
     distances = jnp.where(is_near, measure.of(distances, tree.scale, metric.p), jnp.inf)
     return distances, jnp.where(is_near, rows, tree.n.astype(rows.dtype))
 

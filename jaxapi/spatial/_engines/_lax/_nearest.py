@@ -20,7 +20,7 @@ from ..._tree._tree import Tree
 from . import _brute
 from ._walk import MeasuredTree, in_packets, walk
 
-__all__ = ["in_units", "nearest", "nearest_of_slots"]
+__all__ = ["distances_in_units", "nearest", "nearest_of_slots", "prepare"]
 
 PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
@@ -44,21 +44,26 @@ def nearest(
     return _of_finite(find, tree, queries, limits, metric, k=k, measure=measure)
 
 
+def prepare(tree: Tree, boxsize) -> tuple[()]:
+    """Return what `nearest_of_slots` reads besides the tree: nothing."""
+    return ()
+
+
 def nearest_of_slots(tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int):
     """Return distances and rows (size, k) of the `k` nearest points of those on some slots.
 
     As `nearest`, without ordering queries; an empty slot has no neighbours. What is `prepared` for a GPU is
     not read.
     """
-    x = metric.wrap(tree.in_units(slots.of(tree.points)))
+    x = metric.wrap(tree.points_in_units(slots.of(tree.points)))
     leaves = (slots.begin + lax.iota(jnp.int32, slots.size)) // tree.leaf_size
     find = _brute.nearest if tree.is_flat else partial(_nearest, home=leaves)
     return _of_finite(find, tree, x, limits, metric, k=k, measure=Measure.DISTANCE)
 
 
-def in_units(tree: Tree, powers, metric: TreeMetric):
+def distances_in_units(tree: Tree, powers, metric: TreeMetric):
     """Return the distances of scaled power distances (q, k), bit for bit those that `nearest` gives."""
-    return _metric.in_units(powers, tree.scale, metric.p)
+    return _metric.distance_in_units(powers, tree.scale, metric.p)
 
 
 def _of_finite(find, tree, queries, limits, metric, **options):
@@ -72,8 +77,8 @@ def _nearest(tree, queries, limits, metric, *, k, measure, home=None):
     """Return what `nearest` does of finite queries; with `home` (q,), their leaves, they are in order."""
     count = queries.shape[0]
     measured = MeasuredTree(tree, metric)
-    limit = scaled_power(limits.bound, tree.scale, metric.p)
-    limit = jnp.broadcast_to(limit, count)
+    bound_power = scaled_power(limits.bound, tree.scale, metric.p)
+    bound_power = jnp.broadcast_to(bound_power, count)
     looser = power(1 + limits.eps, metric.p) / box_slack(tree.points.dtype, measured.m)
 
     x = tree.scaled(queries)
@@ -84,14 +89,14 @@ def _nearest(tree, queries, limits, metric, *, k, measure, home=None):
     if not is_ordered:
         home, order = lax.sort((home, order), num_keys=1)
     homes = in_packets(home, PACKET)[:, PACKET // 2]
-    limit_of_packets = in_packets(limit[order], PACKET, 0)
+    bound_power_of_packets = in_packets(bound_power[order], PACKET, 0)
 
     def search_packet(packet):
-        x, home, limit = packet
-        no_neighbors = jnp.broadcast_to(limit, (k, PACKET)), jnp.full((k, PACKET), -1, jnp.int32)
+        x, home, bound_power = packet
+        no_neighbors = jnp.broadcast_to(bound_power, (k, PACKET)), jnp.full((k, PACKET), -1, jnp.int32)
         return _search(measured, x.T, home, no_neighbors, looser)
 
-    packets = in_packets(x[order], PACKET), homes, limit_of_packets
+    packets = in_packets(x[order], PACKET), homes, bound_power_of_packets
     distances, rows = lax.map(search_packet, packets)  # (packets, k, PACKET)
     distances = distances.swapaxes(1, 2).reshape(-1, k)[:count]
     rows = rows.swapaxes(1, 2).reshape(-1, k)[:count]

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
-from ..._tree._metric import TreeMetric, box_slack, in_units
+from ..._tree._metric import TreeMetric, box_slack, distance_in_units
 from ..._tree._queries import RadiusQueries, Relation, node_sums
 from ..._tree._sorting import sorted_by_distance
 from ..._tree._tree import Tree
@@ -122,7 +122,7 @@ def fill(
 
     packet_count = packets.bound.shape[0]
     rows, powers = lax.fori_loop(0, packet_count, fill_packet, varying_like((rows, powers), tree))
-    return rows, in_units(powers, tree.scale, metric.p)
+    return rows, distance_in_units(powers, tree.scale, metric.p)
 
 
 def fill_edges(

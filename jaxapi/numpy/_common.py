@@ -1,4 +1,4 @@
-"""What several repairs share."""
+"""What several functions of the namespace share: floats as NumPy has them, axes, and errors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core._exact import exact
-from ..._core._programs import compiled
-from ...mutable._promotion import narrowed, result_dtype
+from .._core._exact import exact
+from .._core._programs import compiled
+from ..mutable._promotion import narrowed, result_dtype
 
 __all__ = ["as_floats", "axes_of", "exact_program", "float_dtype", "on_flat", "refuse", "strong"]
 

@@ -17,24 +17,24 @@ from scipy.spatial import cKDTree
 from .._arrays import NOT_FINITE
 from .._tree._metric import wrap
 from ._reach import Reach
+from ._threads import call_when_idle
 
 __all__ = [
     "HIGHEST_POWER",
-    "Cloud",
     "Options",
     "ScaledQueries",
     "ScaledTree",
-    "forget_clouds",
+    "SciPyTrees",
     "has_powers",
-    "kept_cloud",
+    "kept_trees",
 ]
 
 ROOM = 58  # powers of two between the extent of the points and the farthest query that is searched as it is
-STEP = 64  # exponents are multiples of this, so that most clouds have the same
+STEP = 64  # exponents are multiples of this, so that most points have the same
 DIGITS = 53  # of float64: the difference of two numbers is at most so many powers of two below the lesser
 HIGHEST_POWER = 20  # of which there are numbers for distances between 2**-51 and 2**51
-TREES = 3  # kept of one cloud, in different units
-KEPT = 8  # clouds that callbacks keep
+TREES = 3  # kept of the same points, in different units
+KEPT = 8  # sets of points whose trees callbacks keep
 
 
 class Options(NamedTuple):
@@ -57,7 +57,7 @@ class Sizes(NamedTuple):
     smallest: float  # absolute value of a coordinate that is not 0, inf where all are
 
     def with_those_of(self, other: "Sizes") -> "Sizes":
-        """Return the sizes of the points of two clouds in one box."""
+        """Return the sizes of the points of two sets in one box."""
         lower = np.minimum(self.lower, other.lower)
         upper = np.maximum(self.upper, other.upper)
         longest_side = max(self.longest_side, other.longest_side)
@@ -67,14 +67,14 @@ class Sizes(NamedTuple):
     def unit_exponent(self, p: float) -> int:
         """Return the exponent of the power of two that the points are to be multiplied by."""
         reach = reach_exponent(p, len(self.lower))
-        room = min(ROOM, reach // 2)
+        headroom = min(ROOM, reach // 2)
         largest = max(-float(self.lower.min()), float(self.upper.max()), self.longest_side)
         half_extents = self.upper / 2 - self.lower / 2  # the difference itself may overflow
         half_extent = max(float(np.max(half_extents)), self.longest_side / 2)
         # Points that are all in one place have no extent.
         extent_exponent = math.frexp(half_extent or largest)[1] + 1
         largest_exponent = math.frexp(largest)[1]
-        highest = min(reach - room - extent_exponent, reach - room // 8 - largest_exponent)
+        highest = min(reach - headroom - extent_exponent, reach - headroom // 8 - largest_exponent)
         if rounds_alike_in_all_units(p):
             exponent = highest // STEP * STEP
         else:
@@ -126,24 +126,26 @@ class ScaledQueries(NamedTuple):
         """
         return Reach.of(radius, lambda distance: times_power_of_two(distance, self.exponent), p)
 
-    def distances(self, scaled: np.ndarray, of=slice(None)) -> np.ndarray:
+    def distances(self, scaled_distances: np.ndarray, of=slice(None)) -> np.ndarray:
         """Return distances (q, ...) of these queries, or of those whose numbers are given, as the user's.
 
         They may take the place of the scaled ones.
         """
         if isinstance(self.exponent, int) and self.exponent >= 0:  # which cannot overflow
-            scaled *= math.ldexp(1.0, -self.exponent)
-            return scaled
+            scaled_distances *= math.ldexp(1.0, -self.exponent)
+            return scaled_distances
         if isinstance(self.exponent, int):
-            return times_power_of_two(scaled, -self.exponent)
+            return times_power_of_two(scaled_distances, -self.exponent)
         exponent = -self.exponent[of]
-        return times_power_of_two(scaled, exponent.reshape(exponent.shape + (1,) * (scaled.ndim - 1)))
+        return times_power_of_two(
+            scaled_distances, exponent.reshape(exponent.shape + (1,) * (scaled_distances.ndim - 1))
+        )
 
 
 class ScaledTree(NamedTuple):
-    """SciPy's tree over the points of a cloud times ``2**exponent``."""
+    """SciPy's tree over points times ``2**exponent``."""
 
-    cloud: "Cloud"
+    trees: "SciPyTrees"  # over the same points in any unit; this is one of them
     tree: cKDTree
     n: int  # points in the tree; and the number that SciPy gives a neighbour that there is not
     p: float  # for which the units are
@@ -156,7 +158,7 @@ class ScaledTree(NamedTuple):
 
         Those that are not finite are refused. They are beyond every reach, so that this takes no time.
         """
-        boxsize = self.cloud.boxsize
+        boxsize = self.trees.boxsize
         if x.size and not (float(x.max()) <= self.reach and float(x.min()) >= -self.reach):
             if not np.isfinite(x).all():
                 raise ValueError(NOT_FINITE)
@@ -164,9 +166,9 @@ class ScaledTree(NamedTuple):
             return self._brought_near(x if boxsize is None else wrap(x, boxsize))
         if boxsize is not None:
             x = wrap(np.asarray(x, np.float64), boxsize)
-        scaled = x.astype(np.float64)
-        scaled *= self.unit
-        return ScaledQueries(scaled, self.exponent)
+        scaled_x = x.astype(np.float64)
+        scaled_x *= self.unit
+        return ScaledQueries(scaled_x, self.exponent)
 
     def _brought_near(self, x: np.ndarray) -> ScaledQueries:
         """Return queries of which powers of the distance would overflow.
@@ -182,8 +184,8 @@ class ScaledTree(NamedTuple):
         halvings = np.maximum(distance_exponents - math.frexp(self.reach)[1] + 1, 0)
         near = scaled_point + np.ldexp(half_way, (self.exponent + 1 - halvings)[:, None])
         moved = (halvings > 0)[:, None]
-        if self.cloud.boxsize is not None:  # along a periodic axis nothing is far
-            moved = moved & (self.cloud.boxsize == 0)
+        if self.trees.boxsize is not None:  # along a periodic axis nothing is far
+            moved = moved & (self.trees.boxsize == 0)
         x = np.where(moved, near, times_power_of_two(x, self.exponent))
         return ScaledQueries(x, self.exponent - halvings)
 
@@ -191,18 +193,20 @@ class ScaledTree(NamedTuple):
         """Return how far a radius, or several, reach; those that reach nothing are nan."""
         return ScaledQueries(self.tree.data, self.exponent).reach_of(radius, self.p)
 
-    def distances(self, scaled: np.ndarray) -> np.ndarray:
+    def distances(self, scaled_distances: np.ndarray) -> np.ndarray:
         """Return distances of points of the tree in the user's units, as `ScaledQueries.distances`."""
-        return ScaledQueries(self.tree.data, self.exponent).distances(scaled)
+        return ScaledQueries(self.tree.data, self.exponent).distances(scaled_distances)
 
 
-class Cloud:
-    """The first `n` of points (rows, m), of which those that are not finite are nobody's neighbours.
+class SciPyTrees:
+    """SciPy's trees over the first `n` of points (rows, m), a tree for each unit that searches need.
+
+    Points that are not finite are nobody's neighbours.
 
     `data` and `boxsize` are NumPy arrays: boxsize (m,) of the periodic box, 0 on other axes, or None.
     """
 
-    def __init__(self, data: np.ndarray, n: int, boxsize, options: Options):
+    def __init__(self, data: np.ndarray, n, boxsize, options: Options):
         self.data = data
         self.n = int(n)
         self.boxsize = None if boxsize is None else np.asarray(boxsize, np.float64)
@@ -220,7 +224,7 @@ class Cloud:
         """Number of points in the trees."""
         return self.n if self._rows is None else len(self._rows) - 1
 
-    def scaled(self, p: float) -> ScaledTree:
+    def tree_for(self, p: float) -> ScaledTree:
         """Return the tree for searches by Minkowski's p."""
         tree = self._by_order.get(p)
         if tree is None:
@@ -229,9 +233,9 @@ class Cloud:
             self._by_order[p] = tree
         return tree
 
-    def scaled_with(self, other: "Cloud", p: float) -> tuple[ScaledTree, ScaledTree]:
-        """Return the trees of this cloud and another one in the same units."""
-        mine = self.scaled(p)
+    def trees_with(self, other: "SciPyTrees", p: float) -> tuple[ScaledTree, ScaledTree]:
+        """Return the trees of these points and of others in the same units."""
+        mine = self.tree_for(p)
         if other is self:
             return mine, mine
         sizes = self._sizes(p)
@@ -299,15 +303,15 @@ class Cloud:
         return result
 
 
-# --- clouds that come by callbacks ----------------------------------------------------------------------
+# --- points that come by callbacks -----------------------------------------------------------------------
 
-_kept: list[tuple[Any, Cloud]] = []
+_kept: list[tuple[Any, SciPyTrees]] = []
 _last_asked = 0.0
 _lock = threading.Lock()
 
 
-def kept_cloud(data: np.ndarray, n: int, boxsize, options: Options) -> Cloud:
-    """Return the cloud of these values, the same again for the same values.
+def kept_trees(data: np.ndarray, n: int, boxsize, options: Options) -> SciPyTrees:
+    """Return the trees of these values, the same again for the same values.
 
     A compiled loop of searches over points that stay (ICP in `lax.scan`) builds one tree and not one a step.
     """
@@ -315,21 +319,22 @@ def kept_cloud(data: np.ndarray, n: int, boxsize, options: Options) -> Cloud:
     key = data.shape, data.dtype, int(n), None if boxsize is None else tuple(boxsize), options
     with _lock:
         _last_asked = time.monotonic()
-        candidates = [cloud for other_key, cloud in _kept if other_key == key]
-    for cloud in candidates:
-        if _same_bits(cloud.data[:16], data[:16]) and _same_bits(cloud.data, data):
-            return cloud
+        candidates = [trees for other_key, trees in _kept if other_key == key]
+    for trees in candidates:
+        if _same_bits(trees.data[:16], data[:16]) and _same_bits(trees.data, data):
+            return trees
     # Copies: the arrays are XLA's memory, which has other values after the callback.
     boxsize = None if boxsize is None else np.array(boxsize, np.float64)
-    cloud = Cloud(data.copy(), n, boxsize, options)
+    trees = SciPyTrees(data.copy(), n, boxsize, options)
     with _lock:
-        _kept.insert(0, (key, cloud))
+        _kept.insert(0, (key, trees))
         del _kept[KEPT:]
-    return cloud
+    return trees
 
 
-def forget_clouds(seconds: float) -> None:
-    """Let go of the clouds that are kept, if nobody has asked for one for so many seconds."""
+@call_when_idle
+def _forget_trees(seconds: float) -> None:
+    """Let go of the trees that are kept, if nobody has asked for one for so many seconds."""
     with _lock:
         if time.monotonic() - _last_asked >= seconds:
             _kept.clear()

@@ -1,0 +1,104 @@
+"""What a user may pass about cells and clouds, checked once and turned into plain values."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._core._dtypes import x64_for
+from ..._core._programs import any_traced, eagerly, is_traced
+from ..._core._typing import Array
+from .._arguments import broadcast_shape, number_array, numbers
+from ._lattice import is_singular
+
+__all__ = ["cell_vectors", "check_clouds", "cloud_ids", "image_shifts", "periodic_flags"]
+
+
+def periodic_flags(periodic, m: int) -> tuple[bool, ...]:
+    """Return along which vectors of a cell points are repeated."""
+    if any_traced(*jax.tree.leaves(periodic)):
+        raise TypeError("periodic must be Python bools, not traced: mark it as static")
+    flags = np.asarray(periodic)
+    if flags.dtype != bool or flags.shape not in ((), (m,)):
+        raise ValueError(f"periodic must be a bool, or one for each of the {m} vectors, got {periodic!r}")
+    return tuple(np.broadcast_to(flags, (m,)).tolist())
+
+
+def cell_vectors(cell, periodic: tuple[bool, ...], data: Array, has_clouds: bool) -> Array:
+    """Return the vectors of a cell, (m, m) or (clouds, m, m), in the dtype and on the device of the data."""
+    vectors = number_array(cell, "cell")
+    m = len(periodic)
+    if vectors.shape[-2:] != (m, m) or vectors.ndim > (3 if has_clouds else 2):
+        kinds = (
+            f"({m}, {m}), or (clouds, {m}, {m}) with batch,"
+            if has_clouds or vectors.ndim > 2
+            else f"({m}, {m})"
+        )
+        raise ValueError(
+            f"cell must be of shape {kinds} the lattice vectors in its rows, got {vectors.shape}"
+        )
+    if is_traced(vectors):
+        return vectors.astype(data.dtype)
+    vectors = np.asarray(vectors, data.dtype)
+    if not np.isfinite(vectors).all():
+        raise ValueError("cell must be finite, check for nan or inf values")
+    if is_singular(vectors.astype(np.float64), periodic):
+        raise ValueError(
+            f"cell is singular: its periodic vectors must be linearly independent, got {vectors.tolist()}; "
+            "pass periodic=False for a vector along which nothing is repeated"
+        )
+    return _placed(vectors, data)
+
+
+def cloud_ids(batch, shape: tuple[int, ...], data: Array):
+    """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
+    ids = batch if isinstance(batch, jax.Array) else numbers(batch)
+    if not jnp.issubdtype(ids.dtype, jnp.integer):
+        raise TypeError(f"batch must be integers, got dtype {ids.dtype}")
+    if broadcast_shape(ids.shape, shape) != shape:
+        raise ValueError(f"batch must be one id for each point, of shape {shape}, got shape {ids.shape}")
+    size = math.prod(shape)
+    if is_traced(ids):
+        return jnp.broadcast_to(ids, shape).reshape(size).astype(jnp.int32)
+    ids = np.broadcast_to(np.asarray(ids), shape).reshape(size)
+    limits = np.iinfo(np.int32)
+    if size and not limits.min <= int(ids.min()) <= int(ids.max()) <= limits.max:
+        raise ValueError("the ids of batch must fit int32: number the clouds from 0 on")
+    return _placed(ids.astype(np.int32), data)
+
+
+def check_clouds(ids, clouds: int) -> None:
+    """Refuse concrete ids of points that have no cell."""
+    if is_traced(ids) or not len(ids):
+        return
+    ids = np.asarray(ids)
+    if ids.min() < 0 or ids.max() >= clouds:
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise ValueError(
+            f"batch must be ids from 0 to {clouds - 1}, as there are {clouds} cells, got {wrong}"
+        )
+
+
+def image_shifts(shifts, rows, m: int, has_cell: bool):
+    """Return the shifts of images, of shape rows.shape + (m,), None without a cell."""
+    if not has_cell and shifts is None:
+        return None
+    if not has_cell:
+        raise ValueError("shifts are those of a cell, and this KDTree has none: pass cell= to KDTree")
+    if shifts is None:
+        raise ValueError(
+            "of a KDTree with a cell a row has many images: pass shifts=, as searches return them"
+        )
+    shifts = shifts if isinstance(shifts, jax.Array) else numbers(shifts)
+    if not jnp.issubdtype(shifts.dtype, jnp.integer):
+        raise TypeError(f"shifts must be integers, got dtype {shifts.dtype}")
+    if shifts.shape != (*rows.shape, m):
+        raise ValueError(f"shifts must be of shape {(*rows.shape, m)}, got {shifts.shape}")
+    return shifts
+
+
+def _placed(array: np.ndarray, data: Array) -> Array:
+    """Return an array on the device of the data; as it is where these are traced."""
+    with eagerly(), x64_for(array.dtype):
+        return jax.device_put(array, None if is_traced(data) else data.sharding)
