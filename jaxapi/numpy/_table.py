@@ -40,8 +40,8 @@ unique_all unique_counts unique_inverse unique_values
 # The functions of `jax.numpy`, with NumPy's signature.
 OF_JAX = """
 argwhere broadcast_arrays cross diag diag_indices_from
-diagflat diagonal extract eye flatnonzero identity intersect1d iscomplex isreal
-lexsort nanmax nanmin nanprod nansum outer packbits resize trace
+diagflat diagonal flatnonzero identity intersect1d iscomplex isreal
+lexsort nanmax nanmin nanprod nansum outer packbits resize
 tril_indices tril_indices_from triu_indices triu_indices_from unpackbits vdot
 """.split()
 
@@ -49,8 +49,8 @@ tril_indices tril_indices_from triu_indices triu_indices_from unpackbits vdot
 OURS = {
     "arguments that jax.numpy lacks, and NumPy's errors": """
 append argpartition argsort choose column_stack compress concat concatenate delete diag_indices dstack
-hstack indices insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted select stack
-take take_along_axis tile tril triu unravel_index vstack
+extract eye hstack indices insert ix_ meshgrid nonzero pad partition ravel_multi_index repeat searchsorted
+select stack take take_along_axis tile trace tril triu unravel_index vstack
 """.split(),
     "NumPy's dtypes, of integers above all": """
 angle around average bartlett blackman corrcoef cov cumprod cumsum cumulative_prod cumulative_sum diff dot

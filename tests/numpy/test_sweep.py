@@ -83,6 +83,11 @@ def _reals(dtype):
     return np.array([1.5, -0.0, 2, INF, NAN, -3, 100, 0.0, -INF], dtype).reshape(3, 3)
 
 
+def _largest(dtype):
+    largest = np.finfo(dtype).max
+    return np.array([largest, 1, -largest, 0.5, largest, 2, largest, -largest, -3], dtype).reshape(3, 3)
+
+
 def _complexes(dtype):
     z = np.array([1.5, -0.0, 2, 3, NAN, -3, 1, 0.0, 5], dtype)
     z.imag = [1, 0, -2, NAN, 1, 0.5, -4, 0, 0]
@@ -111,6 +116,7 @@ FEW_INPUTS = {
 DTYPES = ["int8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 ALL_INPUTS = FEW_INPUTS | {f"{dtype} extremes": _extremes(dtype) for dtype in DTYPES}
 ALL_INPUTS |= {dtype: _reals(dtype) for dtype in ("float16", "float32")}
+ALL_INPUTS |= {f"{dtype} largest": _largest(dtype) for dtype in ("float32", "float64")}
 ALL_INPUTS |= {
     f"{dtype} whole": _whole(dtype) for dtype in ("int8", "int64", "float16", "float32", "complex64")
 }
@@ -158,6 +164,8 @@ EXPECTED = {
         ("values", "int64 extremes", r"mode='median'|histogram\(\[1, 2, 3\], 2, weights=v\)"),
         ("values", "int|list", r"np.round\(x, -400\)"),
         ("values", "list|int|bool", r"np.reciprocal\(x\)"),
+        ("values", "float|complex", r"astype\((x, )?'u?int"),
+        ("values", "extremes", r"np.add\(x, 1e30, out=x, casting='unsafe'\)"),
     ],
     "ends are exact, and multiples of pi": [
         ("values", "float|complex", r"linspace\(0, x, 3\)|linear_ramp"),
@@ -172,6 +180,11 @@ EXPECTED = {
         ("raises", "complex", r"roll\(x, v\)|histogram\(v|interp\(v, .*period=2"),
         ("error class", "complex", r"histogram\(v, 0\)"),
         ("dtype", "complex", r"histogram(2d|dd)"),
+    ],
+    "positions that are floats, which NumPy cuts or reads in a way of its own": [
+        ("raises", ALWAYS, r"(take|repeat|put|rot90|tril)\(.*1\.5|tri\(2\.5\)"),
+        ("raises", ALWAYS, r"flat\[1\.5\]|reduceat\(x, \[1\.5|bincount\(\[1\.5"),
+        ("error class", "without axes|int|no rows", r"\b[01]\.5"),
     ],
     "the order of what NumPy does not sort": [
         ("values", ALWAYS, r"unique_values|argpartition\(x, 1\)"),
@@ -216,7 +229,7 @@ EXPECTED = {
     ],
     "arrays of no elements": [
         ("no error|raises|shape", "no rows", r"np.take|insert|average|vectorize|repeat|tensorsolve|polyval"),
-        ("error class", "no rows", r"take|extract|average"),
+        ("error class", "no rows", r"take|average"),
         ("values", "no rows", r"x.strides"),
     ],
     "other errors, which say what to do": [
@@ -414,6 +427,14 @@ np.negative.at(x, [0, 1, 1])
 x ** 0.5
 np.linalg.matrix_rank(v)
 np.tensordot(x, x, axes=5)
+np.partition(x, 1.5)
+x.partition(1.5)
+np.insert(v, 1.5, 1)
+np.trace(x, 1.5)
+np.eye(2, k=1.5)
+np.extract([False, False] * 5, x)
+np.extract([True] * 10, x)
+x.view(x.dtype)
 """,
     "uint8 extremes": """
 np.linalg.vector_norm(x)

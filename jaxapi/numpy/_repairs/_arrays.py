@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
@@ -21,13 +22,14 @@ from ..._interop import as_array
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from ._common import axes_of, on_flat, refuse
+from ._common import axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
-compress concat concatenate delete diag_indices dstack hstack indices insert isclose isin ix_ max meshgrid
-min nonzero partition ptp ravel_multi_index repeat searchsorted select setdiff1d setxor1d sort sort_complex
-stack take take_along_axis tile tril trim_zeros triu union1d unique unravel_index vander vstack
+compress concat concatenate delete diag_indices dstack extract eye hstack indices insert isclose isin ix_
+max meshgrid min nonzero partition ptp ravel_multi_index repeat searchsorted select setdiff1d setxor1d sort
+sort_complex stack take take_along_axis tile trace tril trim_zeros triu union1d unique unravel_index vander
+vstack
 """
 __all__ = _NAMES.split()
 
@@ -82,7 +84,7 @@ def insert(arr: Array, obj, values, axis=None):
         obj = np.asarray(obj, None if np.size(obj) else int)
     if not isinstance(obj, slice):
         text = f"positions are integers or bools, got {obj.dtype}"
-        refuse(obj.dtype.kind not in "iub", IndexError, text)
+        refuse(obj.dtype.kind not in "iub", IndexError if obj.ndim else TypeError, text)
         obj = np.flatnonzero(np.asarray(obj)) if obj.dtype == np.bool else obj
     if not isinstance(obj, slice) and not is_traced(obj):
         length = arr.size if axis is None else arr.shape[axis]
@@ -215,6 +217,14 @@ tril = _triangle(jaxapi.tril)
 triu = _triangle(jaxapi.triu)
 
 
+def eye(N, M=None, k=0, dtype=None):
+    return jnp.eye(N, M, operator.index(k), float_dtype() if dtype is None else dtype)
+
+
+def trace(a: Array, offset=0, axis1=0, axis2=1, dtype=None):
+    return jnp.trace(a, operator.index(offset), axis1, axis2, dtype)
+
+
 def ix_(*args: Array):
     positions = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
     refuse(any(x.ndim != 1 for x in positions), ValueError, "Cross index must be 1 dimensional")
@@ -314,6 +324,10 @@ def compress(condition: Array, a: Array, axis=None):
     return jnp.take(a, positions, axis)
 
 
+def extract(condition: Array, arr: Array):
+    return take(arr.reshape(-1), jnp.flatnonzero(condition))
+
+
 def take_along_axis(arr: Array, indices: Array, axis=-1):
     arr, axis = on_flat(arr, axis)
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
@@ -353,7 +367,9 @@ def _partitioned(function):
         )
         a, axis = on_flat(a, axis)
         size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
-        for k in np.ravel(kth).tolist() if a.size else ():
+        kth = np.ravel(kth)
+        refuse(kth.size and kth.dtype.kind not in "iu", TypeError, "Partition index must be integer")
+        for k in kth.tolist() if a.size else ():
             refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
         return function(a, axis)
 
