@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ._core._complex_order import sorting_keys
 from ._core._dtypes import x64_for
 from ._core._programs import compiled, in_a_trace, is_traced
 
@@ -84,12 +85,12 @@ class _Sorted(NamedTuple):
 @functools.partial(compiled, static_argnums=(1, 2))
 def _sorted(x, index_dtype, with_order) -> _Sorted:
     values = x.reshape(-1)
-    order = None
-    if with_order:
-        positions = lax.iota(index_dtype, values.size)
-        values, order = lax.sort((values, positions), num_keys=1, is_stable=True)
-    else:
-        values = lax.sort(values, is_stable=True)
+    keys = sorting_keys(values) if jnp.iscomplexobj(values) else ()
+    positions = (lax.iota(index_dtype, values.size),) if with_order else ()
+    operands = (*keys, values, *positions)
+    in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
+    values = in_order[0]
+    order = in_order[1] if with_order else None
     begins = jnp.concatenate([jnp.zeros(1, bool), values[1:] != values[:-1]])  # NaN differs from NaN
     rank = jnp.cumsum(begins, dtype=index_dtype)
     return _Sorted(values, order, rank, rank[-1] + 1)

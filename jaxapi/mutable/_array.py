@@ -116,7 +116,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
-        used = by.of_standard if self._module == MUTABLE else by
+        used = by.of_standard if self._module == MUTABLE else by.for_exponent(operand, self.dtype)
         self._rewrite(used.write, operand)
         return self
 
@@ -608,7 +608,11 @@ class Array(Storage):
             operand = by.operand(other)
             if operand is NotImplemented:
                 return NotImplemented
-        used = by.of_standard if module == MUTABLE else by
+        used = by
+        if module == MUTABLE:
+            used = by.of_standard
+        elif not is_reflected and not self._is_scalar:
+            used = by.for_exponent(operand, self.dtype)
         operands = (operand, self._value) if is_reflected else (self._value, operand)
         made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)

@@ -271,6 +271,13 @@ def _heaviside(x, y):
     return jnp.where(jnp.isnan(x), x, jnp.heaviside(x, y))
 
 
+def _power(x, y):
+    """Return powers; those with the number 0.5 are roots, as NumPy has it: of -inf NaN, of -0 -0."""
+    is_number = not isinstance(y, jax.Array) and np.ndim(y) == 0
+    is_root = is_number and y == 0.5 and jnp.result_type(x).kind == "f"
+    return jaxapi.sqrt(x) if is_root else jaxapi.pow(x, y)
+
+
 def _spacing(x):
     return jnp.where(jnp.isinf(x), jnp.nan, jnp.spacing(x))
 
@@ -313,6 +320,7 @@ def _function_of(name: str):
         "maximum": _extreme("maximum"),
         "minimum": _extreme("minimum"),
         "modf": _modf,
+        "power": _power,
         "rint": jnp.rint,
         "spacing": _spacing,
     }

@@ -64,6 +64,10 @@ class Operator:
             return x.astype(x.dtype.str)
         return x
 
+    def for_exponent(self, exponent: Any, dtype: np.dtype) -> "Operator":
+        """Return the operator that NumPy has for powers with this exponent: a square or a root, or itself."""
+        return self
+
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
         if type(other) in _NUMBERS and isinstance(self.of_values, Elementwise):
@@ -89,6 +93,29 @@ class Operator:
         return result.astype(value.dtype)
 
 
+class Power(Operator):
+    """``x ** y``, which is another function for some numbers as exponents, with results of its own.
+
+    -inf ** 0.5 is NaN as its root is, the square of bools is int8, and a square of a complex number has no
+    error of a power's.
+    """
+
+    def for_exponent(self, exponent: Any, dtype: np.dtype) -> Operator:
+        if type(exponent) not in (int, float):
+            return self
+        is_inexact = dtype.kind in "fc"
+        is_square_of_integers = type(exponent) is int and exponent == 2 and dtype.kind in "biu"
+        return _POWERS.get(exponent, self) if is_inexact or is_square_of_integers else self
+
+
+def _power(name: str) -> Operator:
+    function = ELEMENTWISE[name]
+    return Operator(operator.pow, operator.ipow, name, lambda x, exponent: function(x))
+
+
+_POWERS = {-1: _power("reciprocal"), 0.5: _power("sqrt"), 1: _power("positive"), 2: _power("square")}
+
+
 def _matmul(a, b):
     return jaxapi.matmul(*together((a, b)))
 
@@ -102,7 +129,7 @@ MATMUL = Operator(operator.matmul, operator.imatmul, "matmul")
 MOD = Operator(operator.mod, operator.imod, "remainder")
 MUL = Operator(operator.mul, operator.imul, "multiply")
 OR = Operator(operator.or_, operator.ior, "bitwise_or")
-POW = Operator(operator.pow, operator.ipow, "power")
+POW = Power(operator.pow, operator.ipow, "power")
 RSHIFT = Operator(operator.rshift, operator.irshift, "right_shift")
 SUB = Operator(operator.sub, operator.isub, "subtract")
 TRUEDIV = Operator(operator.truediv, operator.itruediv, "divide")

@@ -78,7 +78,8 @@ class View:
         kept = [axis for axis in self.part.axes if axis is not None]
         order = sorted(kept)
         part = part.transpose([order.index(axis) for axis in kept])
-        return part[tuple(None if axis is None else slice(None) for axis in self.part.axes)]
+        axes = [None if axis is None else slice(None) for axis in self.part.axes]
+        return part[(*axes, ...)]
 
     def is_part(self, owner, selection: Selection) -> bool:
         """Whether it is this part, as what the last step of ``x[key] += y`` writes is."""

@@ -23,6 +23,7 @@ from ._ufuncs import UFUNCS
 from ._wrap import (
     as_ours,
     as_type,
+    cast,
     computed_by_numpy,
     into,
     ours,
@@ -333,7 +334,7 @@ def real_if_close(a, tol=100):
     if a.dtype.kind != "c":
         return a
     tol = np.finfo(a.dtype).eps * tol if tol > 1 else tol
-    return ours(a._value.real) if bool(abs(a._value.imag).max(initial=0) < tol) else a
+    return a.real if bool(abs(a._value.imag).max(initial=0) < tol) else a
 
 
 def top_k(a, k, /, *, axis=-1, mode="largest", sorted=True):
@@ -457,11 +458,30 @@ class Grid:
             ]
             return tuple(parts) if isinstance(grid, tuple) else parts[0]
         given = key if isinstance(key, tuple) else (key,)
+        parts = _in_one_dtype([value_of(_range_of(x)) for x in given])
         try:
-            grid = self._grid[tuple(map(value_of, given)) if isinstance(key, tuple) else value_of(key)]
+            grid = self._grid[tuple(parts) if isinstance(key, tuple) else parts[0]]
         except TypeError as error:
             raise numpy_error(error) or error from None
         return ours(grid, *given)
+
+
+def _range_of(part):
+    """Return the numbers that a slice of Python's numbers stands for, anything else as it is."""
+    if not isinstance(part, slice):
+        return part
+    bounds = (part.start, part.stop, part.step)
+    are_numbers = all(isinstance(n, (int, float, complex, type(None))) for n in bounds)
+    return _creation.asarray(np.r_[part]) if are_numbers else part
+
+
+def _in_one_dtype(parts):
+    """Return what is joined with all arrays in NumPy's dtype, to which numbers are weak."""
+    typed = [x for x in parts if hasattr(x, "dtype") or type(x) in (bool, int, float, complex)]
+    if not any(hasattr(x, "dtype") for x in typed):
+        return parts
+    dtype = result_dtype(*[np.dtype(bool) if type(x) is bool else x for x in typed])
+    return [cast(x, dtype) if hasattr(x, "dtype") else x for x in parts]
 
 
 GRIDS = {name: Grid(name) for name in ("c_", "mgrid", "ogrid", "r_")}

@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._programs import any_traced
+import jaxapi
+
+from .._core._programs import any_traced, is_traced
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -48,7 +50,9 @@ def _checked(name):
         is_square = not of_square or first.shape[-1] == first.shape[-2]
         refuse(not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
         refuse(name == "cond" and not first.size, LinAlgError, "cond is not defined on empty arrays")
-        if name in _OF_FLOATS and not (name == "matrix_power" and kwargs["n"] >= 0):
+        is_of_vector = name == "matrix_rank" and first.ndim < 2
+        is_of_any = is_of_vector or (name == "matrix_power" and kwargs["n"] >= 0)
+        if name in _OF_FLOATS and not is_of_any:
             takes_halves = name in _NORMS and kwargs.get("ord") not in (2, -2, "nuc")
             args, kwargs = _as_floats((args, kwargs), takes_halves or name == "vector_norm")
         try:
@@ -77,7 +81,8 @@ def _as_floats(tree, takes_halves):
 
 def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     if A.ndim < 2:
-        return jnp.any(A != 0).astype(int)
+        rank = jnp.any(A != 0).astype(int)
+        return rank if is_traced(rank) else int(rank)
     is_square = A.shape[-1] == A.shape[-2]
     refuse(hermitian and not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
     s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svdvals(A)
@@ -87,6 +92,10 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     else:
         tol = jnp.asarray(tol)[..., None]
     return (s > tol).sum(-1)
+
+
+def _tensordot(x1: jax.Array, x2: jax.Array, /, *, axes=2):
+    return jaxapi.tensordot(x1, x2, axes=axes)
 
 
 def _lstsq(a: jax.Array, b: jax.Array, rcond=None):
@@ -120,6 +129,7 @@ _UNLIKE = {
     "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
     "matrix_rank": _matrix_rank,
     "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
+    "tensordot": _tensordot,
     "tensorsolve": _tensorsolve,
     "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),
 }

@@ -100,7 +100,7 @@ def view(a, dtype=None, type=None):
         return _views.whole(a)
     if isinstance(given, builtins.type) and issubclass(given, np.ndarray):
         raise TypeError(f"an array is of one class here, not of {given.__name__}: use numpy.asarray(x).view")
-    if dtype is None:
+    if dtype is None or resolve_dtype(dtype) == a.dtype:
         return _views.whole(a)
     return made(a._value.view(resolve_dtype(dtype)), a)
 

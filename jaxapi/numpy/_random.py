@@ -3,6 +3,7 @@
 import builtins
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, MutableSequence
 from typing import Any
@@ -18,7 +19,7 @@ from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
-from ._samplers import ON_HOST_ALONE, SAMPLERS
+from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
 from ._wrap import as_ours, as_type, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
@@ -130,16 +131,37 @@ def _is_drawn_evenly(span) -> bool:
     return span <= _MOST_DRAWN_EVENLY or span & (span - 1) == 0
 
 
+def _bounds(numbers) -> np.ndarray:
+    """Return bounds of integers as Python's numbers, of any size; what is no number raises as `int` does."""
+    given = np.asarray(numbers)
+    if given.dtype.kind in "fU":
+        for number in given.flat:
+            int(number)
+    return np.asarray(numbers, object)
+
+
 def _shape(size, *parameters) -> tuple[int, ...]:
     wanted = np.broadcast_shapes(*map(np.shape, parameters))
     if size is None:
         return wanted
-    size = (int(size),) if np.ndim(size) == 0 else tuple(int(n) for n in size)
+    if isinstance(size, (bool, np.bool_)):
+        raise TypeError(f"size is an int or a tuple of ints, got {size!r}")
+    lengths = size if np.ndim(size) else [size]
+    size = tuple(operator.index(n) for n in lengths)
     if min(size, default=0) < 0:
         raise ValueError(f"negative dimensions are not allowed: size={size}")
     if np.broadcast_shapes(size, wanted) != size:
         raise ValueError(f"size {size} does not fit the parameters, whose shape is {wanted}")
     return size
+
+
+def _size_of(size, out):
+    """Return the size that is asked for, which is that of ``out`` where this is given."""
+    if out is None:
+        return size
+    if size is not None and _shape(size) != out.shape:
+        raise ValueError(f"size must match out.shape when used together, got {size} and {out.shape}")
+    return out.shape
 
 
 class Generator:
@@ -195,16 +217,19 @@ class Generator:
     def random(self, size=None, dtype=None, out=None) -> Array:
         """Return numbers between 0 and 1, without 1."""
         dtype = resolve_dtype(dtype or float)
+        if not np.issubdtype(dtype, np.floating):
+            raise TypeError(f"Unsupported dtype {dtype!r} for random")
+        shape = _shape(_size_of(size, out))
         with x64_for(dtype):
-            return into(
-                out, ours(jr.uniform(self._take(), _shape(size if out is None else out.shape), dtype))
-            )
+            return into(out, ours(jr.uniform(self._take(), shape, dtype)))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
         """Return integers from ``low`` up to ``high``, without that; from 0 to ``low`` if it is None."""
         low, high = (0, low) if high is None else (low, high)
         dtype = resolve_dtype(dtype or int)
-        low, high = (np.asarray(x, object) for x in (low, high))
+        if dtype.kind not in "biu":
+            raise TypeError(f"Unsupported dtype {dtype!r} for integers")
+        low, high = map(_bounds, (low, high))
         high = high + bool(endpoint)
         shape = _shape(size, low, high)
         if 0 in shape:
@@ -243,13 +268,20 @@ class Generator:
 
     def bytes(self, length) -> builtins.bytes:
         """Return random bytes."""
-        return np.asarray(jr.bits(self._take(), (length,), np.uint8)).tobytes()
+        count = int(length)
+        if count < 0:
+            raise ValueError(f"length must not be negative, got {length}")
+        return np.asarray(jr.bits(self._take(), (count,), np.uint8)).tobytes()
 
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True) -> Array:
         """Return elements of an array, or numbers below ``a``, with or without repetition."""
         if isinstance(a, (list, tuple)) and np.asarray(a).dtype.kind not in "biufc":  # texts, say
             return np.asarray(a)[np.asarray(self.choice(len(a), size, replace, p, 0, shuffle))]
+        if np.ndim(a) == 0 and np.asarray(a).dtype.kind not in "iub":
+            raise ValueError(f"a must be a sequence or an integer, not {type(a)}")
         a = value_of(a)
+        if p is not None and np.ndim(p) == 0:
+            raise TypeError(f"p is a vector of probabilities, got {p!r}")
         p = None if p is None else as_ours(p)._value
         count = a if np.ndim(a) == 0 else a.shape[axis]
         shape = _shape(size)
@@ -271,13 +303,18 @@ class Generator:
     def permutation(self, x, axis=0) -> Array:
         """Return an array in random order along an axis, or the numbers below ``x``."""
         x = value_of(x)
-        x = jnp.arange(int(x), dtype=default_dtype(int)) if np.ndim(x) == 0 else x
+        if np.ndim(x) == 0:
+            if np.asarray(x).dtype.kind not in "iub":
+                raise np.exceptions.AxisError(f"x must be an integer or have axes, got {x!r}")
+            x = jnp.arange(int(x), dtype=default_dtype(int))
         with x64_for(x.dtype):
             return ours(jr.permutation(self._take(), x, axis))
 
     def permuted(self, x, *, axis=None, out=None) -> Array:
         """Return an array with each row along an axis, or all elements, in a random order of its own."""
         x = as_ours(x)._value
+        if not x.ndim:
+            raise TypeError("permuted takes an array with axes: use permutation(n) for the numbers below n")
         flat = x.reshape(-1) if axis is None else x
         with x64_for(x.dtype):
             mixed = jr.permutation(self._take(), flat, axis or 0, independent=True)
@@ -285,28 +322,37 @@ class Generator:
 
     def shuffle(self, x, axis=0) -> None:
         """Put an array in random order along an axis, in place."""
+        if isinstance(x, (Array, np.ndarray)) and not x.ndim:
+            raise TypeError("shuffle takes an array with axes: there is nothing to put in order")
         if isinstance(x, Array):
             x[...] = self.permutation(x, axis)
         elif isinstance(x, np.ndarray):
             x[...] = np.asarray(self.permutation(x, axis))
-        elif isinstance(x, MutableSequence) and axis == 0:
+        elif isinstance(x, MutableSequence):
+            if axis != 0:
+                raise NotImplementedError("Axis argument is only supported on ndarray objects")
             x[:] = [x[i] for i in np.asarray(self.permutation(len(x))).tolist()]
         else:
             raise TypeError(f"shuffle writes to an array or a list, got {type(x).__name__}")
 
     def dirichlet(self, alpha, size=None) -> Array:
         """Return vectors of positive numbers that add up to 1."""
+        if not np.ndim(alpha):
+            raise TypeError(f"alpha is a vector, got {alpha!r}")
         alpha = as_ours(alpha)._value.astype(default_dtype(float))
-        if not is_traced(alpha) and not bool((alpha >= 0).all()):
-            raise ValueError("alpha < 0 or alpha is NaN")
+        if not is_traced(alpha) and bool((alpha < 0).any()):
+            raise ValueError("alpha < 0")
         shape = alpha.shape if size is None else _shape(size) + alpha.shape
         is_positive = alpha > 0
         logs = jr.loggamma(self._take(), jnp.where(is_positive, alpha, 1), shape, alpha.dtype)
         drawn = jax.nn.softmax(jnp.where(is_positive, logs, -jnp.inf), axis=-1)
-        return ours(jnp.where(is_positive.any(-1, keepdims=True), drawn, 0))
+        drawn = jnp.where(is_positive.any(-1, keepdims=True), drawn, 0)
+        return ours(jnp.where(jnp.isnan(alpha).any(-1, keepdims=True), jnp.nan, drawn))
 
     def multinomial(self, n, pvals, size=None) -> Array:
         """Return how often each outcome came in ``n`` experiments."""
+        if not np.ndim(pvals) or not np.shape(pvals)[-1]:
+            raise ValueError("pvals must have at least one axis, the last of them of at least one element")
         pvals = as_ours(pvals)._value.astype(default_dtype(float))
         n = jnp.asarray(value_of(n))
         if not any_traced(n, pvals):
@@ -336,27 +382,38 @@ class Generator:
         self, mean, cov, size=None, check_valid="warn", tol=1e-8, *, method="svd", dtype=None
     ) -> Array:
         """Return vectors of normal numbers with a covariance."""
+        if check_valid not in ("warn", "raise", "ignore"):
+            raise ValueError("check_valid must equal 'warn', 'raise', or 'ignore'")
         dtype = resolve_dtype(dtype or float)
         mean, cov = (as_type(as_ours(x), dtype)._value for x in (mean, cov))
         if mean.ndim != 1 or cov.shape != mean.shape * 2:
             raise ValueError(f"mean and cov must be of shapes (n,) and (n, n), got {mean.shape}, {cov.shape}")
+        is_checked = check_valid == "raise" and not is_traced(cov)
+        if is_checked and not _is_covariance(np.asarray(cov), tol):
+            raise ValueError("covariance is not symmetric positive-semidefinite.")
         with x64_for(dtype):
             shape = _shape(size)
             return ours(jr.multivariate_normal(self._take(), mean, cov, shape, dtype, method=method))
 
 
+def _is_covariance(cov: np.ndarray, tol: float) -> bool:
+    """Whether a matrix is symmetric and has no negative eigenvalue, up to a tolerance."""
+    _, sizes, axes = np.linalg.svd(cov)
+    return np.allclose((axes.T * sizes) @ axes, cov, rtol=tol, atol=tol)
+
+
 def _refuse_parameters(name, sampler, given):
     """Raise for parameters that NumPy refuses, of those that are numbers, lists or NumPy's arrays."""
     on_host = [isinstance(x, (int, float, list, tuple, np.ndarray, np.generic)) for x in given]
-    for (parameter, _), value, rule, is_read in zip(
-        sampler.parameters, given, sampler.rules, on_host, strict=True
-    ):
+    for parameter, value, is_read in zip(sampler.parameters, given, on_host, strict=True):
+        if value is None:
+            raise TypeError(f"{name}: {parameter.name} must be a real number, not None")
         if not is_read or any_traced(*jax.tree.leaves(value)):
             continue
         numbers = np.asarray(value, float)
         is_missing = np.isnan(numbers) & (not sampler.is_discrete)
-        if not np.all(rule.holds(numbers) | is_missing):
-            raise ValueError(f"{name}: {parameter}={value} is out of range")
+        if not np.all(parameter.rule.holds(numbers) | is_missing):
+            raise ValueError(f"{name}: {parameter.name}={value} is out of range")
     if sampler.refuse is not None and all(on_host) and not any_traced(*jax.tree.leaves(given)):
         sampler.refuse(*[np.asarray(x, float) for x in given])
 
@@ -370,7 +427,9 @@ def _within(x, dtype):
 
 
 def _sampling(name, sampler):
-    own = [(n, inspect.Parameter.empty if default is None else default) for n, default in sampler.parameters]
+    names = [parameter.name for parameter in sampler.parameters]
+    defaults = [parameter.default for parameter in sampler.parameters]
+    own = [(n, inspect.Parameter.empty if x is None else x) for n, x in zip(names, defaults, strict=True)]
     options = [(n, None) for n in ("size", "dtype", "out", "method")]
     parameters = [
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
@@ -387,16 +446,16 @@ def _sampling(name, sampler):
         computed = default_dtype(float) if sampler.is_discrete else dtype
         if not np.issubdtype(computed, np.floating):
             raise TypeError(f"unsupported dtype {computed} for {name}")
-        _refuse_parameters(name, sampler, [given[n] for n, _ in sampler.parameters])
-        values = [_within(value_of(given[n]), computed) for n, _ in sampler.parameters]
-        shape = _shape(given["size"] if out is None else out.shape, *values)
+        _refuse_parameters(name, sampler, [given[n] for n in names])
+        values = [_within(value_of(given[n]), computed) for n in names]
+        shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
             values = [jnp.broadcast_to(jnp.asarray(x, computed), shape) for x in values]
             is_valid = jnp.ones(shape, bool)
-            for i, rule in enumerate(sampler.rules):  # with others a loop might not end
-                holds = rule.holds(values[i])
+            for i, parameter in enumerate(sampler.parameters):  # with others a loop might not end
+                holds = parameter.rule.holds(values[i])
                 is_valid &= holds
-                values[i] = jnp.where(holds, values[i], rule.instead)
+                values[i] = jnp.where(holds, values[i], parameter.rule.instead)
             drawn = sampler.draw(self._take(), shape, computed, *values)
             drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
@@ -483,6 +542,7 @@ class RandomState(Generator):
 
 
 _BELOW_ONE = frozenset(["rand", "random", "random_sample", "ranf", "sample"])
+_DISCRETE = Sampler(None, (), is_discrete=True)  # in place of one that is none of `SAMPLERS`
 _OF_INTEGERS = frozenset(["integers", "randint"])
 _NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn"])
 
@@ -510,12 +570,18 @@ def _drawn_in_numpys_way(name, draw, args, kwargs):
     """Return NumPy's numbers as an array in the host's memory."""
     out = kwargs.get("out")
     dtype = resolve_dtype(kwargs["dtype"]) if "dtype" in kwargs else None
+    is_continuous = name in _BELOW_ONE or not SAMPLERS.get(name, _DISCRETE).is_discrete
+    if dtype is not None and is_continuous and not np.issubdtype(dtype, np.floating):
+        raise TypeError(f"Unsupported dtype {dtype!r} for {name}")
     kwargs = {key: x for key, x in kwargs.items() if key not in ("dtype", "out")}
     if name in _OF_INTEGERS:
         if len(args) < 4:  # else the dtype is the fourth of them
             kwargs["dtype"] = dtype or default_dtype(int)
     elif out is not None:
-        kwargs.setdefault("size", out.shape)
+        given = inspect.signature(getattr(Generator, name)).bind(None, *args, **kwargs).arguments
+        args = ()
+        kwargs = {key: x for key, x in given.items() if key not in ("self", "dtype", "out")}
+        kwargs["size"] = _size_of(given.get("size"), out)
     drawn = draw(*map(to_numpy, args), **{key: to_numpy(x) for key, x in kwargs.items()})
     if isinstance(drawn, np.ndarray):
         refuse_overflow(drawn, (dtype,))

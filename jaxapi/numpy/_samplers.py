@@ -10,19 +10,40 @@ import numpy as np
 
 from .._core._dtypes import default_dtype
 
-__all__ = ["ON_HOST_ALONE", "SAMPLERS"]
+__all__ = ["ON_HOST_ALONE", "SAMPLERS", "Sampler"]
+
+
+class Rule(NamedTuple):
+    """What holds for a parameter, element by element, and a number for which it does."""
+
+    holds: Callable[[Any], Any]
+    instead: float
+
+
+_NUMBER = Rule(lambda x: x == x, 1.0)
+_POSITIVE = Rule(lambda x: x > 0, 1.0)
+_NOT_NEGATIVE = Rule(lambda x: x >= 0, 1.0)
+_PROBABILITY = Rule(lambda x: (x >= 0) & (x <= 1), 0.5)
+_POSITIVE_PROBABILITY = Rule(lambda x: (x > 0) & (x <= 1), 0.5)
+
+
+class Parameter(NamedTuple):
+    """A parameter of a distribution; without a default it must be given."""
+
+    name: str
+    rule: Rule
+    default: float | None = None
 
 
 class Sampler(NamedTuple):
-    """How to draw, the parameters with their defaults (None for none) and rules, and what NumPy refuses.
+    """How to draw, with which parameters, and what NumPy refuses.
 
     A refusal is a function of the parameters, as arrays of NumPy's, that raises.
     """
 
     draw: Any
-    parameters: list
-    rules: list
-    is_discrete: bool
+    parameters: tuple[Parameter, ...]
+    is_discrete: bool = False
     refuse: Callable[..., None] | None = None
 
 
@@ -67,22 +88,6 @@ def _placed(x, loc, scale):
     return loc + scale * x
 
 
-class Rule(NamedTuple):
-    """What holds for a parameter, element by element, and a number for which it does."""
-
-    holds: Callable[[Any], Any]
-    instead: float
-
-
-_RULES = {
-    "": Rule(lambda x: x == x, 1.0),
-    ">0": Rule(lambda x: x > 0, 1.0),
-    ">=0": Rule(lambda x: x >= 0, 1.0),
-    ":[0,1]": Rule(lambda x: (x >= 0) & (x <= 1), 0.5),
-    ":(0,1]": Rule(lambda x: (x > 0) & (x <= 1), 0.5),
-}
-
-
 def _refuse_triangle(left, mode, right):
     for is_bad, text in (
         (left > mode, "left > mode"),
@@ -108,49 +113,86 @@ def _refuse_large_mean(lam):
         raise ValueError(f"lam value too large: {default_dtype(int)} does not hold what would be drawn")
 
 
-def _sampler(parameters: str, draw, is_discrete=False, refuse=None) -> Sampler:
-    """Read parameters as ``a>0``, ``scale=1>=0`` or ``p:[0,1]``: a name, perhaps a default, a rule."""
-    found = []
-    rules = []
-    for text in parameters.split():
-        rule = max((rule for rule in _RULES if text.endswith(rule)), key=len)
-        name, _, default = text.removesuffix(rule).partition("=")
-        found.append((name, float(default) if default else None))
-        rules.append(_RULES[rule])
-    return Sampler(draw, found, rules, is_discrete, refuse)
+def _beta(key, a, b, shape, dtype):
+    """Draw by JAX; where b alone is infinite the whole distribution is at 0."""
+    is_at_zero = jnp.isinf(b) & jnp.isfinite(a)
+    drawn = jr.beta(key, a, jnp.where(is_at_zero, 1, b), shape, dtype)
+    return jnp.where(is_at_zero, 0, drawn)
 
+
+def _refuse_infinitely_many(n, p):
+    if np.any(np.isinf(n)):
+        raise OverflowError("n must be a finite number of experiments, got inf")
+
+
+def _lognormal(x, mean, sigma):
+    return jnp.exp(_placed(x, mean, sigma))
+
+
+def _pareto(x, a):
+    return jnp.expm1(x / a)
+
+
+def _power(x, a):
+    return jnp.exp(-x / a)
+
+
+def _rayleigh(x, scale):
+    return scale * jnp.sqrt(2 * x)
+
+
+def _between(x, low, high):
+    return low + (high - low) * x
+
+
+_LOC = Parameter("loc", _NUMBER, 0.0)
+_SCALE = Parameter("scale", _NOT_NEGATIVE, 1.0)
 
 SAMPLERS = {
-    "beta": _sampler("a>0 b>0", _given(jr.beta)),
-    "chisquare": _sampler("df>0", _given(jr.chisquare)),
-    "exponential": _sampler("scale=1>=0", _changed(jr.exponential, _scaled)),
-    "f": _sampler("dfnum>0 dfden>0", _given(jr.f)),
-    "gamma": _sampler("shape>=0 scale=1>=0", _scaled_gamma),
-    "gumbel": _sampler("loc=0 scale=1>=0", _changed(jr.gumbel, _placed)),
-    "laplace": _sampler("loc=0 scale=1>=0", _changed(jr.laplace, _placed)),
-    "logistic": _sampler("loc=0 scale=1>=0", _changed(jr.logistic, _placed)),
-    "lognormal": _sampler(
-        "mean=0 sigma=1>=0", _changed(jr.normal, lambda x, mean, sigma: jnp.exp(_placed(x, mean, sigma)))
+    "beta": Sampler(_given(_beta), (Parameter("a", _POSITIVE), Parameter("b", _POSITIVE))),
+    "binomial": Sampler(
+        _given(jr.binomial),
+        (Parameter("n", _NOT_NEGATIVE), Parameter("p", _PROBABILITY)),
+        is_discrete=True,
+        refuse=_refuse_infinitely_many,
     ),
-    "normal": _sampler("loc=0 scale=1>=0", _changed(jr.normal, _placed)),
-    "pareto": _sampler("a>0", _changed(jr.exponential, lambda x, a: jnp.expm1(x / a))),
-    "power": _sampler("a>0", _changed(jr.exponential, lambda x, a: jnp.exp(-x / a))),
-    "rayleigh": _sampler("scale=1>=0", _changed(jr.exponential, lambda x, scale: scale * jnp.sqrt(2 * x))),
-    "standard_cauchy": _sampler("", jr.cauchy),
-    "standard_exponential": _sampler("", jr.exponential),
-    "standard_gamma": _sampler("shape>=0", _given(jr.gamma)),
-    "standard_normal": _sampler("", jr.normal),
-    "standard_t": _sampler("df>0", _given(jr.t)),
-    "triangular": _sampler("left mode right", _given(jr.triangular), refuse=_refuse_triangle),
-    "uniform": _sampler(
-        "low=0 high=1",
-        _changed(jr.uniform, lambda x, low, high: low + (high - low) * x),
+    "chisquare": Sampler(_given(jr.chisquare), (Parameter("df", _POSITIVE),)),
+    "exponential": Sampler(_changed(jr.exponential, _scaled), (_SCALE,)),
+    "f": Sampler(_given(jr.f), (Parameter("dfnum", _POSITIVE), Parameter("dfden", _POSITIVE))),
+    "gamma": Sampler(_scaled_gamma, (Parameter("shape", _NOT_NEGATIVE), _SCALE)),
+    "geometric": Sampler(
+        _changed(jr.exponential, _geometric), (Parameter("p", _POSITIVE_PROBABILITY),), is_discrete=True
+    ),
+    "gumbel": Sampler(_changed(jr.gumbel, _placed), (_LOC, _SCALE)),
+    "laplace": Sampler(_changed(jr.laplace, _placed), (_LOC, _SCALE)),
+    "logistic": Sampler(_changed(jr.logistic, _placed), (_LOC, _SCALE)),
+    "lognormal": Sampler(
+        _changed(jr.normal, _lognormal),
+        (Parameter("mean", _NUMBER, 0.0), Parameter("sigma", _NOT_NEGATIVE, 1.0)),
+    ),
+    "normal": Sampler(_changed(jr.normal, _placed), (_LOC, _SCALE)),
+    "pareto": Sampler(_changed(jr.exponential, _pareto), (Parameter("a", _POSITIVE),)),
+    "poisson": Sampler(
+        _poisson, (Parameter("lam", _NOT_NEGATIVE, 1.0),), is_discrete=True, refuse=_refuse_large_mean
+    ),
+    "power": Sampler(_changed(jr.exponential, _power), (Parameter("a", _POSITIVE),)),
+    "rayleigh": Sampler(_changed(jr.exponential, _rayleigh), (_SCALE,)),
+    "standard_cauchy": Sampler(jr.cauchy, ()),
+    "standard_exponential": Sampler(jr.exponential, ()),
+    "standard_gamma": Sampler(_given(jr.gamma), (Parameter("shape", _NOT_NEGATIVE),)),
+    "standard_normal": Sampler(jr.normal, ()),
+    "standard_t": Sampler(_given(jr.t), (Parameter("df", _POSITIVE),)),
+    "triangular": Sampler(
+        _given(jr.triangular),
+        (Parameter("left", _NUMBER), Parameter("mode", _NUMBER), Parameter("right", _NUMBER)),
+        refuse=_refuse_triangle,
+    ),
+    "uniform": Sampler(
+        _changed(jr.uniform, _between),
+        (Parameter("low", _NUMBER, 0.0), Parameter("high", _NUMBER, 1.0)),
         refuse=_refuse_range,
     ),
-    "weibull": _sampler("a>=0", _changed(jr.exponential, _power_unless_zero)),
-    "binomial": _sampler("n>=0 p:[0,1]", _given(jr.binomial), True),
-    "geometric": _sampler("p:(0,1]", _changed(jr.exponential, _geometric), True),
-    "poisson": _sampler("lam=1>=0", _poisson, True, _refuse_large_mean),
+    "weibull": Sampler(_changed(jr.exponential, _power_unless_zero), (Parameter("a", _NOT_NEGATIVE),)),
 }
 
 # What NumPy has beyond `jax.random`, with its parameters: drawn on the host.

@@ -19,7 +19,7 @@ from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
 from ._repairs import REPAIRS
-from ._wrap import as_ours, as_type, cast, computed_by_numpy, first_line, into, ours, value_of
+from ._wrap import as_ours, as_type, cast, check_out, computed_by_numpy, first_line, into, ours, value_of
 
 __all__ = ["UFUNCS", "ufunc"]
 
@@ -372,12 +372,15 @@ def _placed(result, out, where, casting, args):
         mask = value_of(where)
         if getattr(mask, "dtype", np.dtype(bool)) != np.bool:
             raise TypeError(f"where must be an array of bool, got {mask.dtype}")
-        before = jnp.zeros((), result.dtype) if out is None else out._value
         if out is None:
-            result = jnp.where(mask, result, before)
+            before = jnp.zeros((), result.dtype)
         else:
-            into(out, ours(result), casting, broadcasts=True)
-            result = jnp.where(mask, out._value, before)
+            shape = np.broadcast_shapes(result.shape, np.shape(mask))
+            check_out(out, shape, result.dtype, casting, broadcasts=True)
+            result = cast(result, out.dtype)
+            before = out._value
+        with x64_for(result.dtype):
+            result = jnp.where(mask, result, before)
     return into(out, ours(result, *args), casting, broadcasts=True)
 
 

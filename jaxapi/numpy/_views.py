@@ -158,13 +158,14 @@ def rot90(m, k=1, axes=(0, 1)):
     if len(axes) != 2 or axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
         raise ValueError("len(axes) must be 2 and axes must be different.")
     first, second = (_in_range(i, m) for i in axes)
-    k %= 4
-    if k == 2:
+    quarter_turns = operator.index(k) % 4
+    if quarter_turns == 0:
+        return m[...]
+    if quarter_turns == 1:
+        return swapaxes(_flip(m, second), first, second)
+    if quarter_turns == 2:
         return _flip(m, (first, second))
-    if k == 1:
-        m = _flip(m, second)
-    m = swapaxes(m, first, second) if k else m
-    return _flip(m, second) if k == 3 else m if k else m[...]
+    return _flip(swapaxes(m, first, second), second)
 
 
 def _in_range(axis, m):

@@ -19,8 +19,9 @@ from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_ours", "cast", "computed_by_numpy", "in_numpys_way", "into", "made", "ours", "signed_as"]
-__all__ += ["first_line", "host_function", "on_host", "value_of", "with_numpys_signature"]
+__all__ = ["as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
+__all__ += ["in_numpys_way", "into", "made", "on_host", "ours", "signed_as", "value_of"]
+__all__ += ["with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
 IGNORED = frozenset({"casting", "copy", "kind", "like", "order", "overwrite_input", "stable", "subok"})
@@ -182,19 +183,24 @@ def into(out, result, casting="same_kind", broadcasts=False):
         (out,) = out
     if out is None:
         return result
-    if not isinstance(out, Array):
-        raise TypeError(f"out must be an array of jaxapi.numpy, got {type(out).__name__}")
-    if not broadcasts and result.shape != out.shape:
-        raise ValueError(f"out has shape {out.shape}, the result {result.shape}: they must be the same")
-    if np.broadcast_shapes(result.shape, out.shape) != out.shape:
-        raise ValueError(
-            f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast shape "
-            f"{result.shape}"
-        )
-    if not np.can_cast(result.dtype, out.dtype, casting):
-        raise TypeError(f"cannot cast the result from {result.dtype} to out's {out.dtype}: rule {casting!r}")
+    check_out(out, result.shape, result.dtype, casting, broadcasts)
     out[...] = as_type(result, out.dtype)
     return out
+
+
+def check_out(out, shape, dtype, casting="same_kind", broadcasts=False):
+    """Refuse an ``out=`` that cannot hold a result of a shape and a dtype."""
+    if not isinstance(out, Array):
+        raise TypeError(f"out must be an array of jaxapi.numpy, got {type(out).__name__}")
+    if not broadcasts and shape != out.shape:
+        raise ValueError(f"out has shape {out.shape}, the result {shape}: they must be the same")
+    if np.broadcast_shapes(shape, out.shape) != out.shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast shape "
+            f"{shape}"
+        )
+    if not np.can_cast(dtype, out.dtype, casting):
+        raise TypeError(f"cannot cast the result from {dtype} to out's {out.dtype}: rule {casting!r}")
 
 
 def as_type(x, dtype):
@@ -337,6 +343,7 @@ _PLAIN_ARGUMENTS = frozenset(_PLAIN.split())
 # The same in these functions.
 _PLAIN_OF = {
     "arr": ["append"],
+    "default": ["select"],
     "obj": ["delete", "insert"],
     "v": ["searchsorted"],
     "values": ["append", "insert"],

@@ -89,13 +89,18 @@ def test_fractions_and_quotients(dtype, x64):
             assert (np.signbit(np.asarray(part))[wanted_signs]).all()
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_order_of_complex_numbers(dtype, x64):
+def complex_numbers(dtype):
+    """Return numbers with each pair of some parts, among them NaN, in any order."""
     parts = [3.0, 1, -2.5, INF, NAN]
     z = np.empty(25, dtype)
     z.real = np.tile(parts, 5)
     z.imag = np.repeat(parts, 5)
-    z = z[np.random.default_rng(0).permutation(25)]
+    return z[np.random.default_rng(0).permutation(25)]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_order_of_complex_numbers(dtype, x64):
+    z = complex_numbers(dtype)
     for name in ("greater", "greater_equal", "less", "less_equal", "fmax", "fmin"):
         made, expected = both(lambda np, z, name=name: getattr(np, name)(z[:, None], z), z)
         np.testing.assert_array_equal(np.asarray(made), expected)
@@ -109,6 +114,114 @@ def test_order_of_complex_numbers(dtype, x64):
     ):
         made, expected = both(function, z.copy())
         check_same(made, expected)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_sets_of_complex_numbers(dtype):
+    z = complex_numbers(dtype)
+    z = np.concatenate([z, z[:7]])
+    for function in (
+        lambda np, z: tuple(np.unique(z, return_counts=True, return_inverse=True)),
+        lambda np, z: tuple(np.unique_all(z)),
+        lambda np, z: tuple(np.unique_counts(z)),
+        lambda np, z: tuple(np.unique_inverse(z[:25])),  # whose sort NumPy does not promise to be stable
+        lambda np, z: np.sort(np.unique_values(z)),
+        lambda np, z: np.setdiff1d(z[:16], z[16:], assume_unique=True),
+        lambda np, z: np.intersect1d(z[:16], z[16:]),
+    ):
+        with jax.enable_x64(True):
+            check_exactly(*both(function, z))
+    for function in (
+        lambda np, z: np.unique(z),
+        lambda np, z: np.union1d(z[:16], z[16:]),
+        lambda np, z: np.setdiff1d(z[:16], z[16:]),
+        lambda np, z: np.setxor1d(z[:16], z[16:]),
+    ):
+        made, expected = both(function, z)
+        made = np.asarray(made)
+        check_exactly(made[~np.isnan(made)], expected[~np.isnan(expected)])
+        # Of those that are NaN one is kept, by NumPy the first that it meets.
+        given = {repr(number) for number in z.tolist()}
+        assert len(made) == len(expected)
+        assert {repr(number) for number in made.tolist()} <= given
+
+
+def check_exactly(made, expected):
+    """Compare results to the bit, but for the bits of NaN."""
+    check_same(made, expected)
+    made = made if isinstance(made, tuple) else (made,)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for part, wanted in zip(made, expected, strict=True):
+        for one in ("real", "imag"):
+            np.testing.assert_array_equal(getattr(np.asarray(part), one), getattr(wanted, one))
+
+
+@pytest.mark.parametrize("mode", ["maximum", "minimum", "mean", "median"])
+def test_padding_by_statistics(mode, x64):
+    z = complex_numbers("complex128").reshape(5, 5)
+    integers = np.array([[1, 2**31 - 1, 0], [2, -(2**31), 3], [1, 2**31 - 2, -(2**31) + 1]], "int32")
+    grid = np.arange(12).reshape(4, 3) % 7
+    for x, width, options in (
+        (integers, 1, {}),
+        (integers, ((0, 2), (1, 0)), {"stat_length": ((1, 2), (2, 7))}),
+        (grid.astype("uint8"), 2, {"stat_length": 2}),
+        (grid > 3, 1, {}),
+        (grid.astype("float32"), ((1, 0), (0, 0)), {"stat_length": 3}),
+    ):
+        check_exactly(*both(lambda np, x: np.pad(x, width, mode, **options), x))  # noqa: B023
+    check_same(*both(lambda np, z: np.pad(z, 1, mode), z))
+    for options in ({"stat_length": -1}, {"stat_length": 1.5}, {"end_values": 3}):
+        check_same(*both(lambda np, x: np.pad(x, 1, mode, **options), grid))  # noqa: B023
+
+
+def test_median_keeps_the_part_of_complex_nan_that_is_a_number(x64):
+    z = complex_numbers("complex128")
+    for x in (z[:8], z[:9], z[~np.isnan(z)], np.array([NAN + 1j, 2, 3]), np.array([1 + NAN * 1j, 2])):
+        check_exactly(*both(lambda np, x: np.median(x), x))
+    check_exactly(*both(lambda np, z: np.median(z.reshape(5, 5), axis=0), z))
+
+
+def test_powers_with_some_numbers_are_other_functions():
+    reals = np.array([-INF, -0.0, 0.0, NAN, 2.0, INF, -3.0])
+    z = np.array([1 + 2j, complex(-0.0, -0.0), complex(NAN, 1), 2 - 2j, complex(-1.5, 0)])
+    for function in (
+        lambda np, x: x**0.5,
+        lambda np, x: np.power(x, 0.5),
+        lambda np, x: x**2,
+        lambda np, x: x**-1,
+        lambda np, x: x**1,
+        lambda np, x: x ** np.ones(7) ** 0.5,
+        lambda np, x: (x.__ipow__(0.5), x)[1],
+        lambda np, x: (x > 0) ** 2,
+        lambda np, x: (x > 0) ** 3,
+        lambda np, x: (x > 0).__ipow__(2),
+        lambda np, x: (x > 0)[0] ** 2,
+        lambda np, x: np.power(x > 0, 2),
+    ):
+        with jax.enable_x64(True):
+            made, expected = both(function, reals)
+        check_same(made, expected)
+        if not isinstance(expected, Exception):
+            np.testing.assert_array_equal(np.signbit(np.asarray(made)), np.signbit(expected))
+    with jax.enable_x64(True):
+        check_exactly(*both(lambda np, z: z**2, z))
+        check_exactly(*both(lambda np, z: z**1, z))
+        check_exactly(*both(lambda np, z: z**-1, z[3:]))
+
+
+def test_rank_of_a_vector_is_an_int(x64):
+    for x in (np.zeros(3), np.array([0.0, 2.0]), np.array(1.0), np.array(0)):
+        made, expected = both(lambda np, x: np.linalg.matrix_rank(x), x)
+        assert type(made) is type(expected) is int
+        assert made == expected
+
+
+def test_axes_that_tensordot_lacks():
+    x = np.ones((3, 3))
+    for axes in (5, -1, ((0, 1), (0,)), ((5,), (0,))):
+        made, expected = both(lambda np, x: np.tensordot(x, x, axes=axes), x)  # noqa: B023
+        if isinstance(expected, Exception):
+            assert isinstance(made, type(expected)), (axes, made, expected)
 
 
 QUANTILES = [

@@ -372,3 +372,77 @@ def test_what_jax_does_not_draw_is_refused_of_a_key(call):
 def test_parameters_out_of_range(call):
     with pytest.raises(ValueError, match=r"."):
         eval(f"rng.{call}", {"rng": ours.random.default_rng(0)})
+
+
+# Arguments of any kind: what NumPy refuses by which exception, or the shape and dtype of what it draws.
+ARGUMENTS = """
+beta(1, inf, size=3)
+beta(None, 1)
+normal(size=1.5)
+normal(size=(2.0,))
+normal(size='a')
+normal(size=True)
+normal(size=(2, None))
+normal(0, 1, [2, 3])
+poisson(size=np.int64(3))
+random(1.5)
+random((2,), out=np.zeros(3))
+random((3,), out=np.zeros(3))
+random(None, out=np.zeros(3))
+random(3, dtype='int8')
+standard_normal(2, out=np.zeros(3))
+standard_normal(out=np.zeros((2, 3)))
+standard_normal(3, dtype='int8')
+binomial(inf, 0.5)
+binomial(None, 0.5)
+integers(5, dtype=float)
+integers(nan)
+integers(inf)
+integers('a')
+integers(1.5)
+integers([1, 5], [[3], [9]])
+choice(1.5)
+choice(2.0)
+choice(2, p=0.5)
+choice([1.5, 2.5], size=(2, 2))
+permutation(1.5)
+permutation(None)
+permutation('a')
+permutation(True)
+permutation(3)
+permuted(3)
+shuffle(np.asarray(3))
+shuffle([1, 2], axis=1)
+bytes(1.5).__len__()
+multinomial(3, [])
+multinomial(3, 0.5)
+multinomial([1, 2], [0.5, 0.5], size=(3, 2))
+dirichlet([nan, 1])
+dirichlet([0, 1])
+dirichlet(1)
+multivariate_normal([0, 0], [[1, 2], [2, 1]], check_valid='raise')
+multivariate_normal([0, 0], [[1, 0], [0, 1]], check_valid='raise')
+multivariate_normal([0, 0], [[1, 0], [0, 1]], check_valid='bad')
+"""
+KINDS = (IndexError, NotImplementedError, TypeError, OverflowError, ValueError)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", ARGUMENTS.strip().splitlines())
+def test_arguments_of_any_kind(call):
+    results = []
+    for module in (ours, np):
+        names = {"rng": module.random.default_rng(0), "np": module, "nan": NAN, "inf": np.inf}
+        with jax.enable_x64(True):
+            try:
+                results.append(eval(f"rng.{call}", names))
+            except Exception as error:
+                results.append(error)
+    made, expected = results
+    if isinstance(expected, Exception):
+        assert isinstance(made, tuple(kind for kind in KINDS if isinstance(expected, kind))), made
+        return
+    assert not isinstance(made, Exception), made
+    assert np.shape(made) == np.shape(expected)
+    assert np.asarray(made).dtype == np.asarray(expected).dtype
+    np.testing.assert_array_equal(np.isnan(np.asarray(made)), np.isnan(expected))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
+import operator
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
@@ -13,20 +15,21 @@ import numpy as np
 
 import jaxapi
 
+from ..._core._complex_order import sorting_keys
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
-from ...mutable._array import NUMPY, wrap
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, narrowed, result_dtype, together
 from ...mutable._selection import values_for
-from .._common import axes_of, on_flat, refuse
+from .._common import axes_of, float_dtype, on_flat, refuse
 
 _NAMES = """
 allclose amax amin append argmax argmin argpartition argsort array_equal array_equiv choose column_stack
-compress concat concatenate delete diag_indices dstack hstack indices insert isclose isin ix_ max meshgrid
-min nonzero pad partition ptp ravel_multi_index repeat searchsorted select sort sort_complex stack take
-take_along_axis tile tril trim_zeros triu unique unravel_index vander vstack
+compress concat concatenate delete diag_indices dstack extract eye hstack indices insert isclose isin ix_
+max meshgrid min nonzero partition ptp ravel_multi_index repeat searchsorted select setdiff1d setxor1d sort
+sort_complex stack take take_along_axis tile trace tril trim_zeros triu union1d unique unravel_index vander
+vstack
 """
 __all__ = _NAMES.split()
 
@@ -81,7 +84,7 @@ def insert(arr: Array, obj, values, axis=None):
         obj = np.asarray(obj, None if np.size(obj) else int)
     if not isinstance(obj, slice):
         text = f"positions are integers or bools, got {obj.dtype}"
-        refuse(obj.dtype.kind not in "iub", IndexError, text)
+        refuse(obj.dtype.kind not in "iub", IndexError if obj.ndim else TypeError, text)
         obj = np.flatnonzero(np.asarray(obj)) if obj.dtype == np.bool else obj
     if not isinstance(obj, slice) and not is_traced(obj):
         length = arr.size if axis is None else arr.shape[axis]
@@ -100,78 +103,65 @@ def unique(
     equal_nan=True,
     sorted=True,
 ):
+    if axis is None and jnp.iscomplexobj(ar):
+        parts = _distinct_complex(ar, equal_nan)
+    else:
+        parts = _distinct(ar, return_inverse, return_counts, axis, equal_nan)
+    is_asked = {"indices": return_index, "inverse": return_inverse, "counts": return_counts}
+    results = [parts["values"], *(parts[name] for name in is_asked if is_asked[name])]
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _distinct(ar, return_inverse, return_counts, axis, equal_nan):
+    """Return values and the positions of the first ones, and as asked for the inverse and counts."""
     equal_nan = equal_nan and (axis is None or ar.ndim == 1)  # NumPy compares rows by their elements
-    values, first_positions, *inverse_and_counts = jnp.unique(
-        ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan
-    )
+    found = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    names = ["values", "indices"]
+    names += ["inverse"] if return_inverse else []
+    names += ["counts"] if return_counts else []
+    parts = dict(zip(names, found, strict=True))
     if jnp.iscomplexobj(ar):  # JAX's values lose one part where the other is NaN
-        ar, axis = on_flat(ar, axis)
-        values = jnp.take(ar, first_positions, axis)
-    results = [values]
-    if return_index:
-        results.append(first_positions)
-    results += inverse_and_counts
-    return tuple(results) if len(results) > 1 else values
+        parts["values"] = jnp.take(ar, parts["indices"], axis)
+    return parts
 
 
-def pad(array: Array, pad_width, mode="constant", **kwargs):
-    if isinstance(pad_width, dict):
-        pad_width = _widths_of_axes(pad_width, array.ndim)
-    refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
-    if mode not in ("constant", "empty") and not array.size:
-        _refuse_to_extend_nothing(array, pad_width)
-    if mode == "linear_ramp" and array.dtype.kind in "iu":
-        return _with_ramps(array, pad_width, **kwargs)
-    if not callable(mode):
-        return jnp.pad(array, pad_width, mode, **kwargs)
-    padded = wrap(jnp.pad(array, pad_width), NUMPY)
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
-    for axis in range(array.ndim):
-        rows = np.moveaxis(padded, axis, -1)
-        for index in np.ndindex(rows.shape[:-1]):  # the function writes to each row
-            mode(rows[(*index, ...)], tuple(widths[axis]), axis, kwargs)
-    return padded._value
+def _distinct_complex(ar, equal_nan):
+    """Return the same of complex numbers, in NumPy's order, which says which NaN is the first."""
+    flat = ar.reshape(-1)
+    order = _order_of_complex(flat, 0)
+    ordered = flat[order]
+    differs = ordered[1:] != ordered[:-1]
+    if equal_nan:
+        is_nan = jnp.isnan(ordered)
+        differs &= ~(is_nan[1:] & is_nan[:-1])
+    begins = jnp.concatenate([jnp.ones(flat[:1].shape, bool), differs])
+    starts = jnp.flatnonzero(begins)
+    ranks = jnp.cumsum(begins) - 1
+    return {
+        "values": ordered[starts],
+        "indices": order[starts],
+        "inverse": jnp.zeros_like(ranks).at[order].set(ranks).reshape(ar.shape),
+        "counts": jnp.diff(starts, append=flat.size),
+    }
 
 
-def _refuse_to_extend_nothing(array, pad_width):
-    """Refuse to pad along an axis without elements by elements of it."""
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
-    for axis, length in enumerate(array.shape):
-        is_extended = not length and widths[axis].any()
-        text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-        refuse(is_extended, ValueError, text)
+def union1d(ar1: Array, ar2: Array):
+    return unique(jnp.concatenate([ar1.reshape(-1), ar2.reshape(-1)]))
 
 
-def _widths_of_axes(widths, ndim):
-    """Return a pair of widths for each axis, of those that a dict has for some."""
-    pairs = [(0, 0)] * ndim
-    for axis, width in widths.items():
-        pairs[np.lib.array_utils.normalize_axis_index(axis, ndim)] = np.broadcast_to(width, 2).tolist()
-    return pairs
+def setdiff1d(ar1: Array, ar2: Array, assume_unique=False):
+    ar1 = ar1.reshape(-1) if assume_unique else unique(ar1)
+    return ar1[isin(ar1, ar2, invert=True)]
 
 
-def _with_ramps(array, pad_width, end_values=0):
-    """Return integers with ramps at their ends, which are rounded down as NumPy's are."""
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
-    refuse(widths.dtype.kind not in "iu", TypeError, "`pad_width` must be of integral type.")
-    refuse(widths.min(initial=0) < 0, ValueError, "`pad_width` can't contain negative values.")
-    ends = np.broadcast_to(np.asarray(end_values), (array.ndim, 2))
-    for axis in range(array.ndim):
-        size = array.shape[axis]
-        left_edge = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
-        right_edge = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
-        left = _ramp(ends[axis, 0], left_edge, widths[axis, 0], axis)
-        right = _ramp(ends[axis, 1], right_edge, widths[axis, 1], axis)
-        array = jnp.concatenate([left, array, jnp.flip(right, axis)], axis)
-    return array
-
-
-def _ramp(start, stop, count, axis):
-    """Return integers from a number up to elements, without these, along an axis."""
-    with x64_on():
-        positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
-        step = jaxapi.divide(stop.astype(float) - float(start), builtins.max(int(count), 1))
-        return jnp.floor(positions * step + float(start)).astype(stop.dtype)
+def setxor1d(ar1: Array, ar2: Array, assume_unique=False):
+    parts = [x.reshape(-1) if assume_unique else unique(x) for x in (ar1, ar2)]
+    ordered = sort(jnp.concatenate(parts))
+    if not ordered.size:
+        return ordered
+    end = jnp.ones(1, bool)
+    differs = jnp.concatenate([end, ordered[1:] != ordered[:-1], end])
+    return ordered[differs[1:] & differs[:-1]]
 
 
 def trim_zeros(filt: Array, trim="fb", axis=None):
@@ -227,6 +217,14 @@ tril = _triangle(jaxapi.tril)
 triu = _triangle(jaxapi.triu)
 
 
+def eye(N, M=None, k=0, dtype=None):
+    return jnp.eye(N, M, operator.index(k), float_dtype() if dtype is None else dtype)
+
+
+def trace(a: Array, offset=0, axis1=0, axis2=1, dtype=None):
+    return jnp.trace(a, operator.index(offset), axis1, axis2, dtype)
+
+
 def ix_(*args: Array):
     positions = [jnp.nonzero(x)[0] if x.dtype == np.bool else x for x in map(jnp.asarray, args)]
     refuse(any(x.ndim != 1 for x in positions), ValueError, "Cross index must be 1 dimensional")
@@ -247,6 +245,7 @@ def _checked(order, *indices):
 
 def unravel_index(indices: Array, shape, order="C"):
     (indices,) = _checked(order, indices)
+    indices = indices.astype(int)  # small integers do not hold the lengths of axes
     shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     if not is_traced(indices) and indices.size:
         inside = int(indices.min()) >= 0 and int(indices.max()) < np.prod(shape)
@@ -325,6 +324,10 @@ def compress(condition: Array, a: Array, axis=None):
     return jnp.take(a, positions, axis)
 
 
+def extract(condition: Array, arr: Array):
+    return take(arr.reshape(-1), jnp.flatnonzero(condition))
+
+
 def take_along_axis(arr: Array, indices: Array, axis=-1):
     arr, axis = on_flat(arr, axis)
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
@@ -353,14 +356,8 @@ def sort(a: Array, axis=-1, descending=False):
 
 
 def _order_of_complex(a, axis):
-    """Return the order of complex numbers, in which those that are NaN in a part come last.
-
-    They are in the order of the other part: first those whose imaginary part is NaN, then those whose real
-    part is, then those with two.
-    """
-    parts_missing = 2 * jnp.isnan(a.real).astype(np.int8) + jnp.isnan(a.imag)
-    real, imag = (jnp.where(jnp.isnan(part), 0, part) for part in (a.real, a.imag))
-    return jnp.lexsort((imag, real, parts_missing), axis)
+    """Return the positions that put complex numbers in NumPy's order."""
+    return jnp.lexsort(sorting_keys(a)[::-1], axis)
 
 
 def _partitioned(function):
@@ -370,7 +367,9 @@ def _partitioned(function):
         )
         a, axis = on_flat(a, axis)
         size = a.shape[np.lib.array_utils.normalize_axis_index(axis, a.ndim)]
-        for k in np.ravel(kth).tolist() if a.size else ():
+        kth = np.ravel(kth)
+        refuse(kth.size and kth.dtype.kind not in "iu", TypeError, "Partition index must be integer")
+        for k in kth.tolist() if a.size else ():
             refuse(not -size <= k < size, ValueError, f"kth(={k}) out of bounds ({size})")
         return function(a, axis)
 
@@ -432,6 +431,7 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
         refuse(sorter.shape != a.shape, ValueError, "sorter.size must equal a.size")
     text = f"search side must be 'left' or 'right' (got {side!r})"
     refuse(side not in ("left", "right"), ValueError, text)
+    refuse(a.ndim != 1, ValueError, f"a is a vector, got an array of {a.ndim} axes")
     if type(v) is int and a.dtype.kind in "iu":
         limits = np.iinfo(a.dtype)
         if not limits.min <= v <= limits.max:  # below or above every element
@@ -441,27 +441,34 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
         v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)
         a, v = together((a, v))
     if jnp.iscomplexobj(a) or jnp.iscomplexobj(v):
-        return _positions_among_complex(a if sorter is None else a[sorter], v, side)
+        return _positions_among_complex(a if sorter is None else a[sorter], v, side=side)
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
 
 
+@functools.partial(compiled, static_argnames="side")
 def _positions_among_complex(a, v, side):
-    """Return where complex numbers belong in a sorted array: those with NaN behind all others, as in NumPy.
+    """Return where complex numbers belong in a sorted array, in NumPy's order, by bisection."""
+    keys_of_array = sorting_keys(a)
+    keys_of_numbers = sorting_keys(v)
 
-    A NaN in the imaginary part comes before one in the real part, and both before two.
-    """
-    values = jnp.concatenate([a, v.reshape(-1)])
-    is_of_array = jnp.arange(len(values)) < len(a)
-    real_is_nan = jnp.isnan(values.real)
-    imag_is_nan = jnp.isnan(values.imag)
-    missing = 2 * real_is_nan.astype(int) + imag_is_nan
-    real = jnp.where(real_is_nan, 0, values.real)
-    imag = jnp.where(imag_is_nan, 0, values.imag)
-    among_equals = is_of_array if side == "left" else ~is_of_array
-    order = jnp.lexsort((among_equals, imag, real, missing))
-    count_before = jnp.cumsum(is_of_array[order])
-    positions = jnp.zeros_like(count_before).at[order].set(count_before)
-    return positions[len(a) :].reshape(v.shape)
+    def is_behind(positions):
+        """Whether a number belongs behind the element at its position."""
+        decided = side == "right"  # where all keys are equal
+        for of_array, of_numbers in zip(keys_of_array[::-1], keys_of_numbers[::-1], strict=True):
+            element = of_array[positions]
+            decided = (element < of_numbers) | ((element == of_numbers) & decided)
+        return decided
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high) // 2
+        goes_up = (low < high) & is_behind(jnp.minimum(middle, len(a) - 1))
+        return jnp.where(goes_up, middle + 1, low), jnp.where(goes_up, high, middle)
+
+    low = jnp.zeros(v.shape, int)
+    if not len(a):
+        return low
+    return jax.lax.fori_loop(0, len(a).bit_length(), halve, (low, jnp.full(v.shape, len(a), int)))[0]
 
 
 def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
@@ -473,6 +480,8 @@ def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
     for i, condition in enumerate(condlist):
         text = f"invalid entry {i} in condlist: should be boolean ndarray"
         refuse(jnp.asarray(condition).dtype != np.bool, TypeError, text)
+    if not isinstance(default, (int, float, complex)):  # which are weak
+        *choicelist, default = together([*choicelist, jnp.asarray(default)])
     return jnp.select(condlist, choicelist, default)
 
 

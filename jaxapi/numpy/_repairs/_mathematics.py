@@ -19,7 +19,7 @@ from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 _NAMES = """
 all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d
 geomspace gradient hamming hanning i0 inner interp isneginf isposinf kaiser kron nancumprod nancumsum round
-sinc trapezoid tri unwrap
+sinc tensordot trapezoid tri unwrap
 """
 __all__ = _NAMES.split()
 
@@ -210,10 +210,10 @@ def _slope(f, x, axis, edge_order):
 
 
 def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
-    refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
-    refuse(not xp.size, ValueError, "array of sample points is empty")
     is_complex = jnp.iscomplexobj(x) or jnp.iscomplexobj(xp)
     refuse(is_complex, TypeError, "x and xp must be real numbers: only fp may be complex")
+    refuse(xp.ndim != 1 or xp.shape != fp.shape, ValueError, "fp and xp are not of the same length.")
+    refuse(not xp.size, ValueError, "array of sample points is empty")
     fp = fp.astype(float_dtype(fp))
     if jnp.iscomplexobj(fp):  # part by part, as an infinite one times a complex number is NaN
         real = interp(x, xp, fp.real, _part(jnp.real, left), _part(jnp.real, right), period)
@@ -259,7 +259,7 @@ def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     y = jnp.moveaxis(y, axis, -1)
     heights = y[..., 1:] | y[..., :-1] if y.dtype == np.bool else y[..., 1:] + y[..., :-1]
     if x is None:
-        return (dx * as_floats(heights) / 2.0).sum(-1)
+        return (as_floats(ELEMENTWISE["multiply"](heights, dx)) / 2.0).sum(-1)
     widths = jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
     widths, heights = together([widths, heights])
     return (as_floats(widths * heights) / 2.0).sum(-1)
@@ -272,11 +272,12 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
         return jnp.unwrap(p, discont, axis, period)
     # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
-    steps = as_floats(jnp.diff(p))
+    integer_steps = jnp.diff(p)
+    steps = as_floats(integer_steps)
     half = period / 2
     wrapped_steps = (steps + half) % period - half
     wrapped_steps = jnp.where((wrapped_steps == -half) & (steps > 0), half, wrapped_steps)
-    is_small = jnp.abs(steps) < (half if discont is None else discont)
+    is_small = jnp.abs(integer_steps) < (half if discont is None else discont)
     corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1)
     p = as_floats(p)
     return jnp.moveaxis(jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1), -1, axis)
@@ -296,6 +297,10 @@ def _product(axis):
         return jaxapi.tensordot(a, b, axes=((a.ndim - 1,), (axis_of_b,)))
 
     return product
+
+
+def tensordot(a: Array, b: Array, axes=2):
+    return jaxapi.tensordot(strong(a), strong(b), axes=axes)
 
 
 dot = _product(-2)

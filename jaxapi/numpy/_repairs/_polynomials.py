@@ -7,6 +7,7 @@ from typing import Any as Array
 import jax.numpy as jnp
 import numpy as np
 
+from ..._core._programs import is_traced
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype
 from .._common import as_floats, float_dtype, refuse, strong
@@ -40,8 +41,19 @@ polysub = _by_coefficients("subtract")
 
 def poly(seq_of_zeros: Array):
     """Compute in floats, as NumPy does, and leave out imaginary parts of what is real."""
-    made = jnp.poly(as_floats(seq_of_zeros))
-    return made.real if jnp.iscomplexobj(made) and not jnp.iscomplexobj(seq_of_zeros) else made
+    zeros = as_floats(seq_of_zeros)
+    is_half_of_vector = zeros.ndim < 2 and zeros.dtype == np.float16
+    made = jnp.poly(zeros.astype(float_dtype(zeros)) if is_half_of_vector else zeros)
+    is_real = not jnp.iscomplexobj(zeros) or (zeros.ndim < 2 and _come_in_conjugate_pairs(zeros))
+    return made.real if jnp.iscomplexobj(made) and is_real else made
+
+
+def _come_in_conjugate_pairs(zeros) -> bool:
+    """Whether conjugates of all zeros are zeros, too, which makes a polynomial real; False if traced."""
+    if is_traced(zeros):
+        return False
+    on_host = np.ravel(np.asarray(zeros))
+    return bool(np.all(np.sort(on_host) == np.sort(on_host.conj())))
 
 
 def polyder(p: Array, m=1):

@@ -18,6 +18,7 @@ from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
 from ...mutable._promotion import cast, narrowed, result_dtype
 from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
+from ._arrays import sort
 
 _NAMES = """
 average bincount convolve corrcoef correlate cov digitize histogram histogram2d histogram_bin_edges
@@ -71,7 +72,7 @@ def _sorted_along(x, axis):
     size = math.prod(x.shape[i] for i in axes)
     elements = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
     is_nan = jnp.isnan(elements) if x.dtype.kind in "fc" else jnp.zeros(elements.shape, bool)
-    return jnp.sort(elements, axis=-1), is_nan, axes
+    return sort(elements), is_nan, axes
 
 
 def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
@@ -167,7 +168,8 @@ def _medians(skip_nan):
         above = _elements(ordered, jnp.maximum(n // 2, 0), n.shape)
         median = jnp.where(n % 2 == 1, below, (below + above) / 2)
         is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
-        median = jnp.where(is_missing, jnp.nan, median).astype(dtype)
+        missing = jnp.nan if skip_nan else ordered[..., -1]  # NaN, and of complex numbers perhaps in one part
+        median = jnp.where(is_missing, missing, median).astype(dtype)
         return jnp.expand_dims(median, axes) if keepdims else median
 
     return function
@@ -200,15 +202,17 @@ def average(a: Array, axis=None, weights: Array = None, returned=False, keepdims
     axes_of(a, axis)  # which raises for an axis that there is not
     if weights is None:
         return _average(a, axis, returned=returned, keepdims=keepdims)
+    is_of_all = axis is None and weights.shape != a.shape
+    refuse(is_of_all, TypeError, "Axis must be specified when shapes of a and weights differ.")
+    has_integers = a.dtype.kind in "iub"
+    dtype = float_dtype(a, weights) if has_integers else result_dtype(a, weights)
+    a = cast(a, dtype)
+    weights = cast(weights, dtype)
     if not is_traced(weights):
         of_axis = weights.ndim == a.ndim or axis is None
         totals = weights.sum(axis) if of_axis else weights.sum()
         is_zero = bool(jnp.any(totals == 0))
         refuse(is_zero, ZeroDivisionError, "Weights sum to zero, can't be normalized")
-    has_integers = a.dtype.kind in "iub"
-    dtype = float_dtype(a, weights) if has_integers else result_dtype(a, weights)
-    a = cast(a, dtype)
-    weights = cast(weights, dtype)
     return _average(a, axis, weights=weights, returned=returned, keepdims=keepdims)
 
 

@@ -1,0 +1,127 @@
+"""Padding: by functions, ramps of integers and statistics, which jax.numpy lacks or rounds otherwise."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any as Array
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from ..._core._dtypes import x64_for, x64_on
+from ...mutable._array import NUMPY, wrap
+from ._arrays import max, min
+from ._common import refuse
+from ._statistics import mean, median
+
+__all__ = ["pad"]
+
+_STATISTICS = {"maximum": max, "mean": mean, "median": median, "minimum": min}
+
+
+def pad(array: Array, pad_width, mode="constant", **kwargs):
+    if isinstance(pad_width, dict):
+        pad_width = _widths_of_axes(pad_width, array.ndim)
+    refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")
+    if mode not in ("constant", "empty") and not array.size:
+        _refuse_to_extend_nothing(array, pad_width)
+    if mode == "linear_ramp" and array.dtype.kind in "iu":
+        return _with_ramps(array, pad_width, **kwargs)
+    if callable(mode):
+        return _by_function(array, pad_width, mode, kwargs)
+    if mode in _STATISTICS:
+        unsupported = kwargs.keys() - {"stat_length"}
+        refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
+        return _with_statistics(array, pad_width, mode, **kwargs)
+    return jnp.pad(array, pad_width, mode, **kwargs)
+
+
+def _refuse_to_extend_nothing(array, pad_width):
+    """Refuse to pad along an axis without elements by elements of it."""
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2))
+    for axis, length in enumerate(array.shape):
+        is_extended = not length and widths[axis].any()
+        text = f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        refuse(is_extended, ValueError, text)
+
+
+def _widths_of_axes(widths, ndim):
+    """Return a pair of widths for each axis, of those that a dict has for some."""
+    pairs = [(0, 0)] * ndim
+    for axis, width in widths.items():
+        pairs[np.lib.array_utils.normalize_axis_index(axis, ndim)] = np.broadcast_to(width, 2).tolist()
+    return pairs
+
+
+def _pairs(numbers, ndim: int, name: str) -> list[list[int]]:
+    """Return a pair of numbers of elements for each axis."""
+    pairs = np.broadcast_to(np.asarray(numbers), (ndim, 2))
+    refuse(pairs.dtype.kind not in "iu", TypeError, f"`{name}` must be of integral type.")
+    refuse(pairs.min(initial=0) < 0, ValueError, f"`{name}` can't contain negative values.")
+    return pairs.tolist()
+
+
+def _by_function(array, pad_width, function, options):
+    """Let a function write the padding of each row."""
+    padded = wrap(jnp.pad(array, pad_width), NUMPY)
+    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    for axis in range(array.ndim):
+        rows = np.moveaxis(padded, axis, -1)
+        for index in np.ndindex(rows.shape[:-1]):
+            function(rows[(*index, ...)], tuple(widths[axis]), axis, options)
+    return padded._value
+
+
+def _with_ramps(array, pad_width, end_values=0):
+    """Return integers with ramps at their ends, which are rounded down as NumPy's are."""
+    widths = _pairs(pad_width, array.ndim, "pad_width")
+    ends = np.broadcast_to(np.asarray(end_values), (array.ndim, 2))
+    for axis in range(array.ndim):
+        size = array.shape[axis]
+        left_edge = jax.lax.slice_in_dim(array, 0, 1, axis=axis)
+        right_edge = jax.lax.slice_in_dim(array, size - 1, size, axis=axis)
+        left = _ramp(ends[axis, 0], left_edge, widths[axis][0], axis)
+        right = _ramp(ends[axis, 1], right_edge, widths[axis][1], axis)
+        array = jnp.concatenate([left, array, jnp.flip(right, axis)], axis)
+    return array
+
+
+def _ramp(start, stop, count, axis):
+    """Return integers from a number up to elements, without these, along an axis."""
+    with x64_on():
+        positions = jnp.arange(count, dtype=float).reshape(-1, *[1] * (stop.ndim - axis - 1))
+        step = jaxapi.divide(stop.astype(float) - float(start), builtins.max(count, 1))
+        return jnp.floor(positions * step + float(start)).astype(stop.dtype)
+
+
+def _with_statistics(array, pad_width, mode, stat_length=None):
+    """Return an array with a statistic of the first elements before it, and of the last ones behind it."""
+    widths = _pairs(pad_width, array.ndim, "pad_width")
+    max_length = builtins.max(array.shape, default=0)
+    lengths = np.rint(max_length if stat_length is None else stat_length).astype(int)
+    lengths = _pairs(lengths, array.ndim, "stat_length")
+    for axis in range(array.ndim):
+        size = array.shape[axis]
+        first_count = builtins.min(lengths[axis][0], size)
+        last_count = builtins.min(lengths[axis][1], size)
+        first = jax.lax.slice_in_dim(array, 0, first_count, axis=axis)
+        last = jax.lax.slice_in_dim(array, size - last_count, size, axis=axis)
+        before = _repeated_statistic(first, mode, axis, widths[axis][0])
+        behind = _repeated_statistic(last, mode, axis, widths[axis][1])
+        array = jnp.concatenate([before, array, behind], axis)
+    return array
+
+
+def _repeated_statistic(elements, mode, axis, count):
+    """Return a statistic along an axis, as often as it is asked for; of integers it is rounded."""
+    is_of_nothing = mode in ("maximum", "minimum") and not elements.shape[axis]
+    refuse(is_of_nothing, ValueError, "stat_length of 0 yields no value for padding")
+    dtype = elements.dtype
+    with x64_on() if dtype.kind in "iu" else x64_for(dtype):
+        statistic = _STATISTICS[mode](elements, axis=axis, keepdims=True)
+        if dtype.kind in "iu" and statistic.dtype.kind == "f":
+            statistic = jnp.rint(statistic)
+        return jnp.repeat(statistic.astype(dtype), count, axis)
