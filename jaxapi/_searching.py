@@ -9,9 +9,12 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._core._docs import Completion, of_standard, sharing
+from ._core._devices import computed_in_host_memory
+from ._core._docs import ROOM, Completion, of_standard, sharing
 from ._core._dtypes import promoted, x64_for
 from ._core._errors import raises_as_numpy
+from ._core._lengths import capacity, cut, has_own_length
+from ._core._masks import count_true, running_counts, true_positions
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operand, as_operands
@@ -20,7 +23,29 @@ from ._interop._arguments import static_axis, takes_array
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
-nonzero = takes_array(jnp.nonzero, compiled=False)
+
+
+@functools.wraps(jnp.nonzero)
+def _nonzero(a, *, size=None, fill_value=None):
+    if size is not None or not a.ndim or not a.size or not has_own_length(a):
+        return jnp.nonzero(a, size=size, fill_value=fill_value)
+    index_dtype = jnp.result_type(int)
+    with x64_for(a.dtype, index_dtype):
+        count = computed_in_host_memory(count_true, a)
+        counts = running_counts(a)  # computed while the host waits for the number of all
+        count = int(count)
+        return cut(count, *_indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype))
+
+
+@functools.partial(compiled, static_argnums=(2, 3))
+def _indices_of_nonzero(x, counts, length, index_dtype):
+    """Return the indices along each axis, in buffers of one length."""
+    positions = true_positions(x.reshape(-1) != 0, counts, length)
+    indices = jnp.unravel_index(positions, x.shape)
+    return tuple(along_axis.astype(index_dtype) for along_axis in indices)
+
+
+nonzero = takes_array(_nonzero, compiled=False, difference=ROOM)
 
 
 def _of_extreme(extreme: str) -> Completion:

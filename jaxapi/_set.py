@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from ._core._docs import of_standard
+from ._core._docs import ROOM, of_standard
 from ._core._dtypes import promoted_dtype, x64_for
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
@@ -16,15 +16,17 @@ from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, i
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
-    in_two_programs(jnp.unique_all), compiled=False
+    in_two_programs(jnp.unique_all), compiled=False, difference=ROOM
 )
 unique_counts: Callable[[ArrayLike], UniqueCountsResult] = takes_array(
-    in_two_programs(jnp.unique_counts), compiled=False
+    in_two_programs(jnp.unique_counts), compiled=False, difference=ROOM
 )
 unique_inverse: Callable[[ArrayLike], UniqueInverseResult] = takes_array(
-    in_two_programs(jnp.unique_inverse), compiled=False
+    in_two_programs(jnp.unique_inverse), compiled=False, difference=ROOM
 )
-unique_values: Callable[[ArrayLike], Array] = takes_array(in_two_programs(jnp.unique_values), compiled=False)
+unique_values: Callable[[ArrayLike], Array] = takes_array(
+    in_two_programs(jnp.unique_values), compiled=False, difference=ROOM
+)
 
 
 @of_standard("set functions", "")

@@ -186,6 +186,9 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
 
 
 def repeat(a: Array, repeats, axis=None):
+    if isinstance(repeats, jax.Array) and repeats.size > 1 and np.can_cast(repeats.dtype, np.int64):
+        refuse(repeats.ndim > 1, ValueError, "object too deep for desired array")
+        return jaxapi.repeat(a, repeats, axis=axis)  # which reads their sum alone
     counts = np.asarray(repeats)
     if not counts.size:
         counts = counts.astype(int)
