@@ -11,10 +11,11 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ._core._devices import computed_in_host_memory
 from ._core._docs import ROOM, Completion, of_standard, sharing
-from ._core._dtypes import promoted, x64_for
+from ._core._dtypes import as_indices, promoted, promoted_dtype, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import count_true, running_counts, true_positions
+from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_argument, as_operand, as_operands
@@ -159,12 +160,14 @@ def searchsorted(
     """Where the elements of ``x2`` go into the sorted ``x1``.
 
     Unlike `jax.numpy.searchsorted`, the indices have the default integer dtype (JAX gives int32 even with
-    x64 on), as the standard asks ([1]_).
+    x64 on), as the standard asks ([1]_), one kernel of a GPU finds them all, and numbers that XLA takes for
+    0 on the CPU are in their order.
 
     Parameters
     ----------
     x1 : array_like, real, shape (n,)
-        In ascending order, or put in order by ``sorter``. NaN counts as the largest value.
+        In ascending order, or put in order by ``sorter``. NaN counts as the largest value, and 0.0 and -0.0
+        as equal.
     x2 : array_like, real, any shape
         A Python scalar takes the dtype of ``x1``.
     side : {'left', 'right'}
@@ -197,10 +200,22 @@ def searchsorted(
 
 @functools.partial(compiled, static_argnums=3, inline=True)
 def _searchsorted(x1, x2, sorter, side):
-    if sorter is not None and jnp.shape(sorter) != jnp.shape(x1):
-        raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
-    x1, x2 = promoted(x1, x2)
-    return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)
+    if jnp.ndim(x1) != 1:
+        raise ValueError(f"x1 must be 1-dimensional, got shape {jnp.shape(x1)}: sort and search one axis")
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be 'left' or 'right', got {side!r}")
+    if sorter is not None:
+        if jnp.shape(sorter) != jnp.shape(x1):
+            raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
+        if not jnp.issubdtype(sorter.dtype, jnp.integer):
+            raise TypeError(f"sorter must be of integers, as argsort(x1) is, got dtype {sorter.dtype}")
+        x1 = x1[as_indices(sorter)]
+    dtype = promoted_dtype(x1, x2)
+    with x64_for(dtype):
+        x1 = jnp.asarray(x1, dtype)
+        x2 = jnp.asarray(x2, dtype)
+        positions = insertion_points(x1, x2, side)
+    return positions.astype(int)
 
 
 class TopKResult(NamedTuple):
@@ -314,22 +329,13 @@ def _first_by_rank(ranks, k):
 
 
 def _ranks(x, largest):
-    """Return integers that are in the order of the elements, the first of them the largest.
-
-    Bits are compared and not floats, as XLA takes the smallest of these for 0.
-    """
+    """Return integers that are in the order of the elements, the first of them the largest."""
     if x.dtype == np.bool or jnp.issubdtype(x.dtype, jnp.integer):
         wide = x if x.dtype.itemsize > 2 else x.astype(np.int32)
         return wide if largest else ~wide
-    if x.dtype.itemsize == 1:  # float32 has all of these numbers
-        x = x.astype(np.float32)
-    signed = np.dtype(f"int{8 * x.dtype.itemsize}")
-    bits = lax.bitcast_convert_type(x, signed)
-    lowest = np.asarray(np.iinfo(signed).min, signed)
-    infinite = np.asarray(np.inf, x.dtype).view(signed)
-    magnitude = bits & ~lowest  # all bits but the sign's
-    ordered = jnp.where(bits < 0, -magnitude, magnitude)
-    return jnp.where(magnitude > infinite, lowest, ordered if largest else -ordered)
+    keys = float_keys(x)
+    limits = np.iinfo(keys.dtype)
+    return jnp.where(keys == limits.max, limits.min, keys if largest else -keys)  # NaN is last
 
 
 @of_standard(

@@ -443,28 +443,7 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
     elif not hasattr(v, "dtype"):
         v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)
         a, v = together((a, v))
-    if jnp.iscomplexobj(a) or jnp.iscomplexobj(v):
-        return _positions_among_complex(a if sorter is None else a[sorter], v, side)
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
-
-
-def _positions_among_complex(a, v, side):
-    """Return where complex numbers belong in a sorted array: those with NaN behind all others, as in NumPy.
-
-    A NaN in the imaginary part comes before one in the real part, and both before two.
-    """
-    values = jnp.concatenate([a, v.reshape(-1)])
-    is_of_array = jnp.arange(len(values)) < len(a)
-    real_is_nan = jnp.isnan(values.real)
-    imag_is_nan = jnp.isnan(values.imag)
-    missing = 2 * real_is_nan.astype(int) + imag_is_nan
-    real = jnp.where(real_is_nan, 0, values.real)
-    imag = jnp.where(imag_is_nan, 0, values.imag)
-    among_equals = is_of_array if side == "left" else ~is_of_array
-    order = jnp.lexsort((among_equals, imag, real, missing))
-    count_before = jnp.cumsum(is_of_array[order])
-    positions = jnp.zeros_like(count_before).at[order].set(count_before)
-    return positions[len(a) :].reshape(v.shape)
 
 
 def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):
