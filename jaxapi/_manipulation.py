@@ -20,7 +20,7 @@ from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import index_dtype_for
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
-from ._interop import as_array, as_operand
+from ._interop import as_array, as_operand, by_numpy
 from ._interop._arguments import takes_array, takes_sequence
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
@@ -277,6 +277,8 @@ def _repeat_into_buffer(x, counts, axis):
     if axis is None:
         x = x.reshape(-1)
         axis = 0
+    if (by_host := by_numpy("repeat", x, counts, axis)) is not None:
+        return by_host
     with x64_for(np.dtype(np.int64)):  # in which they do not overflow
         least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
     if least < 0:

@@ -15,6 +15,7 @@ from ._core._dtypes import x64_for
 from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import targets
 from ._core._programs import compiled
+from ._interop import by_numpy
 
 __all__ = ["in_two_programs"]
 
@@ -59,6 +60,10 @@ def in_two_programs(function):
         if size is not None or not x.size or not has_own_length(x):
             distinct = function(x, size=size, fill_value=fill_value)
             return distinct if result is None else result(*distinct)
+        if "inverse_indices" not in parts:
+            by_host = by_numpy(function.__name__, x)
+            if by_host is not None:
+                return by_host if result is None else result(*by_host)
         index_dtype = jnp.result_type(int)
         with_order = "indices" in parts or "inverse_indices" in parts
         with x64_for(x.dtype):
