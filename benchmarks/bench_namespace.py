@@ -8,6 +8,9 @@ faster than the elements: a tenth of them takes less than a fiftieth of the time
 `small`: the host's time of an eager call on 16 elements in us, against the same function under one plain
 `jax.jit` and against jax.numpy's. "New data" are other arrays at each call.
 
+`peers`: times of ninety calls on some million elements in ms, beside CuPy's and PyTorch's on a GPU, where six
+calls are waited for together, and NumPy's on the CPU.
+
     python benchmarks/bench_namespace.py [--parts small] [--only isin sort] [--elements 1000000] [--json FILE]
 """
 
@@ -21,7 +24,8 @@ import tracemalloc
 import jax
 import jax.numpy as jnp
 import numpy as np
-from timing import keep, new_data_us
+import peer_calls
+from timing import keep, median_us, new_data_us
 
 import jaxapi as xp
 
@@ -290,17 +294,81 @@ def large_calls(options):
     return table
 
 
+# (elements, rows of a table, side of a matrix, small matrices) of the calls beside peers
+PEER_SIZES = {"gpu": (1 << 24, 1 << 12, 2048, 4096), "cpu": (1 << 20, 1 << 9, 512, 256)}
+TOGETHER = {"gpu": 6, "cpu": 1}  # calls to one wait, so that a GPU has work while the host starts the next
+
+
+def peer_table(only):
+    """Print the times of calls beside the peers', and return the figures."""
+    platform = jax.default_backend()
+    peers = peers_of(platform)
+    print("".join(f"{name:>10}" for name in ("jaxapi", *peers, "ratio")))
+    table = []
+    for call in peer_calls.all_calls(peer_calls.Data(*PEER_SIZES[platform])):
+        if only and not any(name in call.name for name in only):
+            continue
+        arrays = [jnp.asarray(array) for array in call.arrays]
+        figures = {"jaxapi": peer_ms(functools.partial(call.ours, xp, *arrays), jax.block_until_ready)}
+        del arrays
+        for name, (run, wait) in peers.items():
+            figures[name] = peer_ms(run(call), wait)
+        others = [ms for name, ms in figures.items() if name != "jaxapi" and ms is not None]
+        ratio = figures["jaxapi"] / min(others) if others else np.nan
+        shown = "".join(f"{np.nan if ms is None else ms:10.3f}" for ms in figures.values())
+        print(f"{shown}{ratio:10.2f}  {call.name}", flush=True)
+        table.append({"work": call.name, **figures})
+    return table
+
+
+def peer_ms(run, wait):
+    """Return the median milliseconds of a call; None where a peer has no such function."""
+    if run is None:
+        return None
+    try:
+        return round(median_us(run, calls=TOGETHER[jax.default_backend()], wait=wait) / 1e3, 4)
+    except (AttributeError, NotImplementedError, TypeError):
+        return None
+
+
+def peers_of(platform):
+    """Return for each peer what makes its call, with its arrays on the device, and what waits for it."""
+    if platform == "cpu":
+        return {"NumPy": (functools.partial(numpys_call, np), lambda result: None)}
+    import cupy
+
+    peers = {"CuPy": (functools.partial(numpys_call, cupy), lambda result: cupy.cuda.Device().synchronize())}
+    if (torch := peer_calls.torch) is not None:
+        peers["PyTorch"] = (torchs_call, lambda result: torch.cuda.synchronize())
+    return peers
+
+
+def numpys_call(namespace, call):
+    arrays = [namespace.asarray(array) for array in call.arrays]
+    return functools.partial(call.peers or call.ours, namespace, *arrays)
+
+
+def torchs_call(call):
+    if call.torchs is None:
+        return None
+    return functools.partial(
+        call.torchs, *[peer_calls.torch.from_numpy(array).cuda() for array in call.arrays]
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--parts", nargs="*", default=["large", "small"], choices=["large", "small"])
+    parser.add_argument("--parts", nargs="*", default=["large", "small"], choices=["large", "small", "peers"])
     parser.add_argument("--only", nargs="*", help="functions, by their names")
     parser.add_argument("--elements", type=int, default=10**6)
     parser.add_argument("--worst", type=float, default=1.1, help="times jax.numpy's, to be marked")
-    parser.add_argument("--json", help="a file for the figures of many elements")
+    parser.add_argument("--json", help="a file for the figures of one part, of many elements or beside peers")
     options = parser.parse_args()
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, x64 {jax.config.jax_enable_x64}")
     if "large" in options.parts:
         keep(options.json, large_calls(options))
+    if "peers" in options.parts:
+        keep(options.json, peer_table(options.only))
     if "small" in options.parts:
         small_calls(options.only)
 

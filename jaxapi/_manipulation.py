@@ -8,15 +8,19 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.numpy import broadcast_shapes
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from ._core._devices import computed_in_host_memory
 from ._core._docs import of_standard
 from ._core._dtypes import WIDE, as_indices, x64_for
 from ._core._errors import raises_as_numpy
+from ._core._lengths import capacity, cut, has_own_length
+from ._core._masks import index_dtype_for
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
-from ._interop import as_array, as_operand
+from ._interop import as_array, as_operand, by_numpy
 from ._interop._arguments import takes_array, takes_sequence
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip"]
@@ -206,8 +210,9 @@ def repeat(
 ) -> Array:
     """Repeat each element.
 
-    Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, and anything array-like is
-    taken and keeps its dtype ([1]_).
+    Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, another length of the result
+    compiles nothing where the first axis is repeated by an array, and anything array-like is taken and keeps
+    its dtype ([1]_).
 
     Parameters
     ----------
@@ -224,12 +229,15 @@ def repeat(
     Returns
     -------
     Array
-        Of the dtype of ``x``.
+        Of the dtype of ``x``. Where an array of ``repeats`` repeats the first axis, outside of
+        transformations, it holds memory for up to half as many more elements, or an eighth from 2**20 on.
 
     Raises
     ------
     ValueError
         If ``repeats`` is negative or does not broadcast to the axis.
+    numpy.exceptions.AxisError
+        If ``axis`` is out of range (both a ``ValueError`` and an ``IndexError``).
     TypeError
         If ``repeats`` is not of integers.
 
@@ -239,7 +247,8 @@ def repeat(
     [1 1 1 2 2 2] [1 1 2]
     """
     x = as_operand(x)
-    axis = None if axis is None else operator.index(axis)
+    if axis is not None:
+        axis = normalize_axis_index(operator.index(axis), max(np.ndim(x), 1))
     if isinstance(repeats, int | np.integer):
         repeats = operator.index(repeats)
         _refuse_negative(repeats)
@@ -249,9 +258,52 @@ def repeat(
     if not jnp.issubdtype(jnp.result_type(counts), jnp.integer):
         raise TypeError(f"repeats must be integers, got dtype {jnp.result_type(counts)}")
     if total_repeat_length is None and not is_traced(counts):  # their sum is the length of the result
+        if has_own_length(x, counts) and _is_one_for_each(counts, x, axis):
+            return _repeat_into_buffer(as_array(x), counts, axis)
         counts = np.asarray(counts)
         _refuse_negative(counts)
     return _repeat_each(x, counts, axis, total_repeat_length)
+
+
+def _is_one_for_each(counts, x, axis) -> bool:
+    """Tell whether there are several numbers of repeats, one for each element along the axis."""
+    shape = jnp.shape(x)
+    length = math.prod(shape) if axis is None or not shape else shape[axis]
+    return counts.size > 1 and counts.shape == (length,)
+
+
+def _repeat_into_buffer(x, counts, axis):
+    """Repeat elements in a program for many lengths if they are along the first axis, where it can be cut."""
+    if axis is None:
+        x = x.reshape(-1)
+        axis = 0
+    if (by_host := by_numpy("repeat", x, counts, axis)) is not None:
+        return by_host
+    with x64_for(np.dtype(np.int64)):  # in which they do not overflow
+        least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
+    if least < 0:
+        _refuse_negative(np.asarray(counts))
+    length = capacity(total) if axis == 0 else total
+    index_dtype = index_dtype_for(max(length, counts.size))
+    with x64_for(x.dtype, counts.dtype, index_dtype):
+        repeated = _repeated(x, counts, length, axis, index_dtype)
+        return cut(total, repeated)[0] if axis == 0 else repeated
+
+
+def _least_and_sum(counts):
+    return jnp.stack([jnp.min(counts).astype(np.int64), jnp.sum(counts, dtype=np.int64)])
+
+
+@functools.partial(compiled, static_argnums=(2, 3, 4))
+def _repeated(x, counts, length, axis, index_dtype):
+    """Write each element's number where its copies begin: the last one so far says whose copy a place has."""
+    counts = counts.astype(index_dtype)
+    begins = jnp.cumsum(counts) - counts
+    numbers = lax.iota(index_dtype, counts.size)
+    where_to = jnp.where(counts > 0, begins, length + numbers)
+    first_copies = jnp.zeros(length, index_dtype)
+    first_copies = first_copies.at[where_to].set(numbers, mode="drop", unique_indices=True)
+    return jnp.take(x, lax.cummax(first_copies), axis=axis, mode="clip")
 
 
 def _refuse_negative(repeats: int | np.ndarray) -> None:

@@ -9,18 +9,46 @@ import numpy as np
 from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
-from ._core._docs import Completion, of_standard, sharing
-from ._core._dtypes import promoted, x64_for
+from ._core._devices import computed_in_host_memory
+from ._core._docs import ROOM, Completion, of_standard, sharing
+from ._core._dtypes import as_indices, promoted, promoted_dtype, x64_for
 from ._core._errors import raises_as_numpy
+from ._core._lengths import capacity, cut, has_own_length
+from ._core._masks import count_true, running_counts, true_positions
+from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_argument, as_operand, as_operands
+from ._interop import as_argument, as_operand, as_operands, by_numpy
 from ._interop._arguments import static_axis, takes_array
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "top_k", "where"]
 
 count_nonzero = takes_array(jnp.count_nonzero)
-nonzero = takes_array(jnp.nonzero, compiled=False)
+
+
+@functools.wraps(jnp.nonzero)
+def _nonzero(a, *, size=None, fill_value=None):
+    if size is not None or not a.ndim or not a.size or not has_own_length(a):
+        return jnp.nonzero(a, size=size, fill_value=fill_value)
+    if (by_host := by_numpy("nonzero", a)) is not None:
+        return by_host
+    index_dtype = jnp.result_type(int)
+    with x64_for(a.dtype, index_dtype):
+        count = computed_in_host_memory(count_true, a)
+        counts = running_counts(a)  # computed while the host waits for the number of all
+        count = int(count)
+        return cut(count, *_indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype))
+
+
+@functools.partial(compiled, static_argnums=(2, 3))
+def _indices_of_nonzero(x, counts, length, index_dtype):
+    """Return the indices along each axis, in buffers of one length."""
+    positions = true_positions(x.reshape(-1) != 0, counts, length)
+    indices = jnp.unravel_index(positions, x.shape)
+    return tuple(along_axis.astype(index_dtype) for along_axis in indices)
+
+
+nonzero = takes_array(_nonzero, compiled=False, difference=ROOM)
 
 
 def _of_extreme(extreme: str) -> Completion:
@@ -66,7 +94,7 @@ def argmax(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmax(jnp.asarray([3.0, 7.0, 7.0])))
     1
     """
-    return _index_of_extreme(as_argument(x), static_axis(axis), keepdims, True)
+    return _arg_extreme("argmax", x, axis, keepdims)
 
 
 @of_standard("searching functions", "")
@@ -79,7 +107,14 @@ def argmin(x: ArrayLike, /, *, axis: int | None = None, keepdims: bool = False) 
     >>> print(argmin(jnp.asarray([3.0, 1.0, 1.0])))
     1
     """
-    return _index_of_extreme(as_argument(x), static_axis(axis), keepdims, False)
+    return _arg_extreme("argmin", x, axis, keepdims)
+
+
+def _arg_extreme(name, x, axis, keepdims):
+    x = as_argument(x)
+    axis = static_axis(axis)
+    by_host = by_numpy(name, x, axis, keepdims)
+    return _index_of_extreme(x, axis, keepdims, name == "argmax") if by_host is None else by_host
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)
@@ -134,12 +169,14 @@ def searchsorted(
     """Where the elements of ``x2`` go into the sorted ``x1``.
 
     Unlike `jax.numpy.searchsorted`, the indices have the default integer dtype (JAX gives int32 even with
-    x64 on), as the standard asks ([1]_).
+    x64 on), as the standard asks ([1]_), one kernel of a GPU finds them all, and numbers that XLA takes for
+    0 on the CPU are in their order.
 
     Parameters
     ----------
     x1 : array_like, real, shape (n,)
-        In ascending order, or put in order by ``sorter``. NaN counts as the largest value.
+        In ascending order, or put in order by ``sorter``. NaN counts as the largest value, and 0.0 and -0.0
+        as equal.
     x2 : array_like, real, any shape
         A Python scalar takes the dtype of ``x1``.
     side : {'left', 'right'}
@@ -172,10 +209,22 @@ def searchsorted(
 
 @functools.partial(compiled, static_argnums=3, inline=True)
 def _searchsorted(x1, x2, sorter, side):
-    if sorter is not None and jnp.shape(sorter) != jnp.shape(x1):
-        raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
-    x1, x2 = promoted(x1, x2)
-    return jnp.searchsorted(x1, x2, side=side, sorter=sorter).astype(int)
+    if jnp.ndim(x1) != 1:
+        raise ValueError(f"x1 must be 1-dimensional, got shape {jnp.shape(x1)}: sort and search one axis")
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be 'left' or 'right', got {side!r}")
+    if sorter is not None:
+        if jnp.shape(sorter) != jnp.shape(x1):
+            raise ValueError(f"sorter must have the shape of x1, {jnp.shape(x1)}, got {jnp.shape(sorter)}")
+        if not jnp.issubdtype(sorter.dtype, jnp.integer):
+            raise TypeError(f"sorter must be of integers, as argsort(x1) is, got dtype {sorter.dtype}")
+        x1 = x1[as_indices(sorter)]
+    dtype = promoted_dtype(x1, x2)
+    with x64_for(dtype):
+        x1 = jnp.asarray(x1, dtype)
+        x2 = jnp.asarray(x2, dtype)
+        positions = insertion_points(x1, x2, side)
+    return positions.astype(int)
 
 
 class TopKResult(NamedTuple):
@@ -289,22 +338,13 @@ def _first_by_rank(ranks, k):
 
 
 def _ranks(x, largest):
-    """Return integers that are in the order of the elements, the first of them the largest.
-
-    Bits are compared and not floats, as XLA takes the smallest of these for 0.
-    """
+    """Return integers that are in the order of the elements, the first of them the largest."""
     if x.dtype == np.bool or jnp.issubdtype(x.dtype, jnp.integer):
         wide = x if x.dtype.itemsize > 2 else x.astype(np.int32)
         return wide if largest else ~wide
-    if x.dtype.itemsize == 1:  # float32 has all of these numbers
-        x = x.astype(np.float32)
-    signed = np.dtype(f"int{8 * x.dtype.itemsize}")
-    bits = lax.bitcast_convert_type(x, signed)
-    lowest = np.asarray(np.iinfo(signed).min, signed)
-    infinite = np.asarray(np.inf, x.dtype).view(signed)
-    magnitude = bits & ~lowest  # all bits but the sign's
-    ordered = jnp.where(bits < 0, -magnitude, magnitude)
-    return jnp.where(magnitude > infinite, lowest, ordered if largest else -ordered)
+    keys = float_keys(x)
+    limits = np.iinfo(keys.dtype)
+    return jnp.where(keys == limits.max, limits.min, keys if largest else -keys)  # NaN is last
 
 
 @of_standard(

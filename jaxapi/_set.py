@@ -4,9 +4,11 @@ import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
+from jax import lax
 
-from ._core._docs import of_standard
+from ._core._docs import ROOM, of_standard
 from ._core._dtypes import promoted_dtype, x64_for
+from ._core._order import insertion_points, keys_of
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operands
@@ -16,15 +18,17 @@ from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, i
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
 unique_all: Callable[[ArrayLike], UniqueAllResult] = takes_array(
-    in_two_programs(jnp.unique_all), compiled=False
+    in_two_programs(jnp.unique_all), compiled=False, difference=ROOM
 )
 unique_counts: Callable[[ArrayLike], UniqueCountsResult] = takes_array(
-    in_two_programs(jnp.unique_counts), compiled=False
+    in_two_programs(jnp.unique_counts), compiled=False, difference=ROOM
 )
 unique_inverse: Callable[[ArrayLike], UniqueInverseResult] = takes_array(
-    in_two_programs(jnp.unique_inverse), compiled=False
+    in_two_programs(jnp.unique_inverse), compiled=False, difference=ROOM
 )
-unique_values: Callable[[ArrayLike], Array] = takes_array(in_two_programs(jnp.unique_values), compiled=False)
+unique_values: Callable[[ArrayLike], Array] = takes_array(
+    in_two_programs(jnp.unique_values), compiled=False, difference=ROOM
+)
 
 
 @of_standard("set functions", "")
@@ -73,19 +77,36 @@ def _isin(x1, x2, invert):
 
 
 def _is_among(x1, x2, invert):
-    method = "compare_all" if x2.size <= _FEW else "binary_search"
-    if not x2.size or not _differ_in_sign(x1.dtype, x2.dtype):
-        return jnp.isin(x1, x2, invert=invert, method=method)
-    # Compare unsigned, where no value is lost, and let no negative number match.
-    bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
-    unsigned = f"uint{bits}"
-    can_match = x1 >= 0
-    if jnp.issubdtype(x2.dtype, jnp.signedinteger):
-        largest = x2.max()
-        x2 = jnp.where(x2 >= 0, x2, largest)
-        can_match &= largest >= 0
-    is_in = can_match & jnp.isin(x1.astype(unsigned), x2.astype(unsigned), method=method)
+    if x2.size and _differ_in_sign(x1.dtype, x2.dtype):
+        # Compare unsigned, where no value is lost, and let no negative number match.
+        bits = 8 * max(x1.dtype.itemsize, x2.dtype.itemsize)
+        unsigned = f"uint{bits}"
+        can_match = x1 >= 0
+        if jnp.issubdtype(x2.dtype, jnp.signedinteger):
+            largest = x2.max()
+            x2 = jnp.where(x2 >= 0, x2, largest)
+            can_match &= largest >= 0
+        is_in = can_match & _equals_any(x1.astype(unsigned), x2.astype(unsigned))
+    else:
+        dtype = promoted_dtype(x1, x2)
+        is_in = _equals_any(x1.astype(dtype), x2.astype(dtype))
     return ~is_in if invert else is_in
+
+
+def _equals_any(x1, x2):
+    """Tell which elements equal one of x2 (n,), which has their dtype."""
+    is_few = x2.size <= _FEW
+    if jnp.iscomplexobj(x1):
+        return jnp.isin(x1, x2, method="compare_all" if is_few else "binary_search")
+    (keys,) = keys_of(lax.stop_gradient(x1))
+    (others,) = keys_of(lax.stop_gradient(x2))
+    if is_few:
+        is_in = jnp.isin(keys, others, method="compare_all")
+    else:
+        others = jnp.sort(others)
+        positions = insertion_points(others, keys, "left")
+        is_in = others[jnp.minimum(positions, x2.size - 1)] == keys
+    return is_in & (x1 == x1)  # NaN equals nothing
 
 
 def _differ_in_sign(dtype1, dtype2) -> bool:

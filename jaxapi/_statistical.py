@@ -15,7 +15,7 @@ from ._core._errors import raises_as_numpy
 from ._core._exact import exact
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike, DTypeLike
-from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, scalar_like
+from ._interop import ARRAY_TYPES, as_argument, as_array, as_operand, by_numpy, scalar_like
 from ._interop._arguments import static_axis, takes_array
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -272,7 +272,8 @@ def _extreme(function, x, axis, keepdims, initial, where):
         x = as_argument(x)
     axis = static_axis(axis)
     if initial is None and where is None:
-        return _reduced(function, x, axis, keepdims)
+        by_host = by_numpy(function.__name__, x, axis, keepdims)
+        return _reduced(function, x, axis, keepdims) if by_host is None else by_host
     return _reduced(function, x, axis, keepdims, *_initial_and_where(x, initial, where))
 
 

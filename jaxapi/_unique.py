@@ -1,4 +1,4 @@
-"""The distinct elements of an array in two programs: sort and count, then take as many as there are.
+"""The distinct elements of an array in two programs: sort and count, then take them into a buffer with room.
 
 `jax.numpy` runs ten to fifty, each compiled apart.
 """
@@ -10,9 +10,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._core._complex_order import sorting_keys
+from ._core._devices import in_host_memory
 from ._core._dtypes import x64_for
-from ._core._programs import compiled, in_a_trace, is_traced
+from ._core._lengths import capacity, cut, has_own_length
+from ._core._masks import targets
+from ._core._order import keys_of
+from ._core._programs import compiled
+from ._interop import by_numpy
 
 __all__ = ["in_two_programs"]
 
@@ -54,23 +58,26 @@ def in_two_programs(function):
 
     @functools.wraps(function)
     def unique(x, /, *, size=None, fill_value=None):
-        if size is not None or not _is_concrete(x):
+        if size is not None or not x.size or not has_own_length(x):
             distinct = function(x, size=size, fill_value=fill_value)
             return distinct if result is None else result(*distinct)
+        if "inverse_indices" not in parts:
+            by_host = by_numpy(function.__name__, x)
+            if by_host is not None:
+                return by_host if result is None else result(*by_host)
         index_dtype = jnp.result_type(int)
         with_order = "indices" in parts or "inverse_indices" in parts
         with x64_for(x.dtype):
             in_order = _sorted(x, index_dtype, with_order)
-            taken = _taken(in_order, x.shape, int(in_order.distinct_count), parts)
-        return taken[0] if result is None else result(*taken)
+            count = int(in_host_memory(in_order.distinct_count))
+            taken = _taken(in_order, x.shape, capacity(count, x.size), parts)
+            distinct = [
+                array if part == "inverse_indices" else cut(count, array)[0]
+                for part, array in zip(parts, taken, strict=True)
+            ]
+        return distinct[0] if result is None else result(*distinct)
 
     return unique
-
-
-def _is_concrete(x) -> bool:
-    if is_traced(x) or in_a_trace() or not x.size:
-        return False
-    return len(x.sharding.device_set) == 1
 
 
 class _Sorted(NamedTuple):
@@ -85,33 +92,38 @@ class _Sorted(NamedTuple):
 @functools.partial(compiled, static_argnums=(1, 2))
 def _sorted(x, index_dtype, with_order) -> _Sorted:
     values = x.reshape(-1)
-    keys = sorting_keys(values) if jnp.iscomplexobj(values) else ()
+    keys = keys_of(values) if jnp.iscomplexobj(values) else ()
     positions = (lax.iota(index_dtype, values.size),) if with_order else ()
     operands = (*keys, values, *positions)
     in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
     values = in_order[0]
     order = in_order[1] if with_order else None
-    begins = jnp.concatenate([jnp.zeros(1, bool), values[1:] != values[:-1]])  # NaN differs from NaN
-    rank = jnp.cumsum(begins, dtype=index_dtype)
+    rank = jnp.cumsum(_begins(values), dtype=index_dtype) - 1
     return _Sorted(values, order, rank, rank[-1] + 1)
 
 
+def _begins(values):
+    """Tell where another value begins; NaN differs from NaN."""
+    return jnp.concatenate([jnp.ones(1, bool), values[1:] != values[:-1]])
+
+
 @functools.partial(compiled, static_argnums=(1, 2, 3))
-def _taken(in_order: _Sorted, shape, count, parts) -> tuple:
-    """Return the parts of a result of as many elements as are distinct."""
+def _taken(in_order: _Sorted, shape, length, parts) -> tuple:
+    """Return the parts of a result in buffers of `length`, where as many elements count as are distinct."""
     values, order, rank, _ = in_order
     size = values.size
     index_dtype = rank.dtype
-    begins = rank[1:] > rank[:-1]
-    # The first of each run of equals writes its position to its rank, the others nowhere.
-    target = jnp.where(begins, rank[1:], count)
-    positions = 1 + lax.iota(index_dtype, size - 1)
-    firsts = jnp.zeros(count, index_dtype).at[target].set(positions, mode="drop")
+    positions = lax.iota(index_dtype, size)
+    where_to = targets(_begins(values), rank + 1, length)
+    # Where each distinct value begins, and behind the last of them the end.
+    begins = jnp.full(length, size, index_dtype).at[where_to].set(positions, mode="drop", unique_indices=True)
+    firsts = jnp.minimum(begins, size - 1)
     made = {"values": values[firsts]}
     if "indices" in parts:
         made["indices"] = order[firsts]
     if "counts" in parts:
-        made["counts"] = jnp.diff(firsts, append=jnp.full(1, size, index_dtype))
+        made["counts"] = jnp.diff(begins, append=jnp.full(1, size, index_dtype))
     if "inverse_indices" in parts:
-        made["inverse_indices"] = jnp.zeros(size, index_dtype).at[order].set(rank).reshape(shape)
+        inverse = jnp.zeros(size, index_dtype).at[order].set(rank, unique_indices=True)
+        made["inverse_indices"] = inverse.reshape(shape)
     return tuple(made[part] for part in parts)

@@ -9,7 +9,7 @@ from ._core._docs import Completion, of_standard, sharing
 from ._core._errors import raises_as_numpy
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_operand
+from ._interop import as_operand, by_numpy
 from ._interop._arguments import static_axis, takes_array
 
 __all__ = ["all", "any", "diff"]
@@ -57,7 +57,7 @@ def all(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(all(jnp.asarray([1, 1j])))
     True
     """
-    return _reduced(jnp.all, as_operand(x), static_axis(axis), keepdims)
+    return _truth(jnp.all, x, axis, keepdims)
 
 
 @of_standard("utility functions", "")
@@ -70,7 +70,14 @@ def any(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: b
     >>> print(any(jnp.asarray([0, 1j])))
     True
     """
-    return _reduced(jnp.any, as_operand(x), static_axis(axis), keepdims)
+    return _truth(jnp.any, x, axis, keepdims)
+
+
+def _truth(function, x, axis, keepdims):
+    x = as_operand(x)
+    axis = static_axis(axis)
+    by_host = by_numpy(function.__name__, x, axis, keepdims)
+    return _reduced(function, x, axis, keepdims) if by_host is None else by_host
 
 
 @functools.partial(compiled, static_argnums=(0, 2, 3), inline=True)

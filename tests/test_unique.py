@@ -38,18 +38,6 @@ def test_against_numpy(host, x64):
     np.testing.assert_array_equal(jaxapi.unique_values(x), expected.values)
 
 
-def test_other_numbers_of_elements_sort_by_one_program(caplog):
-    def sorts_compiled(x):
-        caplog.clear()
-        with jax.log_compiles():
-            found = jaxapi.unique_counts(x).values.size
-        return found, sum("Compiling jit(_sorted)" in text for text in caplog.messages)
-
-    assert sorts_compiled(jnp.arange(53)) == (53, 1)
-    for n in (3, 7, 49):
-        assert sorts_compiled(jnp.arange(53) % n) == (n, 0)
-
-
 def test_under_jit():
     found = jax.jit(lambda x: jaxapi.unique_all(x, size=4))(jnp.asarray([5, 3, 5]))
     np.testing.assert_array_equal(found.counts, [1, 2, 0, 0])

@@ -5,9 +5,15 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Completion", "after_summary", "of_standard", "sharing", "with_paragraph"]
+__all__ = ["ROOM", "Completion", "after_summary", "of_standard", "sharing", "with_paragraph"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# How a function differs from JAX's if values choose the length of its result.
+ROOM = (
+    "another number of elements in the result compiles nothing: outside of transformations they are written "
+    "into\nmemory with room for up to half as many more, or an eighth from 2**20 on, which the result holds"
+)
 
 
 class Completion(Protocol):

@@ -20,6 +20,7 @@ from .._core._dtypes import WIDE, promoted, resolve_dtype
 from .._core._errors import check_broadcast, numpy_error, raises_as_numpy
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
+from ._by_numpy import with_numpy
 from ._convert import ARRAY_TYPES, as_array, as_operand, as_operands
 from ._numbers import scalar_like
 
@@ -49,6 +50,7 @@ def takes_array(
     call: Callable[..., R] = function
     if compiled:
         call = _compiled(function, [name for name in names[1:] if name not in arrays])
+        call = with_numpy(function.__name__, call)
     forms = {name: _FORMS.get(name, _operand if name in arrays else static_argument) for name in names[1:]}
     convert = as_operand if compiled else as_array
 

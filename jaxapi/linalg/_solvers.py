@@ -2,6 +2,8 @@
 
 import functools
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,7 @@ from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
+from ._singular import decomposition, pseudo_inverse, singular_values
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
@@ -96,7 +99,7 @@ def _large_adjugate_jvp(primals, tangents):
 
 def _factors(x):
     """Return the singular value decomposition and the product of the determinants of U and Vh."""
-    u, s, vh = jnp.linalg.svd(x)
+    u, s, vh = decomposition(x)
     return u, s, vh, jnp.linalg.det(u) * jnp.linalg.det(vh)
 
 
@@ -230,13 +233,13 @@ def _pinv(x, rtol):
     x = as_inexact(matrices(x))
     if rtol is None:  # a constant, so that JAX 0.10 can differentiate it too
         rtol = max(x.shape[-2:]) * float(jnp.finfo(x.dtype).eps)
-    return jnp.linalg.pinv(x, rtol=rtol)
+    return pseudo_inverse(x, rtol)
 
 
 @compiled
 @full_precision
 def _pinv_for(x, rtol):
-    return jnp.linalg.pinv(matrices(x), rtol=rtol)
+    return pseudo_inverse(matrices(x), rtol)
 
 
 @documented(matrices, "")
@@ -269,7 +272,11 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 def _matrix_rank(x, rtol):
     if 0 in jnp.shape(matrices(x))[-2:]:  # no singular values, of which JAX wants the largest
         return jnp.zeros(x.shape[:-2], int)
-    return jnp.linalg.matrix_rank(x, rtol=rtol)
+    s = singular_values(x)
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * jnp.finfo(s.dtype).eps
+    least = s[..., 0] * rtol
+    return jnp.sum(s > least[..., None], axis=-1)
 
 
 @documented(square)
@@ -329,4 +336,13 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     return of_matrices(_norm_of_matrices, x, keepdims=keepdims, ord=ord)
 
 
-_norm_of_matrices = exact(jnp.linalg.matrix_norm)
+def _norm_of_matrices(x, *, keepdims, ord):
+    reduce = _OF_SINGULAR_VALUES.get(ord)
+    if reduce is None or not all(x.shape[-2:]):
+        return _norm_of_elements(x, keepdims=keepdims, ord=ord)
+    norm = reduce(singular_values(x), axis=-1)
+    return norm[..., None, None] if keepdims else norm
+
+
+_OF_SINGULAR_VALUES: dict[Any, Callable[..., Array]] = {2: jnp.max, -2: jnp.min, "nuc": jnp.sum}
+_norm_of_elements = exact(jnp.linalg.matrix_norm)

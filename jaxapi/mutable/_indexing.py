@@ -8,6 +8,8 @@ import numpy as np
 
 from .._core._devices import all_in_host_memory, computed_in_host_memory
 from .._core._dtypes import as_indices, x64_for
+from .._core._lengths import capacity, cut, has_own_length
+from .._core._masks import count_true, running_counts, targets, true_positions
 from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
@@ -238,9 +240,13 @@ def _read_mask(value, mask, axis):
     if value.nbytes + mask.nbytes <= _SMALL or (_is_on_host(value) and _is_on_host(mask)):
         return _read_on_host(value, mask, axis)
     count = _counted(mask)
-    order = _order(mask)  # computed while the host waits for the count
+    counts = running_counts(mask)  # computed while the host waits for the number of all
+    count = int(count)
     with x64_for(value.dtype):
-        return _take_true(value, mask, order, int(count), axis)
+        if axis == 0 and has_own_length(value, mask):
+            selected = _take_true(value, mask, counts, capacity(count, mask.size), axis)
+            return cut(count, selected)[0]
+        return _take_true(value, mask, counts, count, axis)
 
 
 def _read_on_host(value, mask, axis):
@@ -261,31 +267,21 @@ def _read_on_host(value, mask, axis):
 
 def _counted(mask):
     """Count what is True, without waiting for it."""
-    return np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(_count, mask)
-
-
-def _count(mask):
-    return jnp.sum(mask, dtype=np.int32)
-
-
-@compiled
-def _order(mask):
-    """Return how many are True up to each element of a flattened mask."""
-    return jnp.cumsum(mask.reshape(-1), dtype=np.int32)
+    return np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(count_true, mask)
 
 
 @functools.partial(compiled, static_argnums=(3, 4))
 @on_any_mesh(3, keeps_sharding=False)
-def _take_true(value, mask, order, count, axis):
-    positions = jnp.arange(mask.size, dtype=np.int32)
-    # What is False goes beyond the end, and no two to the same position.
-    targets = jnp.where(mask.reshape(-1), order - 1, count + positions - order)
-    if value.ndim == mask.ndim:
-        zeros = jnp.zeros(count, value.dtype)
-        return zeros.at[targets].set(value.reshape(-1), mode="drop", unique_indices=True)
-    zeros = jnp.zeros(count, np.int32)
-    true_positions = zeros.at[targets].set(positions, mode="drop", unique_indices=True)
-    return jnp.take(_flattened(value, axis, mask.ndim), true_positions, axis=axis, mode="clip")
+def _take_true(value, mask, counts, length, axis):
+    """Return what is selected in a buffer of so many rows; behind it is 0 or the first row."""
+    with x64_for(counts.dtype):
+        is_true = mask.reshape(-1)
+        if value.ndim > mask.ndim:
+            positions = true_positions(is_true, counts, length)
+            return jnp.take(_flattened(value, axis, mask.ndim), positions, axis=axis, mode="clip")
+        where_to = targets(is_true, counts, length)
+        buffer = jnp.zeros(length, value.dtype)
+        return buffer.at[where_to].set(value.reshape(-1), mode="drop", unique_indices=True)
 
 
 def _flattened(value, axis, ndim):

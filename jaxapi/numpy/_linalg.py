@@ -9,6 +9,8 @@ import numpy as np
 import jaxapi
 
 from .._core._programs import any_traced, is_traced
+from ..linalg._results import SVDResult
+from ..linalg._singular import decomposition, singular_values
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -85,7 +87,7 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
         return rank if is_traced(rank) else int(rank)
     is_square = A.shape[-1] == A.shape[-2]
     refuse(hermitian and not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
-    s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else jnp.linalg.svdvals(A)
+    s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else singular_values(A)
     if tol is None:
         rtol = max(A.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else jnp.asarray(rtol)[..., None]
         tol = s.max(-1, keepdims=True, initial=0) * rtol
@@ -96,6 +98,14 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
 
 def _tensordot(x1: jax.Array, x2: jax.Array, /, *, axes=2):
     return jaxapi.tensordot(x1, x2, axes=axes)
+
+
+def _svd(a: jax.Array, full_matrices=True, compute_uv=True, hermitian=False):
+    if hermitian:
+        return jnp.linalg.svd(a, full_matrices, compute_uv, hermitian)
+    if not compute_uv:
+        return singular_values(a)
+    return SVDResult(*decomposition(a, full_matrices=full_matrices))
 
 
 def _lstsq(a: jax.Array, b: jax.Array, rcond=None):
@@ -129,6 +139,8 @@ _UNLIKE = {
     "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
     "matrix_rank": _matrix_rank,
     "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
+    "svd": _svd,
+    "svdvals": singular_values,
     "tensordot": _tensordot,
     "tensorsolve": _tensorsolve,
     "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),

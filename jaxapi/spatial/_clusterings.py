@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import x64_for
+from .._core._lengths import first_rows
 from .._core._programs import any_traced, eagerly, is_traced
 from ._arrays import as_dtype, placed_like
 from ._clusters import _device
@@ -25,7 +26,6 @@ from ._scipy._trees import HIGHEST_POWER, has_powers
 from ._search import Search
 from ._searcher import boxsize_of
 from ._tree._build import tree_size
-from ._tree._lengths import first_rows
 from ._tree._metric import TreeMetric
 from ._tree._slopes import with_slopes, without_slopes
 from ._tree._tree import FLAT_FROM, Tree

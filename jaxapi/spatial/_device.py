@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from .._core._dtypes import x64_for
+from .._core._lengths import first_rows, in_shape
 from .._core._programs import compiled, eagerly
 from .._core._typing import Array
 from . import _tree_programs
@@ -22,7 +23,6 @@ from ._results import NeighborGraph, Neighbors
 from ._search import PairWeights, Queries, Search
 from ._searcher import ConcreteSearcher, TreeSearcher
 from ._tree._build import padded_size
-from ._tree._lengths import first_rows, in_shape
 from ._tree._metric import TreeMetric
 from ._tree._queries import Limits, Relation
 from ._tree._slopes import displacements_to

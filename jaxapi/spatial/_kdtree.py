@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
+from .._core._lengths import first_rows, in_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
@@ -50,7 +51,6 @@ from ._search import PairWeights, Queries, Search, index_dtype, result_dtype
 from ._searcher import ConcreteSearcher, Searcher, TreeSearcher
 from ._select import select_searcher
 from ._tree._build import padded_size
-from ._tree._lengths import first_rows, in_rows
 from ._tree._metric import wrap
 from ._tree._open_shapes import has_open_shape, in_blocks
 from ._tree._queries import Relation

@@ -6,6 +6,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import x64_on
+from .._core._lengths import first_rows
 from .._core._programs import any_traced, eagerly_unless_traced
 from .._core._typing import Array, ArrayLike
 from . import _arguments
@@ -16,7 +17,6 @@ from ._scipy import _cluster
 from ._scipy._callback import Result, computed
 from ._search import index_dtype
 from ._tree._build import padded_size
-from ._tree._lengths import first_rows
 from ._tree._slopes import without_slopes
 
 __all__ = ["single_linkage"]

@@ -17,6 +17,7 @@ from jax import lax
 
 from .._core._devices import in_host_memory
 from .._core._dtypes import x64_for, x64_on
+from .._core._lengths import first_rows
 from .._core._programs import compiled
 from .._core._typing import Array
 from ._answers import Answer, FoundNeighbors
@@ -24,7 +25,6 @@ from ._engines._protocol import has_kernels
 from ._search import PairWeights, Search
 from ._tree._batching import one_search_of_all
 from ._tree._build import padded_size
-from ._tree._lengths import first_rows
 from ._tree._metric import Measure, TreeMetric, distance_in_units, power_distance
 from ._tree._powers_of_two import converted
 from ._tree._queries import Limits, RadiusQueries, Relation, own_queries, radius_bound

@@ -8,8 +8,8 @@ from compilations import no_compilation
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from scipy.spatial import KDTree as SciPyTree
 
+from jaxapi._core._lengths import first_rows
 from jaxapi.spatial import KDTree
-from jaxapi.spatial._tree._lengths import first_rows
 
 RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))

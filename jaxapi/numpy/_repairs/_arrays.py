@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import math
 import operator
 from typing import Any as Array
@@ -15,8 +14,8 @@ import numpy as np
 
 import jaxapi
 
-from ..._core._complex_order import sorting_keys
 from ..._core._dtypes import default_dtype, x64_for, x64_on
+from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
 from ...mutable._elementwise import ELEMENTWISE
@@ -176,6 +175,9 @@ def trim_zeros(filt: Array, trim="fb", axis=None):
 
 
 def repeat(a: Array, repeats, axis=None):
+    if isinstance(repeats, jax.Array) and repeats.size > 1 and np.can_cast(repeats.dtype, np.int64):
+        refuse(repeats.ndim > 1, ValueError, "object too deep for desired array")
+        return jaxapi.repeat(a, repeats, axis=axis)  # which reads their sum alone
     counts = np.asarray(repeats)
     if not counts.size:
         counts = counts.astype(int)
@@ -357,7 +359,7 @@ def sort(a: Array, axis=-1, descending=False):
 
 def _order_of_complex(a, axis):
     """Return the positions that put complex numbers in NumPy's order."""
-    return jnp.lexsort(sorting_keys(a)[::-1], axis)
+    return jnp.lexsort(keys_of(a)[::-1], axis)
 
 
 def _partitioned(function):
@@ -440,35 +442,7 @@ def searchsorted(a: Array, v, side="left", sorter: Array = None):
     elif not hasattr(v, "dtype"):
         v = jnp.asarray(v) if isinstance(v, (int, float, complex)) else as_array(v)
         a, v = together((a, v))
-    if jnp.iscomplexobj(a) or jnp.iscomplexobj(v):
-        return _positions_among_complex(a if sorter is None else a[sorter], v, side=side)
     return jaxapi.searchsorted(a, v, side=side, sorter=sorter)
-
-
-@functools.partial(compiled, static_argnames="side")
-def _positions_among_complex(a, v, side):
-    """Return where complex numbers belong in a sorted array, in NumPy's order, by bisection."""
-    keys_of_array = sorting_keys(a)
-    keys_of_numbers = sorting_keys(v)
-
-    def is_behind(positions):
-        """Whether a number belongs behind the element at its position."""
-        decided = side == "right"  # where all keys are equal
-        for of_array, of_numbers in zip(keys_of_array[::-1], keys_of_numbers[::-1], strict=True):
-            element = of_array[positions]
-            decided = (element < of_numbers) | ((element == of_numbers) & decided)
-        return decided
-
-    def halve(_, bounds):
-        low, high = bounds
-        middle = (low + high) // 2
-        goes_up = (low < high) & is_behind(jnp.minimum(middle, len(a) - 1))
-        return jnp.where(goes_up, middle + 1, low), jnp.where(goes_up, high, middle)
-
-    low = jnp.zeros(v.shape, int)
-    if not len(a):
-        return low
-    return jax.lax.fori_loop(0, len(a).bit_length(), halve, (low, jnp.full(v.shape, len(a), int)))[0]
 
 
 def select(condlist: list[ArrayLike], choicelist: list[ArrayLike], default=0):

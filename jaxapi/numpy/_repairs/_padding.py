@@ -13,8 +13,8 @@ import jaxapi
 
 from ..._core._dtypes import x64_for, x64_on
 from ...mutable._array import NUMPY, wrap
+from .._common import refuse
 from ._arrays import max, min
-from ._common import refuse
 from ._statistics import mean, median
 
 __all__ = ["pad"]

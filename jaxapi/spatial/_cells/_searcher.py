@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core._dtypes import x64_for, x64_on
+from ..._core._lengths import first_rows
 from ..._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._arrays import RECORD, as_dtype, check_finite, is_on_host, placed_like
 from .._engines._protocol import Engine
@@ -29,7 +30,6 @@ from .._scipy._trees import Options
 from .._search import Columns, PairWeights, Queries, Search, sums_dtype
 from .._searcher import ConcreteSearcher
 from .._tree._build import padded_size
-from .._tree._lengths import first_rows
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...._core._devices import gpu_of
 from ...._core._dtypes import x64_for
+from ...._core._lengths import tensor_of
 from ...._core._typing import Array
-from ..._tree._lengths import tensor_of
 from .. import _lax
 from ._launch import Kernel, launch
 

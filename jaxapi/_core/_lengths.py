@@ -1,4 +1,7 @@
-"""The first rows of an array, without a program for every number of rows.
+"""Results whose length depends on values, without a program for every length.
+
+A program writes them into a buffer, whose length is one of few: `capacity` of their number. The result is
+the buffer's first rows.
 
 `jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
 neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
@@ -6,17 +9,34 @@ same memory is an array without computation. The memory of the rows that are lef
 """
 
 import ctypes
+from typing import Any
 
 import jax
 import numpy as np
 
-from ..._core._devices import is_cpu
-from ..._core._dtypes import x64_for
-from ..._core._programs import eagerly_unless_traced, is_traced
+from ._devices import cpu_device, is_cpu
+from ._dtypes import x64_for
+from ._programs import any_traced, eagerly_unless_traced, in_a_trace, is_traced
 
-__all__ = ["first_rows", "in_rows", "in_shape", "tensor_of"]
+__all__ = ["capacity", "cut", "first_rows", "has_own_length", "in_rows", "in_shape", "tensor_of"]
 
-_PLATFORMS = ("cpu", "gpu")  # those that JAX exports by DLPack
+_LEAST = 16
+_FINE_FROM = 1 << 20  # elements, where memory goes by sizes more than time goes by programs
+
+
+def capacity(count: int, most: int | None = None) -> int:
+    """Return the length of a buffer for `count` elements, which many counts share; there are `most` at most.
+
+    There are two lengths for each doubling, and eight from 2**20 on, so that at most a half, or an eighth, of
+    the elements is added.
+
+    >>> [capacity(count) for count in (0, 17, 1000, 1025, 1_000_000, 1_100_000)]
+    [16, 24, 1024, 1536, 1048576, 1179648]
+    """
+    steps_to_double = 4 if count <= _FINE_FROM else 16
+    step = max((1 << (count - 1).bit_length()) // steps_to_double, 1)
+    length = max(-(-count // step) * step, _LEAST)
+    return length if most is None else min(length, most)
 
 
 class _Tensor(ctypes.Structure):
@@ -39,7 +59,7 @@ _pointer_of.restype = ctypes.c_void_p
 _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def tensor_of(capsule) -> _Tensor:
+def tensor_of(capsule: Any) -> _Tensor:
     """Return what a capsule of DLPack describes, in its own memory."""
     return _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
 
@@ -47,12 +67,12 @@ def tensor_of(capsule) -> _Tensor:
 class _Shorter:
     """An array that says by DLPack that it has `count` rows."""
 
-    def __init__(self, array, count: int):
+    def __init__(self, array: Any, count: int) -> None:
         self.array = array
         self.count = count
         self.__dlpack_device__ = array.__dlpack_device__
 
-    def __dlpack__(self, *, stream=None, **_):
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
         capsule = self.array.__dlpack__(stream=stream)  # without max_version: a DLManagedTensor
         tensor = tensor_of(capsule)
         if tensor.ndim != self.array.ndim or tensor.shape[0] != self.array.shape[0]:
@@ -61,12 +81,12 @@ class _Shorter:
         return capsule
 
 
-def in_shape(x, shape: tuple[int, ...]):
+def in_shape(x: Any, shape: tuple[int, ...]) -> Any:
     """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
     return x if x.shape == shape else x.reshape(shape)
 
 
-def in_rows(x, shape: tuple[int, ...]):
+def in_rows(x: Any, shape: tuple[int, ...]) -> Any:
     """Return queries or radii in another shape; those on the CPU as NumPy's."""
     if x.shape == shape:
         return x
@@ -74,6 +94,11 @@ def in_rows(x, shape: tuple[int, ...]):
         return np.asarray(x).reshape(shape)
     with eagerly_unless_traced(x):
         return x.reshape(shape)
+
+
+def _is_exported(device: jax.Device) -> bool:
+    """Tell whether JAX exports arrays by DLPack, which knows one CPU alone."""
+    return device.platform == "gpu" or device == cpu_device()
 
 
 def first_rows(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
@@ -86,9 +111,27 @@ def first_rows(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
                 if count == 0:
                     nothing = np.zeros((0, *array.shape[1:]), array.dtype)
                     array = jax.device_put(nothing, array.sharding)
-                elif device.platform not in _PLATFORMS:
+                elif not _is_exported(device):
                     array = array[:count]
                 else:
                     array = jax.dlpack.from_dlpack(_Shorter(array, count))
         shorter_arrays.append(array)
     return tuple(shorter_arrays)
+
+
+def has_own_length(*arrays: Any) -> bool:
+    """Tell whether values may choose the length of a result: outside of transformations, on one device."""
+    if in_a_trace() or any_traced(*arrays):
+        return False
+    devices = [x.sharding.device_set for x in arrays if isinstance(x, jax.Array)]
+    return len(set().union(*devices)) == 1
+
+
+def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Return the first `count` rows of results as JAX would: bound to a device only if the arrays are.
+
+    What DLPack describes is bound to its device, which matters where there are several.
+    """
+    if jax.device_count() == 1 or all(array.committed for array in arrays):
+        return first_rows(count, *arrays)
+    return tuple(array[:count] for array in arrays)

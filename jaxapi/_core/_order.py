@@ -1,0 +1,90 @@
+"""NumPy's order of numbers, exactly, and where numbers belong in a sorted array.
+
+Bits of floats are compared and not floats, as XLA takes the smallest of these for 0 on the CPU.
+"""
+
+import functools
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._masks import index_dtype_for
+
+__all__ = ["float_keys", "insertion_points", "keys_of"]
+
+
+def keys_of(x: jax.Array) -> tuple[jax.Array, ...]:
+    """Return integers that are in the order of the elements: the first keys decide, the next among equals.
+
+    NaN comes last; of complex numbers those with NaN in the imaginary part, in the real part, in both.
+    """
+    if jnp.iscomplexobj(x):
+        real_is_nan = jnp.isnan(x.real)
+        imag_is_nan = jnp.isnan(x.imag)
+        missing = 2 * real_is_nan.astype(np.int8) + imag_is_nan.astype(np.int8)
+        real = float_keys(jnp.where(real_is_nan, 0, x.real))
+        imag = float_keys(jnp.where(imag_is_nan, 0, x.imag))
+        return missing, real, imag
+    if x.dtype == np.bool:
+        return (x.astype(np.int8),)
+    return (x if jnp.issubdtype(x.dtype, jnp.integer) else float_keys(x),)
+
+
+def float_keys(x: jax.Array) -> jax.Array:
+    """Return signed integers in the order of floats, the same for 0.0 and -0.0, the greatest for NaN."""
+    if x.dtype.itemsize == 1:  # float32 has all of these numbers
+        x = x.astype(np.float32)
+    signed = np.dtype(f"int{8 * x.dtype.itemsize}")
+    bits = lax.bitcast_convert_type(x, signed)
+    greatest = np.asarray(np.iinfo(signed).max, signed)
+    infinite = np.asarray(np.inf, x.dtype).view(signed)
+    magnitude = bits & greatest  # all bits but the sign's
+    return jnp.where(magnitude > infinite, greatest, jnp.where(bits < 0, -magnitude, magnitude))
+
+
+def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
+    """Return where values belong in the sorted x (n,), before or after its equal elements.
+
+    Both have one dtype. The bits of the answer are found from the highest to the lowest: one kernel of a GPU
+    finds all. For a CPU XLA would compile the steps one by one, and runs a loop.
+    """
+    x = lax.stop_gradient(x)
+    values = lax.stop_gradient(values)
+    n = x.shape[0]
+    if not isinstance(n, int):  # in a program exported for all lengths
+        return jnp.searchsorted(x, values, side=side)
+    index_dtype = index_dtype_for(n)
+    steps = [np.asarray(1 << bit, index_dtype) for bit in reversed(range(n.bit_length()))]
+    if not steps:
+        return jnp.zeros(values.shape, index_dtype)
+
+    def with_bit(below: jax.Array, step: np.ndarray) -> jax.Array:
+        tried = below + step
+        positions = jnp.minimum(tried, n) - 1
+        others = keys_of(x[positions]) if sorted_keys is None else [key[positions] for key in sorted_keys]
+        comes_before = _less(others, keys) if side == "left" else ~_less(keys, others)
+        return jnp.where((tried <= n) & comes_before, tried, below)
+
+    def at_once(below: jax.Array) -> jax.Array:
+        return functools.reduce(with_bit, steps, below)
+
+    def one_by_one(below: jax.Array) -> jax.Array:
+        return lax.scan(lambda below, step: (with_bit(below, step), None), below, np.stack(steps))[0]
+
+    is_long_search = not isinstance(values.size, int) or values.size * len(steps) > n
+    # By the barrier they are computed once, not with each step.
+    sorted_keys = lax.optimization_barrier(keys_of(x)) if is_long_search else None
+    keys = keys_of(values)
+    none_below = lax.full_like(keys[0], 0, index_dtype)  # sharded as the values are
+    return lax.platform_dependent(none_below, cpu=one_by_one, default=at_once)
+
+
+def _less(left: Sequence[jax.Array], right: Sequence[jax.Array]) -> jax.Array:
+    """Tell where the first keys that differ are less on the left."""
+    is_less = left[-1] < right[-1]
+    for one, other in zip(reversed(left[:-1]), reversed(right[:-1]), strict=True):
+        is_less = (one < other) | ((one == other) & is_less)
+    return is_less

@@ -1,0 +1,176 @@
+"""Results whose length depends on values: another length compiles nothing, and NumPy says what is in them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+
+import jaxapi
+from jaxapi import mutable
+from jaxapi._core._lengths import capacity, cut
+from jaxapi.mutable import _host_way, _indexing
+
+SIZE = 60
+COUNTS = (17, 24, 20, 18, 23)  # of one capacity
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch):
+    """Have JAX's programs select, as on a GPU, also small arrays and those in the host's memory."""
+    before = _host_way.is_on()
+    _host_way.set_on(False)
+    monkeypatch.setattr(_indexing, "_SMALL", 0)
+    monkeypatch.setattr(_indexing, "_is_on_host", lambda x: isinstance(x, np.ndarray))
+    yield
+    _host_way.set_on(before)
+
+
+def test_capacities():
+    for largest, smallest_counts in ((1 << 12, 1), (1 << 22, 1 << 21)):
+        lengths = {capacity(count) for count in range(smallest_counts, largest + 1, 97)} - {16}
+        octaves = np.log2(largest / max(smallest_counts, 16))
+        assert len(lengths) <= octaves * (8 if largest > 1 << 20 else 2) + 1
+    for count in (*range(5000), 2**20, 2**20 + 1, 3 * 2**20, 2**31 + 1):
+        length = capacity(count)
+        assert count <= length <= max(16, count * (1.125 if count > 2**20 else 1.5))
+        assert capacity(length) == length
+        assert count <= capacity(count, count) == count
+
+
+def mask_of(count, shape=(SIZE,)):
+    rng = np.random.default_rng(count)
+    return rng.permutation(np.arange(np.prod(shape)) < count).reshape(shape)
+
+
+def counts_of(total):
+    """Return so many repeats in all of elements, some of which have none."""
+    return np.random.default_rng(total).multinomial(total, [1 / SIZE] * SIZE).astype(np.int32)
+
+
+def values_of(count):
+    """Return so many distinct numbers, in any order and often."""
+    rng = np.random.default_rng(count)
+    return rng.permutation(np.concatenate([np.arange(count), rng.integers(0, count, SIZE - count)])).astype(
+        "f4"
+    )
+
+
+def selections(xp, x, mask, grid_mask, table, counts, values):
+    """Return results of NumPy or a namespace like it, in which arrays are indexed by masks."""
+    distinct = xp.unique_all(values)
+    return [
+        *xp.nonzero(mask),
+        *xp.nonzero(grid_mask),
+        x[mask],
+        table[mask],
+        xp.repeat(x, counts),
+        xp.repeat(table, counts, axis=0),
+        *distinct,
+        *xp.unique_counts(values),
+        xp.unique_inverse(values)[0],
+        xp.unique_values(values),
+    ]
+
+
+@pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+def test_another_length_compiles_nothing(xp):
+    device = jax.devices()[0]
+    x = np.random.default_rng(0).random(SIZE, np.float32)
+    table = np.arange(3 * SIZE, dtype=np.int32).reshape(SIZE, 3)
+
+    def inputs(count):
+        return x, mask_of(count), mask_of(count, (5, 12)), table, counts_of(count), values_of(count)
+
+    def run(count):
+        arrays = [xp.asarray(jax.device_put(array, device)) for array in inputs(count)]
+        return [np.asarray(part) for part in selections(xp, *arrays)]
+
+    run(COUNTS[0])
+    with no_compilation():
+        found = [run(count) for count in COUNTS]
+    for count, parts in zip(COUNTS, found, strict=True):
+        for part, expected in zip(parts, selections(np, *inputs(count)), strict=True):
+            np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64", "complex64"])
+def test_nonzero_and_repeat_of_dtypes(dtype, x64):
+    host = np.asarray([[0, 1, -0.0, 3], [1, 0, 0, 2]]).astype(dtype)
+    if host.dtype.kind in "fc":
+        host[1, 1] = np.nan
+    x = jaxapi.asarray(host)
+    for found, expected in zip(jaxapi.nonzero(x), np.nonzero(host), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == jnp.result_type(int)
+    for counts in ([3, 0, 2, 1], np.asarray([0, 0, 0, 0], "int8"), np.asarray([1, 9, 0, 7], "uint64")):
+        for axis in (1, -1):
+            np.testing.assert_array_equal(
+                jaxapi.repeat(x, counts, axis=axis), np.repeat(host, np.asarray(counts, int), axis)
+            )
+    by_rows = jaxapi.repeat(x, [2, 3], axis=0)
+    np.testing.assert_array_equal(by_rows, np.repeat(host, [2, 3], 0))
+    assert by_rows.dtype == host.dtype
+    flat_counts = np.arange(8)[::-1] % 3
+    np.testing.assert_array_equal(jaxapi.repeat(x, flat_counts), np.repeat(host, flat_counts))
+
+
+def test_empty_results_and_inputs():
+    for host in (np.zeros(5, bool), np.zeros((0, 3)), np.zeros((2, 3))):
+        for found, expected in zip(jaxapi.nonzero(host), np.nonzero(host), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert jaxapi.repeat(jnp.arange(4), [0, 0, 0, 0]).shape == (0,)
+    assert jaxapi.repeat(jnp.zeros((0, 2)), np.zeros(0, int), axis=0).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "axis", "error"),
+    [
+        ([1, -1, 2], 0, ValueError),
+        ([1, 2], 0, ValueError),
+        ([1, 2, 3], 2, ValueError),
+        ([1, 2, 3], None, ValueError),
+    ],
+)
+def test_repeats_that_do_not_fit(counts, axis, error):
+    with pytest.raises(error):
+        jaxapi.repeat(jnp.zeros((3, 2)), counts, axis=axis)
+
+
+def test_results_are_bound_to_a_device_as_jaxs_are():
+    """An array that no program put on a device goes along with arrays on any."""
+    first, second = jax.devices()[:2] if jax.device_count() > 1 else jax.devices() * 2
+    for device in (None, first, second):
+        x = jax.device_put(np.asarray([0, 3, 0, 4, 3], np.int32), device)
+        for found, expected in (
+            (jaxapi.nonzero(x)[0], jnp.nonzero(x)[0]),
+            (jaxapi.repeat(x, x), jnp.repeat(x, x)),
+            (jaxapi.unique_counts(x)[1], jnp.unique_counts(x)[1]),
+        ):
+            assert found.devices() == expected.devices()
+            assert found.committed == expected.committed
+            np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(cut(2, jax.device_put(np.arange(5), first))[0], [0, 1])
+
+
+def test_transformations_are_jaxs():
+    x = jnp.asarray([2.0, 3.0, 5.0])
+    counts = jnp.asarray([2, 0, 3])
+    gradient = jax.grad(lambda x: (jaxapi.repeat(x, counts) * jnp.arange(5.0)).sum())(x)
+    np.testing.assert_array_equal(gradient, [0 + 1, 0, 2 + 3 + 4])
+    rows = jax.vmap(lambda row: jaxapi.repeat(row, counts))(jnp.stack([x, -x]))
+    np.testing.assert_array_equal(rows, np.repeat(np.stack([x, -x]), counts, axis=1))
+    found = jax.jit(lambda x: jaxapi.nonzero(x, size=4, fill_value=9))(counts)
+    np.testing.assert_array_equal(found[0], [0, 2, 9, 9])
+    mask = np.asarray([True, False, True])
+    gradient = mutable.grad(lambda x: mutable.sum(x[mask] ** 2))(mutable.asarray(x))
+    np.testing.assert_array_equal(gradient, [4.0, 0, 10])
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(jaxapi.nonzero)(counts)
+
+
+def test_what_fills_a_buffer_up_is_no_nan():
+    with jax.debug_nans(True):
+        assert jaxapi.unique_values(jnp.asarray([2.0, 1.0, 2.0])).tolist() == [1, 2]
+        assert jaxapi.repeat(jnp.asarray([1, 2, 3]), jnp.asarray([1, 0, 2])).tolist() == [1, 3, 3]
+        assert jaxapi.nonzero(jnp.asarray([0, 1, 2]))[0].tolist() == [1, 2]
