@@ -143,6 +143,26 @@ def cells():
     return table(header, rows)
 
 
+def cells_gpu():
+    header = ["float32, GPU, in `jit`", "a cube", "a sheared cell", "`boxsize`"]
+    rows = []
+    for row in read("cells-gpu")["rows"]:
+        if "clouds" not in row:
+            cells = (time(row.get(name)) for name in ("cube", "sheared", "boxsize"))
+            rows.append([f"{row['atoms']:,} atoms", *cells])
+    return table(header, rows)
+
+
+def batches_gpu():
+    header = ["float32, GPU, in `jit`", "`batch=`", "`batch=`, a cell for each", "`jax.vmap`"]
+    rows = []
+    for row in read("cells-gpu")["rows"]:
+        if "clouds" in row:
+            cells = (time(row.get(name)) for name in ("batch", "batch, cell", "vmap"))
+            rows.append([f"{row['clouds']} clouds of {row['atoms']:,} atoms", *cells])
+    return table(header, rows)
+
+
 def arrays():
     header = ["", "jaxapi", "`jax.numpy`", "CuPy", "NumPy"]
     rows = []
@@ -219,7 +239,20 @@ def sources():
 
 TABLES = {
     each.__name__: each
-    for each in (searches, clusters, distances, interpolation, cells, arrays, cpu, indexing, front, sources)
+    for each in (
+        searches,
+        clusters,
+        distances,
+        interpolation,
+        cells,
+        cells_gpu,
+        batches_gpu,
+        arrays,
+        cpu,
+        indexing,
+        front,
+        sources,
+    )
 }
 
 

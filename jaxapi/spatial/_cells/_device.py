@@ -1,8 +1,10 @@
 """Searches of all images by an engine of our own tree: pure and traceable.
 
-The tree holds the points of one cell. A loop goes through the shifts of the lattice by which a query may
-reach it, as many as the values ask for, and searches for all queries that are moved by it. Everything inside
-is in float64, whatever the points are in: queries that are moved by whole cells lose nothing then.
+The tree holds the points of one cell. A query reaches it from several places: its own, and those that it is
+moved to by shifts of the lattice, as many as the values ask for. Edges, counts and clusters search from many
+places of many queries at once (`_over_places`). What merges the neighbours of a query goes through the shifts
+in a loop, and searches for all queries that are moved by one (`_over_shifts`). Everything inside is in
+float64, whatever the points are in: queries that are moved by whole cells lose nothing then.
 
 Each function that is exported runs with x64 mode on: `in_float64` sees to it. Derivatives are not taken here.
 """
@@ -41,6 +43,7 @@ __all__ = ["components", "counts", "dbscan", "edges", "fixed", "in_float64", "ne
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 NEIGHBORS_AT_ONCE = 8  # of each query, that are measured at a time
 NO_LABEL = np.iinfo(np.int32).max
+FEWEST_PLACES = 512  # that are searched from at once
 
 
 class WrappedQueries(NamedTuple):
@@ -67,6 +70,23 @@ class WrappedQueries(NamedTuple):
             self.inside_length[rows],
             self.rounding[rows],
         )
+
+
+class Places(NamedTuple):
+    """Places that some queries search from; those of a query follow each other."""
+
+    query: Array  # (C,) int32, whose place it is
+    shift: Array  # (C, P) by which the query is moved back
+    is_place: Array  # (C,) False where there is none
+
+    def within(self, bound) -> Array:
+        """Return the bounds (C,) of the queries' (q,), -1 where there is no place."""
+        return _where_active(self.is_place, bound[self.query])
+
+    @property
+    def target(self) -> Array:
+        """Where results of a place are added to its query's, (C,): nowhere if there is none."""
+        return jnp.where(self.is_place, self.query, np.iinfo(np.int32).max)
 
 
 class Images(NamedTuple):
@@ -112,13 +132,14 @@ class Box(NamedTuple):
         return jnp.maximum(self.high - self.low + 1, 0).prod(axis=-1)
 
     def shift(self, number) -> Array:
-        """Return the shift (P,) of a number; the last vector's changes first."""
+        """Return the shift (..., P) of a number (...); the last vector's changes first."""
         sizes = self.high - self.low + 1
         shift = []
-        for axis in range(len(sizes) - 1, -1, -1):
-            shift.append(self.low[axis] + number % sizes[axis])
-            number = number // sizes[axis]
-        return jnp.stack(shift[::-1]) if shift else jnp.zeros(0, np.float64)
+        for axis in range(sizes.shape[-1] - 1, -1, -1):
+            size = sizes[..., axis]
+            shift.append(self.low[..., axis] + number % size)
+            number = number // size
+        return jnp.stack(shift[::-1], axis=-1) if shift else jnp.zeros((*number.shape, 0), np.float64)
 
 
 def in_float64(*static: str) -> Callable:
@@ -335,6 +356,45 @@ def _over_shifts(boxes: Box, step: Callable, state):
     return state
 
 
+def _places_at_once(boxes: Box) -> int:
+    """Return how many places are searched from at a time."""
+    query_count, vector_count = boxes.low.shape
+    return max(2 * query_count, FEWEST_PLACES) if vector_count else query_count
+
+
+def _over_places(boxes: Box, step: Callable, state):
+    """Return the state after ``step(places, state)`` for all places of queries, many at a time.
+
+    A query has a place for each shift in its box (q, P).
+    """
+    at_once = _places_at_once(boxes)
+    totals = boxes.total
+    ends = jnp.cumsum(totals)
+    starts = ends - totals
+    total = totals.sum()
+
+    def more(numbered):
+        first, _ = numbered
+        return first < total
+
+    def next_step(numbered):
+        first, state = numbered
+        # The query of a place is the last one whose places have begun there.
+        begun_before = jnp.sum(starts <= first, dtype=np.int32)
+        begins_here = (starts > first) & (starts < jnp.minimum(first + at_once, total))
+        begins = jnp.where(begins_here, starts - first, at_once).astype(np.int32)
+        begun = jnp.zeros(at_once, np.int32).at[begins].add(1, mode="drop")
+        query = begun_before + jnp.cumsum(begun, dtype=np.int32) - 1
+        number = first + lax.iota(np.float64, at_once)
+        is_place = number < total
+        box = Box(boxes.low[query], boxes.high[query])
+        shift = jnp.where(is_place[:, None], box.shift(number - starts[query]), 0.0)
+        return first + at_once, step(Places(query, shift, is_place), state)
+
+    _, state = lax.while_loop(more, next_step, (jnp.zeros((), np.float64), state))
+    return state
+
+
 def _cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
     """Return the shifts (..., m) of the cell's own vectors, int32, of images that queries found.
 
@@ -404,10 +464,16 @@ class _ImageSearch(NamedTuple):
     periodic: tuple[bool, ...]
     search: Search
 
+    def of(self, query) -> "_ImageSearch":
+        """Return the search of some of the queries."""
+        ids = None if self.given.ids is None else self.given.ids[query]
+        given = ImageQueries(self.given.x[query], ids)
+        return self._replace(queries=self.queries.of(query), given=given)
+
     def measured(self, rows, shift) -> ImageNeighbors:
         """Return rows (q, k) that queries found when they were moved by a shift, and measure them.
 
-        Points of other clouds are nobody's neighbours.
+        The shift is that of all, (P,), or of each, (q, P). Points of other clouds are nobody's neighbours.
         """
         images = self.images
         queries = self.queries
@@ -419,12 +485,13 @@ class _ImageSearch(NamedTuple):
             ids_of_rows = images.points.ids.at[rows].get(mode="fill", fill_value=0)
             rows = jnp.where(ids_of_rows == ids, rows, n)
         rows = jnp.minimum(rows, n)
+        shift = shift if shift.ndim == 1 else shift[:, None, :]
         shifts = _cell_shifts(images, queries.turns[:, None, :], ids, rows, shift, self.periodic)
         distances = _measured(images, self.given, rows, shifts, self.search.p)
         return ImageNeighbors(distances, rows, shifts)
 
     def moved(self, shift) -> PaddedQueries:
-        """Return the queries moved back by a shift (P,) of the lattice."""
+        """Return the queries moved back by a shift of the lattice, that of all, (P,), or of each, (q, P)."""
         queries = self.queries
         m = queries.lattice.vectors.shape[-1]
         steps = jnp.broadcast_to(queries.lattice.steps(shift), (len(queries.x), m))
@@ -567,25 +634,30 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
     radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
     boxes = _box_within(images, wrapped, reach.outer, search.p)
 
-    def step(shift, is_active, counts):
-        inner = jnp.where(is_active, reach.inner, -1.0)
-        outer = jnp.where(is_active, reach.outer, -1.0)
-        inputs = images.tree, image_search.moved(shift)
+    def step(places: Places, counts):
+        search_of_places = image_search.of(places.query)
+        radius_of_places = radius[places.query, None]
+        outer = places.within(reach.outer)
+        inputs = images.tree, search_of_places.moved(places.shift)
         metric = TreeMetric(search.p)
-        (inner_counts,) = _tree_programs.counts_within(*inputs, inner, metric, search=search)
+        (inner_counts,) = _tree_programs.counts_within(
+            *inputs, places.within(reach.inner), metric, search=search
+        )
         (outer_counts,) = _tree_programs.counts_within(*inputs, outer, metric, search=search)
         has_border = outer_counts > inner_counts
-        counts += jnp.where(has_border, 0, outer_counts.astype(np.int32))
+        counts_of_places = jnp.where(has_border, 0, outer_counts.astype(np.int32))
 
         def add(neighbors: ImageNeighbors, counts):
-            return counts + jnp.sum(neighbors.distances <= radius[:, None], axis=1, dtype=np.int32)
+            return counts + jnp.sum(neighbors.distances <= radius_of_places, axis=1, dtype=np.int32)
 
         def measure_all(counts):
-            return image_search.with_all_within(shift, jnp.where(has_border, outer, -1.0), add, counts)
+            at_border = jnp.where(has_border, outer, -1.0)
+            return search_of_places.with_all_within(places.shift, at_border, add, counts)
 
-        return lax.cond(has_border.any(), measure_all, lambda counts: counts, counts)
+        counts_of_places = lax.cond(has_border.any(), measure_all, lambda counts: counts, counts_of_places)
+        return counts.at[places.target].add(counts_of_places)
 
-    return (_over_shifts(boxes, step, jnp.zeros(len(wrapped.x), np.int32)),)
+    return (_over_places(boxes, step, jnp.zeros(len(wrapped.x), np.int32)),)
 
 
 def _prepared(points: ImagePoints, queries: ImageQueries | None, periodic, search: Search):
@@ -701,14 +773,19 @@ def _where(condition, first, second):
 
 
 class _MovedSlots(NamedTuple):
-    """The points as queries that are moved by a shift of the lattice, in the slots of the tree."""
+    """Slots of the tree as queries from some places."""
 
-    queries: RadiusQueries  # (N,)
-    shift: Array  # (P,)
+    queries: RadiusQueries  # (C,)
+    places: Places  # (C,)
     relation: Relation  # of a slot to the points that are its neighbours
 
+    @property
+    def is_home(self) -> Array:
+        """Whether a slot searches from where it is, (C,)."""
+        return (self.places.shift == 0).all(axis=-1)
+
     def within(self, bound) -> "_MovedSlots":
-        """Return them with other bounds (N,)."""
+        """Return them with other bounds (C,)."""
         return self._replace(queries=self.queries._replace(bound=bound))
 
 
@@ -721,43 +798,50 @@ class _SlotQueries(NamedTuple):
     bounds: Reach  # of scaled powers
     boxes: Box  # (N, P)
 
-    def moved(self, shift, bound, relation: Relation) -> _MovedSlots:
-        """Return the slots as queries within bounds (N,), moved by a shift, with results by slot.
+    def moved(self, places: Places, bound, relation: Relation) -> _MovedSlots:
+        """Return slots as queries within bounds (C,) from places (C,), with results by the place.
 
         Moved ones are queries from outside. They are taken to be in the leaf of their slot, but for the
         relation LATER, for which every slot comes after theirs.
         """
         tree = self.tree
-        slots = lax.iota(np.int32, tree.points.shape[1])
+        slots = places.query
         m = self.image_search.given.x.shape[1]
-        steps = self.image_search.queries.lattice.steps(shift)
+        steps = self.image_search.queries.lattice.of_clouds(slots).steps(places.shift)
         steps = jnp.broadcast_to(steps, (len(slots), m)) * tree.scale
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
         outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
-        slots_of_queries = jnp.where((shift == 0).all(), slots, outside)
-        queries = RadiusQueries(tree.points - steps.T, bound, slots_of_queries, slots)
-        return _MovedSlots(queries, shift, relation)
+        points = tree.points[:, slots] - steps.T
+        queries = RadiusQueries(points, bound, outside, lax.iota(np.int32, len(slots)))
+        moved = _MovedSlots(queries, places, relation)
+        slots_of_queries = jnp.where(moved.is_home, slots, outside)
+        return moved._replace(queries=queries._replace(slot=slots_of_queries))
 
     def with_all_within(self, tree: Tree, moved: _MovedSlots, visit: Callable, state):
         """Return the state after ``visit(neighbors, is_wanted, state)`` for all in reach, some at a time."""
-        queries, shift, relation = moved
-        is_home = (shift == 0).all()
-        rows_of_slots = jnp.where(is_home & (relation is Relation.OTHER), self.tree.rows, -1)
+        queries, places, relation = moved
+        search_of_places = self.image_search.of(places.query)
+        own_rows = -jnp.ones_like(places.query)
+        if relation is Relation.OTHER:
+            own_rows = jnp.where(moved.is_home, self.tree.rows[places.query], own_rows)
         after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
 
         def visit_rows(rows, state):
-            neighbors = self.image_search.measured(rows, shift)
-            is_wanted = (neighbors.distances <= self.radius) & (neighbors.rows != rows_of_slots[:, None])
+            neighbors = search_of_places.measured(rows, places.shift)
+            is_wanted = (neighbors.distances <= self.radius) & (neighbors.rows != own_rows[:, None])
             return visit(neighbors, is_wanted, state)
 
         return _with_all_within(tree, queries, after, self.image_search.search, visit_rows, state)
 
-    def counts(self, shift, is_active, relation: Relation) -> tuple[Array, Array]:
-        """Return how many neighbours each slot has in an image, and which slots have some at the radius."""
+    def counts(self, places: Places, relation: Relation) -> tuple[Array, Array]:
+        """Return how many neighbours there are from each place, and from which there are some at the radius.
+
+        Both are (C,).
+        """
         engine = self.image_search.search.engine
         metric = TreeMetric(self.image_search.search.p)
-        inner = self.moved(shift, _where_active(is_active, self.bounds.inner), relation)
-        outer = self.moved(shift, _where_active(is_active, self.bounds.outer), relation)
+        outer = self.moved(places, places.within(self.bounds.outer), relation)
+        inner = outer.within(places.within(self.bounds.inner))
         inner_counts = engine.count(self.tree, inner.queries, metric, relation=relation)
         outer_counts = engine.count(self.tree, outer.queries, metric, relation=relation)
         has_border = outer_counts > inner_counts
@@ -797,16 +881,18 @@ def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) 
     given = ImageQueries(images.points.data[rows], ids)
     image_search = _ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
     bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
-    boxes = Box(boxes.low[rows], boxes.high[rows])
+    is_in_box = is_point[:, None]
+    boxes = Box(jnp.where(is_in_box, boxes.low[rows], 1.0), jnp.where(is_in_box, boxes.high[rows], 0.0))
     return _SlotQueries(tree, image_search, longest_within(radius), bounds, boxes)
 
 
-def _is_first_half(shift) -> Array:
-    """Tell whether a shift is 0 or the first number of it that is not 0 is positive."""
-    first = jnp.zeros((), np.float64)
-    for number in shift[::-1]:
+def _first_number(shifts) -> Array:
+    """Return the first number of shifts (..., P) that is not 0; 0 where all are."""
+    first = jnp.zeros(shifts.shape[:-1], shifts.dtype)
+    for axis in range(shifts.shape[-1] - 1, -1, -1):
+        number = shifts[..., axis]
         first = jnp.where(number != 0, number, first)
-    return first >= 0
+    return first
 
 
 @in_float64("periodic", "search", "relation", "size")
@@ -823,57 +909,78 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     slot_count = tree.points.shape[1]
     vector_count = len(images.lowest)
 
-    def is_searched(shift, is_active):
-        return is_active & _is_first_half(shift) if relation is Relation.LATER else is_active
+    def searched(places: Places) -> Places:
+        if relation is not Relation.LATER:
+            return places
+        return places._replace(is_place=places.is_place & (_first_number(places.shift) >= 0))
 
-    def by_row(values):
-        return jnp.zeros(slot_count, np.int32).at[tree.rows].add(values, mode="drop")
+    def count_edges(places: Places, state):
+        counts, _ = state
+        counted = slot_queries.counts(searched(places), relation)
+        counts_of_places, _ = counted
+        return counts.at[places.target].add(counts_of_places), counted
 
-    def count_image(shift, is_active, counts):
-        image_counts, _ = slot_queries.counts(shift, is_searched(shift, is_active), relation)
-        return counts + image_counts
-
+    boxes = slot_queries.boxes
+    at_once = _places_at_once(boxes)
     no_counts = jnp.zeros(slot_count, np.int32)
-    counts_by_row = by_row(_over_shifts(slot_queries.boxes, count_image, no_counts))
+    none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
+    counts_by_slot, last_counted = _over_places(boxes, count_edges, (no_counts, none_counted))
+    are_all_counted = boxes.total.sum() <= at_once
+    counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts_by_slot, mode="drop")
     sums = engine.running_sums(counts_by_row)
+    first_edges = sums[jnp.minimum(tree.rows, slot_count)].astype(np.int64)  # of each slot
 
-    def fill_image(shift, is_active, state):
+    def fill_edges(places: Places, state):
         written, senders, shifts = state
-        is_active = is_searched(shift, is_active)
-        counts, has_border = slot_queries.counts(shift, is_active, relation)
-        starts = sums.astype(np.int64) + jnp.pad(written, (0, 1)).astype(np.int64)
+        places = searched(places)
+        counts, has_border = lax.cond(
+            are_all_counted, lambda: last_counted, lambda: slot_queries.counts(places, relation)
+        )
+        before = engine.running_sums(counts)[:-1]
+        is_first = jnp.concatenate([jnp.ones(1, bool), places.query[1:] != places.query[:-1]])
+        before_first = lax.cummax(jnp.where(is_first, before, 0))
+        starts = (first_edges + written.astype(np.int64))[places.query]
+        starts += (before - before_first).astype(np.int64)
+        stops = jnp.minimum(starts + counts.astype(np.int64), size).astype(np.int32)
         starts = jnp.minimum(starts, size).astype(np.int32)
-        bound = _where_active(is_active, slot_queries.bounds.outer)
-        moved = slot_queries.moved(shift, _where_active(~has_border, bound), relation)
-        queries = moved.queries._replace(order=tree.rows)
-        rows, distances = engine.fill(tree, queries, starts, metric, size=size, relation=relation)
-        is_new = jnp.isfinite(distances)
-        senders = jnp.where(is_new, rows, senders)
-        shifts = jnp.where(is_new[:, None], shift.astype(np.int32), shifts)
+        outer = places.within(slot_queries.bounds.outer)
+        moved = slot_queries.moved(places, _where_active(~has_border, outer), relation)
+        # Those of a place are written from an offset up to the next one.
+        offsets = jnp.stack([starts, stops], axis=1).reshape(-1)
+        queries = moved.queries._replace(order=2 * lax.iota(np.int32, len(starts)))
+        rows, distances = engine.fill(tree, queries, offsets, metric, size=size, relation=relation)
+        senders = jnp.where(jnp.isfinite(distances), rows, senders)
+        # The place of an edge is the sum of the numbers that begin before it and do not end: only its own.
+        number = lax.iota(np.int32, len(starts)) + 1
+        has_edges = starts < stops
+        begins = jnp.where(has_edges, starts, size)
+        ends = jnp.where(has_edges, stops, size)
+        numbers = jnp.zeros(size, np.int32).at[begins].add(number, mode="drop")
+        numbers = numbers.at[ends].add(-number, mode="drop")
+        place = jnp.cumsum(numbers, dtype=np.int32) - 1
+        shifts_of_places = places.shift.astype(np.int32)
+        shifts = jnp.where((place >= 0)[:, None], shifts_of_places[place], shifts)
 
         def add(neighbors: ImageNeighbors, is_wanted, state):
-            next_edge, senders, shifts = state
+            next_edge, senders = state
             edge = next_edge[:, None] + jnp.cumsum(is_wanted, axis=1, dtype=np.int32) - 1
             edge = jnp.where(is_wanted, jnp.minimum(edge, size), size)
             senders = senders.at[edge].set(neighbors.rows, mode="drop")
-            shifts = shifts.at[edge].set(shift.astype(np.int32), mode="drop")
             next_edge = jnp.minimum(next_edge + jnp.sum(is_wanted, axis=1, dtype=np.int32), size)
-            return next_edge, senders, shifts
+            return next_edge, senders
 
-        def measure_all(edges):
-            at_border = slot_queries.moved(shift, _where_active(has_border, bound), relation)
-            first_edge = starts[jnp.minimum(tree.rows, slot_count)]
-            _, *edges = slot_queries.with_all_within(tree, at_border, add, (first_edge, *edges))
-            return tuple(edges)
+        def measure_all(senders):
+            at_border = moved.within(_where_active(has_border, outer))
+            _, senders = slot_queries.with_all_within(tree, at_border, add, (starts, senders))
+            return senders
 
-        edges = senders, shifts
-        senders, shifts = lax.cond(has_border.any(), measure_all, lambda edges: edges, edges)
-        return written + by_row(counts), senders, shifts
+        senders = lax.cond(has_border.any(), measure_all, lambda senders: senders, senders)
+        return written.at[places.target].add(counts), senders, shifts
 
     n = images.points.n
     no_shifts = jnp.zeros((size, vector_count), np.int32)
     state = no_counts, jnp.broadcast_to(n, (size,)), no_shifts
-    _, senders, shifts = _over_shifts(slot_queries.boxes, fill_image, state)
+    _, senders, shifts = _over_places(boxes, fill_edges, state)
     # The receiver of an edge is the number of rows whose edges have ended before it.
     ended = jnp.zeros(size, np.int32).at[sums[1:]].add(1, mode="drop")
     receivers = jnp.where(senders < n, jnp.cumsum(ended, dtype=np.int32), n)
@@ -890,10 +997,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
 
 def _low_row_first(receivers, senders, shifts):
     """Return pairs with the lower row first, of a point and its image the half with a positive shift."""
-    first = jnp.zeros(len(shifts), shifts.dtype)
-    for column in shifts.T[::-1]:
-        first = jnp.where(column != 0, column, first)
-    is_turned = (receivers > senders) | ((receivers == senders) & (first < 0))
+    is_turned = (receivers > senders) | ((receivers == senders) & (_first_number(shifts) < 0))
     shifts = jnp.where(is_turned[:, None], -shifts, shifts)
     return jnp.minimum(receivers, senders), jnp.maximum(receivers, senders), shifts
 
@@ -967,13 +1071,12 @@ class _SlotJoining(NamedTuple):
     slot_queries: _SlotQueries
     has_border: Array  # (N,) whether a slot has neighbours at the radius, in any image
 
-    def lowest(self, tree: Tree, numbers, shift, is_active) -> Array:
-        """Return the lowest of the slots' numbers (N,) of a tree that each slot has in reach."""
+    def lowest(self, tree: Tree, numbers, places: Places) -> Array:
+        """Return the lowest of the slots' numbers (N,) of a tree that is in reach from each place (C,)."""
         slot_queries = self.slot_queries
         engine = slot_queries.image_search.search.engine
         metric = TreeMetric(slot_queries.image_search.search.p)
-        inner = _where_active(is_active, slot_queries.bounds.inner)
-        moved = slot_queries.moved(shift, inner, Relation.ANY)
+        moved = slot_queries.moved(places, places.within(slot_queries.bounds.inner), Relation.ANY)
         if tree is not slot_queries.tree:
             in_no_leaf = -jnp.ones_like(moved.queries.slot)
             moved = moved._replace(queries=moved.queries._replace(slot=in_no_leaf))
@@ -986,10 +1089,11 @@ class _SlotJoining(NamedTuple):
             wanted_numbers = jnp.where(is_wanted, numbers[slots_of_neighbors], NO_LABEL)
             return jnp.minimum(lowest, wanted_numbers.min(axis=1).astype(lowest.dtype))
 
-        has_border = is_active & self.has_border
+        has_border = places.is_place & self.has_border[places.query]
 
         def measure_all(lowest):
-            at_border = moved.within(_where_active(has_border, slot_queries.bounds.outer))
+            outer = places.within(slot_queries.bounds.outer)
+            at_border = moved.within(_where_active(has_border, outer))
             return slot_queries.with_all_within(tree, at_border, add, lowest)
 
         return lax.cond(has_border.any(), measure_all, lambda lowest: lowest, lowest_inside)
@@ -999,12 +1103,12 @@ def _joining(images: Images, tree: Tree, radius, periodic, search: Search) -> _S
     """Return the slots of a tree over the points, to be joined."""
     slot_queries = _slot_queries(images, tree, radius, periodic, search)
 
-    def add(shift, is_active, has_border):
-        _, is_border = slot_queries.counts(shift, is_active, Relation.ANY)
-        return has_border | is_border
+    def add(places: Places, has_border):
+        _, is_border = slot_queries.counts(places, Relation.ANY)
+        return has_border.at[places.target].max(is_border)
 
     no_border = jnp.zeros(tree.points.shape[1], bool)
-    has_border = _over_shifts(slot_queries.boxes, add, no_border)
+    has_border = _over_places(slot_queries.boxes, add, no_border)
     return _SlotJoining(slot_queries, has_border)
 
 
@@ -1016,10 +1120,10 @@ def _lowest_rows(joining: _SlotJoining, tree: Tree) -> Array:
     def join(state):
         roots, _ = state
 
-        def undercut(shift, is_active, lowest):
-            return jnp.minimum(lowest, joining.lowest(slot_queries.tree, roots, shift, is_active))
+        def undercut(places: Places, lowest):
+            return lowest.at[places.target].min(joining.lowest(slot_queries.tree, roots, places))
 
-        lowest_roots = _over_shifts(slot_queries.boxes, undercut, roots)
+        lowest_roots = _over_places(slot_queries.boxes, undercut, roots)
         joined = flattened(roots.at[roots].min(lowest_roots))
         return joined, (joined != roots).any()
 
@@ -1069,14 +1173,13 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     weights_of_rows = jnp.ones(row_count, np.float64) if weights is None else weights.astype(np.float64)
     weights_of_slots = _by_slot(tree, weights_of_rows, 0.0)
 
-    def add(shift, is_active, state):
+    def add(places: Places, state):
         sums, has_border = state
-        counts, is_border = slot_queries.counts(shift, is_active, Relation.ANY)
-        has_border |= is_border
+        counts, is_border = slot_queries.counts(places, Relation.ANY)
+        has_border = has_border.at[places.target].max(is_border)
         if weights is None:
-            return sums + counts, has_border
-        inner = _where_active(is_active, slot_queries.bounds.inner)
-        moved = slot_queries.moved(shift, inner, Relation.ANY)
+            return sums.at[places.target].add(counts), has_border
+        moved = slot_queries.moved(places, places.within(slot_queries.bounds.inner), Relation.ANY)
         bounds = jnp.max(slot_queries.bounds.inner)[None]
         (weight_sums,) = engine.bin_counts(slot_queries.tree, moved.queries, bounds, weights_of_slots, metric)
         weight_sums = jnp.where(moved.queries.bound >= 0, weight_sums, 0.0)
@@ -1086,15 +1189,15 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
             return weight_sums + jnp.sum(jnp.where(is_wanted, neighbor_weights, 0.0), axis=1)
 
         def measure_all(weight_sums):
-            at_border = moved.within(_where_active(is_border, slot_queries.bounds.outer))
+            at_border = moved.within(_where_active(is_border, places.within(slot_queries.bounds.outer)))
             weight_sums = jnp.where(is_border, 0.0, weight_sums)
             return slot_queries.with_all_within(slot_queries.tree, at_border, add_weights, weight_sums)
 
         weight_sums = lax.cond(is_border.any(), measure_all, lambda sums: sums, weight_sums)
-        return sums + weight_sums, has_border
+        return sums.at[places.target].add(weight_sums), has_border
 
     no_sums = jnp.zeros(slot_count, np.int32 if weights is None else np.float64)
-    sums, has_border = _over_shifts(slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
+    sums, has_border = _over_places(slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
     joining = _SlotJoining(slot_queries, has_border)
     is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
     is_core = _by_row(tree, row_count, is_core_slot, False)
@@ -1105,12 +1208,11 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     core_labels = _by_slot(core_tree, labels, NO_LABEL)
     unit = slot_queries.tree.scale / core_tree.scale
 
-    def reach_cores(shift, is_active, lowest):
-        is_searched = is_active & ~is_core_slot
-        lowest_of_image = joining.lowest(core_tree.rescaled(unit), core_labels, shift, is_searched)
-        return jnp.minimum(lowest, lowest_of_image)
+    def reach_cores(places: Places, lowest):
+        places = places._replace(is_place=places.is_place & ~is_core_slot[places.query])
+        return lowest.at[places.target].min(joining.lowest(core_tree.rescaled(unit), core_labels, places))
 
     no_labels = jnp.full(slot_count, NO_LABEL, np.int32)
-    lowest_labels = _over_shifts(slot_queries.boxes, reach_cores, no_labels)
+    lowest_labels = _over_places(slot_queries.boxes, reach_cores, no_labels)
     slot_labels = jnp.where(lowest_labels < NO_LABEL, lowest_labels, -1)
     return is_core, jnp.where(is_core, labels, _by_row(tree, row_count, slot_labels, -1))

@@ -114,11 +114,11 @@ def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
 
 def _product(rows, matrix):
     """Return the product of each row (..., k) with a matrix (k, l), or with its own one of (..., k, l)."""
+    if not isinstance(matrix, np.ndarray):  # XLA multiplies such narrow matrices many times slower
+        return (rows[..., None] * matrix).sum(axis=-2)
     if matrix.ndim == 2:
         return rows @ matrix
-    if isinstance(matrix, np.ndarray):  # whose sums over a short axis take several times as long
-        return np.einsum("...k,...kl->...l", rows, matrix)
-    return (rows[..., None] * matrix).sum(axis=-2)
+    return np.einsum("...k,...kl->...l", rows, matrix)
 
 
 # --- reduction ------------------------------------------------------------------------------------------

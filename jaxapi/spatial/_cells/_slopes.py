@@ -31,7 +31,9 @@ def vectors_to(data, x, cell, images: ImageRows):
     points = data.astype(FLOAT64)[jnp.where(is_row, images.rows, 0)]
     vectors = points - x.astype(FLOAT64)[:, None, :]
     if cell is not None:
-        vectors = vectors + images.shifts.astype(FLOAT64) @ cell.astype(FLOAT64)
+        cell = cell.astype(FLOAT64) if cell.ndim == 2 else cell.astype(FLOAT64)[:, None]
+        # XLA multiplies such narrow matrices many times slower than it adds their products.
+        vectors = vectors + (images.shifts.astype(FLOAT64)[..., None] * cell).sum(axis=-2)
     return jnp.where(is_row[..., None], vectors, 0)
 
 
