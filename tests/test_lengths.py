@@ -148,7 +148,8 @@ def test_results_are_bound_to_a_device_as_jaxs_are():
             (jaxapi.unique_counts(x)[1], jnp.unique_counts(x)[1]),
         ):
             assert found.devices() == expected.devices()
-            assert found.committed == expected.committed
+            if jax.device_count() > 1:  # else it says nothing
+                assert found.committed == expected.committed
             np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(cut(2, jax.device_put(np.arange(5), first))[0], [0, 1])
 
