@@ -529,7 +529,8 @@ class KDTree:
             return self._query_of_open_shape(x, k, eps, p, bound)
 
         search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
-        queries = self._queries(x, ids)
+        shape = x.shape[:-1]
+        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, bound, eps, ids
         searcher = self._searcher_for(values, search, query_count=len(queries.x), k=columns.k)
 
@@ -551,13 +552,6 @@ class KDTree:
         self._refuse_open_shape()
         tree = self._portable()
         return in_blocks(lambda block: tree.query(block, k, eps, p, bound), x)
-
-    def _queries(self, x, ids) -> Queries:
-        """Return queries (..., m) in rows; the tree's own points stay the array that they are."""
-        batch_shape = x.shape[:-1]
-        if len(batch_shape) != 1:
-            x = in_rows(x, (math.prod(batch_shape), self._m))
-        return Queries(x, batch_shape, ids)
 
     def _nearest_in_tree_order(self, searcher: Searcher, queries: Queries, columns, bound, search: Search):
         """Return distances and rows of the tree's own points, in the order of its leaves."""
@@ -740,7 +734,8 @@ class KDTree:
             search_block = partial(self._portable().query_radius, fill_value=fill_value, **static)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p)
-        queries = self._queries(x, ids)
+        shape = x.shape[:-1]
+        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, r, ids
         if max_neighbors is None:
             remedy = "pass max_neighbors for arrays of fixed shape"
@@ -849,20 +844,21 @@ class KDTree:
             search_block = partial(self._portable().query_ball_point, p=p, return_length=True)
             return in_blocks(search_block, x, self._open_radii(r, x))
         r, search = self._around(x, r, p, eps, workers)
-        queries = self._queries(x, ids)
+        shape = x.shape[:-1]
+        queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, r, eps, ids
         if return_length:
             searcher = self._searcher_for(values, search, query_count=len(queries.x))
             return searcher.counts(queries, r, search)
         remedy = "use query_radius(x, r, max_neighbors=...)"
         reject_traced(self._traced(*values), "query_ball_point", remedy)
-        in_order = bool(queries.shape) if return_sorted is None else return_sorted
+        in_order = bool(shape) if return_sorted is None else return_sorted
         lists = self._concrete_searcher(search).lists(queries, r, search, in_order)
-        if not queries.shape:
+        if not shape:
             return lists[0]
         array_of_lists = np.empty(len(lists), object)
         array_of_lists[:] = lists
-        return array_of_lists.reshape(queries.shape)
+        return array_of_lists.reshape(shape)
 
     def _check_has_shifts(self) -> None:
         if self._cell is None:

@@ -39,6 +39,7 @@ __all__ = [
     "pairs_of",
 ]
 
+ONLY_NEAREST = OnlyNearest(1)
 Graph: TypeAlias = NeighborGraph | PeriodicNeighborGraph
 AtMost: TypeAlias = FixedNeighbors | PeriodicFixedNeighbors
 Pairs: TypeAlias = FixedPairs | PeriodicPairs
@@ -156,7 +157,7 @@ class LocalSearcher(Searcher):
         columns_shape = columns.shape
         shape = queries.shape + columns_shape
         results = (shape, search.dtype), (shape, search.index_dtype)
-        answer: Answer = OnlyNearest(1)
+        answer: Answer = ONLY_NEAREST
         if columns_shape:
             answer = ChosenNeighbors(self._neighbor_count(columns), columns.among(len(self.data)))
         distances, rows = self._nearest_columns(x, bound, search, results, answer)

@@ -52,7 +52,7 @@ def nearest(
         tree, eps, metric = shared
         return _nearest(tree, queries, Limits(bound, eps), metric, k=k, measure=measure)
 
-    # Searches in cells and on meshes come here without `nearest_columns`, which makes one of a batch, too.
+    # Searches on meshes come here without `nearest_columns`, which makes one search of a batch, too.
     return one_search_of_all(search)((tree, limits.eps, metric), queries, limits.bound)
 
 
