@@ -328,7 +328,7 @@ def _as_int(x):
     """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
     dtype = default_dtype(int)
     is_other = isinstance(x, Array) and x.dtype.kind in "iu" and x.dtype != dtype
-    return as_type(x, dtype) if is_other else x
+    return ours(cast(x, dtype)) if is_other else x
 
 
 # Arguments that are no arrays: numbers, texts, shapes and positions, perhaps in tuples or lists.
