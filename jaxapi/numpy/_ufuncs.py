@@ -215,6 +215,9 @@ class ufunc:
                     lacks = "to use a where mask" if length else "of an array of no elements"
                     raise ValueError(f"reduction operation {name!r} has no identity: give initial {lacks}")
                 initial = self.identity
+            computed = jax.eval_shape(lambda a: self._of_values(a, a), x).dtype
+            if computed.kind == "f":  # which an identity such as -inf is
+                x = x.astype(computed)
             counted = jnp.ones(x.shape, bool) if mask is None else jnp.broadcast_to(mask, x.shape)
             other_lengths = np.delete(x.shape, axes).astype(int)
             x = jnp.moveaxis(x, axes, range(len(axes))).reshape(length, *other_lengths)
