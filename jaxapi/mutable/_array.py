@@ -286,7 +286,9 @@ class Array(Storage):
             0 in selection.shape or self._is_scalar
         ):  # perhaps along a new axis, of which the owner knows nothing
             return wrap(take(self._value, selection), self._module)
-        return view_of(*self._selection_in_owner(selection), module=self._module)
+        part = view_of(*self._selection_in_owner(selection), module=self._module)
+        part._is_read_only = self._is_read_only
+        return part
 
     @property
     def base(self) -> Any:
@@ -571,7 +573,8 @@ class Array(Storage):
         keys, position = _parsed(key, self.shape)
         if position is not None:
             owner, position = self._position_in_owner(position)
-            owner._rewrite(put, Selection(tuple(position), ()), unwrap(value))
+            self._check_writeable()
+            owner._replace(put, Selection(tuple(position), ()), unwrap(value))
             return
         selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape or self._host is not None:
@@ -579,7 +582,8 @@ class Array(Storage):
             return
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
-            owner._rewrite(put, selection, unwrap(value))
+            self._check_writeable()
+            owner._replace(put, selection, unwrap(value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -935,7 +939,7 @@ class Array(Storage):
         if kind is type(self):
             return self
         array: Any = _new(kind)
-        for name in ("_host", "_is_scalar", "_module", "_shared", "_view"):
+        for name in ("_host", "_is_read_only", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
         if self._host is None and not self._view:
             array._value = self._value
@@ -1001,6 +1005,7 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     array = _new(Array)
     array._value = value
     array._host = None
+    array._is_read_only = False
     array._is_scalar = is_scalar
     array._module = module
     array._shared = False
@@ -1013,6 +1018,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     """Make an array of the host's memory."""
     array = _new(Array)
     array._host = host
+    array._is_read_only = False
     array._is_scalar = is_scalar
     array._module = module
     array._shared = False
@@ -1062,6 +1068,7 @@ def view_of(
     array._view = View(owner, part, shape, component)
     array._host = None
     array._shared = False
+    array._is_read_only = owner._is_read_only
     array._is_scalar = False
     array._module = module or owner._module
     return array

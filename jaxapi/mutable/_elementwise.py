@@ -45,6 +45,8 @@ class Elementwise:
         elif self.name in _COMPARISONS and int in map(type, operands):
             x, y = operands
             operands = _within_limits(x, y), _within_limits(y, x)
+        if bool in map(type, operands):
+            operands = tuple(jnp.asarray(x) if type(x) is bool else x for x in operands)
         kinds = tuple([_kind_of(x) for x in operands])
         if _PYTHON.issuperset(kinds):  # arrays of JAX that are as weak as numbers
             kinds = tuple([getattr(x, "dtype", kind) for x, kind in zip(operands, kinds, strict=True)])

@@ -30,11 +30,22 @@ class Storage:
     JAX. Everywhere else ``_value`` is what is replaced. `_in_host_memory` turns the second into the first.
     """
 
-    __slots__ = ("__weakref__", "_host", "_is_scalar", "_lock", "_module", "_shared", "_value", "_view")
+    __slots__ = (
+        "__weakref__",
+        "_host",
+        "_is_read_only",
+        "_is_scalar",
+        "_lock",
+        "_module",
+        "_shared",
+        "_value",
+        "_view",
+    )
 
     # Empty in a view, where _host is the memory, and while another thread writes: see __getattr__.
     _value: jax.Array
     _host: np.ndarray | None
+    _is_read_only: bool  # what ``flags.writeable = False`` says; NumPy's array in _host has a flag of its own
     _is_scalar: bool  # whether NumPy's would be a scalar, which nobody can write to
     _lock: Any  # which a view lacks, and what _host holds
     _module: str  # the namespace that made it
@@ -119,6 +130,7 @@ class Storage:
         with self._lock:
             if self._host is None and is_for_host(value := self._value):
                 self._host = np.array(value)
+                self._host.flags.writeable = not self._is_read_only
                 del self._value
         return self._host
 
@@ -143,13 +155,25 @@ class Storage:
         return duplicate(value) if is_held else value
 
     def _rewrite(self, program, *args) -> None:
+        """Replace the value by ``program(value, *args, made)`` if it may be written to; see `_replace`."""
+        self._check_writeable()
+        self._replace(program, *args)
+
+    def _check_writeable(self) -> None:
+        """Raise for a scalar and for what ``flags.writeable = False`` was said of."""
+        if self._is_scalar:
+            raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
+        if self._is_read_only:
+            raise ValueError(
+                "assignment destination is read-only: write to a copy, or set x.flags.writeable = True first"
+            )
+
+    def _replace(self, program, *args) -> None:
         """Replace the value by ``program(value, *args, made)``; nobody can read it meanwhile.
 
         ``made`` is None, or a list: then the program may use the memory of the value, and appends its result
         in the same call of C that does so. Ctrl-C is raised between calls, so one of both values is there.
         """
-        if self._is_scalar:
-            raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
         if self._host is not None:
             new = program(self._value, *args, None)
             if is_traced(new):

@@ -60,11 +60,11 @@ class View:
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
         if self.component is not None:
-            self.owner._rewrite(_with_real if self.component == "real" else _with_imag, new)
+            self.owner._replace(_with_real if self.component == "real" else _with_imag, new)
         elif self.part is not None:
-            self.owner._rewrite(put, self.part, new)
+            self.owner._replace(put, self.part, new)
         else:
-            self.owner._rewrite(_replaced, new)
+            self.owner._replace(_replaced, new)
 
     def layout(self, owners: np.ndarray) -> np.ndarray:
         """Return the strides that NumPy's array would have, from those of the owner."""

@@ -229,6 +229,8 @@ def _shape(shape):
     value = unwrap(shape)
     if value is None:
         raise TypeError("a shape is an int or a tuple of ints, got None: Use () for an array without axes")
+    if np.size(value) and np.asarray(value).dtype == np.bool:
+        raise TypeError(f"a shape is an int or a tuple of ints, got {value!r}")
     if isinstance(value, int) or not np.ndim(value):
         return operator.index(value)
     return tuple([operator.index(n) for n in np.asarray(value).tolist()])

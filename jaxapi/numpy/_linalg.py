@@ -87,7 +87,8 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
         return rank if is_traced(rank) else int(rank)
     is_square = A.shape[-1] == A.shape[-2]
     refuse(hermitian and not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
-    s = jnp.abs(jnp.linalg.eigvalsh(A)) if hermitian else singular_values(A)
+    # NumPy reads one triangle of what is said to be hermitian.
+    s = jnp.abs(jnp.linalg.eigvalsh(A, symmetrize_input=False)) if hermitian else singular_values(A)
     if tol is None:
         rtol = max(A.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else jnp.asarray(rtol)[..., None]
         tol = s.max(-1, keepdims=True, initial=0) * rtol

@@ -79,8 +79,8 @@ def set(a, arr, stream=None):
 
 
 def setflags(a, write=None, align=None, uic=None):
-    if write is False:
-        raise ValueError("arrays are always writeable: pass a copy to whom must not write")
+    if write is not None:
+        Flags(a).writeable = write
 
 
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
@@ -126,7 +126,7 @@ _METHODS = {
     "conjugate": lambda a: UFUNCS["conjugate"](a) if a.dtype.kind == "c" else a,
     "data": lambda a: np.asarray(a).data,
     "dumps": pickle.dumps,
-    "flags": lambda a: Flags(layout_of(a).flags, a._view is None),
+    "flags": lambda a: Flags(a),
     "flat": lambda a: FlatIterator(a),
     "flatten": lambda a, order="C": copied(_views.ravel(a, order)),
     "get": lambda a, stream=None, order="C", out=None, blocking=True: _creation.asnumpy(
@@ -151,32 +151,45 @@ _METHODS = {
 class Flags:
     """What NumPy's flags would be, as memory is in C order."""
 
-    def __init__(self, layout, owns):
+    def __init__(self, array):
+        layout = layout_of(array).flags
+        self._array = array
         self.c_contiguous = self.contiguous = layout.c_contiguous
         self.f_contiguous = layout.f_contiguous
         self.fnc = self.f_contiguous and not self.c_contiguous
         self.forc = layout.forc
         self.farray = self.fnc
         self.carray = self.c_contiguous
-        self.owndata = owns
+        self.owndata = array._view is None
         self.aligned = True
         self.writebackifcopy = False
 
     @property
     def writeable(self):
-        """Whether elements can be assigned to, as always here."""
-        return True
+        """Whether elements can be assigned to; views that are made later are as their array is."""
+        return not (self._array._is_scalar or self._array._is_read_only)
 
     @writeable.setter
     def writeable(self, is_writeable):
-        if not is_writeable:
-            raise ValueError("arrays are always writeable here: pass a copy to whom must not write")
+        array = self._array
+        is_of_read_only = array._view and array._owner._is_read_only
+        if is_writeable and (array._is_scalar or is_of_read_only):
+            raise ValueError("cannot set WRITEABLE flag to True of this array")
+        array._is_read_only = not is_writeable
 
     def __getitem__(self, name):
-        return getattr(self, {"C": "c_contiguous", "F": "f_contiguous"}.get(name, name.lower()))
+        return getattr(
+            self, {"C": "c_contiguous", "F": "f_contiguous", "W": "writeable"}.get(name, name.lower())
+        )
+
+    def __setitem__(self, name, value):
+        if name not in ("W", "WRITEABLE"):
+            raise ValueError(f"of the flags WRITEABLE alone can be set, got {name!r}")
+        self.writeable = value
 
     def __repr__(self):
-        return "\n".join(f"  {name.upper()} : {value}" for name, value in vars(self).items())
+        names = ["c_contiguous", "f_contiguous", "owndata", "writeable", "aligned", "writebackifcopy"]
+        return "\n".join(f"  {name.upper()} : {getattr(self, name)}" for name in names)
 
 
 class FlatOnHost:

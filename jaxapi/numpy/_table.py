@@ -139,7 +139,7 @@ tensordot union1d vdot vecdot
 # They fold an array along an axis, and take axis 0 or -1 of one without axes, too.
 FOLDS = """
 all amax amin any argmax argmin argsort count_nonzero cumprod cumsum max min nanargmax nanargmin
-nancumprod nancumsum nanmax nanmin nanprod nansum prod ptp sum
+nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp sum
 """.split()
 
 # They add or multiply, and cast to any dtype of ``out=``.

@@ -209,14 +209,17 @@ class ufunc:
                 if initial is not None and name.startswith("logical"):
                     result = self._of_values(result, jnp.asarray(initial))
                 return into(out, ours(result, array), self._casting_of_fold(result))
-            if initial is None and (mask is not None or not x.size):
+            length = math.prod(x.shape[i] for i in axes)
+            if initial is None and (mask is not None or not length):
                 if self.identity is None:
-                    lacks = "to use a where mask" if x.size else "of an array of no elements"
+                    lacks = "to use a where mask" if length else "of an array of no elements"
                     raise ValueError(f"reduction operation {name!r} has no identity: give initial {lacks}")
                 initial = self.identity
+            computed = jax.eval_shape(lambda a: self._of_values(a, a), x).dtype
+            if computed.kind == "f":  # which an identity such as -inf is
+                x = x.astype(computed)
             counted = jnp.ones(x.shape, bool) if mask is None else jnp.broadcast_to(mask, x.shape)
             other_lengths = np.delete(x.shape, axes).astype(int)
-            length = math.prod(x.shape[i] for i in axes)
             x = jnp.moveaxis(x, axes, range(len(axes))).reshape(length, *other_lengths)
             counted = jnp.moveaxis(counted, axes, range(len(axes))).reshape(length, *other_lengths)
             if initial is not None:
@@ -346,6 +349,8 @@ class ufunc:
             a._rewrite(write, unwrap(indices), new)
             return
         places = ours(jnp.arange(a.size).reshape(a.shape))[indices]._value
+        if not places.size:
+            return
         given = () if new is None else (jnp.broadcast_to(new, places.shape).ravel(),)
 
         def step(x, each):

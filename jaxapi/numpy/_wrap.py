@@ -328,7 +328,7 @@ def _as_int(x):
     """Return positions in the default dtype: JAX's have 32 bits where that is enough."""
     dtype = default_dtype(int)
     is_other = isinstance(x, Array) and x.dtype.kind in "iu" and x.dtype != dtype
-    return as_type(x, dtype) if is_other else x
+    return ours(cast(x, dtype)) if is_other else x
 
 
 # Arguments that are no arrays: numbers, texts, shapes and positions, perhaps in tuples or lists.
@@ -356,10 +356,17 @@ _LISTS_OF = {"bins": ["histogram2d", "histogramdd"]}
 def _form_of(name: str, parameter: str):
     """Return what makes a value of JAX of one of NumPy's arguments, which may be anything array-like."""
     if parameter in _PLAIN_ARGUMENTS or name in _PLAIN_OF.get(parameter, ()):
-        return unwrap
+        return _plain
     if parameter in _LISTS or name in _LISTS_OF.get(parameter, ()):
         return _each_value
     return value_of
+
+
+def _plain(x):
+    """Return an argument without our arrays, and with NumPy's in the byte order that JAX reads."""
+    if isinstance(x, np.ndarray):
+        return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+    return type(x)(map(_plain, x)) if type(x) in (list, tuple) else unwrap(x)
 
 
 def _each_value(x):

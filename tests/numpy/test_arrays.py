@@ -277,3 +277,47 @@ def test_an_array_is_made_of_a_scalar_in_jit():
     for make in (ours.array, lambda t: t[...]):
         results = jax.jit(lambda t, make=make: alias_and_write(make(t)))(ours.array(5.0))
         assert [float(x) for x in results] == [12, 12]
+
+
+def accumulate_numbers(np, x):
+    """Change numbers in place that other names hold, too, and are to keep."""
+    total = np.zeros(3).sum()
+    totals = []
+    for k in range(3):
+        total += k
+        totals.append(total)
+    best = largest = x.max()
+    largest *= 2
+    first = kept = x[0]
+    first += 5
+    size = saved = np.linalg.norm(x)
+    size -= 1
+    product = before = np.dot(x, x)
+    product += 1
+    place = found = np.argmax(x)
+    place += 1
+    count = counted = np.count_nonzero(x)
+    count -= 1
+    return [*totals, best, largest, kept, first, saved, size, before, product, found, place, counted, count]
+
+
+def test_numbers_are_kept_in_jit():
+    x = np.array([3.0, 0.0, 4.0])
+    expected = accumulate_numbers(np, x)
+    made = jax.jit(lambda x: accumulate_numbers(ours, x))(ours.asarray(x))
+    np.testing.assert_allclose([float(number) for number in made], expected)
+
+
+def test_what_cupy_programs_ask_of_cuda():
+    cuda = ours.cuda
+    assert cuda.runtime.getDeviceCount() == jax.device_count()
+    for device in (cuda.Device(0), cuda.Device()):
+        with device, cuda.Stream(non_blocking=True):
+            x = ours.arange(3)
+        assert int(device) == device.id == 0
+        device.synchronize()
+    assert x.tolist() == [0, 1, 2]
+    cuda.Stream.null.synchronize()
+    cuda.runtime.deviceSynchronize()
+    with pytest.raises(IndexError):
+        cuda.Device(jax.device_count())

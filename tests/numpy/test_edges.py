@@ -464,3 +464,20 @@ def test_the_namespace_takes_shifts_and_diagonals_of_any_size(x64):
     for k in (2**32, -(2**32)):
         np.testing.assert_array_equal(jaxapi.tril(x, k=k), np.tril(x, k))
         np.testing.assert_array_equal(jaxapi.triu(x, k=k), np.triu(x, k))
+
+
+def test_positions_and_sizes_of_another_byte_order():
+    swapped = np.array([2, 1, 0], ">i4")
+    for function in (
+        lambda np, x: np.repeat(x, x),
+        lambda np, x: np.delete(np.arange(4), x),
+        lambda np, x: np.insert(np.arange(4), x, x),
+        lambda np, x: np.append(x, x),
+        lambda np, x: np.ravel_multi_index((x, x), (3, 3)),
+        lambda np, x: np.histogramdd([x, x], 2)[0],
+        lambda np, x: np.take(np.arange(4), x),
+    ):
+        with jax.enable_x64(True):
+            made = function(ours, swapped)
+            expected = function(np, swapped.astype("int32"))
+        np.testing.assert_array_equal(np.asarray(made), expected)

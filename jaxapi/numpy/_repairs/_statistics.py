@@ -16,6 +16,7 @@ import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
+from ..._interop import as_array
 from ...mutable._promotion import cast, narrowed, result_dtype
 from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
 from ._arrays import sort
@@ -450,7 +451,8 @@ def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Arr
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):
     if isinstance(sample, (list, tuple)):
-        sample = jnp.stack([jnp.asarray(column) for column in sample], -1)
+        sample = jnp.stack([as_array(column) for column in sample], -1)
+    sample = as_array(sample)
     sample = sample.reshape(-1, 1) if sample.ndim < 2 else sample
     count, ndim = sample.shape
     bins = bins if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * ndim
