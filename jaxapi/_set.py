@@ -11,7 +11,7 @@ from ._core._dtypes import promoted_dtype, x64_for
 from ._core._order import insertion_points, keys_of
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_array, as_operands, by_numpy
+from ._interop import as_array, as_operands
 from ._interop._arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 
@@ -64,8 +64,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
         x1, x2 = map(as_array, as_operands(x1, x2))
-    by_host = by_numpy("isin", x1, x2, invert)
-    return _isin(x1, x2, invert) if by_host is None else by_host
+    return _isin(x1, x2, invert)
 
 
 _FEW = 32  # are compared with each element, faster than they are sorted

@@ -171,17 +171,6 @@ def _arg_extreme(function, x, axis, keepdims):
     return np.asarray(function(x, axis=axis, keepdims=keepdims), default_dtype(int))
 
 
-def _isin(x, values, invert):
-    """Look up integers in a table of all from the least to the greatest value, if it is short."""
-    values = np.asarray(values)
-    if x.dtype.kind not in "iu" or values.dtype != x.dtype or not values.size:
-        return None
-    span = int(values.max()) - int(values.min())
-    if span > x.size + values.size:
-        return None
-    return np.isin(x, values, invert=invert, kind="table")
-
-
 # Reductions
 
 
@@ -235,14 +224,13 @@ class _Entry(NamedTuple):
 
 
 _TABLE = {
-    "all": _Entry(functools.partial(_truth, np.all), 1 << 18),
-    "any": _Entry(functools.partial(_truth, np.any), 1 << 18),
+    "all": _Entry(functools.partial(_truth, np.all), 1 << 20),
+    "any": _Entry(functools.partial(_truth, np.any), 1 << 20),
     "argmax": _Entry(functools.partial(_arg_extreme, np.argmax), 1 << 14),
     "argmin": _Entry(functools.partial(_arg_extreme, np.argmin), 1 << 14),
     "argsort": _Entry(_argsort, 1 << 13),
-    "count_nonzero": _Entry(_count_nonzero, 1 << 18),
+    "count_nonzero": _Entry(_count_nonzero, 1 << 20),
     "cumulative_sum": _Entry(_cumulative_sum, 1 << 15),
-    "isin": _Entry(_isin, 1 << 15),
     "max": _Entry(functools.partial(_extreme, np.max), 1 << 18),
     "min": _Entry(functools.partial(_extreme, np.min), 1 << 18),
     "nonzero": _Entry(_nonzero, 1 << 12),
