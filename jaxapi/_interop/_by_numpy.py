@@ -67,6 +67,8 @@ def _memory_of(x: Any) -> np.ndarray | None:
         return None
     if not x.committed and _config.jax_default_device is not None:
         return None  # there JAX computes
+    if not jax.sharding.get_abstract_mesh().empty:
+        return None  # on all of the mesh
     return np.asarray(x)
 
 
