@@ -37,7 +37,7 @@ def with_numpy(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what NumPy computes of an array on the CPU, where that lies; None if JAX is to compute."""
-    if not _is_large(name, x) or (host := _memory_of(x)) is None:
+    if is_traced(x) or not _is_large(name, x) or (host := _memory_of(x)) is None:
         return None
     result = None
     with contextlib.suppress(TypeError, ValueError):  # JAX's way raises its own
@@ -56,7 +56,7 @@ def _is_large(name: str, x: Any) -> bool:
 
 def _memory_of(x: Any) -> np.ndarray | None:
     """Return the memory of an array that NumPy may compute with."""
-    if type(x) is np.ndarray or is_traced(x) or in_a_trace():
+    if type(x) is np.ndarray or in_a_trace():
         return None
     if getattr(x.dtype, "kind", "") not in "biuf" or x.dtype == np.float16:
         return None
