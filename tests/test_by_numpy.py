@@ -137,6 +137,16 @@ def test_where_jax_computes(asked):
     assert not asked
 
 
+@pytest.mark.parametrize("name", ["argmax", "argsort", "cumulative_sum", "max", "sort"])
+def test_programs_exported_for_all_lengths(name):
+    (n,) = jax.export.symbolic_shape("n")
+    shape = jax.ShapeDtypeStruct((n, 3), np.float32)
+    exported = jax.export.export(jax.jit(lambda x: getattr(xp, name)(x, axis=1)))(shape)
+    x = np.asarray([[2, 0, 1], [7, 7, 5]], np.float32)
+    expected = getattr(np, name.replace("cumulative_sum", "cumsum"))(x, axis=1)
+    np.testing.assert_array_equal(exported.call(x), expected)
+
+
 def test_results_lie_where_jaxs_do(asked):
     for device in (None, *jax.devices()[:2]):
         x = jax.device_put(np.asarray([3, 1, 2], np.float32), device)

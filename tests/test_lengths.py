@@ -154,6 +154,19 @@ def test_results_are_bound_to_a_device_as_jaxs_are():
     np.testing.assert_array_equal(cut(2, jax.device_put(np.arange(5), first))[0], [0, 1])
 
 
+def test_under_a_mesh_results_lie_on_all_of_it():
+    mesh = jax.sharding.Mesh(np.asarray(jax.devices()), ("i",))
+    with jax.set_mesh(mesh):
+        x = jaxapi.asarray([0, 3, 1, 3])
+        for found, expected in (
+            (jaxapi.nonzero(x)[0], [1, 2, 3]),
+            (jaxapi.unique_values(x), [0, 1, 3]),
+            (jaxapi.repeat(x, x), [3, 3, 3, 1, 3, 3, 3]),
+        ):
+            assert found.tolist() == expected
+            assert found.devices() == set(jax.devices())
+
+
 def test_transformations_are_jaxs():
     x = jnp.asarray([2.0, 3.0, 5.0])
     counts = jnp.asarray([2, 0, 3])

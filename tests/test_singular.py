@@ -107,6 +107,21 @@ def test_derivatives_are_jaxs(dtype, shape):
             np.testing.assert_allclose(*curvatures, rtol=1e-6, atol=1e-6)
 
 
+def test_derivatives_of_batches():
+    x = jnp.asarray(matrices("float32", (3, 6, 6)))
+
+    def ours(x):
+        u, s, vh = thin_svd(x, of_wrong)
+        return jnp.sum((u * s) @ vh * jnp.arange(6.0)) + jnp.sum(values_of(x, of_wrong) ** 2)
+
+    def jaxs(x):
+        return jnp.sum(x * jnp.arange(6.0)) + jnp.sum(x**2)
+
+    expected = jax.vmap(jax.grad(jaxs))(x)
+    np.testing.assert_allclose(jax.vmap(jax.grad(ours))(x), expected, atol=1e-4)
+    np.testing.assert_allclose(jax.grad(lambda x: jax.vmap(ours)(x).sum())(x), expected, atol=1e-4)
+
+
 def test_inverses_of_low_rank():
     x = matrices("float32", (7, 5)) @ np.diag([1, 1, 1, 0, 0]).astype("float32")
     found = inverse_by_svd(jnp.asarray(x), jnp.asarray(1e-5), of_default)

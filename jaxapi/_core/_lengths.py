@@ -120,8 +120,11 @@ def first_rows(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
 
 
 def has_own_length(*arrays: Any) -> bool:
-    """Tell whether values may choose the length of a result: outside of transformations, on one device."""
-    if in_a_trace() or any_traced(*arrays):
+    """Tell whether values may choose the length of a result: outside of transformations, on one device.
+
+    Under `jax.set_mesh` what programs return lies on every device of the mesh.
+    """
+    if in_a_trace() or any_traced(*arrays) or not jax.sharding.get_abstract_mesh().empty:
         return False
     devices = [x.sharding.device_set for x in arrays if isinstance(x, jax.Array)]
     return len(set().union(*devices)) == 1

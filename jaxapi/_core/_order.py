@@ -5,6 +5,7 @@ Bits of floats are compared and not floats, as XLA takes the smallest of these f
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,11 +58,12 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
     if not isinstance(n, int):  # in a program exported for all lengths
         return jnp.searchsorted(x, values, side=side)
     index_dtype = index_dtype_for(n)
-    steps = [np.asarray(1 << bit, index_dtype) for bit in reversed(range(n.bit_length()))]
-    if not steps:
+    bits = n.bit_length()
+    if not bits:
         return jnp.zeros(values.shape, index_dtype)
+    highest = np.asarray(1 << (bits - 1), index_dtype)
 
-    def with_bit(below: jax.Array, step: np.ndarray) -> jax.Array:
+    def with_bit(below: jax.Array, step: Any) -> jax.Array:
         tried = below + step
         positions = jnp.minimum(tried, n) - 1
         others = keys_of(x[positions]) if sorted_keys is None else [key[positions] for key in sorted_keys]
@@ -69,12 +71,15 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
         return jnp.where((tried <= n) & comes_before, tried, below)
 
     def at_once(below: jax.Array) -> jax.Array:
-        return functools.reduce(with_bit, steps, below)
+        return functools.reduce(with_bit, [highest >> i for i in range(bits)], below)
 
     def one_by_one(below: jax.Array) -> jax.Array:
-        return lax.scan(lambda below, step: (with_bit(below, step), None), below, np.stack(steps))[0]
+        def with_next_bit(i: jax.Array, below: jax.Array) -> jax.Array:
+            return with_bit(below, lax.shift_right_logical(highest, i.astype(index_dtype)))
 
-    is_long_search = not isinstance(values.size, int) or values.size * len(steps) > n
+        return lax.fori_loop(0, bits, with_next_bit, below)
+
+    is_long_search = not isinstance(values.size, int) or values.size * bits > n
     # By the barrier they are computed once, not with each step.
     sorted_keys = lax.optimization_barrier(keys_of(x)) if is_long_search else None
     keys = keys_of(values)

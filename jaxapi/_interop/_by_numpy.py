@@ -37,7 +37,7 @@ def with_numpy(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_numpy(name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what NumPy computes of an array on the CPU, where that lies; None if JAX is to compute."""
-    if not _is_large(name, x) or (host := _memory_of(x)) is None:
+    if is_traced(x) or not _is_large(name, x) or (host := _memory_of(x)) is None:
         return None
     result = None
     with contextlib.suppress(TypeError, ValueError):  # JAX's way raises its own
@@ -56,7 +56,7 @@ def _is_large(name: str, x: Any) -> bool:
 
 def _memory_of(x: Any) -> np.ndarray | None:
     """Return the memory of an array that NumPy may compute with."""
-    if type(x) is np.ndarray or is_traced(x) or in_a_trace():
+    if type(x) is np.ndarray or in_a_trace():
         return None
     if getattr(x.dtype, "kind", "") not in "biuf" or x.dtype == np.float16:
         return None
@@ -67,6 +67,8 @@ def _memory_of(x: Any) -> np.ndarray | None:
         return None
     if not x.committed and _config.jax_default_device is not None:
         return None  # there JAX computes
+    if not jax.sharding.get_abstract_mesh().empty:
+        return None  # on all of the mesh
     return np.asarray(x)
 
 
@@ -224,12 +226,12 @@ class _Entry(NamedTuple):
 
 
 _TABLE = {
-    "all": _Entry(functools.partial(_truth, np.all), 1 << 18),
-    "any": _Entry(functools.partial(_truth, np.any), 1 << 18),
+    "all": _Entry(functools.partial(_truth, np.all), 1 << 20),
+    "any": _Entry(functools.partial(_truth, np.any), 1 << 20),
     "argmax": _Entry(functools.partial(_arg_extreme, np.argmax), 1 << 14),
     "argmin": _Entry(functools.partial(_arg_extreme, np.argmin), 1 << 14),
     "argsort": _Entry(_argsort, 1 << 13),
-    "count_nonzero": _Entry(_count_nonzero, 1 << 18),
+    "count_nonzero": _Entry(_count_nonzero, 1 << 20),
     "cumulative_sum": _Entry(_cumulative_sum, 1 << 15),
     "max": _Entry(functools.partial(_extreme, np.max), 1 << 18),
     "min": _Entry(functools.partial(_extreme, np.min), 1 << 18),

@@ -246,6 +246,8 @@ def _pinv_for(x, rtol):
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """Numbers of singular values that are not zero.
 
+    ``rtol`` is relative to the largest singular value, as in NumPy; JAX compares with ``rtol`` itself.
+
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., m, n)

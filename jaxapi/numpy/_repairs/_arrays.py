@@ -405,9 +405,7 @@ def isclose(a: Array, b: Array, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def isin(element: Array, test_elements: Array, assume_unique=False, invert=False):
-    if element.dtype.kind in "iu" and test_elements.dtype.kind in "iu":  # as numbers, of both signs
-        return jaxapi.isin(element, test_elements, invert=invert)
-    return _of_comparable(jnp.isin, element, test_elements, assume_unique, invert)
+    return jaxapi.isin(element, test_elements, invert=invert)
 
 
 def array_equal(a1: Array, a2: Array, equal_nan=False):

@@ -232,7 +232,7 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         fp = fp[order]
         xp = jnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = jnp.concatenate([fp[-1:], fp, fp[:1]])
-    before = jnp.clip(jnp.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
+    before = jnp.clip(jaxapi.searchsorted(xp, x, side="right") - 1, 0, max(len(xp) - 2, 0))
     after = jnp.minimum(before + 1, len(xp) - 1)
     start = xp[before]
     low = fp[before]

@@ -413,7 +413,7 @@ def _counted(columns, edges, weights, dtype, density):
     bins = []
     is_inside: Any = True
     for x, edges_of_axis in zip(columns, edges, strict=True):
-        edge = jnp.searchsorted(edges_of_axis, x, side="right")  # the first one above
+        edge = jaxapi.searchsorted(edges_of_axis, x, side="right")  # the first one above
         edge = jnp.where(x == edges_of_axis[-1], len(edges_of_axis) - 1, edge)
         is_inside = is_inside & (edge > 0) & (edge < len(edges_of_axis))
         bins.append(edge - 1)
@@ -487,8 +487,8 @@ def digitize(x: Array, bins: Array, right=False):
     refuse(jnp.iscomplexobj(x), TypeError, "x may not be complex")
     _of_one_axis(bins)
     side = "left" if right else "right"
-    up = jnp.searchsorted(bins, x, side=side)
-    down = len(bins) - jnp.searchsorted(bins[::-1], x, side=side)
+    up = jaxapi.searchsorted(bins, x, side=side)
+    down = len(bins) - jaxapi.searchsorted(bins[::-1], x, side=side)
     if is_traced(bins):
         return jnp.where(bins[-1] >= bins[0], up, down) if len(bins) else up
     order = np.asarray(bins)
