@@ -160,6 +160,7 @@ EXPECTED = {
         ("sign of zero", "float|complex", r"unique|union1d|sort|setdiff1d|intersect1d"),
         ("sign of zero", "float|complex", r"pow|\*\* -1|divide|sinc|multiply|reciprocal"),
         ("sign of zero", ALWAYS, r"ihfft"),
+        ("argument changed", "float", r"\.sort\("),
     ],
     "numbers that the dtype of a cast does not hold": [
         ("values", "extremes", r"np.round\(x, -1\)"),
@@ -211,7 +212,7 @@ EXPECTED = {
         ("values", "largest", r"linalg|np.poly\(x\)|np.cov"),
     ],
     "quantiles of integers, whose differences wrap in NumPy": [
-        ("values", "int32 extremes", r"np.percentile\(x, \[25, 60\], axis=1\)"),
+        ("values", "^int", r"np.percentile\(x, \[25, 60\], axis=1\)"),
     ],
     "integers to negative powers in arrays, which NumPy refuses": [
         ("no error", " extremes", r"np.power\(x, x\)|np.power\(-3, x\)|2 \*\* x"),
@@ -240,6 +241,7 @@ EXPECTED = {
             r"astype|apply_over_axes|arange\(v\)|histogramdd|multi_dot",
         ),
         ("no error|error class", NUMBERS, r"np.poly|np.pad|tensorinv|shift\(x\)|linalg.pinv|percentile"),
+        ("no error", NUMBERS, r"nan(mean|std)\(x, axis=0"),
         ("raises", NUMBERS, r"compress|packbits"),
         ("no error", "^a bool$|bool without axes", r"insert\(\[1, 2, 3\], v, 9\)"),
     ],
