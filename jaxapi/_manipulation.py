@@ -34,8 +34,10 @@ moveaxis = takes_array(jnp.moveaxis)
 
 @functools.wraps(jnp.roll)
 def _roll(a, shift, axis=None):
-    """Take shifts of 64 bits modulo the lengths, which JAX counts in 32 bits."""
-    if getattr(shift, "dtype", None) not in WIDE or not all(type(length) is int for length in a.shape):
+    """Take shifts that int32 does not hold modulo the lengths, which JAX counts in 32 bits."""
+    dtype = getattr(shift, "dtype", None)
+    is_beyond = dtype in WIDE or dtype == np.uint32
+    if not is_beyond or not all(type(length) is int for length in a.shape):
         return jnp.roll(a, shift, axis)
     if axis is None:
         lengths = a.size

@@ -461,6 +461,10 @@ def test_the_namespace_takes_shifts_and_diagonals_of_any_size(x64):
         for axis in (None, 0, 1, (0, 1)):
             shifts = (shift, 1) if axis == (0, 1) else shift
             np.testing.assert_array_equal(jaxapi.roll(x, shifts, axis=axis), np.roll(x, shifts, axis))
+    for shift in (np.uint32(2**32 - 1), np.int8(-3), np.uint8(255)):
+        long = np.arange(300)
+        np.testing.assert_array_equal(jaxapi.roll(x, shift), np.roll(x, shift))
+        np.testing.assert_array_equal(jaxapi.roll(long, shift), np.roll(long, shift))
     for k in (2**32, -(2**32)):
         np.testing.assert_array_equal(jaxapi.tril(x, k=k), np.tril(x, k))
         np.testing.assert_array_equal(jaxapi.triu(x, k=k), np.triu(x, k))
