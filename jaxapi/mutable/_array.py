@@ -117,7 +117,12 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         if operand is NotImplemented:
             return NotImplemented
         used = by.of_standard if self._module == MUTABLE else by.for_exponent(operand, self.dtype)
-        self._rewrite(used.write, operand)
+        view = self._view
+        if view and view.is_part_alone:
+            self._check_writeable()
+            view.owner._replace(used.write_part, view.part, operand)
+        else:
+            self._rewrite(used.write, operand)
         return self
 
     return operate

@@ -13,7 +13,7 @@ import jaxapi
 from .._interop import as_array
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
 from ._promotion import together
-from ._selection import compiled_pair
+from ._selection import Selection, change, compiled_pair, put, take
 
 __all__ = [
     "ADD",
@@ -70,11 +70,23 @@ class Operator:
 
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
-        if type(other) in _NUMBERS and isinstance(self.of_values, Elementwise):
-            other = self.of_values.number_like(other, value)
+        other = self._like(value, other)
         if made is None or may_raise(self.name, value, other):
             return self._changed(value, other)  # by the program that x + y has, too
         return self._reusing(made, value, other)
+
+    def write_part(self, value: jax.Array, part: Selection, other: Any, made: list | None) -> jax.Array:
+        """Return what replaces a value of which the operator changes a part, as `write` for all of it."""
+        other = self._like(value, other)
+        if may_raise(self.name, value, other):
+            return put(value, part, self._changed(take(value, part), other), made)
+        return change(value, part, self._changed, other, made)
+
+    def _like(self, value: jax.Array, other: Any) -> Any:
+        """Return the other operand; a number in the dtype of the value that is changed."""
+        if type(other) in _NUMBERS and isinstance(self.of_values, Elementwise):
+            return self.of_values.number_like(other, value)
+        return other
 
     def _changed(self, value, other):
         result = self.of_values(value, other)

@@ -22,7 +22,7 @@ from ._constants import constant
 from ._constants import positions as positions_of
 from ._keys import LONG, check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "compiled_pair", "on_any_mesh", "put", "read_before"]
+__all__ = ["Selection", "broadcast", "change", "compiled_pair", "on_any_mesh", "put", "read_before"]
 __all__ += ["take", "values_for"]
 
 
@@ -114,6 +114,18 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
             one_by_one = has_gaps and len(value.sharding.device_set) > 1
         value, new = read_before(value, new)
         return _put(made, value, new, starts, layout, one_by_one)
+
+
+def change(value: jax.Array, selection: Selection, function, operand, made: list | None) -> jax.Array:
+    """Return the array after ``function(part, operand)`` was written to the part that is selected.
+
+    Where arrays are concrete and on one device that is one program, in its memory if ``made`` is a list.
+    """
+    if is_traced(value) or in_a_trace() or len(value.sharding.device_set) > 1:
+        return put(value, selection, function(take(value, selection), operand), made)
+    with x64_for(value.dtype):
+        starts, layout = _program_of(selection, value)
+        return _change(made, value, operand, starts, layout, function)
 
 
 def on_any_mesh(arrays: int, keeps_sharding: bool = True):
@@ -286,6 +298,15 @@ def _written(value, new, starts, layout, one_by_one):
 
 
 _put = compiled_pair(_written, static_argnums=(3, 4))
+
+
+def _changed(value, operand, starts, layout, function):
+    new = function(_taken(value, starts, layout), operand)
+    value, new = lax.optimization_barrier((value, new))  # all is read before anything is written
+    return _written(value, new, starts, layout, False)
+
+
+_change = compiled_pair(_changed, static_argnums=(3, 4))
 
 
 # Values

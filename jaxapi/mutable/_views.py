@@ -43,6 +43,11 @@ class View:
         return self.part is None and self.reshaped is None and self.component is None
 
     @property
+    def is_part_alone(self) -> bool:
+        """Whether it is what is selected of its owner, as it is there."""
+        return self.part is not None and self.reshaped is None and self.component is None
+
+    @property
     def shape(self) -> tuple[int, ...]:
         if self.reshaped is not None:
             return self.reshaped
