@@ -163,6 +163,15 @@ def batches_gpu():
     return table(header, rows)
 
 
+def functions():
+    header = ["2**24 elements, GPU", "jaxapi", "CuPy", "PyTorch"]
+    rows = []
+    for row in read("peers-gpu")["rows"]:
+        cells = (time(row.get(peer)) for peer in ("jaxapi", "CuPy", "PyTorch"))
+        rows.append([row["work"], *cells])
+    return table(header, rows)
+
+
 def arrays():
     header = ["", "jaxapi", "`jax.numpy`", "CuPy", "NumPy"]
     rows = []
@@ -247,6 +256,7 @@ TABLES = {
         cells,
         cells_gpu,
         batches_gpu,
+        functions,
         arrays,
         cpu,
         indexing,
