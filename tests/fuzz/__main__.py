@@ -17,6 +17,7 @@ from .report import Report
 DEVICES = "--xla_force_host_platform_device_count=4"  # the CPU plays so many, for the mesh
 CHECKS = [
     "functions",
+    "cells",
     "derivatives",
     "distances",
     "fused",

@@ -7,13 +7,14 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import derivatives, distances, functions, fused, indexing, programs, trees
+from . import cells, derivatives, distances, functions, fused, indexing, programs, trees
 from .report import Report
 
 __all__ = ["work"]
 
 CHECKS = {
     "functions": (functions.check, 60),  # configurations of a round
+    "cells": (cells.check, 6),
     "derivatives": (derivatives.check, 3),
     "distances": (distances.check, 6),
     "fused": (fused.check, 20),
