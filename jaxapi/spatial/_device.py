@@ -159,6 +159,8 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         """Tell whether the engine finds the `k` nearest of the tree's own points as they lie in the tree."""
         if not has_kernels(self.engine) or self.tree.is_flat:
             return False
+        if type(self.n) is not int or self.n < len(self.data):  # the kernels leave out rows that do not count
+            return False
         slot_count = self.tree.points.shape[1]
         return slot_count * k <= _tree_programs.LARGEST_PIECE
 

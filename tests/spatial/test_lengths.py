@@ -178,3 +178,18 @@ def test_running_sums(size):
         expected = np.minimum(np.append(0, np.cumsum(counts, dtype=np.int64)), 2**31 - 1)
         for engine in (_lax, _cuda):
             np.testing.assert_array_equal(jax.jit(engine.running_sums)(counts), expected)
+
+
+def test_rows_that_do_not_count_find_nothing():
+    points = np.random.default_rng(3).random((300, 3), dtype=np.float32)
+    tree = KDTree(points, n=200)
+    for distances, rows in (tree.query(tree.data, k=2), tree.kneighbors(2)):
+        assert np.isfinite(distances[:200]).all()
+        assert np.isinf(distances[200:]).all()
+        np.testing.assert_array_equal(rows[200:], 200)
+    graph = tree.knn_graph(2)
+    assert int(graph.count) == 400
+    is_edge = np.asarray(graph.receivers) < 200
+    assert np.count_nonzero(is_edge) == 400
+    np.testing.assert_array_equal(graph.senders[~is_edge], 200)
+    assert np.isinf(graph.distances[~is_edge]).all()

@@ -88,6 +88,11 @@ class Places(NamedTuple):
         """Where results of a place are added to its query's, (C,): nowhere if there is none."""
         return jnp.where(self.is_place, self.query, np.iinfo(np.int32).max)
 
+    @property
+    def is_home(self) -> Array:
+        """Whether a query searches from where it is, (C,)."""
+        return (self.shift == 0).all(axis=-1)
+
 
 class Images(NamedTuple):
     """Points with all their images."""
@@ -105,7 +110,7 @@ class Images(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Shifts from the least to the greatest along each vector, (P,) or (q, P); none where one is below."""
+    """Shifts from the least to the greatest along each vector, (P,) or (q, P); none if high is below low."""
 
     low: Array
     high: Array
@@ -368,6 +373,8 @@ def _over_places(boxes: Box, step: Callable, state):
     A query has a place for each shift in its box (q, P).
     """
     at_once = _places_at_once(boxes)
+    if not len(boxes.low):
+        return state
     totals = boxes.total
     ends = jnp.cumsum(totals)
     starts = ends - totals
@@ -380,11 +387,11 @@ def _over_places(boxes: Box, step: Callable, state):
     def next_step(numbered):
         first, state = numbered
         # The query of a place is the last one whose places have begun there.
-        begun_before = jnp.sum(starts <= first, dtype=np.int32)
+        begun_by_first = jnp.sum(starts <= first, dtype=np.int32)
         begins_here = (starts > first) & (starts < jnp.minimum(first + at_once, total))
         begins = jnp.where(begins_here, starts - first, at_once).astype(np.int32)
         begun = jnp.zeros(at_once, np.int32).at[begins].add(1, mode="drop")
-        query = begun_before + jnp.cumsum(begun, dtype=np.int32) - 1
+        query = begun_by_first + jnp.cumsum(begun, dtype=np.int32) - 1
         number = first + lax.iota(np.float64, at_once)
         is_place = number < total
         box = Box(boxes.low[query], boxes.high[query])
@@ -779,11 +786,6 @@ class _MovedSlots(NamedTuple):
     places: Places  # (C,)
     relation: Relation  # of a slot to the points that are its neighbours
 
-    @property
-    def is_home(self) -> Array:
-        """Whether a slot searches from where it is, (C,)."""
-        return (self.places.shift == 0).all(axis=-1)
-
     def within(self, bound) -> "_MovedSlots":
         """Return them with other bounds (C,)."""
         return self._replace(queries=self.queries._replace(bound=bound))
@@ -812,10 +814,9 @@ class _SlotQueries(NamedTuple):
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
         outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
         points = tree.points[:, slots] - steps.T
-        queries = RadiusQueries(points, bound, outside, lax.iota(np.int32, len(slots)))
-        moved = _MovedSlots(queries, places, relation)
-        slots_of_queries = jnp.where(moved.is_home, slots, outside)
-        return moved._replace(queries=queries._replace(slot=slots_of_queries))
+        slots_of_queries = jnp.where(places.is_home, slots, outside)
+        queries = RadiusQueries(points, bound, slots_of_queries, lax.iota(np.int32, len(slots)))
+        return _MovedSlots(queries, places, relation)
 
     def with_all_within(self, tree: Tree, moved: _MovedSlots, visit: Callable, state):
         """Return the state after ``visit(neighbors, is_wanted, state)`` for all in reach, some at a time."""
@@ -823,7 +824,7 @@ class _SlotQueries(NamedTuple):
         search_of_places = self.image_search.of(places.query)
         own_rows = -jnp.ones_like(places.query)
         if relation is Relation.OTHER:
-            own_rows = jnp.where(moved.is_home, self.tree.rows[places.query], own_rows)
+            own_rows = jnp.where(places.is_home, self.tree.rows[places.query], own_rows)
         after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
 
         def visit_rows(rows, state):
@@ -925,7 +926,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     no_counts = jnp.zeros(slot_count, np.int32)
     none_counted = jnp.zeros(at_once, np.int32), jnp.zeros(at_once, bool)
     counts_by_slot, last_counted = _over_places(boxes, count_edges, (no_counts, none_counted))
-    are_all_counted = boxes.total.sum() <= at_once
+    came_at_once = boxes.total.sum() <= at_once
     counts_by_row = jnp.zeros(slot_count, np.int32).at[tree.rows].add(counts_by_slot, mode="drop")
     sums = engine.running_sums(counts_by_row)
     first_edges = sums[jnp.minimum(tree.rows, slot_count)].astype(np.int64)  # of each slot
@@ -933,15 +934,17 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     def fill_edges(places: Places, state):
         written, senders, shifts = state
         places = searched(places)
+        # If all places came at once, what was counted of the last ones is of all.
         counts, has_border = lax.cond(
-            are_all_counted, lambda: last_counted, lambda: slot_queries.counts(places, relation)
+            came_at_once, lambda: last_counted, lambda: slot_queries.counts(places, relation)
         )
-        before = engine.running_sums(counts)[:-1]
+        wide_counts = counts.astype(np.int64)
+        before = jnp.cumsum(wide_counts) - wide_counts
         is_first = jnp.concatenate([jnp.ones(1, bool), places.query[1:] != places.query[:-1]])
         before_first = lax.cummax(jnp.where(is_first, before, 0))
         starts = (first_edges + written.astype(np.int64))[places.query]
-        starts += (before - before_first).astype(np.int64)
-        stops = jnp.minimum(starts + counts.astype(np.int64), size).astype(np.int32)
+        starts += before - before_first
+        stops = jnp.minimum(starts + wide_counts, size).astype(np.int32)
         starts = jnp.minimum(starts, size).astype(np.int32)
         outer = places.within(slot_queries.bounds.outer)
         moved = slot_queries.moved(places, _where_active(~has_border, outer), relation)
@@ -950,7 +953,8 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         queries = moved.queries._replace(order=2 * lax.iota(np.int32, len(starts)))
         rows, distances = engine.fill(tree, queries, offsets, metric, size=size, relation=relation)
         senders = jnp.where(jnp.isfinite(distances), rows, senders)
-        # The place of an edge is the sum of the numbers that begin before it and do not end: only its own.
+        # With its number added where a place's edges begin, and taken off where they end, the sum up to an
+        # edge is the number of its place.
         number = lax.iota(np.int32, len(starts)) + 1
         has_edges = starts < stops
         begins = jnp.where(has_edges, starts, size)
@@ -964,7 +968,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         def add(neighbors: ImageNeighbors, is_wanted, state):
             next_edge, senders = state
             edge = next_edge[:, None] + jnp.cumsum(is_wanted, axis=1, dtype=np.int32) - 1
-            edge = jnp.where(is_wanted, jnp.minimum(edge, size), size)
+            edge = jnp.where(is_wanted & (edge < stops[:, None]), edge, size)
             senders = senders.at[edge].set(neighbors.rows, mode="drop")
             next_edge = jnp.minimum(next_edge + jnp.sum(is_wanted, axis=1, dtype=np.int32), size)
             return next_edge, senders

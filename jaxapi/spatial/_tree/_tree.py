@@ -32,7 +32,7 @@ class Tree(NamedTuple):
     lower: Array  # (m, 2L) boxes of the nodes, scaled; column 0 is unused
     upper: Array  # (m, 2L) an empty node has lower = +inf and upper = -inf
     scale: Array  # () of the points' dtype
-    n: Array  # () int32: how many rows the user's data has
+    n: Array  # () int32: how many rows of the user's data count
 
     def astype(self, dtype) -> "Tree":
         """Return the tree with coordinates of another floating dtype."""

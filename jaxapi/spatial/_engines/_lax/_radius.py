@@ -88,8 +88,9 @@ def fill(
     size: int,
     relation: Relation,
 ) -> tuple[Array, Array]:
-    """Write each query's neighbours, in slot order, from its offset up to the next: offsets (Q + 1,).
+    """Write each query's neighbours, in slot order, from its offset up to the next.
 
+    Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
     """
     measured = MeasuredTree(tree, metric)
