@@ -35,17 +35,19 @@ def _sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 
 @functools.wraps(jnp.argsort)
-def _argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def _argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
     """Sort integers that are in the order of floats."""
+    index_dtype = int if dtype is None else dtype
 
     def default(x):
-        return jnp.argsort(x, axis, kind=kind, order=order, stable=stable, descending=descending)
+        options = {"kind": kind, "order": order, "stable": stable, "descending": descending}
+        return jnp.argsort(x, axis, **options, dtype=dtype)
 
     def by_keys(x):
         with x64_for(x.dtype):
             keys = float_keys(lax.stop_gradient(x))
             positions = jnp.argsort(keys, axis, stable=stable, descending=descending)
-        return positions.astype(int)
+        return positions.astype(index_dtype)
 
     if not _has_keys(a, axis):
         return default(a)

@@ -174,3 +174,13 @@ def test_errors_are_jaxs(name, options, error, asked):
     with pytest.raises(error):
         call(name, x, options)
     assert not asked
+
+
+def test_what_is_left_to_jax(asked):
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i"))
+    x = jnp.asarray([2, 5, 3])
+    assert xp.argmax(jax.device_put(x, sharding)) == 1
+    assert xp.argsort(jnp.asarray([2, 1], jnp.float8_e5m2)).tolist() == [1, 0]
+    assert xp.sort(jnp.full(3, 1.0)).weak_type
+    assert not asked

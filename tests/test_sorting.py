@@ -70,3 +70,10 @@ def test_axes_that_are_not_there(axis):
         with pytest.raises(ValueError, match="axis"):
             function(np.zeros(SHAPE, np.float32), axis=axis)
     assert xp.sort(np.ones((2, 3), np.float32), axis=None).shape == (6,)
+
+
+def test_dtype_of_positions():
+    for x in (jnp.asarray([3.0, 1.0, 2.0]), jnp.asarray([3, 1, 2])):
+        found = xp.argsort(x, dtype="int8")
+        assert found.dtype == "int8"
+        assert found.tolist() == [1, 2, 0]

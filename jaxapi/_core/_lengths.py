@@ -126,8 +126,10 @@ def has_own_length(*arrays: Any) -> bool:
     """
     if in_a_trace() or any_traced(*arrays) or not jax.sharding.get_abstract_mesh().empty:
         return False
-    devices = [x.sharding.device_set for x in arrays if isinstance(x, jax.Array)]
-    return len(set().union(*devices)) == 1
+    shardings = [x.sharding for x in arrays if isinstance(x, jax.Array)]
+    if not all(isinstance(sharding, jax.sharding.SingleDeviceSharding) for sharding in shardings):
+        return False
+    return len(set().union(*[sharding.device_set for sharding in shardings])) == 1
 
 
 def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:

@@ -58,10 +58,12 @@ def _memory_of(x: Any) -> np.ndarray | None:
     """Return the memory of an array that NumPy may compute with."""
     if type(x) is np.ndarray or in_a_trace():
         return None
-    if getattr(x.dtype, "kind", "") not in "biuf" or x.dtype == np.float16:
+    if x.dtype.isbuiltin != 1 or x.dtype.kind not in "biuf" or x.dtype == np.float16 or x.weak_type:
         return None
-    devices = x.sharding.device_set
-    if len(devices) > 1 or next(iter(devices)).platform != "cpu" or not x.is_fully_addressable:
+    if not isinstance(x.sharding, jax.sharding.SingleDeviceSharding) or not x.is_fully_addressable:
+        return None
+    device: Any = next(iter(x.sharding.device_set))
+    if device.platform != "cpu":
         return None
     if _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit:
         return None

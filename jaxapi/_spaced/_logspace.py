@@ -129,7 +129,7 @@ def logspace(
         powers = in_own_width(_traced_powers, start, stop, base, logs, grid)
         return put(powers, device)
     if device is None:
-        device = _commcopy_by_program(start, stop, base)
+        device = _common_device(start, stop, base)
     start, stop, base = (np.asarray(x) if isinstance(x, jax.Array) else x for x in (start, stop, base))
     if grid.is_integer:
         powers = _integer_powers(start, stop, base, grid)
@@ -143,7 +143,7 @@ def _is_spread(x) -> bool:
     return isinstance(x, jax.Array) and len(x.sharding.device_set) > 1
 
 
-def _commcopy_by_program(*arguments) -> jax.Device | None:
+def _common_device(*arguments) -> jax.Device | None:
     """Return the one device that the committed jax arrays lie on; None without any."""
     placements = {frozenset(x.devices()) for x in arguments if isinstance(x, jax.Array) and x.committed}
     if len(placements) > 1:

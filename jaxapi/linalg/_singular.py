@@ -142,7 +142,9 @@ def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
     is_diagonal = jnp.eye(s.shape[-1], dtype=bool)
     gaps = (columns + rows) * (columns - rows)
     weights = jnp.where(is_diagonal, 0, 1 / jnp.where(is_diagonal, 1, gaps))
-    phases = jnp.where(is_diagonal, (inner - _adjoint(inner)) / (2 * columns), 0)
+    # The vectors of a singular value that is 0 have any phase.
+    has_phase = is_diagonal & (columns != 0)
+    phases = jnp.where(has_phase, (inner - _adjoint(inner)) / (2 * jnp.where(has_phase, columns, 1)), 0)
     du = jnp.matmul(u, weights * (inner * columns + rows * _adjoint(inner)) + phases)
     dv = jnp.matmul(v, weights * (rows * inner + _adjoint(inner) * columns))
     if x.shape[-2] > x.shape[-1]:

@@ -10,6 +10,7 @@ import numpy as np
 
 import jaxapi
 
+from .._core._dtypes import has_64_bits, x64_mode
 from .._interop import as_array
 from ._elementwise import ELEMENTWISE, STANDARDS_FLOOR_DIVIDE, Elementwise, may_raise
 from ._promotion import together
@@ -71,14 +72,14 @@ class Operator:
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value that the operator changes, in its memory if ``made`` is a list."""
         other = self._like(value, other)
-        if made is None or may_raise(self.name, value, other):
+        if made is None or may_raise(self.name, value, other) or _is_narrowed(other):
             return self._changed(value, other)  # by the program that x + y has, too
         return self._reusing(made, value, other)
 
     def write_part(self, value: jax.Array, part: Selection, other: Any, made: list | None) -> jax.Array:
         """Return what replaces a value of which the operator changes a part, as `write` for all of it."""
         other = self._like(value, other)
-        if may_raise(self.name, value, other):
+        if may_raise(self.name, value, other) or _is_narrowed(other):
             return put(value, part, self._changed(take(value, part), other), made)
         return change(value, part, self._changed, other, made)
 
@@ -126,6 +127,11 @@ def _power(name: str) -> Operator:
 
 
 _POWERS = {-1: _power("reciprocal"), 0.5: _power("sqrt"), 1: _power("positive"), 2: _power("square")}
+
+
+def _is_narrowed(x: Any) -> bool:
+    """Whether a program would make 32 bits of an operand's 64."""
+    return has_64_bits(x) and not x64_mode()
 
 
 def _matmul(a, b):

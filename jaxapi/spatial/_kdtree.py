@@ -509,10 +509,10 @@ class KDTree:
         ([0.5, 1.118], [0, 0], [[0, 1], [-1, 1]])
         """
         # What most calls leave out is not looked at: a query of one point takes as long as few such steps.
+        columns = _arguments.neighbour_columns(k)  # first, as in SciPy, whose tests ask for its error
         x = _arguments.query_array(x, self._data)
         if x.shape[-1:] != (self._m,):
             _arguments.check_vectors(x, self._m)
-        columns = _arguments.neighbour_columns(k)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
         eps = _arguments.scalar(eps, "eps")
         p = _arguments.norm_order(p)

@@ -485,3 +485,23 @@ def test_positions_and_sizes_of_another_byte_order():
             made = function(ours, swapped)
             expected = function(np, swapped.astype("int32"))
         np.testing.assert_array_equal(np.asarray(made), expected)
+
+
+def test_operands_of_64_bits_change_narrow_arrays_exactly():
+    """In place, of a part and of arrays that are large enough for their memory to be used again."""
+    for n in (4, 70_000):
+        x = np.arange(n, dtype="int32")
+        large = np.full(n - 1, 2**32 + 2)
+        y = np.full(n, 1e38, "float32")
+        mine_x = ours.asarray(x)
+        mine_y = ours.asarray(y)
+        mine_x[1:] //= large
+        mine_x += np.asarray([2**32])
+        mine_y[1:] *= np.float64(1e-60)
+        mine_y /= np.float64(1e60)
+        x[1:] //= large
+        x += np.asarray([2**32])
+        y[1:] *= np.float64(1e-60)
+        y /= np.float64(1e60)
+        np.testing.assert_array_equal(mine_x, x)
+        np.testing.assert_array_equal(mine_y, y)

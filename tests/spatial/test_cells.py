@@ -361,7 +361,9 @@ def test_no_points_and_what_programs_cannot_check():
         assert nothing.query([[0.0, 0.0, 0.0]], 2, return_shifts=True)[1].tolist() == [[0, 0]]
         assert nothing.radius_graph(1.0).count == 0
         no_queries = np.zeros((0, 3), "float32")
-        counts = KDTree(points, cell=cell, engine=engine).query_ball_point(no_queries, 1.0, return_length=True)
+        counts = KDTree(points, cell=cell, engine=engine).query_ball_point(
+            no_queries, 1.0, return_length=True
+        )
         assert counts.shape == (0,)
         search = jax.vmap(lambda points, cell=cell: KDTree(points, cell=cell).radius_graph(1.0, max_edges=2))
         assert search(np.zeros((2, 0, 3))).count.tolist() == [0, 0]
