@@ -281,6 +281,13 @@ def _repeat_into_buffer(x, counts, axis):
         axis = 0
     if (by_host := by_numpy("repeat", x, counts, axis)) is not None:
         return by_host
+    total, repeated = repeated_in_buffer(x, counts, axis)
+    with x64_for(x.dtype):
+        return cut(total, repeated)[0] if axis == 0 else repeated
+
+
+def repeated_in_buffer(x, counts, axis):
+    """Return how long an axis is whose elements are repeated, and the result; along axis 0 a buffer of it."""
     with x64_for(np.dtype(np.int64)):  # in which they do not overflow
         least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
     if least < 0:
@@ -288,8 +295,7 @@ def _repeat_into_buffer(x, counts, axis):
     length = capacity(total) if axis == 0 else total
     index_dtype = index_dtype_for(max(length, counts.size))
     with x64_for(x.dtype, counts.dtype, index_dtype):
-        repeated = _repeated(x, counts, length, axis, index_dtype)
-        return cut(total, repeated)[0] if axis == 0 else repeated
+        return total, _repeated(x, counts, length, axis, index_dtype)
 
 
 def _least_and_sum(counts):

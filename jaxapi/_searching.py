@@ -32,12 +32,19 @@ def _nonzero(a, *, size=None, fill_value=None):
         return jnp.nonzero(a, size=size, fill_value=fill_value)
     if (by_host := by_numpy("nonzero", a)) is not None:
         return by_host
+    count, indices = nonzero_in_buffers(a)
+    with x64_for(a.dtype, *[x.dtype for x in indices]):
+        return cut(count, *indices)
+
+
+def nonzero_in_buffers(a):
+    """Return how many elements are not 0, and buffers that begin with their indices along each axis."""
     index_dtype = jnp.result_type(int)
     with x64_for(a.dtype, index_dtype):
         count = computed_in_host_memory(count_true, a)
         counts = running_counts(a)  # computed while the host waits for the number of all
         count = int(count)
-        return cut(count, *_indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype))
+        return count, _indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype)
 
 
 @functools.partial(compiled, static_argnums=(2, 3))

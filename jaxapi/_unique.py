@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ._core._devices import in_host_memory
@@ -18,7 +19,7 @@ from ._core._order import keys_of
 from ._core._programs import compiled
 from ._interop import by_numpy
 
-__all__ = ["in_two_programs"]
+__all__ = ["RESULTS", "distinct_in_buffers", "in_two_programs"]
 
 
 class UniqueAllResult(NamedTuple):
@@ -44,7 +45,7 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: jax.Array
 
 
-_RESULTS: dict[str, Any] = {
+RESULTS: dict[str, Any] = {
     "unique_all": UniqueAllResult,
     "unique_counts": UniqueCountsResult,
     "unique_inverse": UniqueInverseResult,
@@ -53,7 +54,7 @@ _RESULTS: dict[str, Any] = {
 
 def in_two_programs(function):
     """Return one of `jax.numpy`'s functions; the size of the result is the number of distinct elements."""
-    result = _RESULTS.get(function.__name__)
+    result = RESULTS.get(function.__name__)
     parts = ("values",) if result is None else result._fields
 
     @functools.wraps(function)
@@ -65,12 +66,8 @@ def in_two_programs(function):
             by_host = by_numpy(function.__name__, x)
             if by_host is not None:
                 return by_host if result is None else result(*by_host)
-        index_dtype = jnp.result_type(int)
-        with_order = "indices" in parts or "inverse_indices" in parts
+        count, taken = distinct_in_buffers(x, parts)
         with x64_for(x.dtype):
-            in_order = _sorted(x, index_dtype, with_order)
-            count = int(in_host_memory(in_order.distinct_count))
-            taken = _taken(in_order, x.shape, capacity(count, x.size), parts)
             distinct = [
                 array if part == "inverse_indices" else cut(count, array)[0]
                 for part, array in zip(parts, taken, strict=True)
@@ -78,6 +75,20 @@ def in_two_programs(function):
         return distinct[0] if result is None else result(*distinct)
 
     return unique
+
+
+def distinct_in_buffers(x, parts, size=None, equal_nan=False):
+    """Return how many elements are distinct, and parts of a result in buffers.
+
+    Inverse indices have the shape of ``x``. If there is a ``size``, so many elements of ``x`` count, and the
+    others sort behind them. NaN differs from NaN unless ``equal_nan``.
+    """
+    index_dtype = jnp.result_type(int)
+    with_order = "indices" in parts or "inverse_indices" in parts
+    with x64_for(x.dtype):
+        in_order = _sorted(x, size, index_dtype, with_order, equal_nan)
+        count = int(in_host_memory(in_order.distinct_count))
+        return count, _taken(in_order, size, x.shape, capacity(count, x.size), parts, equal_nan)
 
 
 class _Sorted(NamedTuple):
@@ -89,8 +100,8 @@ class _Sorted(NamedTuple):
     distinct_count: jax.Array
 
 
-@functools.partial(compiled, static_argnums=(1, 2))
-def _sorted(x, index_dtype, with_order) -> _Sorted:
+@functools.partial(compiled, static_argnums=(2, 3, 4))
+def _sorted(x, size, index_dtype, with_order, equal_nan) -> _Sorted:
     values = x.reshape(-1)
     keys = keys_of(values) if jnp.iscomplexobj(values) else ()
     positions = (lax.iota(index_dtype, values.size),) if with_order else ()
@@ -98,31 +109,36 @@ def _sorted(x, index_dtype, with_order) -> _Sorted:
     in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
     values = in_order[0]
     order = in_order[1] if with_order else None
-    rank = jnp.cumsum(_begins(values), dtype=index_dtype) - 1
+    rank = jnp.cumsum(_begins(values, size, equal_nan), dtype=index_dtype) - 1
     return _Sorted(values, order, rank, rank[-1] + 1)
 
 
-def _begins(values):
-    """Tell where another value begins; NaN differs from NaN."""
-    return jnp.concatenate([jnp.ones(1, bool), values[1:] != values[:-1]])
+def _begins(values, size, equal_nan):
+    """Tell where another value begins, among so many."""
+    is_other = values[1:] != values[:-1]
+    if equal_nan:
+        is_other &= ~(jnp.isnan(values[1:]) & jnp.isnan(values[:-1]))
+    begins = jnp.concatenate([jnp.ones(1, bool), is_other])
+    return begins if size is None else begins & (lax.iota(np.int32, values.size) < size)
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3))
-def _taken(in_order: _Sorted, shape, length, parts) -> tuple:
+@functools.partial(compiled, static_argnums=(2, 3, 4, 5))
+def _taken(in_order: _Sorted, count, shape, length, parts, equal_nan) -> tuple:
     """Return the parts of a result in buffers of `length`, where as many elements count as are distinct."""
     values, order, rank, _ = in_order
     size = values.size
+    end = size if count is None else count
     index_dtype = rank.dtype
     positions = lax.iota(index_dtype, size)
-    where_to = targets(_begins(values), rank + 1, length)
+    where_to = targets(_begins(values, count, equal_nan), rank + 1, length)
     # Where each distinct value begins, and behind the last of them the end.
-    begins = jnp.full(length, size, index_dtype).at[where_to].set(positions, mode="drop", unique_indices=True)
+    begins = jnp.full(length, end, index_dtype).at[where_to].set(positions, mode="drop", unique_indices=True)
     firsts = jnp.minimum(begins, size - 1)
     made = {"values": values[firsts]}
     if "indices" in parts:
         made["indices"] = order[firsts]
     if "counts" in parts:
-        made["counts"] = jnp.diff(begins, append=jnp.full(1, size, index_dtype))
+        made["counts"] = jnp.diff(begins, append=jnp.full(1, end, index_dtype))
     if "inverse_indices" in parts:
         inverse = jnp.zeros(size, index_dtype).at[order].set(rank, unique_indices=True)
         made["inverse_indices"] = inverse.reshape(shape)

@@ -18,6 +18,8 @@ from .._core._dtypes import refuse_complex, x64_mode
 from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
+from ._capacity._elementwise import aligned, computed
+from ._capacity._rows import Buffer, Rows, is_exact, is_possible
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -60,7 +62,7 @@ __all__ = [
     "reshaped",
     "shared",
 ]
-__all__ += ["unwrap", "view_of", "wrap"]
+__all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 # the namespaces that arrays come from
@@ -113,19 +115,73 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
             if host is not None and operand is not _ELSEWHERE and operand is not None:
                 in_place_of_numpy(host, operand)
                 return self
+        if self._buffer is not None and _changed_in_room(self, other, by):
+            return self
+        view = self._view
+        has_room = view is not None and view.is_part_alone and view.owner._buffer is not None
+        if has_room and _changed_part_in_room(self, other, by):
+            return self
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
         used = by.of_standard if self._module == MUTABLE else by.for_exponent(operand, self.dtype)
-        view = self._view
         if view and view.is_part_alone:
             self._check_writeable()
-            view.owner._replace(used.write_part, view.part, operand)
+            view.owner._replace_part(used.write_part, view.part, operand)
         else:
             self._rewrite(used.write, operand)
         return self
 
     return operate
+
+
+def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
+    """Let an operator write to the buffer of an array; return False where the exact array is needed."""
+    if by is MATMUL or not is_possible():
+        return False
+    operand: Any = _operand_with_room(other, by)
+    own: Any = array._rows()
+    values = None if operand is NotImplemented else aligned((own, operand), len(own.value))
+    if values is None:
+        return False
+    used = by.of_standard if array._module == MUTABLE else by.for_exponent(operand, array.dtype)
+    operand = values[1]
+    del own, values  # so that nobody else holds the buffer
+    array._check_writeable()
+    try:
+        array._replace_rows(used.write, operand)
+    except (TypeError, ValueError, OverflowError):
+        return False  # as the exact arrays raise, too
+    return True
+
+
+def _operand_with_room(other: Any, by: Operator) -> Any:
+    """Return an operand as rows, if it has room, or as the operator takes it."""
+    if not isinstance(other, Array):
+        return by.operand(other)
+    rows = other._rows()
+    return other._value if rows is None else rows
+
+
+def _changed_part_in_room(array: "Array", other: Any, by: Operator) -> bool:
+    """Let an operator write to a part of a buffer; return False where the exact array is needed."""
+    rows = None if by is MATMUL else array._rows()
+    operand = NotImplemented if rows is None else _operand_with_room(other, by)
+    values = None if operand is NotImplemented else aligned((rows, operand))
+    if rows is None or values is None:
+        return False
+    used = by.of_standard if array._module == MUTABLE else by.for_exponent(operand, array.dtype)
+    array._check_writeable()
+    try:
+        new = used.write(values[0], values[1], None)
+    except (TypeError, ValueError, OverflowError):
+        return False  # as the exact arrays raise, too
+    del values  # so that nobody else holds the buffer
+    count = rows.count
+    del rows
+    view: Any = array._view
+    _writing().write_selection(view.owner, view.part, Rows(new, count))
+    return True
 
 
 def _unary(name: str) -> Callable[[Any], "Array"]:
@@ -137,6 +193,9 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         host = self._readable() if is_eager() else None
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
+        rows = self._rows()
+        if rows is not None:
+            return wrap_rows(computed(of_values, (rows,)), self._module)
         made = of_values(self._value)
         return wrap(made, self._module, is_scalar=not made.ndim)
 
@@ -227,7 +286,7 @@ class Array(Storage):
         while array._view:
             is_real = is_real or array._view.component is not None
             array = array._view.owner
-        dtype = array._typed.dtype
+        dtype = array._memory.dtype
         return np.finfo(dtype).dtype if is_real else dtype
 
     @property
@@ -255,7 +314,7 @@ class Array(Storage):
         """Where the array lies: a `jax.Device`, a Sharding if on several, None if traced."""
         if self._host is not None:
             return host_way.cpu()
-        value = self._owner._value
+        value = self._owner._memory
         return None if is_traced(value) else value.device
 
     @property
@@ -556,10 +615,15 @@ class Array(Storage):
                     pass
                 else:
                     return as_read(part, self._module)
+        if isinstance(key, _ARRAYS):
+            part = _selecting().read_by_array(self, key)
+            if part is not None:
+                return part
         keys, position = _parsed(key, self.shape)
         if position is not None:  # a copy, as NumPy's scalars are
             owner, position = self._position_in_owner(position)
-            return _wrap_apart(take(owner._value, Selection(tuple(position), ())), owner, is_scalar=True)
+            element = take(owner._value_with_room, Selection(tuple(position), ()))
+            return _wrap_apart(element, owner, is_scalar=True)
         selection = selection_of(self.shape, keys)
         if selection is not None:
             return self._part(selection)
@@ -575,11 +639,15 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
+        if self._buffer is not None and isinstance(key, _ARRAYS) and is_possible():
+            self._check_writeable()
+            if _writing().write_where(self, key, value):
+                return
         keys, position = _parsed(key, self.shape)
         if position is not None:
             owner, position = self._position_in_owner(position)
             self._check_writeable()
-            owner._replace(put, Selection(tuple(position), ()), unwrap(value))
+            owner._replace_part(put, Selection(tuple(position), ()), unwrap(value))
             return
         selection = selection_of(self.shape, keys)
         if selection is None or 0 in selection.shape or self._host is not None:
@@ -588,7 +656,10 @@ class Array(Storage):
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
             self._check_writeable()
-            owner._replace(put, selection, unwrap(value))
+            if owner._buffer is None or not is_possible():
+                owner._replace(put, selection, unwrap(value))
+            else:
+                _writing().write_selection(owner, selection, value)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -608,6 +679,10 @@ class Array(Storage):
     def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
         operand: Any
         module = self._module
+        if _may_have_room(self) or (type(other) is Array and _may_have_room(other)):
+            made = self._operate_on_rows(other, by, is_reflected)
+            if made is not None:
+                return made
         if isinstance(other, Array):
             module = module if other._module == module else NUMPY
             operand = other._value
@@ -625,6 +700,31 @@ class Array(Storage):
         operands = (operand, self._value) if is_reflected else (self._value, operand)
         made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
+
+    def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
+        """Return what an operator of each element makes of buffers; None where it is not of these."""
+        if by is MATMUL:
+            return None
+        module = self._module
+        rows = self._rows()
+        operand = other
+        other_rows = None
+        if isinstance(other, Array):
+            module = module if other._module == module else NUMPY
+            other_rows = other._rows()
+            operand = other._value if other_rows is None else other_rows
+        elif rows is not None:
+            operand = by.operand(other)
+        if (rows is None and other_rows is None) or operand is NotImplemented:
+            return None
+        used = by
+        if module == MUTABLE:
+            used = by.of_standard
+        elif not is_reflected:
+            used = by.for_exponent(operand, self.dtype)
+        own = self._value if rows is None else rows
+        made = computed(used.of_values, (operand, own) if is_reflected else (own, operand))
+        return None if made is None else wrap_rows(made, module)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -946,6 +1046,7 @@ class Array(Storage):
         array: Any = _new(kind)
         for name in ("_host", "_is_read_only", "_is_scalar", "_module", "_shared", "_view"):
             setattr(array, name, getattr(self, name))
+        array._buffer = None
         if self._host is None and not self._view:
             array._value = self._value
             array._lock = self._lock
@@ -956,6 +1057,11 @@ class Array(Storage):
 _OF_NUMPY = frozenset(vars(np.ndarray)) - {"ptp"}
 _OF_POSITIONS = frozenset(["argmax", "argmin", "argpartition", "argsort", "nonzero", "searchsorted"])
 _ELSEWHERE = object()  # in place of what is not in the host's memory
+
+
+def _may_have_room(array: Array) -> bool:
+    """Whether an array, or what it is a view of, may have a buffer."""
+    return array._buffer is not None or array._view is not None
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -985,6 +1091,22 @@ def _numpy_methods() -> types.ModuleType:
     return _methods
 
 
+@functools.cache
+def _writing() -> types.ModuleType:
+    """Return what writes to buffers, loaded as `_selecting`."""
+    from ._capacity import _writing
+
+    return _writing
+
+
+@functools.cache
+def _selecting() -> types.ModuleType:
+    """Return what selects rows, which is loaded where the first is used: it makes arrays."""
+    from ._capacity import _selecting
+
+    return _selecting
+
+
 def _method_of_jax(name: str) -> Callable:
     return getattr(_numpy_methods(), name)
 
@@ -1009,6 +1131,7 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     """Make an array of a value whose memory nobody else has, unless by reference to the same object."""
     array = _new(Array)
     array._value = value
+    array._buffer = None
     array._host = None
     array._is_read_only = False
     array._is_scalar = is_scalar
@@ -1019,9 +1142,30 @@ def wrap(value: Any, module: str = MUTABLE, is_scalar: bool = False) -> Any:
     return array
 
 
+def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
+    """Make an array of rows whose buffer nobody else has, unless by reference to the same object."""
+    count = rows.count
+    if count == len(rows.value):
+        return wrap(rows.value, module)
+    if is_exact(count):
+        return wrap(rows.exact(), module)
+    buffer = Buffer(rows)
+    array = _new(Array)
+    array._buffer = buffer
+    array._host = None
+    array._is_read_only = False
+    array._is_scalar = False
+    array._module = module
+    array._shared = False
+    array._view = None
+    array._lock = buffer._lock
+    return array
+
+
 def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     """Make an array of the host's memory."""
     array = _new(Array)
+    array._buffer = None
     array._host = host
     array._is_read_only = False
     array._is_scalar = is_scalar
@@ -1031,6 +1175,7 @@ def from_host(host: np.ndarray, module: str, is_scalar: bool = False) -> Any:
     return array
 
 
+_ARRAYS = (Array, jax.Array, np.ndarray)
 _WIDE = 8  # bytes
 
 
@@ -1071,6 +1216,7 @@ def view_of(
     """Return a part of an array as a view, or all of it, perhaps in another shape."""
     array = _new(Array)
     array._view = View(owner, part, shape, component)
+    array._buffer = None
     array._host = None
     array._shared = False
     array._is_read_only = owner._is_read_only
@@ -1123,12 +1269,15 @@ def copied(source: Array) -> Any:
     """Return a copy."""
     if source._host is not None:
         return from_host(source._host.copy(), source._module, source._is_scalar)
+    rows = source._rows()
+    if rows is not None:
+        return wrap_rows(Rows(duplicate(rows.value), rows.count), source._module)
     return _wrap_apart(source._value, source._owner, source._is_scalar, source._module)
 
 
 def _wrap_apart(value: jax.Array, owner: Array, is_scalar: bool = False, module: str | None = None) -> Any:
     """Make an array of what was read of another one, which may be all of that."""
-    is_all = owner._host is None and value is owner._value
+    is_all = owner._host is None and owner._buffer is None and value is owner._value
     return wrap(duplicate(value) if is_all else value, module or owner._module, is_scalar)
 
 

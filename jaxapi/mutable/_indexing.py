@@ -14,7 +14,8 @@ from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "element_of", "is_symbolic", "read", "selection_of", "write"]
+__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "read"]
+__all__ += ["reads_on_host", "selected_in_buffer", "selection_of", "write", "write_mask"]
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
@@ -71,7 +72,7 @@ def _write(value, keys, new, made):
     if axis is not None:
         mask = _checked(arrays[0], value.shape, axis)
         varies = _varies_along(mask, new, value.ndim - axis - mask.ndim)
-        return _write_mask(made, value, mask, new, axis, varies)
+        return write_mask(made, value, mask, new, axis, varies)
     if is_symbolic(value.shape):
         return value.at[keys].set(new)
     indices, layout = _split(_without_masks(keys, value.shape), value)
@@ -114,7 +115,7 @@ def _split(keys, value) -> tuple[list, tuple]:
             if type(k) is int:
                 k = np.asarray(check_int(k, axis, shape[axis]))
             else:
-                _check_indices(k, axis, shape[axis])
+                check_indices(k, axis, shape[axis])
             indices.append(as_indices(k) if isinstance(k, jax.Array) else indices_along(k, shape[axis]))
             layout.append("array")
     _check_together([np.shape(k) for k in indices])
@@ -140,11 +141,11 @@ def _check_together(shapes: list[tuple[int, ...]]) -> None:
         ) from None
 
 
-def _check_indices(k, axis, size) -> None:
-    """Refuse what is out of bounds where that can be seen without waiting for a device."""
+def check_indices(k, axis, size, count=None) -> None:
+    """Refuse what is out of bounds where that can be seen without waiting for a device, of so many rows."""
     if not k.size or is_traced(k) or not _is_on_host(k):
         return
-    host = np.asarray(k)
+    host = np.asarray(k)[:count] if k.ndim else np.asarray(k)
     for extreme in (int(host.min()), int(host.max())):
         check_int(extreme, axis, size)
 
@@ -237,16 +238,32 @@ def _read_mask(value, mask, axis):
             )
         positions = np.asarray(mask).nonzero()
         return _gather(value, list(positions), ((),) * axis + ("array",) * mask.ndim)
-    if value.nbytes + mask.nbytes <= _SMALL or (_is_on_host(value) and _is_on_host(mask)):
+    if reads_on_host(value, mask):
         return _read_on_host(value, mask, axis)
-    count = _counted(mask)
-    counts = running_counts(mask)  # computed while the host waits for the number of all
-    count = int(count)
+    count, counts = _count_and_counts(mask)
     with x64_for(value.dtype):
         if axis == 0 and has_own_length(value, mask):
             selected = _take_true(value, mask, counts, capacity(count, mask.size), axis)
             return cut(count, selected)[0]
         return _take_true(value, mask, counts, count, axis)
+
+
+def reads_on_host(value, mask) -> bool:
+    """Whether what a mask selects is better read on the host than selected on the device."""
+    return value.nbytes + mask.nbytes <= _SMALL or (_is_on_host(value) and _is_on_host(mask))
+
+
+def selected_in_buffer(value, mask):
+    """Return how many of the first axes' elements a mask selects, and a buffer that begins with them."""
+    count, counts = _count_and_counts(mask)
+    return count, _take_true(value, mask, counts, capacity(count, mask.size), 0)
+
+
+def _count_and_counts(mask):
+    """Return how many elements of a mask are True, and how many up to each."""
+    count = count_of_mask(mask)
+    counts = running_counts(mask)  # computed while the host waits for the number of all
+    return int(count), counts
 
 
 def _read_on_host(value, mask, axis):
@@ -265,7 +282,7 @@ def _read_on_host(value, mask, axis):
     return jax.device_put(selected, sharding)
 
 
-def _counted(mask):
+def count_of_mask(mask):
     """Count what is True, without waiting for it."""
     return np.count_nonzero(mask) if _is_on_host(mask) else computed_in_host_memory(count_true, mask)
 
@@ -296,7 +313,7 @@ def _varies_along(mask, new, axes_behind: int) -> bool:
     given_count = new.shape[-axes_behind - 1]
     if is_traced(mask):
         return True
-    count = int(_counted(mask))
+    count = int(count_of_mask(mask))
     if given_count != count:
         raise ValueError(
             f"cannot assign {given_count} input values to the {count} output values where the mask is true"
@@ -323,7 +340,7 @@ def _written_mask(value, mask, new, axis, varies):
     return jnp.where(mask, new, value)
 
 
-_write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))
+write_mask = compiled_pair(_written_mask, static_argnums=(3, 4))
 
 
 def _with_axes_of_bools(value, keys):

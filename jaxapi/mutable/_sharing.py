@@ -8,8 +8,10 @@ import numpy as np
 
 import jaxapi
 
+from .._interop._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
 from . import _host_way as host_way
-from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap
+from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap, wrap_rows
+from ._capacity._rows import Rows, is_exact, is_possible, rows_of_host
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
@@ -46,8 +48,30 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         return _again(
             obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
         )
+    if isinstance(obj, (np.ndarray, list, tuple)) and copy is not False:
+        rows = _rows_of_host(obj, dtype, elsewhere(device))
+        if rows is not None:
+            return wrap_rows(rows, module)
     value = jaxapi.asarray(obj, dtype=dtype, device=elsewhere(device), copy=copy)
     return (wrap if copy or (copy is None and isinstance(obj, _COPIED)) else shared)(value, module)
+
+
+def _rows_of_host(obj, dtype, device) -> Rows | None:
+    """Return a buffer with what is given in the host's memory; None where all rows of one would count."""
+    is_number = isinstance(obj, np.ndarray) and not obj.ndim
+    count = 0 if is_number else len(obj)
+    if device is not None or is_exact(count) or not is_possible():
+        return None
+    if isinstance(obj, np.ndarray):
+        is_as_it_is = dtype is None or dtype == obj.dtype
+        return rows_of_host(obj) if type(obj) is np.ndarray and is_as_it_is else None
+    types = leaf_types(obj)
+    if not types or not types <= PYTHON_NUMBERS or type(dtype) not in (type(None), np.dtype):
+        return None
+    try:
+        return rows_of_host(numbers_to_numpy(obj, types, dtype))
+    except (TypeError, ValueError, OverflowError):
+        return None  # as jaxapi's function raises, too
 
 
 def _no_scalar(scalar):
@@ -69,6 +93,11 @@ def astype(x, dtype, /, *, copy=True, device=None):
     move_to = _elsewhere(x, device)
     if _has(x, dtype) and move_to is None:
         return copied(x) if copy else x
+    rows = x._rows() if move_to is None else None
+    if rows is not None:
+        cast = jaxapi.astype(rows.value, dtype, copy=False)
+        if cast is not rows.value:
+            return wrap_rows(Rows(cast, rows.count), x._module)
     return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
 
 

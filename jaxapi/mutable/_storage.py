@@ -15,6 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
+from ._capacity._rows import Buffer, Rows, checks_programs, is_possible
 from ._selection import Selection
 from ._views import View
 
@@ -28,10 +29,13 @@ class Storage:
 
     In the host's memory ``_host`` is NumPy's array, whose views are NumPy's, and ``_value`` a copy of it for
     JAX. Everywhere else ``_value`` is what is replaced. `_in_host_memory` turns the second into the first.
+    An array with room has a ``_buffer``, which is replaced, and ``_value`` is what counts of it, made when it
+    is asked for and kept until the next write.
     """
 
     __slots__ = (
         "__weakref__",
+        "_buffer",
         "_host",
         "_is_read_only",
         "_is_scalar",
@@ -42,8 +46,10 @@ class Storage:
         "_view",
     )
 
-    # Empty in a view, where _host is the memory, and while another thread writes: see __getattr__.
+    # Empty in a view, where _host is the memory, before what counts in a buffer is asked for, and while
+    # another thread writes: see __getattr__.
     _value: jax.Array
+    _buffer: Buffer | None
     _host: np.ndarray | None
     _is_read_only: bool  # what ``flags.writeable = False`` says; NumPy's array in _host has a flag of its own
     _is_scalar: bool  # whether NumPy's would be a scalar, which nobody can write to
@@ -64,6 +70,8 @@ class Storage:
                 with self._lock:
                     if self._host is not None:  # by another thread
                         return copied_to_jax(self._host)
+                    if self._buffer is not None:
+                        _value_slot.__set__(self, self._buffer.exact())
                     return _value_slot.__get__(self, Storage)
             raise missing_attribute(name, jaxapi.__all__)
 
@@ -72,7 +80,10 @@ class Storage:
         """The length of each axis."""
         if self._host is not None:
             return self._host.shape
-        return self._view.shape if self._view else self._value.shape
+        if self._view:
+            return self._view.shape
+        buffer = self._buffer
+        return self._value.shape if buffer is None else buffer.shape
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -84,8 +95,28 @@ class Storage:
 
     @property
     def _typed(self) -> Any:
-        """The memory or the value, either of which has a dtype."""
+        """The host's memory or the value, either of which can be printed."""
         return self._value if self._host is None else self._host
+
+    @property
+    def _memory(self) -> Any:
+        """What has the dtype and the device, and more rows than count if the array has room."""
+        return self._value_with_room if self._host is None else self._host
+
+    @property
+    def _value_with_room(self) -> jax.Array:
+        """The value, or the buffer if there is one, in which the positions of what counts are the same."""
+        buffer = self._buffer
+        return self._value if buffer is None else buffer._value
+
+    def _rows(self) -> Rows | None:
+        """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
+        if self._host is not None or (self._buffer is None and self._view is None) or not is_possible():
+            return None
+        if self._view:
+            return self._view.rows()
+        buffer = self._buffer
+        return None if buffer is None else buffer.rows()
 
     @property
     def _owner(self) -> Any:
@@ -131,6 +162,7 @@ class Storage:
             if self._host is None and is_for_host(value := self._value):
                 self._host = np.array(value)
                 self._host.flags.writeable = not self._is_read_only
+                self._buffer = None
                 del self._value
         return self._host
 
@@ -149,6 +181,8 @@ class Storage:
         value = self._value
         if self._owner._host is not None:
             return value  # a copy
+        if self._owner._buffer is not None:
+            return duplicate(value)  # which may be a view of the buffer
         if self._view:
             return duplicate(value) if value is self._owner._value else value
         is_held = self._shared or _count(self, value) != _ALONE
@@ -186,21 +220,48 @@ class Storage:
                 self._view.write(program(self._value, *args, None))
             return
         with self._lock:
-            value = self._value
-            made = [value]
-            try:
-                holders = _take_out(self, value)
-                is_alone = holders == _ALONE and not self._shared
-                reuses = is_alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
-                new = program(value, *args, made if reuses else None)
-                if new is not made[-1]:
-                    if is_traced(new) and not is_traced(value):
-                        _refuse_leak()
-                    made.append(new)
-            finally:  # without a call, which Ctrl-C could end
-                self._value = made[-1]
-                if made[-1] is not value:
-                    self._shared = False
+            if self._buffer is None:
+                _replace_in(self, program, args)
+                return
+            new = program(self._value, *args, None)
+            if is_traced(new):
+                _refuse_leak()
+            self._value = new
+            self._shared = False
+            self._buffer = None  # the program knows of no room: from now on the array is exact
+
+    def _replace_part(self, program, part: Selection, new: Any) -> None:
+        """Let a program such as `put` replace what is selected, in the buffer if there is one."""
+        if self._buffer is None or not is_possible():
+            self._replace(program, part, new)
+        else:
+            self._replace_rows(program, part, new)
+
+    def _replace_rows(self, program, *args) -> None:
+        """Replace the buffer by ``program(buffer, *args, made)``, of as many rows; see `_replace`."""
+        with self._lock:
+            with contextlib.suppress(AttributeError):
+                del self._value  # what was kept for reuse
+            _replace_in(self._buffer, program, args)
+
+
+def _replace_in(holder: Any, program, args) -> None:
+    """Replace what an array or a buffer holds, in its memory if nobody else holds that."""
+    value = holder._value
+    made = [value]
+    try:
+        holders = _take_out(holder, value)
+        is_alone = holders == _ALONE and not holder._shared
+        reuses = is_alone and not is_traced(value) and value.nbytes > SMALL and not in_a_trace()
+        new = program(value, *args, made if reuses else None)
+        if new is not made[-1]:
+            if is_traced(new) and not is_traced(value):
+                _refuse_leak()
+            made.append(new)
+    finally:  # without a call, which Ctrl-C could end
+        holder._value = made[-1]
+        if made[-1] is not value:
+            holder._shared = False
 
 
 _value_slot = Storage.__dict__["_value"]
@@ -213,15 +274,9 @@ def copied_to_jax(host: np.ndarray) -> jax.Array:
     is most of what a function of a small array takes.
     """
     with eagerly():
-        if host.nbytes > SMALL or _checks_programs():
+        if host.nbytes > SMALL or checks_programs():
             return copy_host(host)
         return copy_by_program(host.astype(native_dtype(host.dtype)))
-
-
-def _checks_programs() -> bool:
-    """Whether JAX looks for NaN in what programs return, or compiles none."""
-    config = jax.config
-    return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
 
 
 def is_for_host(value) -> bool:

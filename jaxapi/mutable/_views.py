@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._capacity._rows import Rows
+from ._capacity._slices import selected_rows
 from ._selection import Selection, put, take
 
 __all__ = ["View"]
@@ -55,6 +57,10 @@ class View:
 
     def value(self) -> jax.Array:
         """Return the part as it is now."""
+        buffer = self.owner._buffer
+        if buffer is not None and self.part is not None and not self.part.is_all(buffer.shape):
+            value = take(buffer._value, self.part)
+            return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
         value = self.owner._value
         if self.component is not None:
             return getattr(value, self.component)
@@ -62,12 +68,22 @@ class View:
             value = take(value, self.part)
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
+    def rows(self) -> Rows | None:
+        """Return the part as rows of a buffer; None where it is read exactly."""
+        owner = self.owner
+        if owner._host is not None or owner._view or self.component is not None or self.reshaped is not None:
+            return owner._rows() if self.is_whole else None
+        rows = owner._rows()
+        if self.part is None:
+            return rows
+        return selected_rows(owner._value if rows is None else rows, self.part)
+
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""
         if self.component is not None:
             self.owner._replace(_with_real if self.component == "real" else _with_imag, new)
         elif self.part is not None:
-            self.owner._replace(put, self.part, new)
+            self.owner._replace_part(put, self.part, new)
         else:
             self.owner._replace(_replaced, new)
 

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +14,8 @@ from jaxapi import _elementwise
 from .._core._programs import ARRAY_TYPES, is_jax_array
 from .._interop import is_passed_on
 from ._array import MUTABLE, Array, copied, shared, wrap
+from ._capacity._functions import of_elements, way_on_rows
+from ._capacity._selecting import WAYS
 
 __all__ = ["argument", "elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -46,9 +49,17 @@ def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
     elementwise = function in _OF_OPERANDS
     makes_scalars = name not in _OF_ARRAYS
+    makes_room = name in WAYS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
+        if way is not None:
+            for x in args:
+                if type(x) is Array and (x._buffer is not None or x._view is not None or makes_room):
+                    made = way(args, kwargs)
+                    if made is not None:
+                        return made
+                    break
         out = None
         if kwargs:
             out = kwargs.pop("out", None)
@@ -70,6 +81,9 @@ def wrap_function(function, name: str, module: str):
     wrapped.__name__ = name
     wrapped.__qualname__ = name
     wrapped.__doc__ = without_examples(function)
+    way: Any = way_on_rows(wrapped, name, MUTABLE)
+    if elementwise:
+        way = functools.partial(of_elements, function, module=MUTABLE)
     return wrapped
 
 

@@ -14,6 +14,8 @@ from .._core._errors import numpy_error
 from .._core._programs import any_traced, is_traced
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, unwrap, wrap
+from ..mutable._capacity._functions import may_have_room, of_elements, way_on_rows
+from ..mutable._capacity._selecting import WAYS
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
@@ -174,10 +176,17 @@ def where(condition, x=None, y=None, /):
         raise ValueError("either both or neither of x and y should be given")
     if x is None:
         return FUNCTIONS["nonzero"](condition)
-    condition = value_of(condition)
+    if any(map(may_have_room, (condition, x, y))):
+        made = of_elements(_chosen, (condition, x, y), {}, NUMPY)
+        if made is not None:
+            return made
+    return ours(_chosen(*map(value_of, (condition, x, y))))
+
+
+def _chosen(condition, x, y):
     if getattr(condition, "dtype", np.dtype(bool)) != np.bool:
         condition = condition != 0
-    return ours(jaxapi.where(condition, *together((value_of(x), value_of(y)))))
+    return jaxapi.where(condition, *together((x, y)))
 
 
 _UNTRACEABLE = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, ValueError, AttributeError)
@@ -509,9 +518,27 @@ def _position_among_numbers(short):
 
 
 _NANARG = {short: _position_among_numbers(short) for short in ("max", "min")}
+
+
+def _on_rows_first(name, function):
+    """Return a function that takes the buffers of arrays with room, if there is a way for it."""
+    way = way_on_rows(function, name, NUMPY)
+    if way is None:
+        return function
+    makes_room = name in WAYS
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        made = way(args, kwargs) if args and (makes_room or may_have_room(args[0])) else None
+        return function(*args, **kwargs) if made is None else made
+
+    return call
+
+
 FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
 FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
+FUNCTIONS = {name: _on_rows_first(name, function) for name, function in FUNCTIONS.items()}
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
 FUNCTIONS |= {name: globals()[name] for name in _ours_here}

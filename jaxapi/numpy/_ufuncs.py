@@ -15,6 +15,7 @@ from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, unwrap
 from ..mutable._at import AT
+from ..mutable._capacity._functions import may_have_room, of_elements
 from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
@@ -131,7 +132,14 @@ class ufunc:
                 pass
         return self._by_jax(*args, **kwargs)
 
-    def _by_jax(
+    def _by_jax(self, *args, **kwargs):
+        if len(args) == self.nin and any(map(may_have_room, args)):
+            made = of_elements(self._of_values, args, kwargs, NUMPY)
+            if made is not None:
+                return made
+        return self._of_exact(*args, **kwargs)
+
+    def _of_exact(
         self, *args, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True, **other
     ):
         if len(args) > self.nargs:

@@ -13,7 +13,9 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
-from ..mutable._array import NUMPY, Array, copied, from_numpy, shared, unwrap, wrap
+from ..mutable._array import NUMPY, Array, copied, from_numpy, shared, unwrap, wrap, wrap_rows
+from ..mutable._capacity._functions import may_have_room
+from ..mutable._capacity._rows import Rows
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
@@ -205,6 +207,11 @@ def check_out(out, shape, dtype, casting="same_kind", broadcasts=False):
 
 def as_type(x, dtype):
     """Return an array in a dtype, as `cast`; a new one."""
+    rows = x._rows() if may_have_room(x) else None
+    if rows is not None:
+        new = _promotion.cast(rows.value, np.dtype(dtype))
+        if new is not rows.value:
+            return wrap_rows(Rows(new, rows.count), NUMPY)
     return made(cast(unwrap(x), np.dtype(dtype)), x)
 
 

@@ -4,8 +4,11 @@ Small arrays are written in place here, as large ones are, so that what others h
 mark their tests with both sizes run them with the sizes as they are, too.
 """
 
+import os
+
 import jax
 import pytest
+from rooms import poison_rooms
 
 from jaxapi.mutable import _host_way, _storage
 
@@ -24,3 +27,9 @@ def way(request):
 def size(request, monkeypatch):
     if getattr(request, "param", "large") == "large":
         monkeypatch.setattr(_storage, "SMALL", -1)
+
+
+@pytest.fixture(autouse=True)
+def rooms(monkeypatch):
+    if "JAXAPI_TESTS_POISONED" in os.environ:
+        poison_rooms(monkeypatch, exact_up_to=1)

@@ -1,7 +1,10 @@
 """Each test runs on NumPy's arrays in the host's memory, and JAX's way, as on a GPU."""
 
+import os
+
 import jax
 import pytest
+from rooms import poison_rooms
 
 from jaxapi.mutable import _host_way
 
@@ -14,3 +17,9 @@ def way(request):
     _host_way.set_on(request.param == "numpys")
     yield request.param
     _host_way.set_on(before)
+
+
+@pytest.fixture(autouse=True)
+def rooms(monkeypatch):
+    if "JAXAPI_TESTS_POISONED" in os.environ:
+        poison_rooms(monkeypatch, exact_up_to=1)

@@ -1,0 +1,13 @@
+"""Arrays with room: a new length compiles nothing.
+
+JAX compiles a program for each shape, so a program that selects, slices or groups waits at each statement for
+each new length. Here an array on a device may be a **buffer**, whose lengths are few, and the number of its
+rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
+
+- functions of each element run on buffers as they are (`_elementwise`);
+- functions that mix rows fill the others first with what changes nothing: the table in `_table`;
+- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`).
+
+What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is
+also what a user, a pytree, DLPack and JAX's transformations get. All checks are of shapes, never of buffers.
+"""

@@ -1,0 +1,236 @@
+"""Functions of the table, run on the buffer of an array."""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import jaxapi
+
+from ..._core._dtypes import WIDE, resolve_dtype, x64_mode
+from ..._core._exact import exact
+from ..._core._programs import compiled
+from .._array import NUMPY, Array, wrap, wrap_rows
+from ._elementwise import computed
+from ._fillers import filled
+from ._rows import Rows, is_exact, is_possible
+from ._selecting import WAYS
+from ._table import EACH_ROW, TABLE, Rule
+
+__all__ = ["may_have_room", "of_elements", "way_on_rows"]
+
+_SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims"])
+# Arguments that may be given as their defaults, at which there is nothing to do.
+_OTHER = frozenset(["descending", "include_initial", "initial", "mean", "order", "out", "stable", "where"])
+_NUMPYS_OTHER = frozenset(["kind"])  # sorting is stable, whatever is asked for
+
+
+class Entry:
+    """A function of the table, and its arguments behind the array."""
+
+    def __init__(self, function: Callable[..., Any], name: str, rule: Rule):
+        """Read the function's signature."""
+        self.function = function
+        self.name = name
+        self.rule = rule
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.defaults = {p.name: p.default for p in parameters}
+
+    def options(self, module: str, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the arguments that shape the program; None if others are given."""
+        if len(args) > len(self.defaults):
+            return None
+        options = {}
+        for name, value in [*zip(self.defaults, args, strict=False), *kwargs.items()]:
+            if value is np._NoValue or (module == NUMPY and name in _NUMPYS_OTHER):
+                continue
+            if name in _SHAPING and _is_plain(name, value):
+                options[name] = value
+            elif name not in _OTHER or value is not self.defaults.get(name):
+                return None
+        return options
+
+    def axes(self, options: dict[str, Any], ndim: int) -> list[int] | None:
+        """Return the axes along which elements are mixed; None where axes are wrong, or rows are lost."""
+        if "axis" not in self.defaults:
+            return []
+        axis = options.get("axis", self.defaults["axis"])
+        if axis is None:
+            is_flattened = ndim > 1 and not self.rule.folds
+            return None if is_flattened else list(range(ndim))
+        axes = axis if type(axis) is tuple else (axis,)
+        return [i % ndim for i in axes] if all(-ndim <= i < ndim for i in axes) else None
+
+
+def _is_plain(name: str, value: Any) -> bool:
+    """Whether an argument has the form that programs are kept by; another one the exact array may take."""
+    if name == "axis":
+        are_plain = type(value) is tuple and all(type(i) is int for i in value)
+        return value is None or type(value) is int or are_plain
+    if name == "dtype":
+        is_dtype = value is None or isinstance(value, (type, np.dtype))
+        return is_dtype and (x64_mode() or resolve_dtype(value) not in WIDE)
+    return type(value) in (bool, int, float)
+
+
+def may_have_room(x: Any) -> bool:
+    """Whether something is an array that has a buffer, or may be a view of one that has."""
+    return type(x) is Array and (x._buffer is not None or x._view is not None)
+
+
+def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:
+    """Return what a function of each element makes of arrays with room; None where it needs exact ones."""
+    if kwargs:
+        return None
+    operands = []
+    has_rows = False
+    for x in args:
+        if isinstance(x, Array):
+            rows = x._rows()
+            has_rows = has_rows or rows is not None
+            operands.append(x._value if rows is None else rows)
+        else:
+            operands.append(x)
+    made = computed(function, operands) if has_rows else None
+    if isinstance(made, tuple):
+        return tuple([wrap_rows(rows, module) for rows in made])
+    return None if made is None else wrap_rows(made, module)
+
+
+def way_on_rows(
+    function: Callable[..., Any], name: str, module: str
+) -> Callable[[tuple, dict[str, Any]], Any] | None:
+    """Return what tries a function of arrays on their buffers first, and returns None for exact ones.
+
+    It is asked where one of the arguments `may_have_room`; one of `WAYS`, which makes room, for every array.
+    """
+    if name in WAYS:
+        return _selecting_way(WAYS[name], module)
+    entry = entry_of(function, name)
+    if entry is None:
+        return None
+
+    def way(args, kwargs):
+        return on_rows(entry, args[0], args[1:], kwargs) if may_have_room(args[0]) else None
+
+    return way
+
+
+def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
+    names = frozenset(inspect.signature(function).parameters) - {"module"}
+
+    def way(args, kwargs):
+        if not isinstance(args[0], Array) or not names.issuperset(kwargs) or len(args) > len(names):
+            return None
+        return function(*args, module=module, **kwargs) if is_possible() else None
+
+    return way
+
+
+def entry_of(function: Callable[..., Any], name: str) -> Entry | None:
+    """Return what runs a function on buffers; None if the table has no rule for it."""
+    rule = TABLE.get(name)
+    return None if rule is None else Entry(function, name, rule)
+
+
+def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Return what a function of the table makes of an array with room; None where it needs the exact one."""
+    rows = x._rows()
+    options = None if rows is None else entry.options(x._module, args, kwargs)
+    if rows is None or options is None:
+        return None
+    axes = entry.axes(options, rows.value.ndim)
+    correction = options.get("correction", 0)
+    if axes is None or (correction and "ddof" in options):
+        return None
+    if not is_exact(correction + options.get("ddof", 0)):
+        return None  # no degree of freedom may be left
+    rule = entry.rule
+    if 0 not in axes:
+        rule = EACH_ROW
+    program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
+    try:
+        made = program(rows.value, np.int32(rows.count))
+    except (TypeError, ValueError, OverflowError, NotImplementedError):
+        return None  # as the exact array raises, too
+    if rule.folds:
+        return wrap(made, x._module, is_scalar=not made.ndim)
+    return wrap_rows(Rows(made, rows.count), x._module)
+
+
+@functools.cache
+def _program(function, name: str, rule: Rule, module: str, options: tuple) -> Any:
+    """Return the program of a function of the table, of a buffer and the number of rows that count."""
+    given = dict(options)
+
+    def of_values(value):
+        return function(wrap(value, module), **given)._value
+
+    def run(value, count):
+        if rule.takes_count:
+            return _AVERAGES[name](of_values, value, count, **given)
+        return of_values(filled(value, count, rule.filler))
+
+    return compiled(run)
+
+
+# Averages, which divide by the number of rows that count
+
+
+def _number(value: jax.Array, count: jax.Array, axis: Any, dtype: np.dtype) -> jax.Array:
+    """Return how many elements are averaged, rounded once to a dtype."""
+    axes = np.lib.array_utils.normalize_axis_tuple(range(value.ndim) if axis is None else axis, value.ndim)
+    others = math.prod([value.shape[i] for i in axes if i])
+    return (count * np.int32(others)).astype(dtype)
+
+
+@exact
+def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
+    return lax.div(x, y.astype(x.dtype))
+
+
+def _mean_in(value, count, axis, dtype, keepdims):
+    total = jnp.sum(filled(value, count, "zero"), axis=axis, dtype=dtype, keepdims=keepdims)
+    return _quotient(total, jnp.broadcast_to(_number(value, count, axis, dtype), total.shape))
+
+
+def _computed_in(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which averages of a dtype are computed."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def _mean(of_values, value, count, axis=None, keepdims=False, **options):
+    dtype = jax.eval_shape(of_values, value).dtype
+    return _mean_in(value, count, axis, _computed_in(dtype), keepdims).astype(dtype)
+
+
+def _variance(of_values, value, count, axis, keepdims, correction, ddof):
+    """Return the variance in the dtype that it is computed in, and the dtype of the result."""
+    dtype = jax.eval_shape(of_values, value).dtype
+    computed_in = _computed_in(dtype)
+    dtype_of_value = np.result_type(computed_in, np.complex64) if value.dtype.kind == "c" else computed_in
+    value = value.astype(dtype_of_value)
+    away = value - _mean_in(value, count, axis, dtype_of_value, True)
+    squares = lax.real(away * lax.conj(away)) if away.dtype.kind == "c" else away * away
+    total = jnp.sum(filled(squares, count, "zero"), axis=axis, keepdims=keepdims)
+    freedom = _number(value, count, axis, total.dtype) - jnp.asarray(correction + ddof, total.dtype)
+    return _quotient(total, jnp.broadcast_to(freedom, total.shape)), dtype
+
+
+def _var(of_values, value, count, axis=None, keepdims=False, correction=0, ddof=0, **options):
+    variance, dtype = _variance(of_values, value, count, axis, keepdims, correction, ddof)
+    return variance.astype(dtype)
+
+
+def _std(of_values, value, count, axis=None, keepdims=False, correction=0, ddof=0, **options):
+    variance, dtype = _variance(of_values, value, count, axis, keepdims, correction, ddof)
+    return jaxapi.sqrt(variance).astype(dtype)
+
+
+_AVERAGES: dict[str, Callable[..., jax.Array]] = {"mean": _mean, "std": _std, "var": _var}

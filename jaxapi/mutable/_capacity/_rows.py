@@ -1,0 +1,178 @@
+"""Buffers, the number of rows that count in them, and when arrays have room."""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._core._dtypes import WIDE, x64_mode, x64_on
+from ..._core._lengths import capacity, cut
+from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
+from ..._interop._host_memory import aligned_empty
+from .. import _host_way as host_way
+
+__all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_possible", "most_rows"]
+__all__ += ["rows_in", "rows_of_host", "takes_room", "with_rows"]
+
+EXACT_UP_TO = 16  # rows
+_MANY = 2**31  # elements, from which on a position is no int32
+
+
+class Rows:
+    """A buffer, a `jax.Array` of which the first rows count, and their number."""
+
+    __slots__ = ("count", "value")
+
+    def __init__(self, value: jax.Array, count: int):
+        """Say how many rows of a buffer count."""
+        self.value = value
+        self.count = count
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what counts."""
+        return (self.count, *self.value.shape[1:])
+
+    def __len__(self) -> int:
+        """Return how many rows count."""
+        return self.count
+
+    def exact(self) -> jax.Array:
+        """Return what counts, which may be a view of the buffer's memory."""
+        return _exact(self.value, self.count)
+
+
+class Buffer:
+    """The buffer that an array holds, and writes replace.
+
+    ``_value`` is empty while another thread writes: see __getattr__.
+    """
+
+    __slots__ = ("_lock", "_shared", "_value", "count")
+
+    _value: jax.Array
+    _shared: bool  # whether an exact array is a view of its memory, which no write may use then
+
+    def __init__(self, rows: Rows):
+        """Hold rows that nobody else writes to."""
+        self._lock = threading.RLock()
+        self._shared = False
+        self._value = rows.value
+        self.count = rows.count
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Read a value that another thread is writing."""
+            if name != "_value":
+                raise AttributeError(name)
+            with self._lock:
+                return _value_slot.__get__(self, Buffer)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what counts."""
+        return (self.count, *self._value.shape[1:])
+
+    def rows(self) -> Rows:
+        """Return the rows as they are now."""
+        return Rows(self._value, self.count)
+
+    def exact(self) -> jax.Array:
+        """Return what counts; the next write leaves the memory to that."""
+        with self._lock:
+            self._shared = True
+            return _exact(self._value, self.count)
+
+
+def _exact(value: jax.Array, count: int) -> jax.Array:
+    """Return the rows that count, of a view of the memory where that is possible."""
+    with eagerly():
+        if not checks_programs():
+            return cut(count, value)[0]
+        with jax.debug_nans(False), jax.debug_infs(False):  # it is no result of a program
+            return cut(count, value)[0]
+
+
+_value_slot = Buffer.__dict__["_value"]
+
+
+def checks_programs() -> bool:
+    """Whether JAX looks for NaN in what programs return, or compiles none."""
+    config = jax.config
+    return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+
+
+def is_possible() -> bool:
+    """Whether arrays may have room: JAX computes, in no transformation and no mesh, and checks nothing."""
+    if host_way.is_on() or in_a_trace() or checks_programs():
+        return False
+    return jax.sharding.get_abstract_mesh().empty
+
+
+def is_exact(count: float) -> bool:
+    """Whether so few rows have no room."""
+    return count <= EXACT_UP_TO
+
+
+def rows_in(count: int) -> int:
+    """Return how many rows a buffer has in which so many count."""
+    return count if is_exact(count) else capacity(count)
+
+
+def _is_of_kind(dtype: np.dtype) -> bool:
+    return dtype.kind in "biufc" and dtype.isnative and (dtype not in WIDE or x64_mode())
+
+
+def takes_room(value: Any) -> bool:
+    """Whether a value is an array on one device whose dtype JAX has, and no weak one, in its mode."""
+    if not isinstance(value, jax.Array) or is_traced(value) or not value.ndim:
+        return False
+    if not _is_of_kind(value.dtype) or value.weak_type or not 0 < value.size < _MANY:
+        return False
+    return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
+
+
+def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
+    """Return a buffer with a copy of the host's memory; None where all of it counts."""
+    count = host.shape[0] if host.ndim else 0
+    length = rows_in(count)
+    if length == count or not host.size or host.size >= _MANY // 2 or not _is_of_kind(host.dtype):
+        return None
+    room = aligned_empty((length, *host.shape[1:]), host.dtype)
+    room[:count] = host
+    room[count:] = 0
+    with eagerly(), x64_on():
+        return Rows(jax.device_put(room, sharding), count)
+
+
+def host_rows_of(rows: Any) -> np.ndarray:
+    """Return what counts in the host's memory."""
+    return np.asarray(rows.value)[: rows.count] if isinstance(rows, Rows) else np.asarray(rows)
+
+
+def with_rows(value: Any, length: int) -> Any:
+    """Return an array of the host or a device with more rows, of which the new ones are 0."""
+    missing = length - value.shape[0]
+    if not missing:
+        return value
+    if isinstance(value, np.ndarray):
+        return np.concatenate([value, np.zeros((missing, *value.shape[1:]), value.dtype)])
+    return _padded(value, missing)
+
+
+def _padded_by(value, missing):
+    zero = jnp.zeros((), value.dtype)
+    return lax.pad(value, zero, [(0, missing, 0), *[(0, 0, 0)] * (value.ndim - 1)])
+
+
+_padded = compiled(_padded_by, static_argnums=1)
+
+
+def most_rows(operands: Sequence[Any]) -> int:
+    """Return the number of rows of the longest buffer."""
+    return max(len(x.value) for x in operands if isinstance(x, Rows))

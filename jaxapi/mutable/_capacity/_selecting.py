@@ -1,0 +1,236 @@
+"""Functions whose result has a length that values choose, or another array's: they write into buffers."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from ..._core._dtypes import as_indices
+from ..._core._lengths import has_own_length
+from ..._core._programs import compiled
+from ..._manipulation import repeated_in_buffer
+from ..._searching import nonzero_in_buffers
+from ..._unique import RESULTS, distinct_in_buffers
+from .._array import Array, wrap, wrap_rows
+from .._indexing import check_indices, reads_on_host, selected_in_buffer
+from ._fillers import filled
+from ._rows import Rows, host_rows_of, is_possible, rows_of_host, takes_room, with_rows
+
+__all__ = ["WAYS", "content_of", "read_by_array", "value_of_content"]
+
+_filled = compiled(filled, static_argnums=2)
+_UNIQUE_VALUES = ("values",)
+
+
+def content_of(x: Any) -> Rows | jax.Array | None:
+    """Return an array's rows, or its value if that is one of which rows can be made."""
+    if not isinstance(x, Array):
+        return x if takes_room(x) else None
+    rows = x._rows()
+    if rows is not None:
+        return rows
+    value = x._value
+    return value if takes_room(value) else None
+
+
+def value_of_content(content: Any, length: int | None = None, filler: str = "nothing") -> Any:
+    """Return a value of so many rows, in which those that do not count hold a filler."""
+    if isinstance(content, Rows):
+        value = content.value
+        if filler != "nothing" and content.count < len(value):
+            value = _filled(value, np.int32(content.count), filler)
+    else:
+        value = content
+    return value if length is None else with_rows(value, length)
+
+
+def _length_of(*contents: Any) -> int:
+    """Return the number of rows that buffers of several contents have."""
+    return max(len(x.value) if isinstance(x, Rows) else len(x) for x in contents)
+
+
+def read_by_array(x: Array, key: Any) -> Any:
+    """Return ``x[key]`` for a mask of the first axes, or positions along the first one; None for others."""
+    if not is_possible() or not getattr(key, "ndim", 0) or not x.ndim:
+        return None
+    if key.dtype == bool:
+        return _selected(x, key)
+    return _gathered(x, key) if key.dtype.kind in "iu" else None
+
+
+def _selected(x: Array, mask: Any) -> Any:
+    if mask.ndim > x.ndim or mask.shape != x.shape[: mask.ndim]:
+        return None
+    own = content_of(x)
+    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
+    if own is None or chosen is None:
+        return None
+    length = _length_of(own, chosen)
+    value = value_of_content(own, length)
+    is_true = value_of_content(chosen, length, "zero")
+    if not has_own_length(value, is_true):
+        return None
+    if reads_on_host(value, is_true):
+        selected = host_rows_of(own)[host_rows_of(chosen)]
+        return _of_host(selected, value, x._module)
+    count, buffer = selected_in_buffer(value, is_true)
+    return wrap_rows(Rows(buffer, count), x._module)
+
+
+def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:
+    """Return what was selected on the host as an array on the device of a value."""
+    sharding = value.sharding if value.committed else None
+    rows = rows_of_host(host, sharding)
+    return wrap(jax.device_put(host, sharding), module) if rows is None else wrap_rows(rows, module)
+
+
+def _gathered(x: Array, positions: Any) -> Any:
+    own = content_of(x)
+    places: Any = rows_of_host(positions) if isinstance(positions, np.ndarray) else content_of(positions)
+    if own is None or places is None or not (isinstance(own, Rows) or isinstance(places, Rows)):
+        return None
+    value = value_of_content(own)
+    where = value_of_content(places)
+    if not has_own_length(value, where):
+        return None
+    count = places.count if isinstance(places, Rows) else None
+    check_indices(where, 0, x.shape[0], count)
+    made = _taken(value, as_indices(where), np.int32(x.shape[0]))
+    return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
+
+
+@compiled
+def _taken(value, positions, count):
+    positions = jnp.where(positions < 0, positions + count.astype(positions.dtype), positions)
+    positions = jnp.clip(positions, 0, count.astype(positions.dtype) - 1)
+    return jnp.take(value, positions, axis=0, mode="clip")
+
+
+# Functions of the namespaces: each returns None where the exact arrays are needed
+
+
+def _nonzero(x: Any, *, module: str) -> Any:
+    own = content_of(x)
+    if own is None or not has_own_length(value_of_content(own)):
+        return None
+    count, indices = nonzero_in_buffers(value_of_content(own, filler="zero"))
+    return tuple([wrap_rows(Rows(along_axis, count), module) for along_axis in indices])
+
+
+def _distinct(x: Any, parts: tuple[str, ...], module: str, equal_nan: bool = False) -> Any:
+    """Return the parts of a result by their names; None where the exact array is needed."""
+    own = content_of(x)
+    if own is None or not has_own_length(value_of_content(own)):
+        return None
+    value = value_of_content(own, filler="last")
+    equal_nan = equal_nan and value.dtype.kind == "f"
+    if not isinstance(own, Rows):
+        count, made = distinct_in_buffers(value, parts, equal_nan=equal_nan)
+    else:
+        size = np.int32(math.prod(own.shape))
+        count, made = distinct_in_buffers(value, parts, size, equal_nan)
+    arrays = {}
+    for part, array in zip(parts, made, strict=True):
+        if part != "inverse_indices":
+            arrays[part] = wrap_rows(Rows(array, count), module)
+        elif isinstance(own, Rows):
+            arrays[part] = wrap_rows(Rows(array, own.count), module)
+        else:
+            arrays[part] = wrap(array, module)
+    return arrays
+
+
+def _unique_values(x: Any, *, module: str) -> Any:
+    parts = _distinct(x, _UNIQUE_VALUES, module)
+    return None if parts is None else parts["values"]
+
+
+def _unique_parts(name: str) -> Callable[..., Any]:
+    result = RESULTS[name]
+
+    def way(x: Any, *, module: str) -> Any:
+        parts = _distinct(x, result._fields, module)
+        return None if parts is None else result(**parts)
+
+    return way
+
+
+def _unique(
+    ar,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    equal_nan=True,
+    sorted=True,
+    *,
+    module,
+):
+    if axis is not None or ar.dtype.kind == "c":
+        return None
+    asked = {"indices": return_index, "inverse_indices": return_inverse, "counts": return_counts}
+    names = ("values", *[name for name, is_asked in asked.items() if is_asked])
+    parts = _distinct(ar, names, module, bool(equal_nan))
+    if parts is None:
+        return None
+    return tuple(parts.values()) if len(parts) > 1 else parts["values"]
+
+
+def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
+    is_by_rows = isinstance(repeats, Array) and repeats.dtype.kind in "iu" and repeats.ndim == 1
+    if not is_by_rows or not (axis == 0 or (axis is None and x.ndim == 1)) or repeats.shape != x.shape[:1]:
+        return None
+    own = content_of(x)
+    counts = content_of(repeats)
+    if own is None or counts is None:
+        return None
+    length = _length_of(own, counts)
+    value = value_of_content(own, length)
+    numbers = value_of_content(counts, length, "zero")
+    if not has_own_length(value, numbers):
+        return None
+    try:
+        total, buffer = repeated_in_buffer(value, as_indices(numbers), 0)
+    except ValueError:
+        return None  # as the exact arrays raise, too
+    return wrap_rows(Rows(buffer, total), module)
+
+
+def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, module: str) -> Any:
+    if not isinstance(x2, Array) or sorter is not None or side not in ("left", "right"):
+        return None
+    ordered = content_of(x1)
+    looked_up = content_of(x2)
+    if ordered is None or looked_up is None or not (isinstance(ordered, Rows) or isinstance(looked_up, Rows)):
+        return None
+    value = value_of_content(ordered)
+    places = value_of_content(looked_up)
+    if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
+        return None
+    made = _insertion_points(value, np.int32(len(ordered)), places, side)
+    count = looked_up.count if isinstance(looked_up, Rows) else None
+    return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
+
+
+@functools.partial(compiled, static_argnums=3)
+def _insertion_points(ordered, count, looked_up, side):
+    found = jaxapi.searchsorted(filled(ordered, count, "last"), looked_up, side=side)
+    return jnp.minimum(found, count.astype(found.dtype))
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "nonzero": _nonzero,
+    "repeat": _repeat,
+    "searchsorted": _searchsorted,
+    "unique": _unique,
+    "unique_all": _unique_parts("unique_all"),
+    "unique_counts": _unique_parts("unique_counts"),
+    "unique_inverse": _unique_parts("unique_inverse"),
+    "unique_values": _unique_values,
+}

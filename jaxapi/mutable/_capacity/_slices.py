@@ -1,0 +1,70 @@
+"""Rows that a slice selects, by programs whose first position is an input."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._core._programs import compiled
+from .._selection import Selection, take
+from ._rows import Rows, is_exact, rows_in, takes_room
+
+__all__ = ["selected_rows"]
+
+
+def selected_rows(memory: jax.Array | Rows, part: Selection) -> Rows | None:
+    """Return what is selected, of an array or of the rows that count; None where that is better read exactly.
+
+    The first axis of the result is the first one of the array. Of an exact array this is worth it where the
+    number of rows is what changes.
+    """
+    is_buffer = isinstance(memory, Rows)
+    positions = part.ranges[0] if part.ranges else 0
+    if type(positions) is not range or is_exact(len(positions)) or part.axes[0] != 0:
+        return None
+    value: Any = memory.value if isinstance(memory, Rows) else memory
+    size = memory.count if isinstance(memory, Rows) else value.shape[0]
+    count = len(positions)
+    is_every_row = positions == range(size)
+    rest = zip(part.ranges[1:], value.shape[1:], strict=True)
+    is_of_rows_alone = part.axes == tuple(range(value.ndim)) and all(p == range(n) for p, n in rest)
+    changes_length_alone = is_of_rows_alone and not is_every_row and rows_in(count) != count
+    if not is_buffer and not (changes_length_alone and takes_room(value)):
+        return None
+    rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
+    if is_of_rows_alone:
+        return rows
+    within_buffer = Selection((range(len(rows.value)), *part.ranges[1:]), part.axes)
+    return Rows(take(rows.value, within_buffer), count)
+
+
+def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
+    """Return a buffer that begins with the rows at these positions below ``size``."""
+    length = rows_in(len(positions))
+    start = positions.start
+    if positions.step != 1 or start + length > len(value):
+        return _taken(value, np.asarray([start, positions.step, size - 1], np.int32), length)
+    if start:
+        return _from(value, np.int32(start), length)
+    return value if length == len(value) else _first(value, length)
+
+
+def _taken_by_steps(value, numbers, length):
+    start, step, last = numbers
+    positions = start + step * lax.iota(np.int32, length)
+    return jnp.take(value, jnp.clip(positions, 0, last), axis=0, mode="clip")
+
+
+def _cut_from(value, start, length):
+    return lax.dynamic_slice_in_dim(value, start, length)
+
+
+def _first_of(value, length):
+    return lax.slice_in_dim(value, 0, length)
+
+
+_taken = compiled(_taken_by_steps, static_argnums=2)
+_from = compiled(_cut_from, static_argnums=2)
+_first = compiled(_first_of, static_argnums=1)

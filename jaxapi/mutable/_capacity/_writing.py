@@ -1,0 +1,121 @@
+"""Writes to a buffer: of rows that a slice selects, and where a mask is True."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..._core._dtypes import refuse_complex
+from .._array import Array
+from .._indexing import count_of_mask, write_mask
+from .._selection import Selection, compiled_pair, put, values_for
+from ._rows import Rows, is_exact, rows_in, with_rows
+from ._selecting import content_of, value_of_content
+
+__all__ = ["write_selection", "write_where"]
+
+
+def _given(new: Any, buffer: jax.Array) -> Any:
+    """Return what is to be written: rows, or a value, which NumPy casts if it comes from the host."""
+    rows = new if isinstance(new, Rows) else new._rows() if isinstance(new, Array) else None
+    if rows is None:
+        return values_for(new._value if isinstance(new, Array) else new, buffer)
+    if rows.value.dtype != buffer.dtype:
+        refuse_complex(rows.value.dtype, buffer.dtype)
+    return rows
+
+
+def _exact_of(new: Any, given: Any) -> Any:
+    """Return what is to be written as an exact value."""
+    if isinstance(given, Rows):
+        return new._value if isinstance(new, Array) else given.exact()
+    return given
+
+
+def _value_with_room(given: Any) -> Any:
+    """Return a value that has as many rows as are given at least, without a program for their number."""
+    if isinstance(given, Rows):
+        return given.value
+    return with_rows(given, rows_in(len(given))) if isinstance(given, np.ndarray) else given
+
+
+def write_selection(array: Array, part: Selection, new: Any) -> None:
+    """Write an array, rows or a number to what is selected of an array that has a buffer."""
+    given = _given(new, array._value_with_room)
+    positions = part.ranges[0]
+    kept = tuple(range(array.ndim))
+    rest = zip(part.ranges[1:], array.shape[1:], strict=True)
+    is_of_rows = type(positions) is range and part.axes == kept and all(p == range(n) for p, n in rest)
+    is_short = not is_of_rows or is_exact(len(positions))
+    lengths = zip(reversed(given.shape), reversed(part.shape), strict=False)
+    fits = len(given.shape) <= len(part.shape) and all(n in (1, m) for n, m in lengths)
+    if is_short or not fits:  # as it is done, or refused, for exact arrays
+        array._replace_rows(put, part, _exact_of(new, given))
+        return
+    numbers = np.asarray([positions.start, positions.step, len(positions)], np.int32)
+    if len(given.shape) == array.ndim and given.shape[0] > 1:
+        array._replace_rows(_write_rows, _value_with_room(given), numbers)
+    else:
+        array._replace_rows(_write_one, given, numbers)
+
+
+def write_where(array: Array, mask: Any, new: Any) -> bool:
+    """Write where a mask of the first axes is True to an array that has a buffer.
+
+    False is returned where the exact array is needed.
+    """
+    if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
+        return False
+    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
+    buffer = array._value_with_room
+    length = len(buffer)
+    if chosen is None or (isinstance(chosen, Rows) and len(chosen.value) > length):
+        return False
+    given = _given(new, buffer)
+    del buffer  # so that nobody else holds it
+    is_true = value_of_content(chosen, length, "zero")
+    axes_behind = array.ndim - mask.ndim
+    varies = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
+    if varies and (len(given.shape) != axes_behind + 1 or given.shape[0] != int(count_of_mask(is_true))):
+        return False
+    value = _value_with_room(given) if varies and len(given) else _exact_of(new, given)
+    array._replace_rows(_write_mask, is_true, value, varies)
+    return True
+
+
+def _write_mask(buffer, mask, new, varies, made):
+    return write_mask(made, buffer, mask, new, 0, varies)
+
+
+def _write_rows(buffer, new, numbers, made):
+    return _with_rows_at(made, buffer, new, numbers)
+
+
+def _write_one(buffer, new, numbers, made):
+    return _with_one_at(made, buffer, new, numbers)
+
+
+def _rows_written(buffer, new, numbers):
+    """Write rows at positions; those that do not count go beyond the end."""
+    start, step, count = numbers
+    index = lax.iota(np.int32, new.shape[0])
+    beyond = buffer.shape[0] + index
+    where_to = jnp.where(index < count, start + step * index, beyond)
+    new = jnp.broadcast_to(new.astype(buffer.dtype), (new.shape[0], *buffer.shape[1:]))
+    return buffer.at[where_to].set(new, mode="drop", unique_indices=True)
+
+
+def _one_written(buffer, new, numbers):
+    """Write the same row, or a number, at positions."""
+    start, step, count = numbers
+    distance = lax.iota(np.int32, buffer.shape[0]) - start
+    number = distance // step
+    is_written = (number * step == distance) & (number >= 0) & (number < count)
+    is_written = is_written.reshape(-1, *(1,) * (buffer.ndim - 1))
+    return jnp.where(is_written, new.astype(buffer.dtype), buffer)
+
+
+_with_rows_at = compiled_pair(_rows_written)
+_with_one_at = compiled_pair(_one_written)

@@ -1,0 +1,413 @@
+"""Arrays with room: NumPy says what counts, the rest does not matter, and new lengths compile nothing."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rooms import poison_rooms
+
+import jaxapi.numpy
+from jaxapi import mutable
+from jaxapi.mutable import Array, _host_way
+
+LENGTHS = 70, 66, 81, 93  # of one capacity
+NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+DTYPES = "float32", "int32", "uint8", "bool", "complex64", "float16"
+
+
+@pytest.fixture(autouse=True)
+def way():
+    """Run each test once, JAX's way."""
+
+
+@pytest.fixture(autouse=True, params=["as it comes", "poisoned"])
+def on_device(request, monkeypatch):
+    """Have JAX compute, as on a GPU, perhaps with what does harm in rows that do not count."""
+    before = _host_way.is_on()
+    _host_way.set_on(False)
+    if request.param == "poisoned":
+        poison_rooms(monkeypatch, exact_up_to=16)
+    yield
+    _host_way.set_on(before)
+
+
+def data_of(count, dtype="float32", columns=0):
+    rng = np.random.default_rng(count)
+    shape = (count, columns) if columns else (count,)
+    numbers = rng.normal(size=shape) * 5
+    if dtype == "complex64":
+        numbers = numbers + 1j * rng.normal(size=shape)
+    if dtype == "uint8":
+        numbers = abs(numbers)
+    return numbers.astype(dtype)
+
+
+def has_room(x) -> bool:
+    return x._buffer is not None and len(x._buffer._value) > len(x)
+
+
+def assert_same(found, expected, dtype=None):
+    assert isinstance(found, Array)
+    host = np.asarray(found)
+    assert host.shape == np.shape(expected)
+    assert found.shape == host.shape
+    if dtype is not None:
+        assert found.dtype == dtype
+    is_half = host.dtype == np.float16
+    np.testing.assert_allclose(host, expected, rtol=5e-3 if is_half else 2e-5, atol=1e-2 if is_half else 2e-5)
+
+
+REDUCTIONS = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "min", "prod"]
+REDUCTIONS += ["std", "sum", "var"]
+
+
+@NAMESPACES
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions(xp, dtype):
+    count = LENGTHS[0]
+    for columns in (0, 3):
+        host = data_of(count, dtype, columns)
+        if dtype == "float32" and columns:
+            host[5, 1] = np.nan
+        x = xp.asarray(host)
+        assert has_room(x)
+        for name in REDUCTIONS:
+            if name == "prod":
+                host_of_name, x_of_name = host[:, ...] != 0, xp.asarray(host != 0)
+            else:
+                host_of_name, x_of_name = host, x
+            for axis in (None, 0, -1) if dtype == "float32" else (0,):
+                for keepdims in (False, True) if axis == 0 else (False,):
+                    check_reduction(xp, name, host_of_name, x_of_name, axis=axis, keepdims=keepdims)
+
+
+def check_reduction(xp, name, host, x, **options):
+    """Compare with NumPy, and in dtype and errors with the exact array."""
+    try:
+        of_exact = getattr(xp, name)(xp.asarray(jnp.asarray(host)), **options)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=str(error)[:20]):
+            getattr(xp, name)(x, **options)
+        return
+    found = getattr(xp, name)(x, **options)
+    assert_same(found, getattr(np, name)(host, **options), of_exact.dtype)
+    assert found._is_scalar == of_exact._is_scalar
+
+
+@NAMESPACES
+def test_divisors(xp):
+    host = data_of(70, columns=3)
+    x = xp.asarray(host)
+    for correction in (1, 16, 70, 80):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of no degree of freedom
+            expected = np.var(host, axis=0, ddof=correction)
+        found = np.asarray(xp.var(x, axis=0, **{"correction" if xp is mutable else "ddof": correction}))
+        finite = np.isfinite(expected)
+        np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-5)
+        assert not np.isfinite(found[~finite]).any()
+    equal = np.full((70, 3), 0.1, np.float32)
+    assert (np.asarray(xp.std(xp.asarray(equal), axis=0)) < 1e-7).all()
+    halves = np.full((70, 40), 3e3, np.float16)  # whose sum, and number, float16 does not hold
+    assert_same(xp.mean(xp.asarray(halves)), np.float16(3e3), np.float16)
+
+
+@NAMESPACES
+def test_functions_of_rows(xp):
+    for dtype in DTYPES:
+        for columns in (0, 3):
+            host = data_of(70, dtype, columns)
+            if dtype == "float32":
+                host[3] = np.nan
+                host[4] = np.inf
+            x = xp.asarray(host)
+            if dtype != "complex64" or xp is jaxapi.numpy:
+                ordered = xp.sort(x, axis=0)
+                assert has_room(ordered)
+                assert_same(ordered, np.sort(host, axis=0), host.dtype)
+                assert_same(xp.argsort(x, axis=0), np.argsort(host, axis=0, kind="stable"))
+            if dtype not in ("float16", "complex64"):
+                sums = xp.cumulative_sum(x, axis=0)
+                assert has_room(sums)
+                assert_same(sums, np.cumulative_sum(host, axis=0))
+            assert_same(xp.zeros_like(x), np.zeros_like(host), host.dtype)
+    ordered = np.sort(data_of(70))
+    looked_up = data_of(81)
+    for side in ("left", "right"):
+        for values in (looked_up, ordered, np.float32([np.nan, np.inf, -np.inf])):
+            found = xp.searchsorted(xp.asarray(ordered), xp.asarray(values), side=side)
+            assert_same(found, np.searchsorted(ordered, values, side=side))
+
+
+@NAMESPACES
+def test_selecting(xp):
+    host, table, groups = data_of(70), data_of(70, columns=3), data_of(70, "int32") % 9
+    x, rows, keys = map(xp.asarray, (host, table, groups))
+    exact = xp.asarray(jnp.asarray(host))
+    for mask in (host > 0, host > 99, np.arange(70) < 2, np.ones(70, bool)):
+        for chosen in (xp.asarray(mask), xp.asarray(jnp.asarray(mask)), jnp.asarray(mask), mask):
+            assert_same(x[chosen], host[mask])
+            assert_same(exact[chosen], host[mask])
+            assert_same(rows[chosen], table[mask])
+        assert_same(xp.nonzero(xp.asarray(mask))[0], np.nonzero(mask)[0])
+    assert has_room(x[xp.asarray(host > 0)])
+    assert_same(rows[rows > 0], table[table > 0])
+    for found, expected in zip(xp.nonzero(rows > 0), np.nonzero(table > 0), strict=True):
+        assert_same(found, expected)
+    for values, of_numpy in ((keys, groups), (rows, table), (x, host)):
+        for name in ("unique_all", "unique_counts", "unique_inverse"):
+            parts = zip(getattr(xp, name)(values), getattr(np, name)(of_numpy), strict=True)
+            for found, expected in parts:
+                assert_same(found, expected)
+        assert_same(xp.unique_values(values), np.unique(of_numpy))
+    assert_same(xp.repeat(x, abs(keys)), np.repeat(host, abs(groups)))
+    assert_same(xp.repeat(rows, abs(keys), axis=0), np.repeat(table, abs(groups), axis=0))
+    with pytest.raises(ValueError, match="negative"):
+        xp.repeat(x, keys - 20)
+    positions = np.random.default_rng(0).integers(-70, 70, 81).astype(np.int32)
+    for chosen in (xp.asarray(positions), positions, jnp.asarray(positions)):
+        assert_same(x[chosen], host[positions])
+        assert_same(rows[chosen], table[positions])
+    for wrong in (positions + 70, positions - 70):
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[xp.asarray(wrong)]
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[xp.asarray(np.ones(71, bool))]
+
+
+def test_distinct_nan():
+    host = data_of(70)
+    host[3:9] = np.nan
+    everything = dict.fromkeys(["return_index", "return_inverse", "return_counts"], True)
+    for options in ({}, {"equal_nan": False}, everything):
+        found = jaxapi.numpy.unique(jaxapi.numpy.asarray(host), **options)
+        expected = np.unique(host, **options)
+        if not isinstance(found, tuple):
+            found, expected = (found,), (expected,)
+        for part, of_numpy in zip(found, expected, strict=True):
+            assert_same(part, of_numpy)
+
+
+@NAMESPACES
+def test_elements(xp):
+    host, table, other = data_of(70), data_of(70, columns=3), data_of(70, "int32")
+    x, rows, y = map(xp.asarray, (host, table, other))
+    exact = xp.asarray(jnp.asarray(host))
+    line, column = xp.asarray(table[0]), xp.asarray(table[:, :1])
+    for found, expected in (
+        (x + y, host.astype(np.float32) + other.astype(np.float32)),
+        (rows * x[:, None] - line, table * host[:, None] - table[0]),
+        (rows / column, table / table[:, :1]),
+        (2 - x, 2 - host),
+        (x + host, host + host),
+        (exact - x, host - host),
+        (abs(-x), abs(host)),
+        (x * x[0], host * host[0]),
+        (xp.exp(rows), np.exp(table)),
+        (xp.where(rows > 0, rows, 0.5), np.where(table > 0, table, np.float32(0.5))),
+        (xp.maximum(x, exact), host),
+        (rows[:, 1] + x, table[:, 1] + host),
+        (x[::-1] - x, host[::-1] - host),
+        (x[3:60:2] * 2, host[3:60:2] * 2),
+        (x[5:][5:][::-1] + 1, host[5:][5:][::-1] + 1),
+        (x.astype("float16"), host.astype("float16")),
+    ):
+        assert has_room(found)
+        assert_same(found, expected)
+    assert x[69] == host[69]
+    assert x[-70] == host[0]
+    assert_same(rows.T + host, table.T + host)
+    assert_same(x == 3, host == 3, np.bool)
+    for wrong in (
+        lambda: x + xp.asarray(data_of(66)),
+        lambda: rows * x,
+        lambda: rows + xp.asarray(data_of(70, columns=4)),
+        lambda: x + data_of(96),  # as many rows as the buffer has
+        lambda: xp.where(x > 0, x, xp.asarray(data_of(66))),
+        lambda: xp.reshape(x, (96,)),
+    ):
+        with pytest.raises((ValueError, TypeError)) as error:
+            wrong()
+        assert "72" not in str(error.value)
+    with pytest.raises(IndexError, match="index 70 is out of bounds for axis 0 with size 70"):
+        x[70]
+
+
+counts = st.sampled_from([17, 40, *LENGTHS])
+bounds = st.integers(-100, 100) | st.none()
+slices = st.builds(slice, bounds, bounds, st.sampled_from([None, 1, 2, -1, -3]))
+steps = st.tuples(
+    st.sampled_from(["set", "add", "set rows", "add rows", "mask", "mask rows", "one", "hold", "all"]), slices
+)
+
+
+@given(
+    data=st.data(), count=counts, dtype=st.sampled_from(["float32", "int32"]), columns=st.sampled_from([0, 3])
+)
+@settings(deadline=None, max_examples=15)
+def test_writes(data, count, dtype, columns):
+    """Write in every way, and look at what was given away before: it stays as it was."""
+    xp = data.draw(st.sampled_from([mutable, jaxapi.numpy]))
+    host = data_of(count, dtype, columns)
+    x = xp.asarray(host.copy())
+    held = []
+    for number, (kind, key) in enumerate(data.draw(st.lists(steps, min_size=2, max_size=6))):
+        part = host[key]
+        new = (data_of(97, dtype, columns) + number).astype(dtype)[: len(part)]
+        mask = host.reshape(count, -1)[:, 0] > number
+        if kind == "set":
+            x[key] = number
+            host[key] = number
+        elif kind == "add":
+            x[key] += number
+            host[key] += np.asarray(number, dtype)
+        elif kind == "set rows":
+            x[key] = xp.asarray(new)
+            host[key] = new
+        elif kind == "add rows":
+            x[key] += xp.asarray(new)
+            host[key] += new
+        elif kind == "mask":
+            x[xp.asarray(mask)] = number
+            host[mask] = number
+        elif kind == "mask rows":
+            values = data_of(97, dtype, columns)[: mask.sum()]
+            x[xp.asarray(mask)] = xp.asarray(values)
+            host[mask] = values
+        elif kind == "one":
+            x[-1] = number
+            host[-1] = number
+        elif kind == "all":
+            x += x
+            host += host
+        else:
+            view = x[key]
+            held += [(jnp.asarray(x), host.copy()), (jnp.asarray(view), part.copy()), (view + 0, part.copy())]
+        np.testing.assert_array_equal(np.asarray(x), host)
+        np.testing.assert_array_equal(np.asarray(x[key]), host[key])
+    for given_away, expected in held:
+        np.testing.assert_array_equal(np.asarray(given_away), expected)
+
+
+@NAMESPACES
+def test_refused_writes(xp):
+    host = data_of(70)
+    x = xp.asarray(host.copy())
+    for error, write in (
+        (ValueError, lambda: x.__setitem__(slice(3, None), xp.asarray(data_of(66)))),
+        (ValueError, lambda: x.__setitem__(slice(3, None), xp.asarray(data_of(70)))),
+        (ValueError, lambda: x.__setitem__(xp.asarray(host > 0), xp.asarray(data_of(3)))),
+        (IndexError, lambda: x.__setitem__(xp.asarray(np.ones(72, bool)), 1)),
+        (IndexError, lambda: x.__setitem__(70, 1)),
+        (TypeError, lambda: x.__setitem__(slice(0, 50), xp.asarray(data_of(50, "complex64")))),
+        (TypeError, lambda: x.__setitem__(slice(0, 50), 1j)),
+        (ValueError, lambda: x.__iadd__(xp.asarray(data_of(66)))),
+        (TypeError, lambda: x.__iadd__(xp.asarray(data_of(70, "complex64")))),
+    ):
+        with pytest.raises(error):
+            write()
+        np.testing.assert_array_equal(np.asarray(x), host)
+    x.flags.writeable = False
+    for write in (
+        lambda: x.__setitem__(slice(3, None), 1),
+        lambda: x.__iadd__(1),
+        lambda: x.__setitem__(x > 0, 1),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+
+
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_writes_in_place():
+    x = mutable.asarray(data_of(70_000))
+    values = mutable.asarray(data_of(40_000))
+    mask = mutable.asarray(data_of(70_000) > 0)
+    x[0] = 5  # now its memory is of JAX's own
+    address = x._buffer._value.unsafe_buffer_pointer()
+    x[30_000:] = values
+    x[:50_000] = 7
+    x[:40_000] += values
+    x[mask] = 3
+    x[2] = 1
+    x *= 2
+    assert x._buffer._value.unsafe_buffer_pointer() == address
+    given_away = jnp.asarray(x)
+    before = np.array(given_away)
+    x[:50_000] = 8
+    np.testing.assert_array_equal(given_away, before)
+    address = x._buffer._value.unsafe_buffer_pointer()
+    x[:50_000] = 9
+    assert x._buffer._value.unsafe_buffer_pointer() == address
+
+
+@NAMESPACES
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_new_lengths_compile_nothing(xp):
+    def program(count):
+        host = data_of(count)
+        x = xp.asarray(host)
+        rows = xp.asarray(data_of(count, columns=3))
+        scaled = (rows - xp.mean(rows, axis=0)) / xp.std(rows, axis=0)
+        bright = scaled[scaled[:, 0] > -0.5]
+        ordered = bright[xp.argsort(bright[:, 1])]
+        values, counts = xp.unique_counts(xp.floor(ordered[:, 2] * 9))
+        total = xp.sum(values[counts > xp.mean(xp.astype(counts, np.dtype("float32")))])
+        x[count // 5 :] = x[: count - count // 5]
+        x[:-20] += x[20:]
+        x[xp.asarray(host > 0)] = 2
+        repeated = xp.repeat(x, xp.asarray(abs(data_of(count, "int32"))))
+        where = xp.nonzero(x > 1)[0]
+        return (
+            float(total) + float(xp.sum(xp.sort(x[3:]))) + float(xp.max(x[where])) + float(xp.sum(repeated))
+        )
+
+    for count in range(530, 760, 3):
+        program(count)
+    with no_compilation():
+        for count in (533 + 1, 600, 677, 744, 752):
+            program(count)
+
+
+def test_where_arrays_are_exact():
+    host = data_of(70)
+    x = mutable.asarray(host)
+    assert jnp.asarray(x).shape == (70,)
+    assert jax.jit(lambda a: jnp.asarray(a.shape[0]))(x) == 70
+    assert [leaf.shape for leaf in jax.tree.leaves(x)] == [(70,)]
+    np.testing.assert_array_equal(np.from_dlpack(x), host)
+    np.testing.assert_allclose(jax.grad(lambda a: (a * a).sum()._value)(x)._value, 2 * host)
+    np.testing.assert_array_equal(jax.vmap(lambda a: a + 1)(x)._value, host + 1)
+    assert jax.jit(lambda: (x + 1)._value.shape[0])() == 70
+    with jax.debug_nans(True):
+        assert_same(x + 1, host + 1)
+        assert not has_room(x + 1)
+    with jax.disable_jit():
+        assert not has_room(x + 1)
+    with jax.enable_x64(False):
+        assert not has_room(mutable.asarray(host.astype(np.float64)))
+    assert not has_room(mutable.asarray(data_of(1)))
+    assert str(x) == str(jnp.asarray(host))
+    assert has_room(mutable.asarray(host.tolist()))
+    assert has_room(x.copy())
+
+
+def test_one_array_at_a_time():
+    """A buffer that two arrays hold is written by neither."""
+    host = data_of(70)
+    x = mutable.asarray(host)
+    first = x[:66] + 0
+    others = [x.copy(), +x, x.astype(np.float32), mutable.positive(x), mutable.real(x)]
+    before = [jnp.asarray(other) for other in others[:3]]
+    x[:50] = 7
+    for other in others:
+        other[:1] = 5
+        other[:60] += 1
+    np.testing.assert_array_equal(np.asarray(x), np.r_[np.full(50, 7), host[50:]].astype(np.float32))
+    np.testing.assert_array_equal(np.asarray(first), host[:66])
+    for given_away in before:
+        np.testing.assert_array_equal(given_away, host)

@@ -1,0 +1,34 @@
+"""Arrays with room whose rows that do not count hold what does harm: NaN, extremes and True."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxapi.mutable._capacity import _rows
+
+__all__ = ["poison_rooms"]
+
+
+def poison_rooms(monkeypatch, exact_up_to):
+    """Let every buffer that a function returns hold what does harm behind the rows that count.
+
+    Arrays of so few rows have none.
+    """
+    made = _rows.Rows.__init__
+
+    def init(self, value, count):
+        if len(value) > count:
+            value = value.at[count:].set(_harm(value.dtype, count))
+        made(self, value, count)
+
+    monkeypatch.setattr(_rows.Rows, "__init__", init)
+    monkeypatch.setattr(_rows, "EXACT_UP_TO", exact_up_to)
+
+
+def _harm(dtype, count):
+    """Return a value that changes results where it is read, and another one for other counts."""
+    if dtype.kind in "fc":
+        return jnp.asarray(np.nan if count % 3 else np.inf, dtype)
+    if dtype.kind == "b":
+        return jnp.asarray(True)
+    limits = np.iinfo(dtype)
+    return jnp.asarray(limits.max if count % 2 else limits.min, dtype)
