@@ -28,6 +28,8 @@ def _harm(dtype, count):
     """Return a value that changes results where it is read, and another one for other counts."""
     if dtype.kind in "fc":
         return jnp.asarray(np.nan if count % 3 else np.inf, dtype)
+    if dtype.kind == "V":
+        return jnp.zeros((), dtype)
     if dtype.kind == "b":
         return jnp.asarray(True)
     limits = np.iinfo(dtype)

@@ -19,7 +19,7 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, is_exact, is_possible
+from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -115,10 +115,10 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
             if host is not None and operand is not _ELSEWHERE and operand is not None:
                 in_place_of_numpy(host, operand)
                 return self
-        if self._buffer is not None and _changed_in_room(self, other, by):
+        if self._has_room() and _changed_in_room(self, other, by):
             return self
         view = self._view
-        has_room = view is not None and view.is_part_alone and view.owner._buffer is not None
+        has_room = view is not None and view.is_part_alone and view.owner._has_room()
         if has_room and _changed_part_in_room(self, other, by):
             return self
         operand = other._value if isinstance(other, Array) else by.operand(other)
@@ -137,7 +137,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
     """Let an operator write to the buffer of an array; return False where the exact array is needed."""
-    if by is MATMUL or not is_possible():
+    if by is MATMUL:
         return False
     operand: Any = _operand_with_room(other, by)
     own: Any = array._rows()
@@ -639,7 +639,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        if self._buffer is not None and isinstance(key, _ARRAYS) and is_possible():
+        if isinstance(key, _ARRAYS) and self._has_room():
             self._check_writeable()
             if _writing().write_where(self, key, value):
                 return
@@ -656,10 +656,10 @@ class Array(Storage):
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
             self._check_writeable()
-            if owner._buffer is None or not is_possible():
-                owner._replace(put, selection, unwrap(value))
-            else:
+            if owner._has_room():
                 _writing().write_selection(owner, selection, value)
+            else:
+                owner._replace(put, selection, unwrap(value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -1147,7 +1147,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     count = rows.count
     if count == len(rows.value):
         return wrap(rows.value, module)
-    if is_exact(count):
+    if is_exact(count) or not is_of_kind(rows.value.dtype):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)

@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._capacity._rows import Buffer, Rows, checks_programs, is_possible
+from ._capacity._rows import Buffer, Rows, checks_programs, is_of_kind, is_possible
 from ._selection import Selection
 from ._views import View
 
@@ -111,12 +111,15 @@ class Storage:
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
-        if self._host is not None or (self._buffer is None and self._view is None) or not is_possible():
-            return None
-        if self._view:
-            return self._view.rows()
         buffer = self._buffer
-        return None if buffer is None else buffer.rows()
+        if buffer is not None:
+            return buffer.rows() if self._has_room() else None
+        return self._view.rows() if self._view and is_possible() else None
+
+    def _has_room(self) -> bool:
+        """Whether there is a buffer with which to compute now."""
+        buffer = self._buffer
+        return buffer is not None and is_possible() and is_of_kind(buffer._value.dtype)
 
     @property
     def _owner(self) -> Any:
@@ -232,10 +235,10 @@ class Storage:
 
     def _replace_part(self, program, part: Selection, new: Any) -> None:
         """Let a program such as `put` replace what is selected, in the buffer if there is one."""
-        if self._buffer is None or not is_possible():
-            self._replace(program, part, new)
-        else:
+        if self._has_room():
             self._replace_rows(program, part, new)
+        else:
+            self._replace(program, part, new)
 
     def _replace_rows(self, program, *args) -> None:
         """Replace the buffer by ``program(buffer, *args, made)``, of as many rows; see `_replace`."""

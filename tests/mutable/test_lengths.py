@@ -390,6 +390,20 @@ def test_where_arrays_are_exact():
         assert not has_room(x + 1)
     with jax.enable_x64(False):
         assert not has_room(mutable.asarray(host.astype(np.float64)))
+        assert_same(x + host.astype(np.float64), host + host.astype(np.float64))
+    with jax.enable_x64(True):
+        wide = mutable.asarray(data_of(70, "float64"))
+        assert has_room(wide)
+    with jax.enable_x64(False):
+        for found in (mutable.sum(wide), wide.mean(axis=0), mutable.sort(wide)[-1], (wide + x)[3]):
+            assert found.dtype == np.float64
+        assert abs(float(mutable.sum(wide)) - data_of(70, "float64").sum()) < 1e-12
+        wide[:50] = 1 / 3
+        wide[wide > 0.5] = 0.1
+        wide += 0.1
+        assert wide.dtype == np.float64
+        assert wide[0] == np.float64(1 / 3) + 0.1
+    assert not has_room(mutable.astype(x, "bfloat16"))
     assert not has_room(mutable.asarray(data_of(1)))
     assert str(x) == str(jnp.asarray(host))
     assert has_room(mutable.asarray(host.tolist()))

@@ -21,6 +21,8 @@ def aligned(operands: Iterable[Any], length: int | None = None) -> list[Any] | N
     """
     operands = list(operands)
     rows = [x for x in operands if isinstance(x, Rows)]
+    if len(rows) == len(operands) == 2 and _are_alike(*rows) and length is None:
+        return [x.value for x in rows]
     count = rows[0].count
     ndim = rows[0].value.ndim
     length = length or most_rows(rows)
@@ -35,6 +37,10 @@ def aligned(operands: Iterable[Any], length: int | None = None) -> list[Any] | N
         has_rows = is_buffer or (np.ndim(value) == ndim and len(value) == count)
         values.append(with_rows(value, length) if has_rows else value)
     return values
+
+
+def _are_alike(x: Rows, y: Rows) -> bool:
+    return x.count == y.count and len(x.value) == len(y.value) and x.value.ndim == y.value.ndim
 
 
 def _fits(x: Any, count: int, ndim: int) -> bool:

@@ -15,8 +15,8 @@ from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
 
-__all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_possible", "most_rows"]
-__all__ += ["rows_in", "rows_of_host", "takes_room", "with_rows"]
+__all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_of_kind", "is_possible"]
+__all__ += ["most_rows", "rows_in", "rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
 _MANY = 2**31  # elements, from which on a position is no int32
@@ -124,7 +124,8 @@ def rows_in(count: int) -> int:
     return count if is_exact(count) else capacity(count)
 
 
-def _is_of_kind(dtype: np.dtype) -> bool:
+def is_of_kind(dtype: np.dtype) -> bool:
+    """Whether arrays of a dtype may have room: one of NumPy's that JAX has in its mode."""
     return dtype.kind in "biufc" and dtype.isnative and (dtype not in WIDE or x64_mode())
 
 
@@ -132,7 +133,7 @@ def takes_room(value: Any) -> bool:
     """Whether a value is an array on one device whose dtype JAX has, and no weak one, in its mode."""
     if not isinstance(value, jax.Array) or is_traced(value) or not value.ndim:
         return False
-    if not _is_of_kind(value.dtype) or value.weak_type or not 0 < value.size < _MANY:
+    if not is_of_kind(value.dtype) or value.weak_type or not 0 < value.size < _MANY:
         return False
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
@@ -141,7 +142,7 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
     """Return a buffer with a copy of the host's memory; None where all of it counts."""
     count = host.shape[0] if host.ndim else 0
     length = rows_in(count)
-    if length == count or not host.size or host.size >= _MANY // 2 or not _is_of_kind(host.dtype):
+    if length == count or not host.size or host.size >= _MANY // 2 or not is_of_kind(host.dtype):
         return None
     room = aligned_empty((length, *host.shape[1:]), host.dtype)
     room[:count] = host

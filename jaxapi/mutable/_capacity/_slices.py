@@ -44,11 +44,15 @@ def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
     """Return a buffer that begins with the rows at these positions below ``size``."""
     length = rows_in(len(positions))
     start = positions.start
-    if positions.step != 1 or start + length > len(value):
-        return _taken(value, np.asarray([start, positions.step, size - 1], np.int32), length)
-    if start:
-        return _from(value, np.int32(start), length)
-    return value if length == len(value) else _first(value, length)
+    if positions.step == 1:
+        if start + length > len(value):
+            return _from_beyond(value, np.int32(start), length)
+        if start:
+            return _from(value, np.int32(start), length)
+        return value if length == len(value) else _first(value, length)
+    if positions.step == -1:
+        return _backward(value, np.int32(start), length)
+    return _taken(value, np.asarray([start, positions.step, size - 1], np.int32), length)
 
 
 def _taken_by_steps(value, numbers, length):
@@ -61,10 +65,25 @@ def _cut_from(value, start, length):
     return lax.dynamic_slice_in_dim(value, start, length)
 
 
+def _with_margins(value, before, behind):
+    zero = jnp.zeros((), value.dtype)
+    return lax.pad(value, zero, [(before, behind, 0), *[(0, 0, 0)] * (value.ndim - 1)])
+
+
+def _cut_from_beyond(value, start, length):
+    return lax.dynamic_slice_in_dim(_with_margins(value, 0, length), start, length)
+
+
+def _cut_backward(value, start, length):
+    return lax.rev(lax.dynamic_slice_in_dim(_with_margins(value, length, 0), start + 1, length), (0,))
+
+
 def _first_of(value, length):
     return lax.slice_in_dim(value, 0, length)
 
 
+_backward = compiled(_cut_backward, static_argnums=2)
+_from_beyond = compiled(_cut_from_beyond, static_argnums=2)
 _taken = compiled(_taken_by_steps, static_argnums=2)
 _from = compiled(_cut_from, static_argnums=2)
 _first = compiled(_first_of, static_argnums=1)
