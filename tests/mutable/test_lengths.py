@@ -25,6 +25,11 @@ def way():
     """Run each test once, JAX's way."""
 
 
+@pytest.fixture(autouse=True)
+def rooms():
+    """Say here what is in rooms."""
+
+
 @pytest.fixture(autouse=True, params=["as it comes", "poisoned"])
 def on_device(request, monkeypatch):
     """Have JAX compute, as on a GPU, perhaps with what does harm in rows that do not count."""
