@@ -326,11 +326,6 @@ def fixed_edges(
 
     The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
     """
-    function = partial(_fixed_edges, search=search, relation=relation, size=size)
-    return jax.custom_batching.sequential_vmap(function)(tree, radius, metric)
-
-
-def _fixed_edges(tree, radius, metric, *, search, relation, size):
     counted = _count_points(tree, radius, metric, search, relation)
     receivers, senders, distances = _edges_of(counted, metric, search, relation, size)
     return receivers, senders, distances, counted.ends[-1].astype(search.index_dtype)
@@ -446,11 +441,8 @@ def pair_sums(
 
 def _summed(tree, queries: PaddedQueries, weights: PairWeights, radii, metric, search: Search):
     radii = converted(radii, search.dtype)
-    inputs = varying_alike(tree, queries.points(search), weights, radii, metric)
-    return jax.custom_batching.sequential_vmap(partial(_sums_of_pairs, search=search))(*inputs)
-
-
-def _sums_of_pairs(tree, x, weights: PairWeights, radii, metric: TreeMetric, *, search: Search):
+    x = queries.points(search)
+    tree, x, weights, radii, metric = varying_alike(tree, x, weights, radii, metric)
     tree = tree.astype(search.dtype)
     near = brought_near(tree, metric.wrap(x), jnp.zeros((), search.dtype), metric)
     tree = with_room_for_powers(tree, metric.p, near.x)

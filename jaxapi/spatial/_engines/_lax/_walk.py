@@ -98,7 +98,7 @@ def walk(measured: MeasuredTree, state, choose, visit, home=None):
         if home is not None:
             exists &= nodes != leaves + home
         is_chosen, state = choose(start, exists, state)
-        bits = np.int32(1) << np.arange(WIDTH, dtype=np.int32)
+        bits = jnp.int32(1) << lax.iota(jnp.int32, WIDTH)
         mask = jnp.sum(jnp.where(is_chosen & exists, bits, 0), dtype=jnp.int32)
         return *next_node(node, step, masks.at[step + 1].set(mask)), state
 
