@@ -2,7 +2,7 @@
 
 The tree holds the points of one cell. A query reaches it from several places: its own, and those that it is
 moved to by shifts of the lattice, as many as the values ask for. Edges, counts and clusters search from many
-places of many queries at once (`_over_places`). What merges the neighbours of a query goes through the shifts
+places of many queries at once (`_over_places`). What merges the neighbors of a query goes through the shifts
 in a loop, and searches for all queries that are moved by one (`_over_shifts`). Everything inside is in
 float64, whatever the points are in: queries that are moved by whole cells lose nothing then.
 
@@ -298,8 +298,8 @@ def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
 class Reach(NamedTuple):
     """Radii (q,) with room for rounding: what lies between both is measured."""
 
-    inner: Array  # (q,) all within are neighbours; -1 for nothing
-    outer: Array  # (q,) none outside is a neighbour; -1 for nothing
+    inner: Array  # (q,) all within are neighbors; -1 for nothing
+    outer: Array  # (q,) none outside is a neighbor; -1 for nothing
 
 
 def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
@@ -418,7 +418,7 @@ def _cell_shifts(images: Images, turns, ids, rows, shift, periodic) -> Array:
     return lattice.of_cell(lattice_shifts, periodic, jnp)
 
 
-# --- neighbours of queries ------------------------------------------------------------------------------
+# --- neighbors of queries ------------------------------------------------------------------------------
 
 
 class ImageNeighbors(NamedTuple):
@@ -430,7 +430,7 @@ class ImageNeighbors(NamedTuple):
 
     @classmethod
     def empty(cls, query_count: int, length: int, images: Images) -> "ImageNeighbors":
-        """Return room for so many neighbours of each query, and none in it."""
+        """Return room for so many neighbors of each query, and none in it."""
         shape = query_count, length
         n = images.points.n
         m = images.points.data.shape[1]
@@ -452,7 +452,7 @@ class ImageNeighbors(NamedTuple):
         return ImageNeighbors(distances, rows, jnp.stack(columns, axis=-1))
 
     def without(self, is_left_out, n) -> "ImageNeighbors":
-        """Return no neighbours of some of the queries (q,)."""
+        """Return no neighbors of some of the queries (q,)."""
         return self.kept(jnp.broadcast_to(~is_left_out[:, None], self.rows.shape), n)
 
     def kept(self, is_kept, n) -> "ImageNeighbors":
@@ -480,7 +480,7 @@ class _ImageSearch(NamedTuple):
     def measured(self, rows, shift) -> ImageNeighbors:
         """Return rows (q, k) that queries found when they were moved by a shift, and measure them.
 
-        The shift is that of all, (P,), or of each, (q, P). Points of other clouds are nobody's neighbours.
+        The shift is that of all, (P,), or of each, (q, P). Points of other clouds are nobody's neighbors.
         """
         images = self.images
         queries = self.queries
@@ -523,9 +523,9 @@ class _ImageSearch(NamedTuple):
 
 
 def _with_all_within(tree: Tree, queries: RadiusQueries, after, search: Search, visit: Callable, state):
-    """Return the state after ``visit(rows, state)`` for all neighbours of queries, some of each at a time.
+    """Return the state after ``visit(rows, state)`` for all neighbors of queries, some of each at a time.
 
-    The neighbours are those in slots after `after` (Q,), -1 for all. Rows (Q, NEIGHBORS_AT_ONCE) are in the
+    The neighbors are those in slots after `after` (Q,), -1 for all. Rows (Q, NEIGHBORS_AT_ONCE) are in the
     order of the prepared queries, n where there is none.
     """
     count = len(queries.bound)
@@ -784,7 +784,7 @@ class _MovedSlots(NamedTuple):
 
     queries: RadiusQueries  # (C,)
     places: Places  # (C,)
-    relation: Relation  # of a slot to the points that are its neighbours
+    relation: Relation  # of a slot to the points that are its neighbors
 
     def within(self, bound) -> "_MovedSlots":
         """Return them with other bounds (C,)."""
@@ -835,7 +835,7 @@ class _SlotQueries(NamedTuple):
         return _with_all_within(tree, queries, after, self.image_search.search, visit_rows, state)
 
     def counts(self, places: Places, relation: Relation) -> tuple[Array, Array]:
-        """Return how many neighbours there are from each place, and from which there are some at the radius.
+        """Return how many neighbors there are from each place, and from which there are some at the radius.
 
         Both are (C,).
         """
@@ -1073,7 +1073,7 @@ class _SlotJoining(NamedTuple):
     """The slots of a tree as queries, which are joined to slots of this tree or of another one."""
 
     slot_queries: _SlotQueries
-    has_border: Array  # (N,) whether a slot has neighbours at the radius, in any image
+    has_border: Array  # (N,) whether a slot has neighbors at the radius, in any image
 
     def lowest(self, tree: Tree, numbers, places: Places) -> Array:
         """Return the lowest of the slots' numbers (N,) of a tree that is in reach from each place (C,)."""

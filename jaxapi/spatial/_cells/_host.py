@@ -25,9 +25,9 @@ from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, 
 __all__ = ["HostImages", "NeighborList", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
-NEIGHBORS_AT_ONCE = 1 << 22  # neighbours that are listed at once
-MEASURED_AT_ONCE = 1 << 14  # neighbours, which a processor's cache holds
-MEASURED_PER_8_QUERIES = 100  # neighbours that are measured while a tree is searched for 8 queries
+NEIGHBORS_AT_ONCE = 1 << 22  # neighbors that are listed at once
+MEASURED_AT_ONCE = 1 << 14  # neighbors, which a processor's cache holds
+MEASURED_PER_8_QUERIES = 100  # neighbors that are measured while a tree is searched for 8 queries
 MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
 ONCE = Options(leafsize=20, compact_nodes=False, balanced_tree=False)  # of a tree that is searched once
 ROUNDING = 64 * np.finfo(np.float64).eps
@@ -54,7 +54,7 @@ class Candidates(NamedTuple):
 
 
 class NeighborList(NamedTuple):
-    """Neighbours of queries, grouped by query; or pairs of points, of which `query` is one end's row."""
+    """Neighbors of queries, grouped by query; or pairs of points, of which `query` is one end's row."""
 
     query: np.ndarray  # (e,) ascending
     row: np.ndarray  # (e,)
@@ -75,7 +75,7 @@ class NeighborList(NamedTuple):
         return self.kept(np.lexsort((*self.shift.T[::-1], self.row, self.distance, self.query)))
 
     def ranks(self) -> np.ndarray:
-        """Return the number (e,) of each among the neighbours of its query, which are next to each other."""
+        """Return the number (e,) of each among the neighbors of its query, which are next to each other."""
         is_first = np.ones(len(self.query), bool)
         is_first[1:] = self.query[1:] != self.query[:-1]
         starts = np.flatnonzero(is_first)
@@ -305,7 +305,7 @@ class HostImages:
         shift = np.zeros((count, self.m), np.int32)
         distance = np.empty(count)
         has_shifts = self.has_turns or bool(moved.cell_shift.any())
-        # Columns, as NumPy's loops over a few coordinates of each neighbour take many times as long.
+        # Columns, as NumPy's loops over a few coordinates of each neighbor take many times as long.
         point_columns = np.ascontiguousarray(self.points_as_queries.x.T)
         query_columns = np.ascontiguousarray(queries.x.T)
 
@@ -358,7 +358,7 @@ class HostImages:
     # --- within a radius --------------------------------------------------------------------------------
 
     def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[NeighborList]:
-        """Yield the neighbours of queries within their radii (q,), piece by piece in their order.
+        """Yield the neighbors of queries within their radii (q,), piece by piece in their order.
 
         Those of a query may be in several pieces that follow each other.
         """
@@ -380,9 +380,9 @@ class HostImages:
         return np.minimum(np.where(queries.is_far, of_far, reach), self.spacing / 4)
 
     def _parts(self, moved: MovedQueries, reach, search: Search) -> list[slice]:
-        """Return slices of moved queries that may have so many neighbours as are listed at once.
+        """Return slices of moved queries that may have so many neighbors as are listed at once.
 
-        The number is estimated by the neighbours of a sample of the queries.
+        The number is estimated by the neighbors of a sample of the queries.
         """
         count = len(moved.query)
         if not count:
@@ -408,12 +408,12 @@ class HostImages:
         return neighbors if is_within.all() else neighbors.kept(is_within)
 
     def all_within(self, queries: WrappedQueries, radius, search: Search) -> NeighborList:
-        """Return all neighbours of queries within their radii (q,)."""
+        """Return all neighbors of queries within their radii (q,)."""
         pieces = list(self.within(queries, radius, search))
         return _joined([_nothing(self.m), *pieces])
 
     def counts(self, queries: WrappedQueries, radius, search: Search) -> np.ndarray:
-        """Return how many neighbours each query has within its radius."""
+        """Return how many neighbors each query has within its radius."""
         counts = np.zeros(len(queries.x), np.int64)
         for neighbors in self.within(queries, radius, search):
             counts += np.bincount(neighbors.query, minlength=len(queries.x))
@@ -538,7 +538,7 @@ class HostImages:
     def _nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> NeighborList:
         """Return up to `k` nearest images of each finite query, in order.
 
-        In each image of the cell one point more is looked at. Where it may be as near as the last neighbour,
+        In each image of the cell one point more is looked at. Where it may be as near as the last neighbor,
         up to rounding, all points that are not farther are measured, and their distances decide.
         """
         query_count = len(queries.x)
@@ -605,7 +605,7 @@ class HostImages:
         return self._measured(queries, moved, Candidates(image, row), search)
 
     def _kth_distance(self, queries: WrappedQueries, distances, bound, k: int, search: Search):
-        """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbour.
+        """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbor.
 
         `distances` (q, columns) are those of the nearest points in the cell.
         """
@@ -721,7 +721,7 @@ class HostImages:
         weight_of_row = np.ones(self.rows) if weights is None else np.asarray(weights, np.float64)
         sums = np.zeros(self.rows)
         reaching_rows = self._reaching_rows(radius)
-        sums[reaching_rows] = weight_of_row[reaching_rows]  # each is its own neighbour
+        sums[reaching_rows] = weight_of_row[reaching_rows]  # each is its own neighbor
         for pairs in self.pairs(radius, search):
             for rows, neighbor_rows in (pairs.query, pairs.row), (pairs.row, pairs.query):
                 sums += np.bincount(rows, weight_of_row[neighbor_rows], self.rows)
@@ -737,7 +737,7 @@ class HostImages:
 
 
 class _PaddedNeighbors:
-    """The same number of neighbours for each query, filled up with row n, shift 0 and distance inf."""
+    """The same number of neighbors for each query, filled up with row n, shift 0 and distance inf."""
 
     def __init__(self, query_count: int, length: int, n: int, m: int):
         self.length = length
@@ -746,7 +746,7 @@ class _PaddedNeighbors:
         self.distances = np.full((query_count, length), np.inf)
 
     def put(self, neighbors: NeighborList) -> None:
-        """Write the first neighbours of each query, which are in order."""
+        """Write the first neighbors of each query, which are in order."""
         rank = neighbors.ranks()
         is_kept = rank < self.length
         index = neighbors.query[is_kept], rank[is_kept]
@@ -756,7 +756,7 @@ class _PaddedNeighbors:
 
 
 def _joined_in_order(pieces: list[NeighborList], bound) -> NeighborList:
-    """Return the neighbours of several pieces that are nearer than the bound of their query, in order."""
+    """Return the neighbors of several pieces that are nearer than the bound of their query, in order."""
     neighbors = _joined(pieces)
     return neighbors.kept(neighbors.distance < bound[neighbors.query]).in_order()
 
@@ -795,7 +795,7 @@ def _lengths(columns, p: float) -> np.ndarray:
 
 
 def _in_parts(function: Callable, count: int, search: Search) -> None:
-    """Call a function with slices of so many neighbours, each of which a processor's cache holds."""
+    """Call a function with slices of so many neighbors, each of which a processor's cache holds."""
     parts = [slice(start, start + MEASURED_AT_ONCE) for start in range(0, count, MEASURED_AT_ONCE)]
     in_threads(function, parts, thread_count(search.workers, count // MEASURED_PER_8_QUERIES, 8))
 

@@ -245,7 +245,7 @@ def from_lowest(point_count: int, sources, targets, distances) -> Walked:
 def grown(point_count: int, rows, distances):
     """Return the edges (n - 1, 2) of Prim's tree from row 0 on, of a graph, and their distances.
 
-    Where points are equally far the first one joins by its first neighbour in the tree. So scikit-learn grows
+    Where points are equally far the first one joins by its first neighbor in the tree. So scikit-learn grows
     its tree, on which labels depend: distances that are a point's core distance are all equal.
     """
     lower = rows.min(axis=1)

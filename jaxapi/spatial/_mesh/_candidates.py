@@ -1,4 +1,4 @@
-"""Lists of the nearest neighbours that queries have so far."""
+"""Lists of the nearest neighbors that queries have so far."""
 
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ class Candidates(NamedTuple):
 
 
 def _in_order(first: Candidates, second: Candidates) -> tuple[Candidates, Candidates]:
-    """Return the lower of two neighbours each, and the higher."""
+    """Return the lower of two neighbors each, and the higher."""
     distances = in_order_of_bits(first.distances)
     other_distances = in_order_of_bits(second.distances)
     nearer = distances < other_distances

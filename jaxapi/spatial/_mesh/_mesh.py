@@ -28,14 +28,14 @@ from ._within import NearestWithin
 __all__ = ["MeshSearcher"]
 
 LARGEST = np.iinfo(np.int32).max
-LISTED = 8  # neighbours of a query that there is room for at the least: so few programs serve most radii
+LISTED = 8  # neighbors of a query that there is room for at the least: so few programs serve most radii
 
 
 class MeshSearcher(ConcreteSearcher):
     """The searches of a tree whose points lie on several devices.
 
     Results lie as the queries do: spread over the mesh, on every device of it, or on one device. A traced
-    query that is not finite has no neighbours; concrete ones raise ValueError, in all processes alike.
+    query that is not finite has no neighbors; concrete ones raise ValueError, in all processes alike.
     """
 
     def __init__(self, data, forest, layout: MeshLayout, count=None):
@@ -148,7 +148,7 @@ class MeshSearcher(ConcreteSearcher):
             return placed_queries.send_home((counts,), queries.shape)[0]
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
-        """Return all neighbours in CSR form, of spread queries in equal parts, filled up with n and inf."""
+        """Return all neighbors in CSR form, of spread queries in equal parts, filled up with n and inf."""
         self._check(queries.x)
         with self._context(search):
             placed_queries = self._placed(search, queries.x, r)
@@ -211,7 +211,7 @@ class MeshSearcher(ConcreteSearcher):
         )
 
     def _all_within(self, x, r, search: Search, spread: bool) -> NearestWithin:
-        """Return all neighbours by query."""
+        """Return all neighbors by query."""
         plan = self._plan(search, spread)
         inputs = x, as_dtype(r, search.dtype), search.boxsize_array()
         counts = _programs.count(self.forest, *inputs, plan=plan)
@@ -219,14 +219,14 @@ class MeshSearcher(ConcreteSearcher):
         query_count = -(-len(x) // self.layout.axes.size)  # of a device
         if query_count * most > LARGEST:
             raise ValueError(
-                f"{query_count} queries on a device, of which one has {most} neighbours or nearly so many, "
+                f"{query_count} queries on a device, of which one has {most} neighbors or nearly so many, "
                 "take more room than there is: search for fewer at once, or use query_radius with "
                 "max_neighbors"
             )
         return NearestWithin(_programs.all_within(self.forest, *inputs, plan=plan, most=most), counts)
 
     def _in_equal_parts(self, candidates: Candidates, keep, totals, size: int) -> _edges.GraphEdges:
-        """Return the edges of `size` neighbours to keep."""
+        """Return the edges of `size` neighbors to keep."""
         capacity = padded_size(int(totals.max()))
         return _edges.in_equal_parts(
             candidates, keep, layout=self.layout, capacity=capacity, size=max(1, size)

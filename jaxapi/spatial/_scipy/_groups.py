@@ -1,7 +1,7 @@
 """Components and dense groups within a radius, by SciPy's trees.
 
 Where few pairs lie within the radius, they are listed. Else the list might not fit, and these ways use that
-most points of a dense cloud are joined by their nearest neighbours.
+most points of a dense cloud are joined by their nearest neighbors.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ __all__ = ["ROUNDING", "Places", "Points", "components", "dbscan", "joined"]
 
 MANY = 32  # pairs a point: of more, no list is made
 MOST = 1 << 26  # pairs in all: a gigabyte
-LISTED = 8  # neighbours that join dense points before others are looked for
+LISTED = 8  # neighbors that join dense points before others are looked for
 ROUNDING = 1e-12
 PIECE = 1 << 22  # pairs held at once
 
@@ -46,7 +46,7 @@ class Points:
         return cKDTree(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
 
     def nearest(self, tree: cKDTree, rows, k, bound: float = np.inf, workers: int = -1):
-        """Return distances and numbers of neighbours in a tree, nearer than a bound; `k` as SciPy's."""
+        """Return distances and numbers of neighbors in a tree, nearer than a bound; `k` as SciPy's."""
         x = self.coordinates[rows]
         return unhindered(tree.query, x, k, p=self.p, distance_upper_bound=bound, workers=workers)
 
@@ -172,11 +172,11 @@ def _components_of_dense(points: Points, tree: cKDTree, reach: Reach) -> tuple[i
     """Return the components of points without copies, and labels.
 
     The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
-    components are compared, until none has a neighbour in another one.
+    components are compared, until none has a neighbor in another one.
     """
     n = len(points)
     radius = float(reach.radius)
-    rows = tree.indices  # in this order neighbours find the same nodes in the caches
+    rows = tree.indices  # in this order neighbors find the same nodes in the caches
     k = range(1, LISTED + 1)
     distances, neighbors = points.nearest(tree, rows, k, bound=radius * (1 + ROUNDING))
     is_sure = distances < radius * (1 - ROUNDING)
@@ -273,7 +273,7 @@ def _numbered(is_core, label, borders: Iterable[Edges]) -> np.ndarray:
 
 
 def _cores(points: Points, tree: cKDTree, reach: Reach, min_samples: int, weights):
-    """Return which points have enough neighbours within the radius, by weight where there are weights."""
+    """Return which points have enough neighbors within the radius, by weight where there are weights."""
     n = len(points)
     if weights is not None:
         sums = np.zeros(n)
