@@ -41,7 +41,7 @@ from ._slopes import ImageRows, vectors_to
 __all__ = ["components", "counts", "dbscan", "edges", "fixed", "in_float64", "nearest", "two_point"]
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-NEIGHBORS_AT_ONCE = 8  # of each query, that are measured at a time
+NEIGHBORS_PER_STEP = 8  # of each query, that are measured at a time
 NO_LABEL = np.iinfo(np.int32).max
 FEWEST_PLACES = 512  # that are searched from at once
 
@@ -49,7 +49,7 @@ FEWEST_PLACES = 512  # that are searched from at once
 class WrappedQueries(NamedTuple):
     """Queries wrapped into the cell."""
 
-    x: Array  # (q, m) in the cell, or one column more that tells clouds apart; nan for one that is not finite
+    inside: Array  # (q, m) in the cell, or one column more that tells clouds apart; nan if not finite
     turns: Array  # (q, P)
     fractions: Array  # (q, P)
     lattice: Lattice  # of all, or of each query
@@ -61,7 +61,7 @@ class WrappedQueries(NamedTuple):
     def of(self, rows) -> "WrappedQueries":
         """Return some of the queries."""
         return WrappedQueries(
-            self.x[rows],
+            self.inside[rows],
             self.turns[rows],
             self.fractions[rows],
             self.lattice.of_clouds(rows),
@@ -79,9 +79,9 @@ class Places(NamedTuple):
     shift: Array  # (C, P) by which the query is moved back
     is_place: Array  # (C,) False where there is none
 
-    def within(self, bound) -> Array:
-        """Return the bounds (C,) of the queries' (q,), -1 where there is no place."""
-        return _where_active(self.is_place, bound[self.query])
+    def take_bounds(self, bounds) -> Array:
+        """Return the bound of each place's query (C,), of those of all (q,); -1 where there is no place."""
+        return _where_active(self.is_place, bounds[self.query])
 
     @property
     def target(self) -> Array:
@@ -89,7 +89,7 @@ class Places(NamedTuple):
         return jnp.where(self.is_place, self.query, np.iinfo(np.int32).max)
 
     @property
-    def is_home(self) -> Array:
+    def is_unmoved(self) -> Array:
         """Whether a query searches from where it is, (C,)."""
         return (self.shift == 0).all(axis=-1)
 
@@ -205,12 +205,12 @@ def _images(points: ImagePoints, periodic: tuple[bool, ...], search: Search) -> 
     )
     extent = 2 * size
     if points.ids is not None:
-        as_queries = as_queries._replace(x=_with_clouds(x, points.ids, spacing))
+        as_queries = as_queries._replace(inside=_with_clouds(x, points.ids, spacing))
         largest_id = jnp.max(jnp.abs(points.ids.astype(np.float64)), initial=0)
         extent = jnp.maximum(extent, largest_id * spacing)
-    corner = jnp.broadcast_to(extent, as_queries.x.shape[1:])
-    extra_rows = tree_size(*as_queries.x.shape) - rows
-    padded = jnp.pad(as_queries.x, ((0, extra_rows), (0, 0)))
+    corner = jnp.broadcast_to(extent, as_queries.inside.shape[1:])
+    extra_rows = tree_size(*as_queries.inside.shape) - rows
+    padded = jnp.pad(as_queries.inside, ((0, extra_rows), (0, 0)))
     tree = search.engine.build(padded, jnp.asarray(points.n, np.int32), scale_of_box(-corner, corner))
     return Images(
         points, tree, as_queries, lattice, lowest, highest, lowest_across, highest_across, size, spacing
@@ -259,13 +259,13 @@ def _box_within(images: Images, queries: WrappedQueries, reach, p: float) -> Box
     """Return the shifts (q, P) by which each query may reach points within a distance (q,)."""
     m = images.points.data.shape[1]
     rounding = _rounding(images, queries)
-    is_reaching = jnp.isfinite(queries.x).all(axis=1) & (reach >= 0)
+    is_reaching = jnp.isfinite(queries.inside).all(axis=1) & (reach >= 0)
     if len(images.lowest):
         is_reaching &= reach < jnp.inf
     reach = (jnp.where(is_reaching, reach, 0) * (1 + ROUNDING) + rounding) * euclidean_factor(m, p)
     if 0 < len(images.lowest) < m:
-        # What a query is away from the plane of the vectors is not left for going along it.
-        across = _across(queries.x[:, :m], queries.fractions, queries.lattice)
+        # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
+        across = _across(queries.inside[:, :m], queries.fractions, queries.lattice)
         gaps = jnp.maximum(images.lowest_across - across, across - images.highest_across)
         gap = norms(jnp.maximum(gaps, 0), 2.0)
         gap = jnp.maximum(gap * (1 - ROUNDING) - rounding, 0)
@@ -286,7 +286,7 @@ def _across(x, fractions, lattice: Lattice) -> Array:
 
 def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
     """Return radii (q,) as float64, within which no other cloud is; -1 for those that reach nothing."""
-    radius = jnp.broadcast_to(longest_within(radius), len(queries.x))
+    radius = jnp.broadcast_to(longest_within(radius), len(queries.inside))
     radius = jnp.where(radius >= 0, radius, -1.0)
     if queries.ids is None:
         return radius
@@ -295,14 +295,14 @@ def _radii(images: Images, queries: WrappedQueries, radius) -> Array:
     return jnp.minimum(jnp.where(queries.is_far, all_or_none, radius), images.spacing / 4)
 
 
-class Reach(NamedTuple):
+class RadiusBounds(NamedTuple):
     """Radii (q,) with room for rounding: what lies between both is measured."""
 
     inner: Array  # (q,) all within are neighbors; -1 for nothing
     outer: Array  # (q,) none outside is a neighbor; -1 for nothing
 
 
-def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
+def _radius_bounds(images: Images, queries: WrappedQueries, radii) -> RadiusBounds:
     """Return how far to search for what is within radii (q,)."""
     rounding = _rounding(images, queries)
     inner = radii * (1 - ROUNDING) - rounding
@@ -310,7 +310,9 @@ def _reach_of(images: Images, queries: WrappedQueries, radii) -> Reach:
     inner = jnp.where(inner >= 0, inner, -1.0)
     if queries.ids is not None:
         outer = jnp.minimum(outer, images.spacing / 2)
-    return Reach(jnp.where(queries.is_far, radii, inner), jnp.where(queries.is_far, radii, outer))
+    return RadiusBounds(
+        inner=jnp.where(queries.is_far, radii, inner), outer=jnp.where(queries.is_far, radii, outer)
+    )
 
 
 def _rounding(images: Images, queries: WrappedQueries) -> Array:
@@ -501,10 +503,10 @@ class _ImageSearch(NamedTuple):
         """Return the queries moved back by a shift of the lattice, that of all, (P,), or of each, (q, P)."""
         queries = self.queries
         m = queries.lattice.vectors.shape[-1]
-        steps = jnp.broadcast_to(queries.lattice.steps(shift), (len(queries.x), m))
+        steps = jnp.broadcast_to(queries.lattice.steps(shift), (len(queries.inside), m))
         # The coordinate that tells clouds apart stays as it is.
-        steps = jnp.pad(steps, ((0, 0), (0, queries.x.shape[1] - m)))
-        return PaddedQueries(queries.x - steps, None)
+        steps = jnp.pad(steps, ((0, 0), (0, queries.inside.shape[1] - m)))
+        return PaddedQueries(queries.inside - steps, None)
 
     def with_all_within(self, shift, radii, visit: Callable, state):
         """Return the state after ``visit(neighbors, state)`` for all within radii (q,), some at a time."""
@@ -525,41 +527,53 @@ class _ImageSearch(NamedTuple):
 def _with_all_within(tree: Tree, queries: RadiusQueries, after, search: Search, visit: Callable, state):
     """Return the state after ``visit(rows, state)`` for all neighbors of queries, some of each at a time.
 
-    The neighbors are those in slots after `after` (Q,), -1 for all. Rows (Q, NEIGHBORS_AT_ONCE) are in the
+    The neighbors are those in slots after `after` (Q,), -1 for all. Rows (Q, NEIGHBORS_PER_STEP) are in the
     order of the prepared queries, n where there is none.
     """
-    count = len(queries.bound)
     slot_count = tree.points.shape[1]
-    slot_of_row = (
-        jnp.zeros(slot_count, np.int32).at[tree.rows].set(lax.iota(np.int32, slot_count), mode="drop")
-    )
-    offsets = jnp.arange(count + 1, dtype=np.int32) * NEIGHBORS_AT_ONCE
-    metric = TreeMetric(search.p)
+    slots = lax.iota(np.int32, slot_count)
+    slot_of_row = jnp.zeros(slot_count, np.int32).at[tree.rows].set(slots, mode="drop")
 
     def more(state):
-        _, is_open, _ = state
-        return is_open.any()
+        _, has_more, _ = state
+        return has_more.any()
 
     def next_neighbors(state):
-        last_slots, is_open, state = state
-        # The last slot that was seen stands for the query's own: then those LATER are the next ones.
-        part = RadiusQueries(
-            queries.points,
-            jnp.where(is_open, queries.bound, -jnp.ones_like(queries.bound)),
-            last_slots,
-            lax.iota(np.int32, count),
-        )
-        size = count * NEIGHBORS_AT_ONCE
-        rows, _ = search.engine.fill(tree, part, offsets, metric, size=size, relation=Relation.LATER)
-        rows = rows.reshape(count, NEIGHBORS_AT_ONCE)
+        last_slots, has_more, state = state
+        rows = _next_rows(tree, queries, last_slots, has_more, search)
         last_rows = rows[:, -1]
-        is_open &= last_rows < tree.n
-        last_slots = jnp.where(is_open, slot_of_row[jnp.minimum(last_rows, slot_count - 1)], slot_count)
-        return last_slots, is_open, visit(rows, state)
+        has_more &= last_rows < tree.n
+        last_slots = jnp.where(has_more, slot_of_row[jnp.minimum(last_rows, slot_count - 1)], slot_count)
+        return last_slots, has_more, visit(rows, state)
 
     start = after, queries.bound >= 0, state
     _, _, state = lax.while_loop(more, next_neighbors, start)
     return state
+
+
+def _next_rows(tree: Tree, queries: RadiusQueries, last_slots, has_more, search: Search) -> Array:
+    """Return the rows (Q, NEIGHBORS_PER_STEP) of the first neighbors behind the last slots (Q,), n for none.
+
+    An engine fills the neighbors of a query in the order of slots. Asked for the relation LATER, it leaves
+    out those up to the slot of the query itself, so each query is said to be in its last slot.
+    """
+    count = len(queries.bound)
+    queries_in_last_slots = RadiusQueries(
+        queries.points,
+        bound=_where_active(has_more, queries.bound),
+        slot=last_slots,
+        order=lax.iota(np.int32, count),
+    )
+    offsets = jnp.arange(count + 1, dtype=np.int32) * NEIGHBORS_PER_STEP
+    rows, _ = search.engine.fill(
+        tree,
+        queries_in_last_slots,
+        offsets,
+        TreeMetric(search.p),
+        size=count * NEIGHBORS_PER_STEP,
+        relation=Relation.LATER,
+    )
+    return rows.reshape(count, NEIGHBORS_PER_STEP)
 
 
 @in_float64("periodic", "search", "max_neighbors")
@@ -569,19 +583,19 @@ def fixed(
     """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii (q,), and counts."""
     images, wrapped = _prepared(points, queries, periodic, search)
     image_search = _ImageSearch(images, wrapped, queries, periodic, search)
-    reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
-    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
-    boxes = _box_within(images, wrapped, reach.outer, search.p)
+    bounds = _radius_bounds(images, wrapped, _radii(images, wrapped, radius))
+    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.inside))
+    boxes = _box_within(images, wrapped, bounds.outer, search.p)
     point_count = max(min(max_neighbors, len(points.data)), 1)  # of an image that are looked at
     n = points.n
 
-    def within(neighbors: ImageNeighbors) -> ImageNeighbors:
+    def within_radius(neighbors: ImageNeighbors) -> ImageNeighbors:
         return neighbors.kept(neighbors.distances <= radius[:, None], n)
 
     def step(shift, is_active, state):
         neighbors, counts = state
-        inner = jnp.where(is_active, reach.inner, -1.0)
-        outer = jnp.where(is_active, reach.outer, -1.0)
+        inner = jnp.where(is_active, bounds.inner, -1.0)
+        outer = jnp.where(is_active, bounds.outer, -1.0)
         inputs = images.tree, image_search.moved(shift)
         metric = TreeMetric(search.p)
         rows, distances, outer_counts = _tree_programs.nearest_within(
@@ -592,7 +606,7 @@ def fixed(
         has_border = outer_counts > inner_counts
         tied_reach = _tied_reach(images, wrapped, distances, point_count)
         is_cut = ~is_whole & (has_border | (tied_reach >= 0))
-        image_neighbors = within(image_search.measured(rows, shift)).without(is_cut, n)
+        image_neighbors = within_radius(image_search.measured(rows, shift)).without(is_cut, n)
         measured_counts = jnp.sum(image_neighbors.distances < jnp.inf, axis=1, dtype=np.int32)
         image_counts = jnp.where(is_whole, measured_counts, outer_counts.astype(np.int32))
         counts += jnp.where(is_cut & has_border, 0, image_counts)
@@ -600,7 +614,7 @@ def fixed(
 
         def add(next_neighbors: ImageNeighbors, state):
             neighbors, counts = state
-            next_neighbors = within(next_neighbors)
+            next_neighbors = within_radius(next_neighbors)
             next_counts = jnp.sum(next_neighbors.distances < jnp.inf, axis=1, dtype=np.int32)
             return neighbors.with_those_of(next_neighbors), counts + jnp.where(has_border, next_counts, 0)
 
@@ -610,7 +624,10 @@ def fixed(
 
         return lax.cond(is_cut.any(), measure_all, lambda state: state, (neighbors, counts))
 
-    state = ImageNeighbors.empty(len(wrapped.x), max_neighbors, images), jnp.zeros(len(wrapped.x), np.int32)
+    state = (
+        ImageNeighbors.empty(len(wrapped.inside), max_neighbors, images),
+        jnp.zeros(len(wrapped.inside), np.int32),
+    )
     neighbors, counts_of_queries = _over_shifts(boxes, step, state)
     return neighbors.rows, neighbors.shifts, neighbors.distances, counts_of_queries
 
@@ -635,20 +652,19 @@ def _tied_reach(images: Images, queries: WrappedQueries, distances, k: int) -> A
 def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, search: Search):
     """Return how many images are within the radii (q,)."""
     images, wrapped = _prepared(points, queries, periodic, search)
-    given = ImageQueries(points.data, points.ids) if queries is None else queries
-    image_search = _ImageSearch(images, wrapped, given, periodic, search)
-    reach = _reach_of(images, wrapped, _radii(images, wrapped, radius))
-    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.x))
-    boxes = _box_within(images, wrapped, reach.outer, search.p)
+    image_search = _ImageSearch(images, wrapped, queries, periodic, search)
+    bounds = _radius_bounds(images, wrapped, _radii(images, wrapped, radius))
+    radius = jnp.broadcast_to(longest_within(radius), len(wrapped.inside))
+    boxes = _box_within(images, wrapped, bounds.outer, search.p)
 
     def step(places: Places, counts):
         search_of_places = image_search.of(places.query)
         radius_of_places = radius[places.query, None]
-        outer = places.within(reach.outer)
+        outer = places.take_bounds(bounds.outer)
         inputs = images.tree, search_of_places.moved(places.shift)
         metric = TreeMetric(search.p)
         (inner_counts,) = _tree_programs.counts_within(
-            *inputs, places.within(reach.inner), metric, search=search
+            *inputs, places.take_bounds(bounds.inner), metric, search=search
         )
         (outer_counts,) = _tree_programs.counts_within(*inputs, outer, metric, search=search)
         has_border = outer_counts > inner_counts
@@ -664,7 +680,7 @@ def counts(points: ImagePoints, queries: ImageQueries, radius, *, periodic, sear
         counts_of_places = lax.cond(has_border.any(), measure_all, lambda counts: counts, counts_of_places)
         return counts.at[places.target].add(counts_of_places)
 
-    return (_over_places(boxes, step, jnp.zeros(len(wrapped.x), np.int32)),)
+    return (_over_places(boxes, step, jnp.zeros(len(wrapped.inside), np.int32)),)
 
 
 def _prepared(points: ImagePoints, queries: ImageQueries | None, periodic, search: Search):
@@ -683,7 +699,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     which holds all that are not farther.
     """
     images, wrapped = _prepared(points, queries, periodic, search)
-    query_count = len(wrapped.x)
+    query_count = len(wrapped.inside)
     bound = jnp.broadcast_to(bound, query_count).astype(np.float64)
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
@@ -750,10 +766,10 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
         return ((box.low < done.low) | (box.high > done.high)).any()
 
     no_shift = jnp.zeros(vector_count, np.float64)
-    home = Box(no_shift, no_shift)
+    unmoved = Box(no_shift, no_shift)
     neighbors = search_image(no_shift, ImageNeighbors.empty(query_count, k, images))
     if vector_count:
-        start = jnp.zeros((), np.float64), next_box(home, neighbors), home, neighbors
+        start = jnp.zeros((), np.float64), next_box(unmoved, neighbors), unmoved, neighbors
         *_, neighbors = lax.while_loop(more, step, start)
     return neighbors.rows, neighbors.shifts, neighbors.distances
 
@@ -786,9 +802,9 @@ class _MovedSlots(NamedTuple):
     places: Places  # (C,)
     relation: Relation  # of a slot to the points that are its neighbors
 
-    def within(self, bound) -> "_MovedSlots":
+    def with_bounds(self, bounds) -> "_MovedSlots":
         """Return them with other bounds (C,)."""
-        return self._replace(queries=self.queries._replace(bound=bound))
+        return self._replace(queries=self.queries._replace(bound=bounds))
 
 
 class _SlotQueries(NamedTuple):
@@ -797,7 +813,7 @@ class _SlotQueries(NamedTuple):
     tree: Tree  # in a unit that has room for the powers of moved queries
     image_search: _ImageSearch  # of the slots; an empty one stands for some point
     radius: Array  # ()
-    bounds: Reach  # of scaled powers
+    bounds: RadiusBounds  # of scaled powers
     boxes: Box  # (N, P)
 
     def moved(self, places: Places, bound, relation: Relation) -> _MovedSlots:
@@ -814,7 +830,7 @@ class _SlotQueries(NamedTuple):
         steps = jnp.pad(steps, ((0, 0), (0, tree.points.shape[0] - m)))
         outside = -jnp.ones_like(slots) if relation is Relation.LATER else ~(slots // tree.leaf_size)
         points = tree.points[:, slots] - steps.T
-        slots_of_queries = jnp.where(places.is_home, slots, outside)
+        slots_of_queries = jnp.where(places.is_unmoved, slots, outside)
         queries = RadiusQueries(points, bound, slots_of_queries, lax.iota(np.int32, len(slots)))
         return _MovedSlots(queries, places, relation)
 
@@ -824,7 +840,7 @@ class _SlotQueries(NamedTuple):
         search_of_places = self.image_search.of(places.query)
         own_rows = -jnp.ones_like(places.query)
         if relation is Relation.OTHER:
-            own_rows = jnp.where(places.is_home, self.tree.rows[places.query], own_rows)
+            own_rows = jnp.where(places.is_unmoved, self.tree.rows[places.query], own_rows)
         after = queries.slot if relation is Relation.LATER else -jnp.ones_like(queries.slot)
 
         def visit_rows(rows, state):
@@ -841,8 +857,8 @@ class _SlotQueries(NamedTuple):
         """
         engine = self.image_search.search.engine
         metric = TreeMetric(self.image_search.search.p)
-        outer = self.moved(places, places.within(self.bounds.outer), relation)
-        inner = outer.within(places.within(self.bounds.inner))
+        outer = self.moved(places, places.take_bounds(self.bounds.outer), relation)
+        inner = outer.with_bounds(places.take_bounds(self.bounds.inner))
         inner_counts = engine.count(self.tree, inner.queries, metric, relation=relation)
         outer_counts = engine.count(self.tree, outer.queries, metric, relation=relation)
         has_border = outer_counts > inner_counts
@@ -851,7 +867,7 @@ class _SlotQueries(NamedTuple):
             return counts + jnp.sum(is_wanted, axis=1, dtype=np.int32)
 
         def measure_all(counts):
-            at_border = outer.within(_where_active(has_border, outer.queries.bound))
+            at_border = outer.with_bounds(_where_active(has_border, outer.queries.bound))
             counts = jnp.where(has_border, 0, counts)
             return self.with_all_within(self.tree, at_border, add, counts)
 
@@ -865,8 +881,8 @@ def _where_active(is_active, bound):
 
 def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) -> _SlotQueries:
     """Return the slots of a tree over the points as queries."""
-    reach = _reach_of(images, images.as_queries, _radii(images, images.as_queries, radius))
-    boxes = _box_within(images, images.as_queries, reach.outer, search.p)
+    bounds = _radius_bounds(images, images.as_queries, _radii(images, images.as_queries, radius))
+    boxes = _box_within(images, images.as_queries, bounds.outer, search.p)
     rows = jnp.minimum(tree.rows, max(len(images.points.data) - 1, 0))
     is_point = jnp.isfinite(tree.points[0])
     box = boxes.of_all()
@@ -881,10 +897,10 @@ def _slot_queries(images: Images, tree: Tree, radius, periodic, search: Search) 
     ids = None if images.points.ids is None else images.points.ids[rows]
     given = ImageQueries(images.points.data[rows], ids)
     image_search = _ImageSearch(images, images.as_queries.of(rows), given, periodic, search)
-    bounds = Reach(bound_of(reach.inner), bound_of(reach.outer))
+    bounds_of_slots = RadiusBounds(bound_of(bounds.inner), bound_of(bounds.outer))
     is_in_box = is_point[:, None]
     boxes = Box(jnp.where(is_in_box, boxes.low[rows], 1.0), jnp.where(is_in_box, boxes.high[rows], 0.0))
-    return _SlotQueries(tree, image_search, longest_within(radius), bounds, boxes)
+    return _SlotQueries(tree, image_search, longest_within(radius), bounds_of_slots, boxes)
 
 
 def _first_number(shifts) -> Array:
@@ -946,7 +962,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         starts += before - before_first
         stops = jnp.minimum(starts + wide_counts, size).astype(np.int32)
         starts = jnp.minimum(starts, size).astype(np.int32)
-        outer = places.within(slot_queries.bounds.outer)
+        outer = places.take_bounds(slot_queries.bounds.outer)
         moved = slot_queries.moved(places, _where_active(~has_border, outer), relation)
         # Those of a place are written from an offset up to the next one.
         offsets = jnp.stack([starts, stops], axis=1).reshape(-1)
@@ -974,7 +990,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
             return next_edge, senders
 
         def measure_all(senders):
-            at_border = moved.within(_where_active(has_border, outer))
+            at_border = moved.with_bounds(_where_active(has_border, outer))
             _, senders = slot_queries.with_all_within(tree, at_border, add, (starts, senders))
             return senders
 
@@ -1020,8 +1036,8 @@ def two_point(
     images, wrapped = _prepared(points, queries, periodic, search)
     radii = longest_within(radii)
     image_search = _ImageSearch(images, wrapped, queries, periodic, search)
-    largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(wrapped.x))
-    outer = _reach_of(images, wrapped, _radii(images, wrapped, largest)).outer
+    largest = jnp.broadcast_to(jnp.max(radii, initial=-1.0, where=radii >= 0), len(wrapped.inside))
+    outer = _radius_bounds(images, wrapped, _radii(images, wrapped, largest)).outer
     boxes = _box_within(images, wrapped, outer, search.p)
     rounding = jnp.max(jnp.where(wrapped.is_far, 0, _rounding(images, wrapped)), initial=0)
     longest = jnp.inf if wrapped.ids is None else images.spacing / 4
@@ -1029,7 +1045,7 @@ def two_point(
     outer_radii = jnp.where(radii >= 0, radii * (1 + ROUNDING) + rounding, -1.0)
     inner_radii = jnp.minimum(inner_radii, longest)
     outer_radii = jnp.minimum(outer_radii, longest)
-    is_query = jnp.isfinite(wrapped.x).all(axis=1)
+    is_query = jnp.isfinite(wrapped.inside).all(axis=1)
     query_weights = jnp.where(is_query, weights.self_weights, 0).astype(sums)
     point_weights = weights.other_weights.astype(sums)
 
@@ -1080,7 +1096,7 @@ class _SlotJoining(NamedTuple):
         slot_queries = self.slot_queries
         engine = slot_queries.image_search.search.engine
         metric = TreeMetric(slot_queries.image_search.search.p)
-        moved = slot_queries.moved(places, places.within(slot_queries.bounds.inner), Relation.ANY)
+        moved = slot_queries.moved(places, places.take_bounds(slot_queries.bounds.inner), Relation.ANY)
         if tree is not slot_queries.tree:
             in_no_leaf = -jnp.ones_like(moved.queries.slot)
             moved = moved._replace(queries=moved.queries._replace(slot=in_no_leaf))
@@ -1096,8 +1112,8 @@ class _SlotJoining(NamedTuple):
         has_border = places.is_place & self.has_border[places.query]
 
         def measure_all(lowest):
-            outer = places.within(slot_queries.bounds.outer)
-            at_border = moved.within(_where_active(has_border, outer))
+            outer = places.take_bounds(slot_queries.bounds.outer)
+            at_border = moved.with_bounds(_where_active(has_border, outer))
             return slot_queries.with_all_within(tree, at_border, add, lowest)
 
         return lax.cond(has_border.any(), measure_all, lambda lowest: lowest, lowest_inside)
@@ -1183,9 +1199,12 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
         has_border = has_border.at[places.target].max(is_border)
         if weights is None:
             return sums.at[places.target].add(counts), has_border
-        moved = slot_queries.moved(places, places.within(slot_queries.bounds.inner), Relation.ANY)
-        bounds = jnp.max(slot_queries.bounds.inner)[None]
-        (weight_sums,) = engine.bin_counts(slot_queries.tree, moved.queries, bounds, weights_of_slots, metric)
+        moved = slot_queries.moved(places, places.take_bounds(slot_queries.bounds.inner), Relation.ANY)
+        # All points have the same inner bound. Slots without a point have -1.
+        inner_bound = jnp.max(slot_queries.bounds.inner)
+        (weight_sums,) = engine.bin_counts(
+            slot_queries.tree, moved.queries, inner_bound[None], weights_of_slots, metric
+        )
         weight_sums = jnp.where(moved.queries.bound >= 0, weight_sums, 0.0)
 
         def add_weights(neighbors: ImageNeighbors, is_wanted, weight_sums):
@@ -1193,7 +1212,9 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
             return weight_sums + jnp.sum(jnp.where(is_wanted, neighbor_weights, 0.0), axis=1)
 
         def measure_all(weight_sums):
-            at_border = moved.within(_where_active(is_border, places.within(slot_queries.bounds.outer)))
+            at_border = moved.with_bounds(
+                _where_active(is_border, places.take_bounds(slot_queries.bounds.outer))
+            )
             weight_sums = jnp.where(is_border, 0.0, weight_sums)
             return slot_queries.with_all_within(slot_queries.tree, at_border, add_weights, weight_sums)
 
@@ -1205,8 +1226,8 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     joining = _SlotJoining(slot_queries, has_border)
     is_core_slot = jnp.isfinite(tree.points[0]) & (sums >= min_samples)
     is_core = _by_row(tree, row_count, is_core_slot, False)
-    extra_rows = tree_size(*images.as_queries.x.shape) - row_count
-    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.x, jnp.nan), ((0, extra_rows), (0, 0)))
+    extra_rows = tree_size(*images.as_queries.inside.shape) - row_count
+    x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.inside, jnp.nan), ((0, extra_rows), (0, 0)))
     core_tree = engine.build(x, tree.n, tree.scale)
     _, labels = _labels(images, core_tree, radius, periodic, search)
     core_labels = _by_slot(core_tree, labels, NO_LABEL)

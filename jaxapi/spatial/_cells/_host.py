@@ -25,7 +25,7 @@ from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, 
 __all__ = ["HostImages", "NeighborList", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
-NEIGHBORS_AT_ONCE = 1 << 22  # neighbors that are listed at once
+LISTED_AT_ONCE = 1 << 22  # neighbors that are listed at once
 MEASURED_AT_ONCE = 1 << 14  # neighbors, which a processor's cache holds
 MEASURED_PER_8_QUERIES = 100  # neighbors that are measured while a tree is searched for 8 queries
 MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
@@ -46,8 +46,8 @@ class MovedQueries(NamedTuple):
         return MovedQueries(*(array[index] for array in self))
 
 
-class Candidates(NamedTuple):
-    """Pairs of moved queries and points that a tree found, before their distances are measured."""
+class UnmeasuredPairs(NamedTuple):
+    """Pairs of moved queries and points that a tree found: their distances are still to be measured."""
 
     image: np.ndarray  # (e,) numbers of moved queries
     row: np.ndarray  # (e,)
@@ -91,17 +91,17 @@ class PairSums(NamedTuple):
 
     def of_listed(self, neighbors: NeighborList) -> np.ndarray:
         """Return the number or the sum (R,) of these pairs."""
-        within = [neighbors.distance <= radius for radius in self.radii]
+        masks = [neighbors.distance <= radius for radius in self.radii]
         if self.weights is None:
-            return np.array([np.count_nonzero(mask) for mask in within], self.dtype)
+            return np.array([np.count_nonzero(mask) for mask in masks], self.dtype)
         products = self.weights.self_weights[neighbors.query] * self.weights.other_weights[neighbors.row]
-        return np.array([products[mask].sum() for mask in within], self.dtype)
+        return np.array([products[mask].sum() for mask in masks], self.dtype)
 
 
 class WrappedQueries(NamedTuple):
     """Queries wrapped into the cell, and what moves them."""
 
-    x: np.ndarray  # (q, m) as they were given, float64
+    given: np.ndarray  # (q, m) as they were given, float64
     inside: np.ndarray  # (q, m)
     turns: np.ndarray  # (q, P), nan for a query that is not finite
     fractions: np.ndarray  # (q, P)
@@ -118,7 +118,7 @@ class WrappedQueries(NamedTuple):
     def of(self, index) -> "WrappedQueries":
         """Return some of the queries: an index is numbers or a mask."""
         return WrappedQueries(
-            self.x[index],
+            self.given[index],
             self.inside[index],
             self.turns[index],
             self.fractions[index],
@@ -174,7 +174,7 @@ class HostImages:
         self.highest_across = across.max(axis=0, initial=-np.inf)
         # A cell that is not finite has no points.
         self.size = np.abs(as_queries.inside[is_point]).max(initial=0.0) + np.abs(vectors).sum(initial=0.0)
-        self.largest = max(self.size, np.abs(as_queries.x[is_point]).max(initial=0.0))
+        self.largest = max(self.size, np.abs(as_queries.given[is_point]).max(initial=0.0))
         # The shift to a point is that to its image in the cell, less the turns that brought it there.
         self.cell_turns = self._lattice_of_clouds(points.ids).of_cell(as_queries.turns, periodic, np)
         self.has_turns = bool(self.cell_turns.any())
@@ -232,7 +232,7 @@ class HostImages:
         if len(self.lowest):
             is_reaching &= reach < np.inf
         if 0 < len(self.lowest) < self.m:
-            # What a query is away from the plane of the vectors is not left for going along it.
+            # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
             gap = np.maximum(self.lowest_across - queries.across, queries.across - self.highest_across)
             gap = np.linalg.norm(np.maximum(gap, 0), axis=1)
             gap = np.where(queries.is_far, 0, gap)  # was brought nearer, as the reach was
@@ -296,18 +296,18 @@ class HostImages:
         return self.lattice.of_clouds(np.clip(ids, 0, len(self.cell) - 1))
 
     def _measured(
-        self, queries: WrappedQueries, moved: MovedQueries, candidates: Candidates, search: Search
+        self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
     ) -> NeighborList:
         """Return pairs of moved queries and points with their shifts and distances."""
-        image, row = candidates
+        image, row = unmeasured
         count = len(row)
         query = moved.query.take(image)
         shift = np.zeros((count, self.m), np.int32)
         distance = np.empty(count)
         has_shifts = self.has_turns or bool(moved.cell_shift.any())
         # Columns, as NumPy's loops over a few coordinates of each neighbor take many times as long.
-        point_columns = np.ascontiguousarray(self.points_as_queries.x.T)
-        query_columns = np.ascontiguousarray(queries.x.T)
+        point_columns = np.ascontiguousarray(self.points_as_queries.given.T)
+        query_columns = np.ascontiguousarray(queries.given.T)
 
         def measure_part(part):
             rows = row[part]
@@ -342,7 +342,7 @@ class HostImages:
 
     def _rounding(self, queries: WrappedQueries) -> np.ndarray:
         """Return by how much distances of each query (q,) may be rounded."""
-        length = np.abs(queries.x).max(axis=1)
+        length = np.abs(queries.given).max(axis=1)
         return ROUNDING * np.maximum(self.largest, np.where(np.isfinite(length), length, 0))
 
     def _tree_search(self, search: Search) -> Search:
@@ -375,7 +375,7 @@ class HostImages:
         reach = np.where(radius >= 0, reach, -1.0)
         if self.ids is None:
             return reach
-        length = np.abs(queries.x).max(axis=1)
+        length = np.abs(queries.given).max(axis=1)
         of_far = np.where(length <= radius * (1 + ROUNDING), np.inf, -1.0)
         return np.minimum(np.where(queries.is_far, of_far, reach), self.spacing / 4)
 
@@ -391,7 +391,7 @@ class HostImages:
         radii = reach[sample.query]
         (counts,) = _by_ckdtree.counts_within(self.trees, sample.x, radii, search=self._tree_search(search))
         mean = max(float(counts.mean()), 1.0)
-        size = max(int(NEIGHBORS_AT_ONCE / mean), 1)
+        size = max(int(LISTED_AT_ONCE / mean), 1)
         return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
     def _neighbors_within(
@@ -403,7 +403,7 @@ class HostImages:
             self.trees, moved.x, reach[moved.query], search=tree_search, sort=False
         )
         images = np.repeat(np.arange(len(moved.query)), np.diff(indptr))
-        neighbors = self._measured(queries, moved, Candidates(images, rows), search)
+        neighbors = self._measured(queries, moved, UnmeasuredPairs(images, rows), search)
         is_within = neighbors.distance <= radius[neighbors.query]
         return neighbors if is_within.all() else neighbors.kept(is_within)
 
@@ -414,18 +414,18 @@ class HostImages:
 
     def counts(self, queries: WrappedQueries, radius, search: Search) -> np.ndarray:
         """Return how many neighbors each query has within its radius."""
-        counts = np.zeros(len(queries.x), np.int64)
+        counts = np.zeros(len(queries.given), np.int64)
         for neighbors in self.within(queries, radius, search):
-            counts += np.bincount(neighbors.query, minlength=len(queries.x))
+            counts += np.bincount(neighbors.query, minlength=len(queries.given))
         return counts
 
     def fixed(self, queries: WrappedQueries, radius, max_neighbors: int, search: Search) -> tuple:
         """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii, and counts."""
-        padded = _PaddedNeighbors(len(queries.x), max_neighbors, self.n, self.m)
-        counts = np.zeros(len(queries.x), np.int64)
+        padded = _PaddedNeighbors(len(queries.given), max_neighbors, self.n, self.m)
+        counts = np.zeros(len(queries.given), np.int64)
         of_last_query = _nothing(self.m)
         for neighbors in self.within(queries, radius, search):
-            counts += np.bincount(neighbors.query, minlength=len(queries.x))
+            counts += np.bincount(neighbors.query, minlength=len(queries.given))
             neighbors = _joined([of_last_query, neighbors]).in_order()
             padded.put(neighbors)
             is_of_last_query = neighbors.query == neighbors.query[-1:]
@@ -448,37 +448,37 @@ class HostImages:
         reach = self._reach(points, radius)
         if not (reach >= 0).any():
             return
-        # The points as they are, moved by no shift: the end with the lower row sees a pair.
-        home = MovedQueries(
-            np.arange(len(points.x)),
+        # The points as they are, moved by no shift. Of a pair of these, the end with the lower row sees it.
+        unmoved = MovedQueries(
+            np.arange(len(points.given)),
             np.zeros(points.turns.shape),
             self.cell_turns[self.point_rows],
             self._with_clouds(points.inside, points.ids),
         )
-        parts = self._parts(home, reach, search)
+        parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
             image, number = _by_ckdtree.pairs(self.trees, reach.max(), self._tree_search(search), "ndarray").T
-            candidates = Candidates(image, self.point_rows[number])
-            yield self._pairs_within(points, home, candidates, radius, search)
+            unmeasured = UnmeasuredPairs(image, self.point_rows[number])
+            yield self._pairs_within(points, unmoved, unmeasured, radius, search)
         else:
             for part in parts:
-                image, number = self._near_images(home.of(part), reach.max(), search)
+                image, number = self._near_images(unmoved.of(part), reach.max(), search)
                 image += part.start
                 is_later = image < number
-                candidates = Candidates(image[is_later], self.point_rows[number[is_later]])
-                yield self._pairs_within(points, home, candidates, radius, search)
+                unmeasured = UnmeasuredPairs(image[is_later], self.point_rows[number[is_later]])
+                yield self._pairs_within(points, unmoved, unmeasured, radius, search)
         low, high = self._shift_ranges(points, reach, search.p)
-        away = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
-        low = low[away]
-        high = high[away]
+        with_shifts = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
+        low = low[with_shifts]
+        high = high[with_shifts]
         low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
-        for moved in self._pieces(points.of(away), low, high):
-            moved = moved._replace(query=away[moved.query]).of(_first_number(moved.shift) > 0)
+        for moved in self._pieces(points.of(with_shifts), low, high):
+            moved = moved._replace(query=with_shifts[moved.query]).of(_first_number(moved.shift) > 0)
             for part in self._parts(moved, reach, search):
                 images = moved.of(part)
                 image, number = self._near_images(images, reach.max(), search)
-                candidates = Candidates(image, self.point_rows[number])
-                yield self._pairs_within(points, images, candidates, radius, search)
+                unmeasured = UnmeasuredPairs(image, self.point_rows[number])
+                yield self._pairs_within(points, images, unmeasured, radius, search)
 
     def _near_images(
         self, moved: MovedQueries, reach: float, search: Search
@@ -489,10 +489,10 @@ class HostImages:
         return entries["i"], entries["j"]
 
     def _pairs_within(
-        self, points: WrappedQueries, moved: MovedQueries, candidates: Candidates, radius, search: Search
+        self, points: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, radius, search: Search
     ) -> NeighborList:
         """Return the pairs of moved points and points, by their rows, that are within a radius."""
-        pairs = self._measured(points, moved, candidates, search)
+        pairs = self._measured(points, moved, unmeasured, search)
         is_within = pairs.distance <= radius[pairs.query]
         pairs = pairs._replace(query=self.point_rows[pairs.query])
         return pairs if is_within.all() else pairs.kept(is_within)
@@ -524,11 +524,11 @@ class HostImages:
 
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
-        padded = _PaddedNeighbors(len(queries.x), k, self.n, self.m)
+        padded = _PaddedNeighbors(len(queries.given), k, self.n, self.m)
         bound = np.asarray(bound, np.float64)
-        is_beyond = queries.is_far & (np.abs(queries.x).max(axis=1) >= bound)
+        is_beyond = queries.is_far & (np.abs(queries.given).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
-        size = max(NEIGHBORS_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
+        size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
         for start in range(0, len(searching), size):
             part = searching[start : start + size]
             neighbors = self._nearest(queries.of(part), bound[part], k, search)
@@ -541,26 +541,28 @@ class HostImages:
         In each image of the cell one point more is looked at. Where it may be as near as the last neighbor,
         up to rounding, all points that are not farther are measured, and their distances decide.
         """
-        query_count = len(queries.x)
+        query_count = len(queries.given)
         point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
         no_shifts = np.zeros((query_count, len(self.lowest)))
-        home = self._moved(queries, np.arange(query_count), no_shifts)
-        distances, rows = self._nearest_of_tree(home, np.inf, column_count, search)
+        unmoved = self._moved(queries, np.arange(query_count), no_shifts)
+        distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
         reach = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
         reach = reach * (1 + ROUNDING) + self._rounding(queries)
         low, high = self._shift_ranges(queries, reach, search.p)
-        is_at_home = np.ones(query_count, bool)
+        needs_no_shift = np.ones(query_count, bool)
         if len(self.lowest):
-            is_at_home = ((low >= 0) & (high <= 0)).all(axis=1)
-        at_home = home.of(is_at_home)
+            needs_no_shift = ((low >= 0) & (high <= 0)).all(axis=1)
+        with_no_shift = unmoved.of(needs_no_shift)
         pieces = [
-            self._same_cloud_neighbors(queries, at_home, distances[is_at_home], rows[is_at_home], search)
+            self._same_cloud_neighbors(
+                queries, with_no_shift, distances[needs_no_shift], rows[needs_no_shift], search
+            )
         ]
-        away = np.flatnonzero(~is_at_home)
-        for moved in self._pieces(queries.of(away), low[away], high[away]):
-            moved = moved._replace(query=away[moved.query])
+        with_shifts = np.flatnonzero(~needs_no_shift)
+        for moved in self._pieces(queries.of(with_shifts), low[with_shifts], high[with_shifts]):
+            moved = moved._replace(query=with_shifts[moved.query])
             distances, rows = self._nearest_of_tree(moved, reach[moved.query], column_count, search)
             if column_count > k:
                 np.minimum.at(next_distance, moved.query, distances[:, k])
@@ -602,7 +604,7 @@ class HostImages:
             is_same_cloud = self.ids[row] == queries.ids[moved.query[image]]
             image = image[is_same_cloud]
             row = row[is_same_cloud]
-        return self._measured(queries, moved, Candidates(image, row), search)
+        return self._measured(queries, moved, UnmeasuredPairs(image, row), search)
 
     def _kth_distance(self, queries: WrappedQueries, distances, bound, k: int, search: Search):
         """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbor.
@@ -611,7 +613,7 @@ class HostImages:
         """
         is_neighbor = distances < (np.inf if self.ids is None else self.spacing / 2)
         neighbor_count = np.count_nonzero(is_neighbor, axis=1)
-        reach = np.full(len(queries.x), np.inf)
+        reach = np.full(len(queries.given), np.inf)
         if distances.shape[1] >= k:
             longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
@@ -642,7 +644,7 @@ class HostImages:
         if largest < 0:
             return counts
         if self._tree_search(search).p != search.p or queries.is_far.any():
-            for neighbors in self.within(queries, np.full(len(queries.x), largest), search):
+            for neighbors in self.within(queries, np.full(len(queries.given), largest), search):
                 counts += pairs.of_listed(neighbors)
             return counts
         reach = largest * (1 + ROUNDING) + self._rounding(queries)
@@ -683,7 +685,7 @@ class HostImages:
         is_open = at_lower != at_upper
         if is_open.any():
             open_pairs = pairs._replace(radii=radii[is_open])
-            largest = np.full(len(queries.x), open_pairs.radii.max())
+            largest = np.full(len(queries.given), open_pairs.radii.max())
             reach = np.minimum(largest * (1 + ROUNDING) + rounding, longest)
             counts[is_open] = 0
             for part in self._parts(moved, reach, search):

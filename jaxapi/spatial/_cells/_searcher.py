@@ -41,7 +41,7 @@ from ._slopes import ImageRows, vectors_to, with_image_slopes
 
 __all__ = ["ImageSearcher", "check_turns_of_points"]
 
-NEIGHBORS_AT_ONCE = 1 << 22  # places for neighbors
+NEIGHBORS_AT_ONCE = 1 << 22  # that are searched for at once, with room for the most of each query
 INT32 = np.dtype(np.int32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -218,7 +218,7 @@ class ImageSearcher(ConcreteSearcher):
 
         def by_scipy(images: HostImages, queries, bound):
             wrapped = _wrapped(images, queries)
-            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
+            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.given)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = *self._queries(queries), bound
