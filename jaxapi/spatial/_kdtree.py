@@ -1891,11 +1891,12 @@ class KDTree:
             return self._images(*values)
         pair_count = self._row_count * query_count
         is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
-        # Products of matrices compute every distance, and find the nearest alone.
+        # Every distance by matrix products is a way to find the nearest, and not those within a radius.
         distance_count = pair_count if k > 0 else 0
         searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
         searcher = self._new_searcher(searcher_class, *values)
-        # Of many dimensions the number of distances decides, and of a high power that it is one.
+        # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
+        # and with a high p because powers of distances are no numbers.
         serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
         if serves_again and isinstance(searcher, ConcreteSearcher):
             self._kept_searcher = searcher

@@ -21,7 +21,7 @@ class Search(NamedTuple):
     boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
-    engine: Engine  # what searches our own tree; SciPy's does not ask
+    engine: Engine  # what searches our own tree; searches by SciPy's tree do not use it
     eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
     workers: int | None = None  # a hint: threads on the CPU
 

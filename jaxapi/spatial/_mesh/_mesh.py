@@ -69,7 +69,7 @@ class MeshSearcher(ConcreteSearcher):
             found = _programs.nearest_columns(self.forest, *inputs, plan=plan, columns=columns)
             distances = self._with_slopes(found, placed_queries.x, boxsize, plan)
             results = distances, self._counted(found.rows)
-            return NearestNeighbors(*placed_queries.send_home(results, queries.shape + columns.shape))
+            return NearestNeighbors(*placed_queries.send_back(results, queries.shape + columns.shape))
 
     def nearest_in_tree_order(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
         """Return the nearest of every point, in the order of the devices' trees."""
@@ -116,7 +116,7 @@ class MeshSearcher(ConcreteSearcher):
                 rows = jnp.where(rows < as_dtype(self.count, rows.dtype), rows, self.layout.n)
             plan = self._plan(search, queries.spread)
             vectors = vectors_to(self.data, x, rows, search.boxsize_array(), plan=plan)
-            return queries.send_home((vectors,), shape)[0]
+            return queries.send_back((vectors,), shape)[0]
 
     # --- within a radius -------------------------------------------------------------------------------
 
@@ -132,8 +132,8 @@ class MeshSearcher(ConcreteSearcher):
             found = _programs.nearest_within(self.forest, *inputs, plan=plan, max_neighbors=max_neighbors)
             distances = self._with_slopes(found.candidates, placed_queries.x, boxsize, plan)
             lists = self._counted(found.candidates.rows), distances
-            rows, distances = placed_queries.send_home(lists, (*queries.shape, max_neighbors))
-            (counts,) = placed_queries.send_home((found.counts,), queries.shape)
+            rows, distances = placed_queries.send_back(lists, (*queries.shape, max_neighbors))
+            (counts,) = placed_queries.send_back((found.counts,), queries.shape)
             return FixedNeighbors(rows, distances, counts)
 
     def counts(self, queries: Queries, r, search: Search) -> Array:
@@ -145,7 +145,7 @@ class MeshSearcher(ConcreteSearcher):
             inputs = without_slopes((placed_queries.x, radius, search.boxsize_array()))
             plan = self._plan(search, placed_queries.spread)
             counts = _programs.count(self.forest, *inputs, plan=plan)
-            return placed_queries.send_home((counts,), queries.shape)[0]
+            return placed_queries.send_back((counts,), queries.shape)[0]
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
         """Return all neighbors in CSR form, of spread queries in equal parts, filled up with n and inf."""
@@ -162,8 +162,8 @@ class MeshSearcher(ConcreteSearcher):
             keep = rows < self.layout.n
             indptr = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
             indptr = indptr.astype(index_dtype(int(indptr[-1])))
-            home = placed_queries.home or self.layout.everywhere
-            return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), home))
+            sharding = placed_queries.result_sharding or self.layout.everywhere
+            return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), sharding))
 
     def _csr_in_parts(self, found: NearestWithin, search: Search) -> Neighbors:
         keep, totals = _edges.related(found.candidates.rows, layout=self.layout, relation=None)

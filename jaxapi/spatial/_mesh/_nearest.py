@@ -29,7 +29,7 @@ __all__ = ["AllPoints", "Wanted", "nearest", "nearest_below"]
 
 INT32 = np.dtype(np.int32)
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
-PIECE = 1 << 23  # neighbors that are found at once before they go home, at the least
+PIECE = 1 << 23  # neighbors that are found at once before they are returned, at the least
 PIECES = 6  # at the most: a search ends with few queries at work
 
 
@@ -168,7 +168,7 @@ class AllPoints:
         def write(results, values, slots):
             return written(results, slots, values)
 
-        results, across = self._search_home()
+        results, across = self._search_here()
         return self._search_across(results, across, write)
 
     def in_order_of_data(self, data_rows: DataRows) -> Candidates:
@@ -185,7 +185,7 @@ class AllPoints:
         prepared = self._prepared()
 
         def search(begin):
-            return self._search_home_piece(prepared, begin, self._piece)
+            return self._search_piece_here(prepared, begin, self._piece)
 
         piece = Piece(search, self._piece, self._point_count)
         results, across = data_rows.write_in_pieces(results, rows, piece)
@@ -203,7 +203,7 @@ class AllPoints:
 
     @property
     def _piece(self) -> int:
-        """How many points are searched for at home at a time."""
+        """How many points are searched for here at a time."""
         count = self._point_count
         return min(count, max(-(-count // PIECES), -(-PIECE // self.wanted.k)))
 
@@ -221,7 +221,7 @@ class AllPoints:
         near = space.near(space.tree.points_in_units(scaled_points), self.bound)
         bound_power = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
         search = NeighborSearch(near.space, self.wanted.k, self.eps)
-        rounds, state = _rounds_of(near.space, near.queries.x, bound_power, search, Origin.HOME)
+        rounds, state = _rounds_of(near.space, near.queries.x, bound_power, search, Origin.OWN_POINTS)
         if once:
             state, may_have_others = rounds.run_once(state)
         else:
@@ -231,11 +231,11 @@ class AllPoints:
         distances = near.distances(candidates.distances)
         return self.wanted.of(candidates._replace(distances=distances)), may_have_others
 
-    def _search_home(self):
-        """Return what is found at home, and who may have neighbors elsewhere."""
+    def _search_here(self):
+        """Return what is found here, and who may have neighbors elsewhere."""
         count = self._point_count
         if count * max(self.wanted.k, len(self.space.tree.points)) <= LARGEST_PIECE:
-            return self._search_home_piece(self._prepared(), 0, count)
+            return self._search_piece_here(self._prepared(), 0, count)
         size = self._piece
         prepared = self._prepared()
 
@@ -244,7 +244,7 @@ class AllPoints:
             return jax.tree.map(
                 lambda all_lines, some: lax.dynamic_update_slice_in_dim(all_lines, some, begin, 0),
                 results,
-                self._search_home_piece(prepared, begin, size),
+                self._search_piece_here(prepared, begin, size),
             )
 
         nothing = self.space.axes.varying((self.wanted.none(count), jnp.zeros(count, bool)))
@@ -254,7 +254,7 @@ class AllPoints:
         """Return what is made of the tree once for all pieces."""
         return BY_PLATFORM.prepare(self.space.tree, self.space.metric.boxsize)
 
-    def _search_home_piece(self, prepared, begin, size: int):
+    def _search_piece_here(self, prepared, begin, size: int):
         """Return the neighbors here of points from `begin` on, and who may have others elsewhere."""
         space = self.space
         tree = space.tree

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ._groups import ROUNDING, Places, Points, joined
+from ._groups import ROUNDING, EqualPoints, Points, joined
 
 __all__ = ["SpanningEdges", "spanning_tree"]
 
@@ -61,8 +61,8 @@ class _Distinct(NamedTuple):
 
 def _without_copies(coordinates, min_samples: int) -> _Distinct:
     """Leave out copies of points. Fewer copies than `min_samples` stay: their distances are not 0."""
-    order, starts, sizes = Places.of(coordinates)
-    lowest = np.repeat(order[starts], sizes)  # the lowest row of each place, as the order is stable
+    order, starts, sizes = EqualPoints.of(coordinates)
+    lowest = np.repeat(order[starts], sizes)  # the lowest row of each group, as the order is stable
     stays = np.repeat(sizes < min_samples, sizes)
     stays[starts] = True
     counts = np.ones(len(coordinates), np.intp)
