@@ -134,7 +134,7 @@ class Rounds:
         return self._all(progress, round_of_any).state
 
     def run_once(self, state):
-        """Return the state after a search here and one visit, and which queries have more devices to visit."""
+        """Return the state after a search here and one visit, and which queries have more to visit."""
         q = len(self.points)
         axes = self.space.axes
         progress = self.round(self.start(state), q, most=0)
