@@ -6,28 +6,34 @@ have the same distance to the last bit, and decide alike whether it lies within 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
 from .._scipy._reach import longest_within
-from .._scipy._threads import in_threads, thread_count
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
 from ._lattice import lattice_of
+from ._neighbor_list import (
+    NeighborList,
+    PaddedNeighbors,
+    both_ways,
+    concatenated,
+    first_number,
+    in_parts,
+    nearer_in_order,
+    no_neighbors,
+)
 from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
 
-__all__ = ["HostImages", "NeighborList", "PairSums"]
+__all__ = ["HostImages", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
 LISTED_AT_ONCE = 1 << 22  # neighbors that are listed at once
-MEASURED_AT_ONCE = 1 << 14  # neighbors, which a processor's cache holds
-MEASURED_PER_8_QUERIES = 100  # neighbors that are measured while a tree is searched for 8 queries
 MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
 ONCE = Options(leafsize=20, compact_nodes=False, balanced_tree=False)  # of a tree that is searched once
 ROUNDING = 64 * np.finfo(np.float64).eps
@@ -51,35 +57,6 @@ class UnmeasuredPairs(NamedTuple):
 
     image: np.ndarray  # (e,) numbers of moved queries
     row: np.ndarray  # (e,)
-
-
-class NeighborList(NamedTuple):
-    """Neighbors of queries, grouped by query; or pairs of points, of which `query` is one end's row."""
-
-    query: np.ndarray  # (e,) ascending
-    row: np.ndarray  # (e,)
-    shift: np.ndarray  # (e, m) of the cell's own vectors, int32
-    distance: np.ndarray  # (e,) float64
-
-    def kept(self, index) -> "NeighborList":
-        """Return some of them: an index is numbers or a mask."""
-        return NeighborList(*(array[index] for array in self))
-
-    def in_order(self) -> "NeighborList":
-        """Return them by query, then (distance, row, shift)."""
-        neighbors = self.kept(np.lexsort((self.distance, self.query)))
-        is_same_query = neighbors.query[1:] == neighbors.query[:-1]
-        is_same_distance = neighbors.distance[1:] == neighbors.distance[:-1]
-        if not (is_same_query & is_same_distance).any():
-            return neighbors
-        return self.kept(np.lexsort((*self.shift.T[::-1], self.row, self.distance, self.query)))
-
-    def ranks(self) -> np.ndarray:
-        """Return the number (e,) of each among the neighbors of its query, which are next to each other."""
-        is_first = np.ones(len(self.query), bool)
-        is_first[1:] = self.query[1:] != self.query[:-1]
-        starts = np.flatnonzero(is_first)
-        return np.arange(len(self.query)) - np.repeat(starts, np.diff(starts, append=len(self.query)))
 
 
 class PairSums(NamedTuple):
@@ -323,7 +300,7 @@ class HostImages:
                 vector += self._along_cell(shifts, ids)
             distance[part] = _lengths(vector, search.p)
 
-        _in_parts(measure_part, count, search)
+        in_parts(measure_part, count, search)
         return NeighborList(query, row, shift, distance)
 
     def _along_cell(self, shifts, ids) -> np.ndarray:
@@ -410,7 +387,7 @@ class HostImages:
     def all_within(self, queries: WrappedQueries, radius, search: Search) -> NeighborList:
         """Return all neighbors of queries within their radii (q,)."""
         pieces = list(self.within(queries, radius, search))
-        return _joined([_nothing(self.m), *pieces])
+        return concatenated([no_neighbors(self.m), *pieces])
 
     def counts(self, queries: WrappedQueries, radius, search: Search) -> np.ndarray:
         """Return how many neighbors each query has within its radius."""
@@ -421,12 +398,12 @@ class HostImages:
 
     def fixed(self, queries: WrappedQueries, radius, max_neighbors: int, search: Search) -> tuple:
         """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii, and counts."""
-        padded = _PaddedNeighbors(len(queries.given), max_neighbors, self.n, self.m)
+        padded = PaddedNeighbors(len(queries.given), max_neighbors, self.n, self.m)
         counts = np.zeros(len(queries.given), np.int64)
-        of_last_query = _nothing(self.m)
+        of_last_query = no_neighbors(self.m)
         for neighbors in self.within(queries, radius, search):
             counts += np.bincount(neighbors.query, minlength=len(queries.given))
-            neighbors = _joined([of_last_query, neighbors]).in_order()
+            neighbors = concatenated([of_last_query, neighbors]).in_order()
             padded.put(neighbors)
             is_of_last_query = neighbors.query == neighbors.query[-1:]
             of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < max_neighbors))
@@ -473,7 +450,7 @@ class HostImages:
         high = high[with_shifts]
         low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
         for moved in self._pieces(points.of(with_shifts), low, high):
-            moved = moved._replace(query=with_shifts[moved.query]).of(_first_number(moved.shift) > 0)
+            moved = moved._replace(query=with_shifts[moved.query]).of(first_number(moved.shift) > 0)
             for part in self._parts(moved, reach, search):
                 images = moved.of(part)
                 image, number = self._near_images(images, reach.max(), search)
@@ -502,16 +479,16 @@ class HostImages:
 
         The radius may be one of each row, the same for those of a cloud.
         """
-        pairs = _joined([_nothing(self.m), *self.pairs(radius, search)])
+        pairs = concatenated([no_neighbors(self.m), *self.pairs(radius, search)])
         if relation is Relation.LATER:
             is_turned = pairs.query > pairs.row
             of_a_point_and_its_image = np.flatnonzero(pairs.query == pairs.row)
-            is_turned[of_a_point_and_its_image] = _first_number(pairs.shift[of_a_point_and_its_image]) < 0
+            is_turned[of_a_point_and_its_image] = first_number(pairs.shift[of_a_point_and_its_image]) < 0
             np.negative(pairs.shift, out=pairs.shift, where=is_turned[:, None])
             lower = np.minimum(pairs.query, pairs.row)
             return pairs._replace(query=lower, row=np.maximum(pairs.query, pairs.row))
         loops = self._reaching_rows(radius) if relation is Relation.ANY else self.point_rows[:0]
-        return _both_ways(pairs, loops, self.rows, search)
+        return both_ways(pairs, loops, self.rows, search)
 
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""
@@ -524,7 +501,7 @@ class HostImages:
 
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
-        padded = _PaddedNeighbors(len(queries.given), k, self.n, self.m)
+        padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
         bound = np.asarray(bound, np.float64)
         is_beyond = queries.is_far & (np.abs(queries.given).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
@@ -567,7 +544,7 @@ class HostImages:
             if column_count > k:
                 np.minimum.at(next_distance, moved.query, distances[:, k])
             pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
-        near = _joined_in_order(pieces, bound)
+        near = nearer_in_order(pieces, bound)
         near = near.kept(near.ranks() < k)
         last_distance = bound.copy()
         is_last = near.ranks() == k - 1
@@ -581,10 +558,10 @@ class HostImages:
             return near
         pieces = [near.kept(~np.isin(near.query, open_queries))]
         for neighbors in self.within(queries.of(open_queries), last_distance[open_queries], search):
-            nearest = _joined_in_order([neighbors], bound[open_queries])
+            nearest = nearer_in_order([neighbors], bound[open_queries])
             nearest = nearest.kept(nearest.ranks() < k)
             pieces.append(nearest._replace(query=open_queries[nearest.query]))
-        return _joined(pieces).in_order()
+        return concatenated(pieces).in_order()
 
     def _nearest_of_tree(self, moved: MovedQueries, bound, column_count: int, search: Search) -> tuple:
         """Return distances and rows (t, column_count) of the points in the cell nearest to moved queries."""
@@ -624,11 +601,11 @@ class HostImages:
             image_count = int((-(-k // neighbor_count[numbers])).max())
             extent = _box_of(few.heights.min(axis=0), image_count)
             low = np.broadcast_to(-extent, (len(numbers), len(extent)))
-            pieces = [_nothing(self.m)]
+            pieces = [no_neighbors(self.m)]
             for moved in self._pieces(few, low, -low):
                 image_distances, rows = self._nearest_of_tree(moved, np.inf, distances.shape[1], search)
                 pieces.append(self._same_cloud_neighbors(few, moved, image_distances, rows, search))
-            near = _joined(pieces).in_order()
+            near = concatenated(pieces).in_order()
             is_kth = near.ranks() == k - 1
             reach[numbers[near.query[is_kth]]] = near.distance[is_kth]
         return np.where(neighbor_count > 0, reach, -1.0)
@@ -738,54 +715,6 @@ class HostImages:
         return is_core, np.where(borders == self.rows, -1, borders)
 
 
-class _PaddedNeighbors:
-    """The same number of neighbors for each query, filled up with row n, shift 0 and distance inf."""
-
-    def __init__(self, query_count: int, length: int, n: int, m: int):
-        self.length = length
-        self.rows = np.full((query_count, length), n)
-        self.shifts = np.zeros((query_count, length, m), np.int32)
-        self.distances = np.full((query_count, length), np.inf)
-
-    def put(self, neighbors: NeighborList) -> None:
-        """Write the first neighbors of each query, which are in order."""
-        rank = neighbors.ranks()
-        is_kept = rank < self.length
-        index = neighbors.query[is_kept], rank[is_kept]
-        self.rows[index] = neighbors.row[is_kept]
-        self.shifts[index] = neighbors.shift[is_kept]
-        self.distances[index] = neighbors.distance[is_kept]
-
-
-def _joined_in_order(pieces: list[NeighborList], bound) -> NeighborList:
-    """Return the neighbors of several pieces that are nearer than the bound of their query, in order."""
-    neighbors = _joined(pieces)
-    return neighbors.kept(neighbors.distance < bound[neighbors.query]).in_order()
-
-
-def _both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> NeighborList:
-    """Return pairs seen from both of their ends, and loops of rows at themselves, grouped by query."""
-    edge_count = 2 * len(pairs.query) + len(loops)
-    dtype = np.dtype(np.int32 if max(edge_count, row_count) < 2**31 else np.int64)
-    receivers = np.concatenate([pairs.row, pairs.query, loops], dtype=dtype, casting="unsafe")
-    senders = np.concatenate([pairs.query, pairs.row, loops], dtype=dtype, casting="unsafe")
-    no_shifts = np.zeros((len(loops), pairs.shift.shape[1]), np.int32)
-    shifts = np.concatenate([-pairs.shift, pairs.shift, no_shifts])
-    distances = np.concatenate([pairs.distance, pairs.distance, np.zeros(len(loops))])
-    edge_numbers = np.arange(edge_count, dtype=dtype)
-    by_receiver = _by_ckdtree.grouped(receivers, senders, edge_numbers, (row_count, row_count))
-    shift = aligned_empty(shifts.shape, shifts.dtype)
-    distance = aligned_empty(distances.shape, distances.dtype)
-
-    def copy_part(part):
-        shifts.take(by_receiver.data[part], axis=0, out=shift[part], mode="clip")
-        distances.take(by_receiver.data[part], out=distance[part], mode="clip")
-
-    _in_parts(copy_part, edge_count, search)
-    query = np.repeat(np.arange(row_count, dtype=dtype), np.diff(by_receiver.indptr))
-    return NeighborList(query, by_receiver.indices, shift, distance)
-
-
 def _lengths(columns, p: float) -> np.ndarray:
     """Return the lengths (e,) of vectors (m, e) by Minkowski's p."""
     if p == 2:
@@ -794,32 +723,6 @@ def _lengths(columns, p: float) -> np.ndarray:
         return np.linalg.norm(columns, ord=p, axis=0)
     largest = np.abs(columns).max(axis=0)  # powers of small differences vanish
     return largest * np.linalg.norm(columns / np.where(largest > 0, largest, 1), ord=p, axis=0)
-
-
-def _in_parts(function: Callable, count: int, search: Search) -> None:
-    """Call a function with slices of so many neighbors, each of which a processor's cache holds."""
-    parts = [slice(start, start + MEASURED_AT_ONCE) for start in range(0, count, MEASURED_AT_ONCE)]
-    in_threads(function, parts, thread_count(search.workers, count // MEASURED_PER_8_QUERIES, 8))
-
-
-def _joined(pieces: list[NeighborList]) -> NeighborList:
-    """Return all of several pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return NeighborList(*map(np.concatenate, zip(*pieces, strict=True)))
-
-
-def _first_number(shift) -> np.ndarray:
-    """Return the first number that is not 0 of each shift (t, P), or 0."""
-    first = np.zeros(len(shift), shift.dtype)
-    for column in shift.T[::-1]:
-        first = np.where(column != 0, column, first)
-    return first
-
-
-def _nothing(m: int) -> NeighborList:
-    no_rows = np.zeros(0, np.int64)
-    return NeighborList(no_rows, no_rows, np.zeros((0, m), np.int32), np.zeros(0))
 
 
 def _along(x, lattice) -> np.ndarray:

@@ -34,8 +34,9 @@ from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
-from ._host import HostImages, NeighborList, PairSums
+from ._host import HostImages, PairSums
 from ._lattice import lattice_of
+from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._slopes import ImageRows, vectors_to, with_image_slopes
 
