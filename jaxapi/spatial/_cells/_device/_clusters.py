@@ -112,6 +112,33 @@ def _labels(images: Images, tree: Tree, radius, periodic, search: Search) -> tup
     return number[-1], jnp.where(lowest < 0, -1, number[lowest])
 
 
+def _sums_of_weights(
+    slot_queries: SlotQueries, places: Places, is_border, weights_of_rows, weights_of_slots
+) -> Array:
+    """Return the sums (C,) of weights of neighbors from each place, at the radius where `is_border` (C,)."""
+    search = slot_queries.image_search.search
+    tree = slot_queries.tree
+    moved = slot_queries.moved(places, places.take_bounds(slot_queries.bounds.inner), Relation.ANY)
+    # All points have the same inner bound. Slots without a point have -1.
+    inner_bound = jnp.max(slot_queries.bounds.inner)
+    (sums,) = search.engine.bin_counts(
+        tree, moved.queries, inner_bound[None], weights_of_slots, TreeMetric(search.p)
+    )
+    sums = jnp.where(moved.queries.bound >= 0, sums, 0.0)
+
+    def add(neighbors: ImageNeighbors, is_wanted, sums):
+        neighbor_weights = weights_of_rows.at[neighbors.rows].get(mode="fill", fill_value=0.0)
+        return sums + jnp.sum(jnp.where(is_wanted, neighbor_weights, 0.0), axis=1)
+
+    def measure_all(sums):
+        outer = places.take_bounds(slot_queries.bounds.outer)
+        at_border = moved.with_bounds(where_active(is_border, outer))
+        sums = jnp.where(is_border, 0.0, sums)
+        return slot_queries.with_all_within(tree, at_border, add, sums)
+
+    return lax.cond(is_border.any(), measure_all, lambda sums: sums, sums)
+
+
 @in_float64("periodic", "search")
 def components(points: ImagePoints, radius, *, periodic, search: Search):
     """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
@@ -124,8 +151,6 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     """Return which points are cores (rows,), and labels (rows,), -1 for noise; weights (rows,) or None."""
     images = images_of(points, periodic, search)
     tree = images.tree
-    engine = search.engine
-    metric = TreeMetric(search.p)
     row_count = len(points.data)
     slot_queries = slot_queries_of(images, tree, radius, periodic, search)
     slot_count = tree.points.shape[1]
@@ -134,31 +159,13 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
 
     def add(places: Places, state):
         sums, has_border = state
-        counts, is_border = slot_queries.counts(places, Relation.ANY)
+        sums_of_places, is_border = slot_queries.counts(places, Relation.ANY)
         has_border = has_border.at[places.target].max(is_border)
-        if weights is None:
-            return sums.at[places.target].add(counts), has_border
-        moved = slot_queries.moved(places, places.take_bounds(slot_queries.bounds.inner), Relation.ANY)
-        # All points have the same inner bound. Slots without a point have -1.
-        inner_bound = jnp.max(slot_queries.bounds.inner)
-        (weight_sums,) = engine.bin_counts(
-            slot_queries.tree, moved.queries, inner_bound[None], weights_of_slots, metric
-        )
-        weight_sums = jnp.where(moved.queries.bound >= 0, weight_sums, 0.0)
-
-        def add_weights(neighbors: ImageNeighbors, is_wanted, weight_sums):
-            neighbor_weights = weights_of_rows.at[neighbors.rows].get(mode="fill", fill_value=0.0)
-            return weight_sums + jnp.sum(jnp.where(is_wanted, neighbor_weights, 0.0), axis=1)
-
-        def measure_all(weight_sums):
-            at_border = moved.with_bounds(
-                where_active(is_border, places.take_bounds(slot_queries.bounds.outer))
+        if weights is not None:
+            sums_of_places = _sums_of_weights(
+                slot_queries, places, is_border, weights_of_rows, weights_of_slots
             )
-            weight_sums = jnp.where(is_border, 0.0, weight_sums)
-            return slot_queries.with_all_within(slot_queries.tree, at_border, add_weights, weight_sums)
-
-        weight_sums = lax.cond(is_border.any(), measure_all, lambda sums: sums, weight_sums)
-        return sums.at[places.target].add(weight_sums), has_border
+        return sums.at[places.target].add(sums_of_places), has_border
 
     no_sums = jnp.zeros(slot_count, np.int32 if weights is None else np.float64)
     sums, has_border = over_places(slot_queries.boxes, add, (no_sums, jnp.zeros(slot_count, bool)))
@@ -167,7 +174,7 @@ def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, mi
     is_core = _by_row(tree, row_count, is_core_slot, False)
     extra_rows = tree_size(*images.as_queries.inside.shape) - row_count
     x = jnp.pad(jnp.where(is_core[:, None], images.as_queries.inside, jnp.nan), ((0, extra_rows), (0, 0)))
-    core_tree = engine.build(x, tree.n, tree.scale)
+    core_tree = search.engine.build(x, tree.n, tree.scale)
     _, labels = _labels(images, core_tree, radius, periodic, search)
     core_labels = _by_slot(core_tree, labels, NO_LABEL)
     unit = slot_queries.tree.scale / core_tree.scale

@@ -59,14 +59,8 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         counts, has_border = lax.cond(
             came_at_once, lambda: last_counted, lambda: slot_queries.counts(places, relation)
         )
-        wide_counts = counts.astype(np.int64)
-        before = jnp.cumsum(wide_counts) - wide_counts
-        is_first = jnp.concatenate([jnp.ones(1, bool), places.query[1:] != places.query[:-1]])
-        before_first = lax.cummax(jnp.where(is_first, before, 0))
-        starts = (first_edges + written.astype(np.int64))[places.query]
-        starts += before - before_first
-        stops = jnp.minimum(starts + wide_counts, size).astype(np.int32)
-        starts = jnp.minimum(starts, size).astype(np.int32)
+        next_edges = first_edges + written.astype(np.int64)
+        starts, stops = _edges_of_places(places, counts, next_edges, size)
         outer = places.take_bounds(slot_queries.bounds.outer)
         moved = slot_queries.moved(places, where_active(~has_border, outer), relation)
         # Those of a place are written from an offset up to the next one.
@@ -74,15 +68,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
         queries = moved.queries._replace(order=2 * lax.iota(np.int32, len(starts)))
         rows, distances = engine.fill(tree, queries, offsets, metric, size=size, relation=relation)
         senders = jnp.where(jnp.isfinite(distances), rows, senders)
-        # With its number added where a place's edges begin, and taken off where they end, the sum up to an
-        # edge is the number of its place.
-        number = lax.iota(np.int32, len(starts)) + 1
-        has_edges = starts < stops
-        begins = jnp.where(has_edges, starts, size)
-        ends = jnp.where(has_edges, stops, size)
-        numbers = jnp.zeros(size, np.int32).at[begins].add(number, mode="drop")
-        numbers = numbers.at[ends].add(-number, mode="drop")
-        place = jnp.cumsum(numbers, dtype=np.int32) - 1
+        place = _places_of_edges(starts, stops, size)
         shifts_of_places = places.shift.astype(np.int32)
         shifts = jnp.where((place >= 0)[:, None], shifts_of_places[place], shifts)
 
@@ -118,6 +104,36 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     if relation is Relation.LATER:
         receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
     return receivers, senders, shifts, distances, sums[-1]
+
+
+def _edges_of_places(places: Places, counts, next_edges, size: int) -> tuple[Array, Array]:
+    """Return where the edges of each place, so many, start and stop, (C,) each; the size for those behind it.
+
+    `next_edges` (N,) are where those of a slot go on. The places of a slot are next to each other.
+    """
+    wide_counts = counts.astype(np.int64)
+    before = jnp.cumsum(wide_counts) - wide_counts
+    is_first_of_slot = jnp.concatenate([jnp.ones(1, bool), places.query[1:] != places.query[:-1]])
+    before_slot = lax.cummax(jnp.where(is_first_of_slot, before, 0))
+    starts = next_edges[places.query]
+    starts += before - before_slot
+    stops = jnp.minimum(starts + wide_counts, size).astype(np.int32)
+    return jnp.minimum(starts, size).astype(np.int32), stops
+
+
+def _places_of_edges(starts, stops, size: int) -> Array:
+    """Return the number of the place that each edge (size,) is of, -1 for none.
+
+    With its number added where a place's edges start, and taken off where they stop, the sum up to an edge
+    is the number of its place.
+    """
+    number = lax.iota(np.int32, len(starts)) + 1
+    has_edges = starts < stops
+    starts = jnp.where(has_edges, starts, size)
+    stops = jnp.where(has_edges, stops, size)
+    numbers = jnp.zeros(size, np.int32).at[starts].add(number, mode="drop")
+    numbers = numbers.at[stops].add(-number, mode="drop")
+    return jnp.cumsum(numbers, dtype=np.int32) - 1
 
 
 def _first_number(shifts) -> Array:
