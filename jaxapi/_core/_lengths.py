@@ -4,7 +4,7 @@ A program writes them into a buffer, whose length is one of few: `capacity` of t
 the buffer's first rows.
 
 `jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
-neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
+neighbors. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
 same memory is an array without computation. The memory of the rows that are left out stays held.
 """
 

@@ -339,7 +339,7 @@ class Array(Storage):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes between neighbours along each axis, as NumPy's array would have them."""
+        """The bytes between neighbors along each axis, as NumPy's array would have them."""
         return self._attribute("strides")
 
     def _attribute(self, name: str) -> Any:

@@ -10,7 +10,7 @@ import jaxapi
 
 from .._core._programs import any_traced, is_traced
 from ..linalg._results import SVDResult
-from ..linalg._singular import decomposition, singular_values
+from ..linalg._singular import decomposition, default_rtol, singular_values
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -90,7 +90,7 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     # NumPy reads one triangle of what is said to be hermitian.
     s = jnp.abs(jnp.linalg.eigvalsh(A, symmetrize_input=False)) if hermitian else singular_values(A)
     if tol is None:
-        rtol = max(A.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else jnp.asarray(rtol)[..., None]
+        rtol = default_rtol(A.shape, s.dtype) if rtol is None else jnp.asarray(rtol)[..., None]
         tol = s.max(-1, keepdims=True, initial=0) * rtol
     else:
         tol = jnp.asarray(tol)[..., None]

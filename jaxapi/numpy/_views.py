@@ -42,7 +42,7 @@ _axis = np.lib.array_utils.normalize_axis_index
 
 
 def strides_of(a: Array) -> tuple[int, ...]:
-    """Return the bytes between neighbours along each axis, as NumPy's array would have them."""
+    """Return the bytes between neighbors along each axis, as NumPy's array would have them."""
     return tuple(n * a.itemsize for n in layout_of(a).strides)
 
 

@@ -23,7 +23,7 @@ from ._arrays import is_on_host, points_dtype
 from ._search import Columns
 
 __all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
-__all__ += ["leaf_size", "neighbour_columns", "norm_order", "number_array", "numbers", "scalar"]
+__all__ += ["leaf_size", "neighbor_columns", "norm_order", "number_array", "numbers", "scalar"]
 __all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
 __all__ += ["radii_of", "real_array"]
 __all__ += ["row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
@@ -124,8 +124,8 @@ def check_vectors(x, m: int) -> None:
         raise ValueError(f"x must consist of vectors of length {m} but has shape {shape}")
 
 
-def neighbour_columns(k) -> Columns:
-    """Return which neighbours are asked for."""
+def neighbor_columns(k) -> Columns:
+    """Return which neighbors are asked for."""
     if type(k) is int and k > 0:
         return Columns(k, None)
     if k is None:

@@ -92,7 +92,7 @@ def check_finite(x) -> None:
     """Refuse concrete queries that are not finite, where they are on the host.
 
     On another device nobody looks at them, as JAX's errors do not depend on values there: such a query has no
-    neighbours. With `jax_debug_nans` all are looked at, and so are those on the CPUs of several processes.
+    neighbors. With `jax_debug_nans` all are looked at, and so are those on the CPUs of several processes.
     """
     if is_on_host(x):
         is_finite = bool(np.isfinite(np.asarray(x)).all())

@@ -21,7 +21,7 @@ class Search(NamedTuple):
     boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
-    engine: Engine  # what searches our own tree; SciPy's does not ask
+    engine: Engine  # what searches our own tree; searches by SciPy's tree do not use it
     eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
     workers: int | None = None  # a hint: threads on the CPU
 
@@ -47,7 +47,7 @@ class Queries(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Which neighbours a search for the nearest asks for."""
+    """Which neighbors a search for the nearest asks for."""
 
     k: int  # the last of them
     chosen: tuple[int, ...] | None  # those asked for one by one; None: all of the k
@@ -60,7 +60,7 @@ class Columns(NamedTuple):
         return (len(self.chosen),)
 
     def among(self, n: int) -> tuple[int, ...] | None:
-        """Return which of the ``min(k, n)`` neighbours make the answer, -1 for a missing one; None: all."""
+        """Return which of the ``min(k, n)`` neighbors make the answer, -1 for a missing one; None: all."""
         if self.chosen is None and self.k <= n:
             return None
         columns = range(1, self.k + 1) if self.chosen is None else self.chosen

@@ -1,9 +1,9 @@
 """The searches of our own structure: pure functions of a tree, queries and numbers, by an engine's functions.
 
 Each is compiled as one piece, whether it is called on its own or inside of a transformation. A query that is
-not finite has no neighbours.
+not finite has no neighbors.
 
-Radius searches are two passes over the tree: count each query's neighbours, then write them from where the
+Radius searches are two passes over the tree: count each query's neighbors, then write them from where the
 counts say. `csr`, `edges` and `pairs`, whose sizes depend on values, read them back between the passes.
 """
 
@@ -175,12 +175,12 @@ class _Prepared(NamedTuple):
     tree: Any
     queries: RadiusQueries
     halvings: Any  # (Q,), by query: how often one that is far from all points was halved
-    counts: Any = None  # (Q,), by query: how many neighbours
+    counts: Any = None  # (Q,), by query: how many neighbors
     unit: Any = None  # the scale that the tree is to be brought to, if it is another
 
 
 def ordered(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
-    """Return the queries in an order in which neighbouring ones are searched for together."""
+    """Return the queries in an order in which neighboring ones are searched for together."""
     near = brought_near(tree, metric.wrap(x), radius, metric)
     tree = with_room_for_powers(tree, metric.p, near.x)
     queries = search.engine.ordered_queries(tree, near.x, near.bound, metric)
@@ -188,7 +188,7 @@ def ordered(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
 
 
 def _counted(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
-    """Return the queries as `ordered` does, and how many neighbours each has."""
+    """Return the queries as `ordered` does, and how many neighbors each has."""
     prepared = ordered(tree, x, radius, metric, search)
     counts = search.engine.count(prepared.tree, prepared.queries, metric, relation=Relation.ANY)
     return prepared._replace(counts=counts)
@@ -231,10 +231,10 @@ def _nearest_within_piece(tree, x, radius, metric: TreeMetric, *, search: Search
     rows, distances, counts = search.engine.fill_rows(*inputs, max_neighbors=max_neighbors)
     rows = rows.astype(search.index_dtype)
     distances = doubled(distances, prepared.halvings[:, None])
-    overflows = counts > max_neighbors  # (q,), queries with more neighbours than there is room for
+    overflows = counts > max_neighbors  # (q,), queries with more neighbors than there is room for
 
     def with_the_nearest(_, neighbors):
-        """Replace the neighbours of queries that overflow by their nearest ones."""
+        """Replace the neighbors of queries that overflow by their nearest ones."""
         rows, distances = neighbors
         zero = jnp.zeros_like(tree.scale)
         bound = jnp.where(overflows, jnp.full_like(zero, jnp.inf), zero)
@@ -295,7 +295,7 @@ def _wide_sums(counts):
 
 @partial(compiled, static_argnames=("search", "size", "sort"))
 def _filled(prepared: _Prepared, indptr, metric: TreeMetric, *, search: Search, size: int, sort: bool):
-    """Return rows and distances (size,) of the neighbours of counted queries, from where `indptr` says."""
+    """Return rows and distances (size,) of the neighbors of counted queries, from where `indptr` says."""
     tree = prepared.tree.astype(search.dtype)
     if prepared.unit is not None:
         tree = tree.rescaled(prepared.unit / tree.scale)

@@ -114,11 +114,11 @@ def unique(
 def _distinct(ar, return_inverse, return_counts, axis, equal_nan):
     """Return values and the positions of the first ones, and as asked for the inverse and counts."""
     equal_nan = equal_nan and (axis is None or ar.ndim == 1)  # NumPy compares rows by their elements
-    found = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    arrays = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     names = ["values", "indices"]
     names += ["inverse"] if return_inverse else []
     names += ["counts"] if return_counts else []
-    parts = dict(zip(names, found, strict=True))
+    parts = dict(zip(names, arrays, strict=True))
     if jnp.iscomplexobj(ar):  # JAX's values lose one part where the other is NaN
         parts["values"] = jnp.take(ar, parts["indices"], axis)
     return parts

@@ -37,7 +37,7 @@ class Lattice(NamedTuple):
     vectors: Any  # (..., P, m)
     combination: Any  # (..., P, P) whole numbers: ``vectors = combination @ periodic vectors of the cell``
     inverse: Any  # (..., m, P): ``x @ inverse`` are the coordinates of x along the vectors
-    heights: Any  # (..., P) distances between neighbouring planes, not finite where the lattice is singular
+    heights: Any  # (..., P) distances between neighboring planes, not finite where the lattice is singular
 
     @property
     def has_axes(self) -> bool:

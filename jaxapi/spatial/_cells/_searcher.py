@@ -34,14 +34,15 @@ from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
-from ._host import HostImages, NeighborList, PairSums
+from ._host import HostImages, PairSums
 from ._lattice import lattice_of
+from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 from ._slopes import ImageRows, vectors_to, with_image_slopes
 
 __all__ = ["ImageSearcher", "check_turns_of_points"]
 
-NEIGHBORS_AT_ONCE = 1 << 22  # places for neighbours
+NEIGHBORS_AT_ONCE = 1 << 22  # that are searched for at once, with room for the most of each query
 INT32 = np.dtype(np.int32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -218,7 +219,7 @@ class ImageSearcher(ConcreteSearcher):
 
         def by_scipy(images: HostImages, queries, bound):
             wrapped = _wrapped(images, queries)
-            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
+            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.given)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = *self._queries(queries), bound
@@ -441,7 +442,7 @@ class ImageSearcher(ConcreteSearcher):
         receivers, senders, shifts, distances, count = edges
         if any_traced(self.points.data, self.points.cell) and len(self.points.data):
             ends = ImageQueries(self._points_of(receivers), self._ids_of(receivers))
-            # One column: each receiver is a query with one neighbour.
+            # One column: each receiver is a query with one neighbor.
             columns = self._sloped(distances[:, None], ends, senders[:, None], shifts[:, None], search)
             distances = columns[:, 0]
         return receivers, senders, shifts, distances, count
@@ -696,7 +697,7 @@ def _counted(data, n):
 
 @compiled
 def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
-    """Return neighbours (n, k + 1) of the points without each point itself, or without the last, (n, k)."""
+    """Return neighbors (n, k + 1) of the points without each point itself, or without the last, (n, k)."""
     rows = jnp.arange(neighbors.rows.shape[0], dtype=neighbors.rows.dtype)[:, None]
     is_itself = (neighbors.rows == rows) & jnp.all(neighbors.shifts == 0, axis=-1)
     is_after = jnp.cumsum(is_itself, axis=1)[:, :-1] > 0
@@ -710,7 +711,7 @@ def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
 
 @compiled
 def _edges_of(neighbors: NearestNeighbors, n):
-    """Return senders, receivers, distances, the number and the shifts of the edges from neighbours."""
+    """Return senders, receivers, distances, the number and the shifts of the edges from neighbors."""
     senders = neighbors.rows
     receivers = jnp.arange(senders.shape[0], dtype=senders.dtype)[:, None]
     is_edge = (senders < n) & (receivers < n)

@@ -64,7 +64,7 @@ class Plan(NamedTuple):
         return Space(forest, self.layout.axes, self.layout.n, TreeMetric(self.search.p, boxsize))
 
     def wanted(self, columns: Columns) -> _nearest.Wanted:
-        """Return the form of the nearest neighbours that are asked for."""
+        """Return the form of the nearest neighbors that are asked for."""
         search = self.search
         return _nearest.Wanted(columns, self.layout.n, search.dtype, search.index_dtype)
 
@@ -84,7 +84,7 @@ def build_forest(points, count=None, *, layout: MeshLayout, rows_dtype):
         rows = layout.own_rows(len(points), rows_dtype)
         if count is None:
             is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
-        else:  # what is not finite is nobody's neighbour
+        else:  # what is not finite is nobody's neighbor
             is_wrong = jnp.zeros(len(points), bool)
             points = jnp.where((rows < count)[:, None], points, jnp.nan)
         forest = build_trees(points, layout.n, layout.axes, rows_dtype)
@@ -219,7 +219,7 @@ def _extended(arrays, q: int):
 def nearest_of_all(
     forest: Forest, limits: Limits, boxsize, *, plan: Plan, columns: Columns, each: int | None
 ) -> Candidates:
-    """Return distances and rows of the neighbours of all points.
+    """Return distances and rows of the neighbors of all points.
 
     They are in the order of the data, of which every device has `each` rows; None: in the order of the trees.
     """

@@ -85,7 +85,7 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
     """Build the tree of the first `n` rows of `points`; a flat one where a tree does not pay.
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
-    user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
+    user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbor.
     `scale` is that of the points unless trees with other points are to share one.
     """
     return flat(points, n, scale) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)

@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class Relation(enum.IntEnum):
-    """Which slots within the radius are a query's neighbours; the kernels have the same numbers."""
+    """Which slots within the radius are a query's neighbors; the kernels have the same numbers."""
 
     ANY = 0  # all of them
     OTHER = 1  # all but the query's own slot: the edges of a graph
@@ -54,7 +54,7 @@ class RadiusQueries(NamedTuple):
     """Q queries made ready for a radius search; those near each other in space are also near in number."""
 
     points: Array  # (m, Q) in the tree's scaled coordinates, wrapped into the periodic box
-    bound: Array  # (Q,) the radius as a scaled power: a neighbour has power distance <= bound; -1 for none
+    bound: Array  # (Q,) the radius as a scaled power: a neighbor has power distance <= bound; -1 for none
     # (Q,) the query's own slot of the tree. Of a query from outside ~leaf, the leaf that it falls in, or -1
     # if none is known; with the relation LATER always -1, as kernels compare what follows it without a sign.
     slot: Array

@@ -1,4 +1,4 @@
-"""Nearest neighbours by every distance, for a flat tree, whose boxes say nothing.
+"""Nearest neighbors by every distance, for a flat tree, whose boxes say nothing.
 
 A product of matrices estimates all distances in few bits (`candidates.cu`). Points that may be among a
 query's nearest are measured exactly (`closest.cu`), which tells how near further ones must be: so the points
@@ -37,7 +37,7 @@ MEMORY = 1 << 27  # candidates held at once
 
 
 def serves(k: int, metric: TreeMetric) -> bool:
-    """Tell whether these kernels find so many neighbours by this metric on this GPU."""
+    """Tell whether these kernels find so many neighbors by this metric on this GPU."""
     return metric.p == 2 and not metric.is_periodic and k <= 1024 and int(architecture()) >= 80
 
 

@@ -22,7 +22,7 @@ NONE = np.iinfo(np.int32).max
 def component_rows(tree: Tree, radius: Array, metric: TreeMetric) -> Array:
     """Return the lowest row of the component of each slot (N,).
 
-    Of two neighbouring components at least one has joined a lower one after two rounds: so there are as many
+    Of two neighboring components at least one has joined a lower one after two rounds: so there are as many
     as the logarithm of their number.
     """
     queries = own_queries(tree, radius, metric.p).by_slot()

@@ -53,7 +53,7 @@ def count(
     relation: Relation,
     enough: int = MOST,
 ) -> Array:
-    """Count the neighbours of each query, up to `enough` or more: (Q,) int32."""
+    """Count the neighbors of each query, up to `enough` or more: (Q,) int32."""
     measured = MeasuredTree(tree, metric)
     slack = box_slack(tree.points.dtype, measured.m)
     members = node_sums(jnp.isfinite(tree.points[0]).astype(jnp.int32), measured.leaves)
@@ -91,7 +91,7 @@ def fill(
     size: int,
     relation: Relation,
 ) -> tuple[Array, Array]:
-    """Write each query's neighbours, in slot order, from its offset up to the next.
+    """Write each query's neighbors, in slot order, from its offset up to the next.
 
     Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
@@ -138,7 +138,7 @@ def fill_edges(
     size: int,
     relation: Relation,
 ):
-    """Write the neighbours of the tree's own points as `fill`: receivers, senders and distances (size,)."""
+    """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
     senders, distances = fill(tree, queries, offsets, metric, size=size, relation=relation)
     # The receiver of an edge is the number of rows whose edges end at or before it.
     ending_rows = jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop")
@@ -163,10 +163,10 @@ def fill_rows(
     count=count,
     fill=fill,
 ) -> tuple[Array, Array, Array]:
-    """Write up to `max_neighbors` neighbours of each query into a row of its own.
+    """Write up to `max_neighbors` neighbors of each query into a row of its own.
 
-    Returns the neighbours' rows of the data and their distances (Q, max_neighbors), ordered by
-    (distance, row), ``n`` and ``inf`` where there are fewer, and how many neighbours each query has (Q,). Of
+    Returns the neighbors' rows of the data and their distances (Q, max_neighbors), ordered by
+    (distance, row), ``n`` and ``inf`` where there are fewer, and how many neighbors each query has (Q,). Of
     more than `max_neighbors` any may be kept. `count` and `fill` are an engine's.
     """
     query_count = len(queries.bound)
@@ -220,7 +220,7 @@ def _of_nodes(values, start):
 
 
 def _may_reach(measured: MeasuredTree, packet: Packet, start, reach, relation: Relation):
-    """Tell which of `WIDTH` nodes any query of the packet may have neighbours in."""
+    """Tell which of `WIDTH` nodes any query of the packet may have neighbors in."""
     may_reach = jnp.any(measured.gaps(packet.points, start) <= reach[None, :], axis=1)
     if relation is Relation.LATER:
         may_reach &= _last_slots(measured, start) > packet.slot.min()
@@ -235,7 +235,7 @@ def _last_slots(measured: MeasuredTree, start):
 
 
 def _hits(measured: MeasuredTree, packet: Packet, leaf, distances, relation: Relation):
-    """Tell which slots of the leaf are neighbours of each query: (leaf, T)."""
+    """Tell which slots of the leaf are neighbors of each query: (leaf, T)."""
     hits = distances <= packet.bound[None, :]
     if relation is Relation.ANY:
         return hits
