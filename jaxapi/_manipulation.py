@@ -213,8 +213,9 @@ def repeat(
     """Repeat each element.
 
     Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, another length of the result
-    compiles nothing where the first axis is repeated by an array, and anything array-like is taken and keeps
-    its dtype ([1]_).
+    seldom compiles where the first axis is repeated by an array (a program is compiled for two lengths for
+    each doubling, and for eight from 2**20 on), and anything array-like is taken and keeps its dtype
+    ([1]_).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results whose length depends on values: another length compiles nothing, and NumPy says what is in them."""
+"""Results whose length depends on values: few lengths compile, and NumPy says what is in them."""
 
 import jax
 import jax.numpy as jnp
@@ -74,7 +74,7 @@ def selections(xp, x, mask, grid_mask, table, counts, values):
 
 
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_another_length_compiles_nothing(xp):
+def test_another_length_of_one_capacity_compiles_nothing(xp):
     device = jax.devices()[0]
     x = np.random.default_rng(0).random(SIZE, np.float32)
     table = np.arange(3 * SIZE, dtype=np.int32).reshape(SIZE, 3)

@@ -1,7 +1,7 @@
 """Results whose length depends on values, without a program for every length.
 
-A program writes them into a buffer, whose length is one of few: `capacity` of their number. The result is
-the buffer's first rows.
+A program writes them into a buffer, whose length is one of few: `capacity` of their number. For each of
+those it is compiled once. The result is the buffer's first rows.
 
 `jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
 neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
