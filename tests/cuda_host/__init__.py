@@ -106,7 +106,7 @@ def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
             results[j] = inputs[i]
         addresses = np.array([each.ctypes.data for each in (*inputs, *results)])
         strides = np.zeros(len(addresses), int) if items is None else np.array(items.strides)
-        for item in range(1 if items is None else items.count):
+        for item in range(1 if items is None else items.size):
             pointers = (ctypes.c_void_p * len(addresses))(*map(int, addresses + item * strides))
             with ONE_AT_A_TIME:
                 failed = run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(threads))

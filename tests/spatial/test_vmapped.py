@@ -1,4 +1,4 @@
-"""Searches of vmapped clouds: what each cloud has by itself, by NumPy, and one launch of each kernel for all."""
+"""Searches of vmapped clouds: what NumPy finds in each, by one launch of each kernel for all."""
 
 import contextlib
 import re
@@ -87,8 +87,8 @@ def test_a_batch_is_one_launch_of_each_kernel(monkeypatch):
         if items is not None:
             for each, stride in zip((*inputs, *outputs), items.strides, strict=True):
                 nbytes = np.dtype(each.dtype).itemsize * int(np.prod(each.shape))
-                assert stride in (0, nbytes // items.count)
-            if items.count == 20:
+                assert stride in (0, nbytes // items.size)
+            if items.size == 20:
                 of_all_items.add(kernel.name)
         return jax.ffi.ffi_call(f"{kernel.name}.cu", outputs)(*inputs)
 

@@ -32,7 +32,10 @@ def one_search_of_all(search):
 
 
 def _with_batches(search, axes_before: int):
-    """Return a search whose arguments have axes of batches in front: `x` and results so many, others maybe."""
+    """Return a search whose queries and results have so many axes of batches in front.
+
+    What they share and the number may have them.
+    """
 
     @jax.custom_batching.custom_vmap
     def run(shared, x, number):

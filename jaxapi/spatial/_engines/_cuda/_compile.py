@@ -70,13 +70,15 @@ def entry_name(kernel: str) -> str:
 def entry(kernel: str, operands: Operands) -> str:
     """Return the source of that function, which stands behind ``kernel``.cu with the macro ITEMS.
 
-    Each block works for one item. After the inputs come the bytes from item to item in each of the arrays, and
-    how many items there are.
+    Each block works for one item. After the inputs come the bytes from item to item in each of the arrays,
+    and how many items there are.
     """
-    inputs = [f"char* input{i}" for i in range(operands.inputs)]
-    outputs = [f"char* output{i}" for i in range(operands.outputs)]
-    parameters = ", ".join([*inputs, "const long long* numbers", *outputs])
-    arrays = [*(f"input{i}" for i in range(operands.inputs)), *(f"output{i}" for i in range(operands.outputs))]
+    inputs = [f"input{i}" for i in range(operands.inputs)]
+    outputs = [f"output{i}" for i in range(operands.outputs)]
+    pointers_in = [f"char* {array}" for array in inputs]
+    pointers_out = [f"char* {array}" for array in outputs]
+    parameters = ", ".join([*pointers_in, "const long long* numbers", *pointers_out])
+    arrays = [*inputs, *outputs]
     of_item = ", ".join(f"Array{{{array} + item * numbers[{i}]}}" for i, array in enumerate(arrays))
     return f"""
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, LEAST_BLOCKS) {entry_name(kernel)}({parameters}) {{

@@ -55,7 +55,7 @@ class Kernel(NamedTuple):
 class Items(NamedTuple):
     """The items of a batch, for each of which one launch does the same."""
 
-    count: int
+    size: int  # how many there are
     strides: tuple[int, ...]  # bytes from item to item in each input and output; 0 where all items share it
 
 
@@ -155,10 +155,10 @@ def custom_call(
         return call(*inputs, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
     operands = _compile.Operands(len(inputs), len(outputs))
     ptx = _compile.compiled(kernel.name, architecture(), kernel.macros, operands)
-    items_across = min(items.count, MOST_ITEMS_ACROSS)
-    grid = blocks, items_across, -(-items.count // items_across)
+    items_across = min(items.size, MOST_ITEMS_ACROSS)
+    grid = blocks, items_across, -(-items.size // items_across)
     # In words of 32 bits, which no setting of JAX's narrows
-    numbers = np.array([*items.strides, items.count], np.int64).view(np.uint32)
+    numbers = np.array([*items.strides, items.size], np.int64).view(np.uint32)
     name = _compile.entry_name(kernel.name)
     return call(*inputs, numbers, **_description(name, ptx, grid, threads))
 

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from ..._tree import _metric
-from ..._tree._homes import home_leaf
 from ..._tree._batching import one_after_another
+from ..._tree._homes import home_leaf
 from ..._tree._metric import Measure, TreeMetric, box_slack, power, scaled_power
 from ..._tree._queries import Limits, Slots
 from ..._tree._tree import Tree

@@ -6,7 +6,6 @@ its own, so that arrays which a visit writes to stay out of every branch and are
 """
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..._tree._metric import TreeMetric, axis_distance, axis_gap, axis_reach, power_distance
