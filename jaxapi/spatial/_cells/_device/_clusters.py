@@ -14,6 +14,7 @@ from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from ..._tree._tree import Tree
 from .._points import ImagePoints
+from . import _clouds
 from ._image_search import ImageNeighbors
 from ._images import Images, images_of, in_float64, where_active
 from ._places import Places, over_places
@@ -143,6 +144,8 @@ def _sums_of_weights(
 def components(points: ImagePoints, radius, *, periodic, search: Search):
     """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
     images = images_of(points, periodic, search)
+    if points.cell is None:
+        return _clouds.components(images, radius, search)
     return _labels(images, images.tree, radius, periodic, search)
 
 
@@ -150,6 +153,8 @@ def components(points: ImagePoints, radius, *, periodic, search: Search):
 def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, min_samples: int):
     """Return which points are cores (rows,), and labels (rows,), -1 for noise; weights (rows,) or None."""
     images = images_of(points, periodic, search)
+    if points.cell is None:
+        return _clouds.dbscan(images, radius, weights, search, min_samples)
     tree = images.tree
     row_count = len(points.data)
     slot_queries = slot_queries_of(images, tree, radius, periodic, search)

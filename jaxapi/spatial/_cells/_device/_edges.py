@@ -9,6 +9,7 @@ from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
 from .._points import ImagePoints, ImageQueries
+from . import _clouds
 from ._image_search import ImageNeighbors
 from ._images import cell_shifts, images_of, in_float64, measured_distances, where_active
 from ._places import Places, over_places, places_at_once
@@ -24,6 +25,12 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     Of the relation LATER each pair of images comes once, the lower row first.
     """
     images = images_of(points, periodic, search)
+    if points.cell is None:
+        receivers, senders, distances, count = _clouds.edges(images, radius, search, relation, size)
+        shifts = jnp.zeros((size, points.data.shape[1]), np.int32)
+        if relation is Relation.LATER:
+            receivers, senders, shifts = _low_row_first(receivers, senders, shifts)
+        return receivers, senders, shifts, distances, count
     slot_queries = slot_queries_of(images, images.tree, radius, periodic, search)
     engine = search.engine
     tree = slot_queries.tree
