@@ -20,7 +20,7 @@ from ._answers import Answer
 from ._arrays import RECORD, check_finite, constant_on
 from ._engines._protocol import has_kernels
 from ._results import NeighborGraph, Neighbors
-from ._search import PairWeights, Queries, Search
+from ._search import PairWeights, Queries, Search, has_bound
 from ._searcher import ConcreteSearcher, TreeSearcher
 from ._tree._build import padded_size
 from ._tree._metric import TreeMetric
@@ -46,8 +46,10 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             limits = Limits(self._number(bound, search), self._number(search.eps, search))
             inputs = self.tree, queries, limits, self._metric(search)
+            static = search.static_part(self.engine)
+            is_bounded = has_bound(bound)
             found = _tree_programs.nearest_columns(
-                *inputs, answer=answer, search=search.static_part(self.engine)
+                *inputs, answer=answer, search=static, is_bounded=is_bounded
             )
             return _cut(found, results)
 

@@ -28,7 +28,7 @@ from ._tree._slopes import without_slopes
 from ._tree._tree import FLAT_FROM
 from ._tree._varying import varying_alike, varying_like
 
-__all__ = ["EveryPairSearcher", "compares_sooner", "longest_within"]
+__all__ = ["EveryPairSearcher", "beyond", "compares_sooner", "longest_within"]
 
 ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it computes powers
 FLOAT64 = np.dtype(np.float64)
@@ -175,6 +175,18 @@ def longest_within(radius: Array) -> Array:
     return jnp.where(is_normal, farthest, exact_radius)
 
 
+def beyond(bound: Array) -> Array:
+    """Return the shortest distances, in float64, that are returned as bounds of float32, or as more."""
+    if bound.dtype != np.float32:
+        return bound.astype(FLOAT64)
+    exact_bound = _as_float64(bound)
+    last_below = jnp.nextafter(bound, jnp.zeros_like(bound))
+    longest_below = longest_within(last_below)
+    shortest = jnp.nextafter(longest_below, jnp.full_like(longest_below, jnp.inf))
+    is_normal = (exact_bound > float(np.finfo(np.float32).tiny)) & (bound < jnp.inf)
+    return jnp.where(is_normal, shortest, exact_bound)
+
+
 def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
     """Return how far the points of a cloud are from queries (q, m)."""
     points, n, boxsize = compared
@@ -239,7 +251,7 @@ def _nearest(compared: ComparedPoints, x, bound, *, search: Search, k: int):
     """Return distances and rows (q, k) of the nearest points, nearer than the bounds (q,)."""
     pairs = _pairs(compared, x, search.p)
     distances = pairs.distances()
-    is_near = distances < _as_float64(bound)[None]
+    is_near = distances < beyond(bound)[None]
     return _least(jnp.where(is_near, distances, jnp.inf), compared.n, k)
 
 

@@ -71,14 +71,25 @@ class PaddedQueries(NamedTuple):
 # --- nearest -------------------------------------------------------------------------------------------
 
 
-@partial(compiled, static_argnames=("answer", "search"))
+@partial(compiled, static_argnames=("answer", "search", "is_bounded"))
 def nearest_columns(
-    tree: Tree, queries: PaddedQueries, limits: Limits, metric: TreeMetric, *, answer: Answer, search: Search
+    tree: Tree,
+    queries: PaddedQueries,
+    limits: Limits,
+    metric: TreeMetric,
+    *,
+    answer: Answer,
+    search: Search,
+    is_bounded: bool = False,
 ):
     """Return the answer about the nearest points of every query.
 
-    The tree's own points an engine with kernels searches for as they lie in the tree.
+    With `is_bounded` exactly those are found whose distance, as it is returned, is below the bound; otherwise
+    so up to rounding. The tree's own points an engine with kernels searches for as they lie in the tree.
     """
+    given_limits = limits
+    if is_bounded:
+        limits = given_limits.a_little_farther()
     if queries.x is None:
         row_count = tree.points.shape[1]
         tree = with_room_for_powers(tree, metric.p)
@@ -93,6 +104,8 @@ def nearest_columns(
 
         shared = tree, limits.eps, metric
         distances, rows = one_search_of_all(find)(shared, queries.points(search), limits.bound)
+    if is_bounded:
+        distances, rows = given_limits.kept(distances, rows, tree.n)
     query_count = len(rows) if queries.count is None else queries.count
     return answer.of(FoundNeighbors(distances, rows, tree.n, query_count))
 

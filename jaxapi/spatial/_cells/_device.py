@@ -24,7 +24,7 @@ from ..._core._typing import Array
 from .. import _tree_programs
 from .._answers import ChosenNeighbors
 from .._engines._lax._components import flattened
-from .._every_pair import longest_within
+from .._every_pair import beyond, longest_within
 from .._search import PairWeights, Search
 from .._tree._build import scale_of_box, tree_size
 from .._tree._metric import TreeMetric
@@ -684,7 +684,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     """
     images, wrapped = _prepared(points, queries, periodic, search)
     query_count = len(wrapped.x)
-    bound = jnp.broadcast_to(bound, query_count).astype(np.float64)
+    bound = jnp.broadcast_to(beyond(bound), query_count)
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     given = ImageQueries(points.data, points.ids) if queries is None else queries

@@ -14,7 +14,7 @@ import numpy as np
 from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
-from .._scipy._reach import longest_within
+from .._scipy._reach import beyond, longest_within
 from .._scipy._threads import in_threads, thread_count
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
@@ -525,7 +525,7 @@ class HostImages:
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
         padded = _PaddedNeighbors(len(queries.x), k, self.n, self.m)
-        bound = np.asarray(bound, np.float64)
+        bound = beyond(bound)
         is_beyond = queries.is_far & (np.abs(queries.x).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
         size = max(NEIGHBORS_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
