@@ -1,5 +1,9 @@
 """Results whose length depends on values: few lengths compile, and NumPy says what is in them."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -175,6 +179,39 @@ def test_results_are_bound_to_a_device_as_jaxs_are():
                 assert found.committed == expected.committed
             np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(cut(2, jax.device_put(np.arange(5), first))[0], [0, 1])
+
+
+WEAK_TYPES = """
+import sys
+import jax
+import jax.numpy as jnp
+jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
+import jaxapi
+
+weak = jax.jit(lambda: jnp.full(40, 3.0))()
+counts = jnp.arange(40) % 2
+for x in (weak, jax.device_put(weak, jax.devices()[0]), jax.device_put(weak.astype("float32"))):
+    for found, expected in (
+        (jaxapi.repeat(x, counts), jnp.repeat(x, counts)),
+        (jaxapi.unique_values(x), jnp.unique_values(x)),
+        (jaxapi.unique_counts(x).values, jnp.unique_counts(x).values),
+        (jaxapi.unique_all(x).counts, jnp.unique_all(x).counts),
+        (jaxapi.nonzero(x)[0], jnp.nonzero(x)[0]),
+    ):
+        assert found.weak_type == expected.weak_type, (x.weak_type, found, expected)
+        assert found.tolist() == expected.tolist()
+        assert len(jax.devices()) == 1 or found.committed == expected.committed
+        assert (found * jnp.ones(found.shape, "float16")).dtype == (
+            expected * jnp.ones(expected.shape, "float16")
+        ).dtype
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+def test_weak_types_are_kept(devices):
+    """On one device results are cut by DLPack, which knows no weak types; on several, some are."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", WEAK_TYPES, str(devices)], check=True, env=environment)
 
 
 def test_under_a_mesh_results_lie_on_all_of_it():

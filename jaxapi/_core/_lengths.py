@@ -138,10 +138,15 @@ def has_own_length(*arrays: Any) -> bool:
 
 
 def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """Return the first `count` rows of results as JAX would: bound to a device only if the arrays are.
+    """Return the first `count` rows of results as JAX would: of their dtypes, bound to a device if they are.
 
-    What DLPack describes is bound to its device, which matters where there are several.
+    What DLPack describes is bound to its device, which matters where there are several, and has no weak type.
+    There JAX slices, which compiles for each length.
     """
-    if jax.device_count() == 1 or all(array.committed for array in arrays):
-        return first_rows(count, *arrays)
-    return tuple(array[:count] for array in arrays)
+    is_one_device = jax.device_count() == 1
+    return tuple(
+        first_rows(count, array)[0]
+        if (array.committed or is_one_device) and not array.weak_type
+        else array[:count]
+        for array in arrays
+    )

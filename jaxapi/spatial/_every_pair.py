@@ -21,7 +21,7 @@ from ._answers import Answer, FoundNeighbors
 from ._arrays import as_dtype
 from ._search import PairWeights, Search
 from ._searcher import LocalSearcher
-from ._tree._batching import one_after_another, one_search_of_all
+from ._tree._batching import one_search_of_all
 from ._tree._metric import axis_difference, wrap
 from ._tree._queries import Relation
 from ._tree._slopes import without_slopes
@@ -40,7 +40,7 @@ def compares_sooner(search: Search | None, m: int, pair_count: int, k: int = 0) 
     """Tell whether a program finds the `k` nearest, or all, of so many pairs sooner than SciPy's tree does.
 
     To compute a distance, and to write it down where it is wanted, takes as long as eight rounds over the
-    distances, each of which finds one neighbor more.
+    distances, each of which finds one neighbour more.
     """
     if search is None or search.dtype != np.float32 or search.p not in ORDERS or m >= FLAT_FROM:
         return False
@@ -112,7 +112,7 @@ class EveryPairSearcher(LocalSearcher):
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
             find = partial(find, search=search.static_part(search.engine))
-            return one_search_of_all(one_after_another(partial(_in_blocks, find)))(compared, x, number)
+            return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
 
 
 def _in_shape(arrays, results):
@@ -183,7 +183,7 @@ def beyond(bound: Array) -> Array:
     last_below = jnp.nextafter(bound, jnp.zeros_like(bound))
     longest_below = longest_within(last_below)
     shortest = jnp.nextafter(longest_below, jnp.full_like(longest_below, jnp.inf))
-    is_normal = (bound > np.finfo(np.float32).tiny) & (bound < jnp.inf)
+    is_normal = (exact_bound > float(np.finfo(np.float32).tiny)) & (bound < jnp.inf)
     return jnp.where(is_normal, shortest, exact_bound)
 
 
