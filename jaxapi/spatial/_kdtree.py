@@ -15,12 +15,12 @@ import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
-from .._core._lengths import first_rows, in_rows
+from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
-from ._arrays import as_dtype, constant_on, is_on_host, placed_like, points_dtype, reject_traced
+from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
 from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
