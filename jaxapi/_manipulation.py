@@ -213,8 +213,9 @@ def repeat(
     """Repeat each element.
 
     Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, another length of the result
-    compiles nothing where the first axis is repeated by an array, and anything array-like is taken and keeps
-    its dtype ([1]_).
+    seldom compiles where the first axis is repeated by an array (a program is compiled for two lengths for
+    each doubling, and for eight from 4 MiB on), and anything array-like is taken and keeps its dtype
+    ([1]_).
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def repeat(
     -------
     Array
         Of the dtype of ``x``. Where an array of ``repeats`` repeats the first axis, outside of
-        transformations, it holds memory for up to half as many more elements, or an eighth from 2**20 on.
+        transformations, it holds memory for up to half as many more elements, or an eighth from 4 MiB on.
 
     Raises
     ------
@@ -285,7 +286,8 @@ def _repeat_into_buffer(x, counts, axis):
         least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
     if least < 0:
         _refuse_negative(np.asarray(counts))
-    length = capacity(total) if axis == 0 else total
+    row_bytes = x.dtype.itemsize * math.prod(x.shape[1:])
+    length = capacity(total, row_bytes) if axis == 0 else total
     index_dtype = index_dtype_for(max(length, counts.size))
     with x64_for(x.dtype, counts.dtype, index_dtype):
         repeated = _repeated(x, counts, length, axis, index_dtype)

@@ -37,7 +37,8 @@ def _nonzero(a, *, size=None, fill_value=None):
         count = computed_in_host_memory(count_true, a)
         counts = running_counts(a)  # computed while the host waits for the number of all
         count = int(count)
-        return cut(count, *_indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype))
+        length = capacity(count, a.ndim * index_dtype.itemsize, most=a.size)
+        return cut(count, *_indices_of_nonzero(a, counts, length, index_dtype))
 
 
 @functools.partial(compiled, static_argnums=(2, 3))

@@ -70,7 +70,9 @@ def in_two_programs(function):
         with x64_for(x.dtype):
             in_order = _sorted(x, index_dtype, with_order)
             count = int(in_host_memory(in_order.distinct_count))
-            taken = _taken(in_order, x.shape, capacity(count, x.size), parts)
+            index_parts = [part for part in parts if part in ("indices", "counts")]
+            row_bytes = x.dtype.itemsize + len(index_parts) * index_dtype.itemsize
+            taken = _taken(in_order, x.shape, capacity(count, row_bytes, most=x.size), parts)
             distinct = [
                 array if part == "inverse_indices" else cut(count, array)[0]
                 for part, array in zip(parts, taken, strict=True)

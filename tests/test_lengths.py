@@ -1,4 +1,4 @@
-"""Results whose length depends on values: another length compiles nothing, and NumPy says what is in them."""
+"""Results whose length depends on values: few lengths compile, and NumPy says what is in them."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,8 @@ import pytest
 from compilations import no_compilation
 
 import jaxapi
-from jaxapi import mutable
+from jaxapi import _manipulation, mutable
+from jaxapi._core import _lengths
 from jaxapi._core._lengths import capacity, cut
 from jaxapi.mutable import _host_way, _indexing
 
@@ -27,15 +28,37 @@ def on_device(monkeypatch):
 
 
 def test_capacities():
-    for largest, smallest_counts in ((1 << 12, 1), (1 << 22, 1 << 21)):
-        lengths = {capacity(count) for count in range(smallest_counts, largest + 1, 97)} - {16}
-        octaves = np.log2(largest / max(smallest_counts, 16))
+    for largest, smallest_count in ((1 << 12, 1), (1 << 22, 1 << 21)):
+        lengths = {capacity(count, 4) for count in range(smallest_count, largest + 1, 97)} - {16}
+        octaves = np.log2(largest / max(smallest_count, 16))
         assert len(lengths) <= octaves * (8 if largest > 1 << 20 else 2) + 1
-    for count in (*range(5000), 2**20, 2**20 + 1, 3 * 2**20, 2**31 + 1):
-        length = capacity(count)
-        assert count <= length <= max(16, count * (1.125 if count > 2**20 else 1.5))
-        assert capacity(length) == length
-        assert count <= capacity(count, count) == count
+    for row_bytes in (0, 1, 4, 12, 40_000, 2**21, 2**33):
+        for count in (*range(1, 1500), 65_537, 2**20, 2**20 + 1, 3 * 2**20, 2**31 + 1):
+            length = capacity(count, row_bytes)
+            added = (length - count) * row_bytes
+            assert 0 <= added <= max(count * row_bytes / (8 if count * row_bytes > 2**22 else 2), 2**22)
+            assert count * max(row_bytes, 1) <= 2**22 or 8 * added <= count * row_bytes
+            assert capacity(length, row_bytes) == length
+            assert count <= capacity(count, row_bytes, most=count) == count
+
+
+def test_rows_of_many_bytes_hold_little_more_memory_than_they_need(monkeypatch):
+    made = []
+
+    def kept(count, *arrays):
+        made.extend(arrays)
+        return cut(count, *arrays)
+
+    for module in (_manipulation, _indexing):
+        monkeypatch.setattr(module, "cut", kept)
+    with monkeypatch.context() as context:
+        context.setattr(_lengths, "_FINE_FROM", 1 << 10)  # bytes, which 21 rows of 100 floats are over
+        rows = jax.device_put(np.random.default_rng(0).random((40, 100), np.float32), jax.devices()[0])
+        mask = np.arange(40) < 21
+        np.testing.assert_array_equal(mutable.asarray(rows)[jnp.asarray(mask)], np.asarray(rows)[mask])
+        counts = mask.astype(np.int32)
+        np.testing.assert_array_equal(jaxapi.repeat(rows, counts, axis=0), np.asarray(rows)[mask])
+    assert [len(array) for array in made] == [22, 22]
 
 
 def mask_of(count, shape=(SIZE,)):
@@ -74,7 +97,7 @@ def selections(xp, x, mask, grid_mask, table, counts, values):
 
 
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_another_length_compiles_nothing(xp):
+def test_another_length_of_one_capacity_compiles_nothing(xp):
     device = jax.devices()[0]
     x = np.random.default_rng(0).random(SIZE, np.float32)
     table = np.arange(3 * SIZE, dtype=np.int32).reshape(SIZE, 3)

@@ -1,7 +1,7 @@
 """Results whose length depends on values, without a program for every length.
 
-A program writes them into a buffer, whose length is one of few: `capacity` of their number. The result is
-the buffer's first rows.
+A program writes them into a buffer, whose length is one of few: `capacity` of their number. For each of
+those it is compiled once. The result is the buffer's first rows.
 
 `jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
 neighbors. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
@@ -20,22 +20,27 @@ from ._programs import any_traced, in_a_trace
 
 __all__ = ["capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
 
-_LEAST = 16
-_FINE_FROM = 1 << 20  # elements, where memory goes by sizes more than time goes by programs
+_LEAST = 16  # rows
+_FINE_FROM = 1 << 22  # bytes, from where on memory matters more than the time that programs take to compile
 
 
-def capacity(count: int, most: int | None = None) -> int:
-    """Return the length of a buffer for `count` elements, which many counts share; there are `most` at most.
+def capacity(count: int, row_bytes: int, most: int | None = None) -> int:
+    """Return the length of a buffer for `count` rows, which many counts share; there are `most` at most.
 
-    There are two lengths for each doubling, and eight from 2**20 on, so that at most a half, or an eighth, of
-    the elements is added.
+    There are two lengths for each doubling, and eight from 4 MiB on, so that at most a half, or an eighth, of
+    the rows is added.
 
-    >>> [capacity(count) for count in (0, 17, 1000, 1025, 1_000_000, 1_100_000)]
+    >>> [capacity(count, row_bytes=4) for count in (0, 17, 1000, 1025, 1_000_000, 1_100_000)]
     [16, 24, 1024, 1536, 1048576, 1179648]
+    >>> capacity(65_537, row_bytes=40_000)
+    73728
     """
-    steps_to_double = 4 if count <= _FINE_FROM else 16
+    row_bytes = max(row_bytes, 1)
+    is_fine = count * row_bytes > _FINE_FROM
+    steps_to_double = 16 if is_fine else 4
     step = max((1 << (count - 1).bit_length()) // steps_to_double, 1)
-    length = max(-(-count // step) * step, _LEAST)
+    least = min(_LEAST, max(_FINE_FROM // row_bytes, 1))
+    length = max(-(-count // step) * step, least)
     return length if most is None else min(length, most)
 
 

@@ -244,7 +244,8 @@ def _read_mask(value, mask, axis):
     count = int(count)
     with x64_for(value.dtype):
         if axis == 0 and has_own_length(value, mask):
-            selected = _take_true(value, mask, counts, capacity(count, mask.size), axis)
+            row_bytes = value.nbytes // max(mask.size, 1)
+            selected = _take_true(value, mask, counts, capacity(count, row_bytes, most=mask.size), axis)
             return cut(count, selected)[0]
         return _take_true(value, mask, counts, count, axis)
 

@@ -456,7 +456,10 @@ class KDTree:
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
-            Only points nearer than this (not as near); with 0 or less there are none.
+            Only points nearer than this (not as near); with 0 or less there are none. It is rounded to the
+            dtype of the distances, and compared with these as they are returned: of float32 data
+            ``float32(distance_upper_bound)`` counts. So what `query_radius` finds within a radius is what is
+            nearer, and what is as far.
         workers : int, optional
             Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         order : {'input', 'tree'}, default 'input'
@@ -529,6 +532,7 @@ class KDTree:
             return self._query_of_open_shape(x, k, eps, p, bound)
 
         search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
+        bound = _arguments.rounded(bound, search.dtype)
         shape = x.shape[:-1]
         queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, bound, eps, ids
@@ -940,7 +944,7 @@ class KDTree:
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
-            Only points nearer than this.
+            Only points nearer than this, as in `query`.
         workers : int, optional
             Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         return_shifts : bool, default False
@@ -981,6 +985,7 @@ class KDTree:
         workers = _arguments.worker_count(workers)
         search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        bound = _arguments.rounded(bound, search.dtype)
         searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:

@@ -1,5 +1,6 @@
 """What a search asks for: everything but the points and the queries."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -9,7 +10,8 @@ from .._core._dtypes import x64_mode
 from .._core._typing import Array
 from ._engines._protocol import Engine
 
-__all__ = ["Columns", "PairWeights", "Queries", "Search", "index_dtype", "result_dtype", "sums_dtype"]
+__all__ = ["Columns", "PairWeights", "Queries", "Search", "has_bound", "index_dtype", "result_dtype"]
+__all__ += ["sums_dtype"]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
 
@@ -72,6 +74,11 @@ class PairWeights(NamedTuple):
 
     self_weights: Any  # (n,), of the points of the tree that is asked
     other_weights: Any  # (n of the other,), of the points of the other tree
+
+
+def has_bound(bound) -> bool:
+    """Tell whether a bound, a Python float or an array, may leave out a neighbour."""
+    return not isinstance(bound, float) or bound < math.inf
 
 
 def result_dtype(data: Array, x) -> np.dtype:

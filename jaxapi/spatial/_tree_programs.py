@@ -10,7 +10,6 @@ counts say. `csr`, `edges` and `pairs`, whose sizes depend on values, read them 
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -71,14 +70,25 @@ class PaddedQueries(NamedTuple):
 # --- nearest -------------------------------------------------------------------------------------------
 
 
-@partial(compiled, static_argnames=("answer", "search"))
+@partial(compiled, static_argnames=("answer", "search", "is_bounded"))
 def nearest_columns(
-    tree: Tree, queries: PaddedQueries, limits: Limits, metric: TreeMetric, *, answer: Answer, search: Search
+    tree: Tree,
+    queries: PaddedQueries,
+    limits: Limits,
+    metric: TreeMetric,
+    *,
+    answer: Answer,
+    search: Search,
+    is_bounded: bool = False,
 ):
     """Return the answer about the nearest points of every query.
 
-    The tree's own points an engine with kernels searches for as they lie in the tree.
+    With `is_bounded` exactly those are found whose distance, as it is returned, is below the bound; otherwise
+    so up to rounding. The tree's own points an engine with kernels searches for as they lie in the tree.
     """
+    given_limits = limits
+    if is_bounded:
+        limits = given_limits.a_little_farther()
     if queries.x is None:
         row_count = tree.points.shape[1]
         tree = with_room_for_powers(tree, metric.p)
@@ -93,6 +103,8 @@ def nearest_columns(
 
         shared = tree, limits.eps, metric
         distances, rows = one_search_of_all(find)(shared, queries.points(search), limits.bound)
+    if is_bounded:
+        distances, rows = given_limits.kept(distances, rows, tree.n)
     query_count = len(rows) if queries.count is None else queries.count
     return answer.of(FoundNeighbors(distances, rows, tree.n, query_count))
 
@@ -326,11 +338,6 @@ def fixed_edges(
 
     The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
     """
-    function = partial(_fixed_edges, search=search, relation=relation, size=size)
-    return jax.custom_batching.sequential_vmap(function)(tree, radius, metric)
-
-
-def _fixed_edges(tree, radius, metric, *, search, relation, size):
     counted = _count_points(tree, radius, metric, search, relation)
     receivers, senders, distances = _edges_of(counted, metric, search, relation, size)
     return receivers, senders, distances, counted.ends[-1].astype(search.index_dtype)
@@ -446,11 +453,8 @@ def pair_sums(
 
 def _summed(tree, queries: PaddedQueries, weights: PairWeights, radii, metric, search: Search):
     radii = converted(radii, search.dtype)
-    inputs = varying_alike(tree, queries.points(search), weights, radii, metric)
-    return jax.custom_batching.sequential_vmap(partial(_sums_of_pairs, search=search))(*inputs)
-
-
-def _sums_of_pairs(tree, x, weights: PairWeights, radii, metric: TreeMetric, *, search: Search):
+    x = queries.points(search)
+    tree, x, weights, radii, metric = varying_alike(tree, x, weights, radii, metric)
     tree = tree.astype(search.dtype)
     near = brought_near(tree, metric.wrap(x), jnp.zeros((), search.dtype), metric)
     tree = with_room_for_powers(tree, metric.p, near.x)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
-from .._scipy._reach import longest_within
+from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
@@ -502,7 +502,7 @@ class HostImages:
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
         padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
-        bound = np.asarray(bound, np.float64)
+        bound = beyond(bound)
         is_beyond = queries.is_far & (np.abs(queries.given).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
         size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)

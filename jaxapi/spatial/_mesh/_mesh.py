@@ -13,7 +13,7 @@ from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
 from .._arrays import as_dtype, check_finite, constant_on, reject_traced
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
-from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
+from .._search import Columns, PairWeights, Queries, Search, has_bound, index_dtype, sums_dtype
 from .._searcher import ConcreteSearcher, pairs_of
 from .._tree._build import padded_size
 from .._tree._queries import Limits, Relation
@@ -66,7 +66,8 @@ class MeshSearcher(ConcreteSearcher):
             limits = Limits(*self._numbers(search, bound, search.eps))
             inputs = without_slopes((placed_queries.x, limits, boxsize))
             plan = self._plan(search, placed_queries.spread)
-            found = _programs.nearest_columns(self.forest, *inputs, plan=plan, columns=columns)
+            static: dict[str, Any] = {"plan": plan, "columns": columns, "is_bounded": has_bound(bound)}
+            found = _programs.nearest_columns(self.forest, *inputs, **static)
             distances = self._with_slopes(found, placed_queries.x, boxsize, plan)
             results = distances, self._counted(found.rows)
             return NearestNeighbors(*placed_queries.send_back(results, queries.shape + columns.shape))
@@ -84,6 +85,7 @@ class MeshSearcher(ConcreteSearcher):
             inputs = without_slopes((limits, boxsize))
             each = self._rows_of_a_device if order == "input" else None
             static: dict[str, Any] = {"plan": plan, "columns": columns, "each": each}
+            static["is_bounded"] = has_bound(bound)
             found = _programs.nearest_of_all(self.forest, *inputs, **static)
             in_tree_order = order == "tree" and any_traced(self.data, boxsize)
             query_rows = self._indices() if in_tree_order else None

@@ -25,7 +25,7 @@ from ..._interop import aligned_empty
 from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
-from ._reach import SLACK, Reach, counts_of_pairs, distances_between, longest_within
+from ._reach import SLACK, Reach, beyond, counts_of_pairs, distances_between, longest_within
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 from ._trees import ScaledQueries, ScaledTree, SciPyTrees
 
@@ -173,6 +173,9 @@ def _nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: boo
     has_bound_per_query = getattr(bound, "ndim", 0) > 0
     largest_bound = float(np.nanmax(bound, initial=0) if has_bound_per_query else max(bound, 0.0))
     upper_bound = largest_bound * tree.unit
+    if 0 < upper_bound < np.inf:
+        # SciPy compares powers of distances, which are rounded. The distances decide, in `_leave_out`.
+        upper_bound = max(upper_bound * (1 + 1e-6), 1e-100)
     if inclusive:
         farthest = tree.reach_of(search.dtype.type(largest_bound)).farthest
         upper_bound = max(float(farthest) * (1 + 1e-6), 1e-100)
@@ -226,7 +229,7 @@ class _NearestSearch(NamedTuple):
             self._order_ties(queries.x, scaled_distances, numbers, is_tied)
         distances = queries.distances(scaled_distances[:, : self.k])
         numbers = numbers[:, : self.k]
-        if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
+        if getattr(bound, "ndim", 0) or bound < np.inf or not isinstance(queries.exponent, int):
             self._leave_out(distances, numbers, bound)
         return distances, self.tree.trees.rows(numbers)
 
@@ -280,11 +283,11 @@ class _NearestSearch(NamedTuple):
         if self.inclusive:
             within = distances <= longest_within(bound)[..., None]
         else:
-            within = distances < np.asarray(bound)[..., None]
-        beyond = ~within & (distances < np.inf)
-        if beyond.any():
-            distances[beyond] = np.inf
-            numbers[beyond] = self.tree.n
+            within = distances < beyond(np.asarray(bound, self.search.dtype))[..., None]
+        left_out = ~within & (distances < np.inf)
+        if left_out.any():
+            distances[left_out] = np.inf
+            numbers[left_out] = self.tree.n
 
 
 def _sort(distances, rows, queries) -> None:

@@ -10,6 +10,7 @@ from jax import lax
 from ...._core._typing import Array
 from ... import _tree_programs
 from ..._answers import ChosenNeighbors
+from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
@@ -30,7 +31,7 @@ def nearest(points: ImagePoints, queries: ImageQueries, bound, *, periodic, sear
     """
     images, wrapped = images_and_queries(points, queries, periodic, search)
     query_count = len(wrapped.inside)
-    bound = jnp.broadcast_to(bound, query_count).astype(np.float64)
+    bound = jnp.broadcast_to(beyond(bound), query_count)
     if wrapped.ids is not None:
         bound = jnp.where(wrapped.is_far & (wrapped.inside_length >= bound), 0.0, bound)
     given = ImageQueries(points.data, points.ids) if queries is None else queries

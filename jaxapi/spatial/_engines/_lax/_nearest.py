@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ..._tree import _metric
+from ..._tree._batching import one_after_another
 from ..._tree._homes import home_leaf
 from ..._tree._metric import Measure, TreeMetric, box_slack, power, scaled_power
 from ..._tree._queries import Limits, Slots
@@ -26,6 +27,7 @@ PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
 
 
+@one_after_another
 def nearest(
     tree: Tree,
     queries,
@@ -49,6 +51,7 @@ def prepare(tree: Tree, boxsize) -> tuple[()]:
     return ()
 
 
+@one_after_another
 def nearest_of_slots(tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int):
     """Return distances and rows (size, k) of the `k` nearest points of those on some slots.
 

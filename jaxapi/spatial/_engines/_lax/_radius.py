@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
+from ..._tree._batching import one_after_another
 from ..._tree._metric import TreeMetric, box_slack, distance_in_units
 from ..._tree._queries import RadiusQueries, Relation, node_sums
 from ..._tree._sorting import sorted_by_distance
@@ -43,6 +44,7 @@ class Packet(NamedTuple):
     slot: Array  # (PACKET,)
 
 
+@one_after_another
 def count(
     tree: Tree,
     queries: RadiusQueries,
@@ -79,6 +81,7 @@ def count(
     return jnp.zeros_like(counts).at[queries.order].add(counts, mode="drop")
 
 
+@one_after_another
 def fill(
     tree: Tree,
     queries: RadiusQueries,
@@ -150,6 +153,7 @@ def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeM
     return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
 
 
+@one_after_another
 def fill_rows(
     tree: Tree,
     queries: RadiusQueries,
@@ -176,6 +180,7 @@ def fill_rows(
     return rows, distances, counts
 
 
+@one_after_another
 def bin_counts(tree: Tree, queries: RadiusQueries, radii: Array, weights: Array, metric: TreeMetric) -> Array:
     """Sum the slots' weights (N,) within each of the ``radii``, scaled powers (R,), of each query: (R, Q).
 

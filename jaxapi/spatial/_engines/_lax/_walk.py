@@ -6,7 +6,6 @@ its own, so that arrays which a visit writes to stay out of every branch and are
 """
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..._tree._metric import TreeMetric, axis_distance, axis_gap, axis_reach, power_distance
@@ -103,7 +102,7 @@ def walk(measured: MeasuredTree, state, choose, visit, home=None):
         if home is not None:
             exists &= nodes != leaves + home
         is_chosen, state = choose(start, exists, state)
-        bits = np.int32(1) << np.arange(WIDTH, dtype=np.int32)
+        bits = jnp.int32(1) << lax.iota(jnp.int32, WIDTH)
         mask = jnp.sum(jnp.where(is_chosen & exists, bits, 0), dtype=jnp.int32)
         return *next_node(node, step, masks.at[step + 1].set(mask)), state
 
