@@ -183,7 +183,7 @@ def beyond(bound: Array) -> Array:
     last_below = jnp.nextafter(bound, jnp.zeros_like(bound))
     longest_below = longest_within(last_below)
     shortest = jnp.nextafter(longest_below, jnp.full_like(longest_below, jnp.inf))
-    is_normal = (exact_bound > np.finfo(np.float32).tiny) & (bound < jnp.inf)
+    is_normal = (exact_bound > float(np.finfo(np.float32).tiny)) & (bound < jnp.inf)
     return jnp.where(is_normal, shortest, exact_bound)
 
 
