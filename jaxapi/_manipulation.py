@@ -44,7 +44,7 @@ def _roll(a, shift, axis=None):
     elif isinstance(axis, int):
         lengths = a.shape[normalize_axis_index(axis, a.ndim)]
     else:
-        lengths = [a.shape[normalize_axis_index(each, a.ndim)] for each in axis]
+        lengths = [a.shape[normalize_axis_index(one_axis, a.ndim)] for one_axis in axis]
     with x64_for(shift.dtype):
         shift = shift % np.maximum(lengths, 1).astype(shift.dtype)
     return jnp.roll(a, shift.astype(np.int32), axis)

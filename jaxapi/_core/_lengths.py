@@ -14,11 +14,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._devices import cpu_device, is_cpu
+from ._devices import cpu_device
 from ._dtypes import x64_for
-from ._programs import any_traced, eagerly_unless_traced, in_a_trace, is_traced
+from ._programs import any_traced, in_a_trace
 
-__all__ = ["capacity", "cut", "first_rows", "has_own_length", "in_rows", "in_shape", "tensor_of"]
+__all__ = ["capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
 
 _LEAST = 16  # rows
 _FINE_FROM = 1 << 22  # bytes, from where on memory matters more than the time that programs take to compile
@@ -84,21 +84,6 @@ class _Shorter:
             raise BufferError("JAX's DLPack capsule is not laid out as dlpack.h has it")
         tensor.shape[0] = self.count  # its own copy of the shape
         return capsule
-
-
-def in_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
-    return x if x.shape == shape else x.reshape(shape)
-
-
-def in_rows(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return queries or radii in another shape; those on the CPU as NumPy's."""
-    if x.shape == shape:
-        return x
-    if isinstance(x, np.ndarray) or (not is_traced(x) and is_cpu(x.sharding)):
-        return np.asarray(x).reshape(shape)
-    with eagerly_unless_traced(x):
-        return x.reshape(shape)
 
 
 def _is_exported(device: jax.Device) -> bool:

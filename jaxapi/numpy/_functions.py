@@ -501,7 +501,8 @@ def _in_one_dtype(parts):
     typed = [x for x in parts if hasattr(x, "dtype") or type(x) in (bool, int, float, complex)]
     if not any(hasattr(x, "dtype") for x in typed):
         return parts
-    dtype = result_dtype(*[np.dtype(bool) if type(x) is bool else x for x in typed])
+    operands = [np.dtype(bool) if type(x) is bool else x for x in typed]  # a bool is not weak
+    dtype = result_dtype(*operands)
     return [cast(x, dtype) if hasattr(x, "dtype") else x for x in parts]
 
 

@@ -15,16 +15,16 @@ import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
-from .._core._lengths import first_rows, in_rows
+from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
-from ._arrays import as_dtype, constant_on, is_on_host, placed_like, points_dtype, reject_traced
+from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
 from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher, check_turns_of_points
+from ._cells._searcher import ImageSearcher
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._clusters._selection import Selection
 from ._engines import _choice, _lax
@@ -262,7 +262,8 @@ class KDTree:
         _check(self._data, self.n, all_finite, self._periodic_boxsize)
         if self._has_images and not is_on_host(self._data):
             # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
-            check_turns_of_points(ImagePoints(self._data, self.n, self._cell, self._ids), self._periodic)
+            points = ImagePoints(self._data, self.n, self._cell, self._ids)
+            _cell_arguments.check_turns_of_points(points, self._periodic)
 
     def _set_cell(self, cell, periodic, batch) -> None:
         """Check the cell and the clouds, and keep them."""

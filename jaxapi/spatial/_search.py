@@ -77,7 +77,7 @@ class PairWeights(NamedTuple):
 
 
 def has_bound(bound) -> bool:
-    """Tell whether a bound, a Python float or an array, may leave out a neighbour."""
+    """Tell whether a bound, a Python float or an array, may leave out a neighbor."""
     return not isinstance(bound, float) or bound < math.inf
 
 

@@ -464,7 +464,7 @@ def nonzero(a: Array):
 
 def _extreme(name):
     """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
-    best = getattr(jnp, name[-3:])
+    extreme_of_axis = jnp.max if name.endswith("max") else jnp.min
 
     def of_axis(a: Array, axis=None, keepdims=False, where: Array = None, **options):
         options |= {} if where is None else {"where": where}
@@ -475,11 +475,12 @@ def _extreme(name):
         is_nan = jnp.isnan(a) if where is None else jnp.isnan(a) & where
         has_nan = is_nan.any(axis, keepdims=keepdims)
         if not name.startswith("arg"):
-            extreme = best(a, axis, keepdims=keepdims, **options)
+            extreme = extreme_of_axis(a, axis, keepdims=keepdims, **options)
             if not a.size:
                 return extreme
             return jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
-        position = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
+        is_extreme = a == extreme_of_axis(a, axis, keepdims=True)
+        position = jnp.argmax(is_extreme, axis, keepdims=keepdims)
         return jnp.where(has_nan, jnp.argmax(is_nan, axis, keepdims=keepdims), position)
 
     return of_axis

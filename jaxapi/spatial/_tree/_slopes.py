@@ -44,8 +44,8 @@ def _with_slopes_jvp(p, primals, tangents):
 def distances_to(points, x, rows, boxsize, p: float):
     """Return the distances (q, k) from each query to its rows; 0, with derivatives 0, for none and at 0."""
     with x64_for(x.dtype):  # else a Python number of `p` has 32 bits
-        there = rows < points.shape[0]
-        neighbors = converted(points, x.dtype)[jnp.where(there, rows, 0)]  # (q, k, m)
+        is_row = rows < points.shape[0]
+        neighbors = converted(points, x.dtype)[jnp.where(is_row, rows, 0)]  # (q, k, m)
         if boxsize is not None:
             x = wrap(x, boxsize)
             boxsize = jnp.broadcast_to(boxsize, neighbors.shape)
@@ -60,8 +60,8 @@ def distances_to(points, x, rows, boxsize, p: float):
         unit = jnp.where(is_near, unit, jnp.ones_like(unit))
         in_unit = jnp.where(is_near[:, :, None], in_unit, differences)
         return _norms_in_unit(
-            jnp.where(there[:, :, None], differences, 0),
-            jnp.where(there[:, :, None], in_unit, 0),
+            jnp.where(is_row[:, :, None], differences, 0),
+            jnp.where(is_row[:, :, None], in_unit, 0),
             unit,
             p,
         )
