@@ -21,7 +21,7 @@ from ._answers import Answer, FoundNeighbors
 from ._arrays import as_dtype
 from ._search import PairWeights, Search
 from ._searcher import LocalSearcher
-from ._tree._batching import one_search_of_all
+from ._tree._batching import one_after_another, one_search_of_all
 from ._tree._metric import axis_difference, wrap
 from ._tree._queries import Relation
 from ._tree._slopes import without_slopes
@@ -112,7 +112,7 @@ class EveryPairSearcher(LocalSearcher):
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
             find = partial(find, search=search.static_part(search.engine))
-            return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
+            return one_search_of_all(one_after_another(partial(_in_blocks, find)))(compared, x, number)
 
 
 def _in_shape(arrays, results):
