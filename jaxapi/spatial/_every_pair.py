@@ -40,7 +40,7 @@ def compares_sooner(search: Search | None, m: int, pair_count: int, k: int = 0) 
     """Tell whether a program finds the `k` nearest, or all, of so many pairs sooner than SciPy's tree does.
 
     To compute a distance, and to write it down where it is wanted, takes as long as eight rounds over the
-    distances, each of which finds one neighbour more.
+    distances, each of which finds one neighbor more.
     """
     if search is None or search.dtype != np.float32 or search.p not in ORDERS or m >= FLAT_FROM:
         return False
