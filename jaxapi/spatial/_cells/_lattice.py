@@ -113,7 +113,7 @@ def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
 
 
 def first_number(shifts, xp):
-    """Return the first number that is not 0 of each shift (..., P), or 0: the negative shift's is negative."""
+    """Return the first number of each shift (..., P) that is not 0, or 0: it tells which way they go."""
     first = xp.zeros(shifts.shape[:-1], shifts.dtype)
     for axis in range(shifts.shape[-1] - 1, -1, -1):
         number = shifts[..., axis]
