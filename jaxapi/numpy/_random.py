@@ -436,6 +436,15 @@ def _signature(defaults: dict[str, Any]) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=Array)
 
 
+def _as_method(function: Any, name: str, signature: inspect.Signature, text: str) -> Any:
+    """Give a function the name, the signature and the docstring of a method of `Generator`."""
+    function.__name__ = name
+    function.__qualname__ = f"Generator.{name}"
+    function.__signature__ = signature
+    function.__doc__ = text
+    return function
+
+
 def _sampling(name: str, sampler: Sampler):
     """Return the method of a distribution that `jax.random` has."""
     names = [parameter.name for parameter in sampler.parameters]
@@ -468,11 +477,8 @@ def _sampling(name: str, sampler: Sampler):
             drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
-    return method
+    text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
+    return _as_method(method, name, signature, text)
 
 
 def _drawn_on_the_host(name: str, parameter_names: tuple[str, ...]):
@@ -485,14 +491,11 @@ def _drawn_on_the_host(name: str, parameter_names: tuple[str, ...]):
         self._check_numpy_draws(name)
         return _drawn_by_numpy(getattr(self._numpys, name), args, kwargs)
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = (
+    text = (
         f"Return numbers distributed as `numpy.random.Generator.{name}`'s: NumPy draws them, as `jax.random` "
         "has no such function, so one that `jax.jit` traces refuses it."
     )
-    return method
+    return _as_method(method, name, signature, text)
 
 
 for _name, _sampler in SAMPLERS.items():
