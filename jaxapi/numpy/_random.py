@@ -426,16 +426,33 @@ def _within(x, dtype):
     return float(np.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x))
 
 
-def _sampling(name, sampler):
+_REQUIRED = inspect.Parameter.empty  # in place of a default
+
+
+def _signature(defaults: dict[str, Any]) -> inspect.Signature:
+    """Return the signature of a method, by the names and defaults of its parameters."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
+    return inspect.Signature(parameters, return_annotation=Array)
+
+
+def _as_method(function: Any, name: str, signature: inspect.Signature, text: str) -> Any:
+    """Give a function the name, the signature and the docstring of a method of `Generator`."""
+    function.__name__ = name
+    function.__qualname__ = f"Generator.{name}"
+    function.__signature__ = signature
+    function.__doc__ = text
+    return function
+
+
+def _sampling(name: str, sampler: Sampler):
+    """Return the method of a distribution that `jax.random` has."""
     names = [parameter.name for parameter in sampler.parameters]
-    defaults = [parameter.default for parameter in sampler.parameters]
-    own = [(n, inspect.Parameter.empty if x is None else x) for n, x in zip(names, defaults, strict=True)]
-    options = [(n, None) for n in ("size", "dtype", "out", "method")]
-    parameters = [
-        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for n, default in [("self", inspect.Parameter.empty), *own, *options]
-    ]
-    signature = inspect.Signature(parameters, return_annotation=Array)
+    defaults: dict[str, Any] = {"self": _REQUIRED}
+    for parameter in sampler.parameters:
+        defaults[parameter.name] = _REQUIRED if parameter.default is None else parameter.default
+    defaults |= dict.fromkeys(("size", "dtype", "out", "method"))
+    signature = _signature(defaults)
 
     def method(self, *args, **kwargs):
         bound = signature.bind(self, *args, **kwargs)
@@ -460,39 +477,31 @@ def _sampling(name, sampler):
             drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
-    return method
+    text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
+    return _as_method(method, name, signature, text)
 
 
-def _drawn_on_the_host(name, parameters):
+def _drawn_on_the_host(name: str, parameter_names: tuple[str, ...]):
     """Return the method of a distribution that `jax.random` lacks."""
-    names = ["self", *parameters.split()]
-    own = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
-    size = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    signature = inspect.Signature([*own, size], return_annotation=Array)
+    defaults: dict[str, Any] = dict.fromkeys(("self", *parameter_names), _REQUIRED)
+    signature = _signature(defaults | {"size": None})
 
     def method(self, *args, **kwargs):
         signature.bind(self, *args, **kwargs)
         self._check_numpy_draws(name)
         return _drawn_by_numpy(getattr(self._numpys, name), args, kwargs)
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = (
+    text = (
         f"Return numbers distributed as `numpy.random.Generator.{name}`'s: NumPy draws them, as `jax.random` "
         "has no such function, so one that `jax.jit` traces refuses it."
     )
-    return method
+    return _as_method(method, name, signature, text)
 
 
 for _name, _sampler in SAMPLERS.items():
     setattr(Generator, _name, _sampling(_name, _sampler))
-for _name, _parameters in ON_HOST_ALONE.items():
-    setattr(Generator, _name, _drawn_on_the_host(_name, _parameters))
+for _name, _parameter_names in ON_HOST_ALONE.items():
+    setattr(Generator, _name, _drawn_on_the_host(_name, _parameter_names))
 
 
 class RandomState(Generator):

@@ -17,18 +17,17 @@ from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._lattice import lattice_of
+from ._lattice import first_number, lattice_of
 from ._neighbor_list import (
     NeighborList,
     PaddedNeighbors,
     both_ways,
     concatenated,
-    first_number,
     in_parts,
     nearer_in_order,
     no_neighbors,
 )
-from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
+from ._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
 
 __all__ = ["HostImages", "PairSums"]
 
@@ -36,7 +35,6 @@ QUERIES_AT_ONCE = 1 << 18  # moved queries
 LISTED_AT_ONCE = 1 << 22  # neighbors that are listed at once
 MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
 ONCE = Options(leafsize=20, compact_nodes=False, balanced_tree=False)  # of a tree that is searched once
-ROUNDING = 64 * np.finfo(np.float64).eps
 
 
 class MovedQueries(NamedTuple):
@@ -450,7 +448,7 @@ class HostImages:
         high = high[with_shifts]
         low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
         for moved in self._pieces(points.of(with_shifts), low, high):
-            moved = moved._replace(query=with_shifts[moved.query]).of(first_number(moved.shift) > 0)
+            moved = moved._replace(query=with_shifts[moved.query]).of(first_number(moved.shift, np) > 0)
             for part in self._parts(moved, reach, search):
                 images = moved.of(part)
                 image, number = self._near_images(images, reach.max(), search)
@@ -483,7 +481,7 @@ class HostImages:
         if relation is Relation.LATER:
             is_turned = pairs.query > pairs.row
             of_a_point_and_its_image = np.flatnonzero(pairs.query == pairs.row)
-            is_turned[of_a_point_and_its_image] = first_number(pairs.shift[of_a_point_and_its_image]) < 0
+            is_turned[of_a_point_and_its_image] = first_number(pairs.shift[of_a_point_and_its_image], np) < 0
             np.negative(pairs.shift, out=pairs.shift, where=is_turned[:, None])
             lower = np.minimum(pairs.query, pairs.row)
             return pairs._replace(query=lower, row=np.maximum(pairs.query, pairs.row))

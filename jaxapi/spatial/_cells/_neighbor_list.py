@@ -15,7 +15,6 @@ __all__ = [
     "PaddedNeighbors",
     "both_ways",
     "concatenated",
-    "first_number",
     "in_parts",
     "nearer_in_order",
     "no_neighbors",
@@ -113,14 +112,6 @@ def both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> Nei
     in_parts(copy_part, edge_count, search)
     query = np.repeat(np.arange(row_count, dtype=dtype), np.diff(by_receiver.indptr))
     return NeighborList(query, by_receiver.indices, shift, distance)
-
-
-def first_number(shift) -> np.ndarray:
-    """Return the first number that is not 0 of each shift (t, P), or 0."""
-    first = np.zeros(len(shift), shift.dtype)
-    for column in shift.T[::-1]:
-        first = np.where(column != 0, column, first)
-    return first
 
 
 def in_parts(function: Callable, count: int, search: Search) -> None:

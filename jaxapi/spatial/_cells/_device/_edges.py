@@ -8,6 +8,7 @@ from ...._core._typing import Array
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Relation
+from .._lattice import first_number
 from .._points import ImagePoints, ImageQueries
 from . import _clouds
 from ._image_search import ImageNeighbors
@@ -41,7 +42,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     def searched(places: Places) -> Places:
         if relation is not Relation.LATER:
             return places
-        return places._replace(is_place=places.is_place & (_first_number(places.shift) >= 0))
+        return places._replace(is_place=places.is_place & (first_number(places.shift, jnp) >= 0))
 
     def count_edges(places: Places, state):
         counts, _ = state
@@ -143,17 +144,8 @@ def _places_of_edges(starts, stops, size: int) -> Array:
     return jnp.cumsum(numbers, dtype=np.int32) - 1
 
 
-def _first_number(shifts) -> Array:
-    """Return the first number of shifts (..., P) that is not 0; 0 where all are."""
-    first = jnp.zeros(shifts.shape[:-1], shifts.dtype)
-    for axis in range(shifts.shape[-1] - 1, -1, -1):
-        number = shifts[..., axis]
-        first = jnp.where(number != 0, number, first)
-    return first
-
-
 def _low_row_first(receivers, senders, shifts):
     """Return pairs with the lower row first, of a point and its image the half with a positive shift."""
-    is_turned = (receivers > senders) | ((receivers == senders) & (_first_number(shifts) < 0))
+    is_turned = (receivers > senders) | ((receivers == senders) & (first_number(shifts, jnp) < 0))
     shifts = jnp.where(is_turned[:, None], -shifts, shifts)
     return jnp.minimum(receivers, senders), jnp.maximum(receivers, senders), shifts

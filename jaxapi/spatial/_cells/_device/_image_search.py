@@ -15,16 +15,8 @@ from ..._tree._metric import TreeMetric
 from ..._tree._queries import RadiusQueries, Relation
 from ..._tree._tree import Tree
 from ..._tree_programs import PaddedQueries
-from .._points import ImageQueries
-from ._images import (
-    ROUNDING,
-    Images,
-    WrappedQueries,
-    cell_shifts,
-    measured_distances,
-    rounding_of,
-    where_active,
-)
+from .._points import ROUNDING, ImageQueries
+from ._images import Images, WrappedQueries, cell_shifts, measured_distances, rounding_of, where_active
 
 __all__ = ["ImageNeighbors", "ImageSearch", "tied_reach_of", "with_all_within"]
 

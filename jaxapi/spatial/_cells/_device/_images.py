@@ -16,11 +16,10 @@ from ..._tree._powers_of_two import exponent_of, power_of_two
 from ..._tree._slopes import norms
 from ..._tree._tree import Tree
 from .._lattice import Lattice, lattice_of
-from .._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries
+from .._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries
 from .._slopes import ImageRows, vectors_to
 
 __all__ = [
-    "ROUNDING",
     "Images",
     "RadiusBounds",
     "WrappedQueries",
@@ -35,8 +34,6 @@ __all__ = [
     "rounding_of",
     "where_active",
 ]
-
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def in_float64(*static: str) -> Callable:

@@ -14,9 +14,9 @@ from ..._every_pair import beyond
 from ..._search import Search
 from ..._tree._metric import TreeMetric
 from ..._tree._queries import Limits
-from .._points import ImagePoints, ImageQueries
+from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch, tied_reach_of
-from ._images import ROUNDING, images_and_queries, in_float64, rounding_of
+from ._images import images_and_queries, in_float64, rounding_of
 from ._places import Box, box_within
 
 __all__ = ["nearest"]

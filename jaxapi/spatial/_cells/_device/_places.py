@@ -14,8 +14,8 @@ from jax import lax
 
 from ...._core._typing import Array
 from ..._tree._slopes import norms
-from .._points import euclidean_factor
-from ._images import ROUNDING, Images, WrappedQueries, across_of, rounding_of, where_active
+from .._points import ROUNDING, euclidean_factor
+from ._images import Images, WrappedQueries, across_of, rounding_of, where_active
 
 __all__ = ["Box", "Places", "box_within", "over_places", "over_shifts", "places_at_once"]
 

@@ -8,9 +8,9 @@ from ... import _tree_programs
 from ..._every_pair import longest_within
 from ..._search import PairWeights, Search
 from ..._tree._metric import TreeMetric
-from .._points import ImagePoints, ImageQueries
+from .._points import ROUNDING, ImagePoints, ImageQueries
 from ._image_search import ImageNeighbors, ImageSearch
-from ._images import ROUNDING, images_and_queries, in_float64, radii_of, radius_bounds, rounding_of
+from ._images import images_and_queries, in_float64, radii_of, radius_bounds, rounding_of
 from ._places import box_within, over_shifts
 
 __all__ = ["two_point"]
