@@ -44,9 +44,10 @@ def _nonzero(a, *, size=None, fill_value=None):
 @functools.partial(compiled, static_argnums=(2, 3))
 def _indices_of_nonzero(x, counts, length, index_dtype):
     """Return the indices along each axis, in buffers of one length."""
-    positions = true_positions(x.reshape(-1) != 0, counts, length)
-    indices = jnp.unravel_index(positions, x.shape)
-    return tuple(along_axis.astype(index_dtype) for along_axis in indices)
+    with x64_for(x.dtype, counts.dtype, index_dtype):
+        positions = true_positions(x.reshape(-1) != 0, counts, length)
+        indices = jnp.unravel_index(positions, x.shape)
+        return tuple(along_axis.astype(index_dtype) for along_axis in indices)
 
 
 nonzero = takes_array(_nonzero, compiled=False, difference=ROOM)
