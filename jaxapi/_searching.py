@@ -14,7 +14,7 @@ from ._core._docs import ROOM, Completion, of_standard, sharing
 from ._core._dtypes import as_indices, promoted, promoted_dtype, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import count_true, running_counts, true_positions
+from ._core._masks import count_true, index_dtype_for, running_counts, true_positions
 from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
@@ -33,7 +33,7 @@ def _nonzero(a, *, size=None, fill_value=None):
     if (by_host := by_numpy("nonzero", a)) is not None:
         return by_host
     index_dtype = jnp.result_type(int)
-    with x64_for(a.dtype, index_dtype):
+    with x64_for(a.dtype, index_dtype, index_dtype_for(a.size)):
         count = computed_in_host_memory(count_true, a)
         counts = running_counts(a)  # computed while the host waits for the number of all
         count = int(count)

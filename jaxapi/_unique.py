@@ -67,7 +67,7 @@ def in_two_programs(function):
                 return by_host if result is None else result(*by_host)
         index_dtype = jnp.result_type(int)
         with_order = "indices" in parts or "inverse_indices" in parts
-        with x64_for(x.dtype):
+        with x64_for(x.dtype, index_dtype_for(x.size)):
             in_order = _sorted(x, with_order)
             count = int(in_host_memory(in_order.distinct_count))
             index_parts = [part for part in parts if part in ("indices", "counts")]

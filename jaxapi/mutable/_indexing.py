@@ -242,7 +242,7 @@ def _read_mask(value, mask, axis):
     count = _counted(mask)
     counts = running_counts(mask)  # computed while the host waits for the number of all
     count = int(count)
-    with x64_for(value.dtype):
+    with x64_for(value.dtype, counts.dtype):
         if axis == 0 and has_own_length(value, mask):
             row_bytes = value.nbytes // max(mask.size, 1)
             selected = _take_true(value, mask, counts, capacity(count, row_bytes, most=mask.size), axis)
