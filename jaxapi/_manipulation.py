@@ -17,7 +17,7 @@ from ._core._docs import of_standard
 from ._core._dtypes import WIDE, as_indices, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import index_dtype_for
+from ._core._masks import index_dtype_for, put_at
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, by_numpy
@@ -306,7 +306,7 @@ def _repeated(x, counts, length, axis, index_dtype):
     numbers = lax.iota(index_dtype, counts.size)
     where_to = jnp.where(counts > 0, begins, length + numbers)
     first_copies = jnp.zeros(length, index_dtype)
-    first_copies = first_copies.at[where_to].set(numbers, mode="drop", unique_indices=True)
+    first_copies = put_at(first_copies, where_to, numbers)
     return jnp.take(x, lax.cummax(first_copies), axis=axis, mode="clip")
 
 

@@ -13,7 +13,7 @@ from jax import lax
 from ._core._devices import in_host_memory
 from ._core._dtypes import x64_for
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import targets
+from ._core._masks import index_dtype_for, put_at, targets
 from ._core._order import keys_of
 from ._core._programs import compiled
 from ._interop import by_numpy
@@ -67,12 +67,12 @@ def in_two_programs(function):
                 return by_host if result is None else result(*by_host)
         index_dtype = jnp.result_type(int)
         with_order = "indices" in parts or "inverse_indices" in parts
-        with x64_for(x.dtype):
-            in_order = _sorted(x, index_dtype, with_order)
+        with x64_for(x.dtype, index_dtype_for(x.size)):
+            in_order = _sorted(x, with_order)
             count = int(in_host_memory(in_order.distinct_count))
             index_parts = [part for part in parts if part in ("indices", "counts")]
             row_bytes = x.dtype.itemsize + len(index_parts) * index_dtype.itemsize
-            taken = _taken(in_order, x.shape, capacity(count, row_bytes, most=x.size), parts)
+            taken = _taken(in_order, x.shape, capacity(count, row_bytes, most=x.size), parts, index_dtype)
             distinct = [
                 array if part == "inverse_indices" else cut(count, array)[0]
                 for part, array in zip(parts, taken, strict=True)
@@ -91,17 +91,19 @@ class _Sorted(NamedTuple):
     distinct_count: jax.Array
 
 
-@functools.partial(compiled, static_argnums=(1, 2))
-def _sorted(x, index_dtype, with_order) -> _Sorted:
-    values = x.reshape(-1)
-    keys = keys_of(values) if jnp.iscomplexobj(values) else ()
-    positions = (lax.iota(index_dtype, values.size),) if with_order else ()
-    operands = (*keys, values, *positions)
-    in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
-    values = in_order[0]
-    order = in_order[1] if with_order else None
-    rank = jnp.cumsum(_begins(values), dtype=index_dtype) - 1
-    return _Sorted(values, order, rank, rank[-1] + 1)
+@functools.partial(compiled, static_argnums=1)
+def _sorted(x, with_order) -> _Sorted:
+    position_dtype = index_dtype_for(x.size)
+    with x64_for(x.dtype, position_dtype):
+        values = x.reshape(-1)
+        keys = keys_of(values) if jnp.iscomplexobj(values) else ()
+        positions = (lax.iota(position_dtype, values.size),) if with_order else ()
+        operands = (*keys, values, *positions)
+        in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
+        values = in_order[0]
+        order = in_order[1] if with_order else None
+        rank = jnp.cumsum(_begins(values), dtype=position_dtype) - 1
+        return _Sorted(values, order, rank, rank[-1] + 1)
 
 
 def _begins(values):
@@ -109,23 +111,27 @@ def _begins(values):
     return jnp.concatenate([jnp.ones(1, bool), values[1:] != values[:-1]])
 
 
-@functools.partial(compiled, static_argnums=(1, 2, 3))
-def _taken(in_order: _Sorted, shape, length, parts) -> tuple:
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4))
+def _taken(in_order: _Sorted, shape, length, parts, index_dtype) -> tuple:
     """Return the parts of a result in buffers of `length`, where as many elements count as are distinct."""
     values, order, rank, _ = in_order
     size = values.size
-    index_dtype = rank.dtype
-    positions = lax.iota(index_dtype, size)
-    where_to = targets(_begins(values), rank + 1, length)
-    # Where each distinct value begins, and behind the last of them the end.
-    begins = jnp.full(length, size, index_dtype).at[where_to].set(positions, mode="drop", unique_indices=True)
-    firsts = jnp.minimum(begins, size - 1)
-    made = {"values": values[firsts]}
-    if "indices" in parts:
-        made["indices"] = order[firsts]
-    if "counts" in parts:
-        made["counts"] = jnp.diff(begins, append=jnp.full(1, size, index_dtype))
-    if "inverse_indices" in parts:
-        inverse = jnp.zeros(size, index_dtype).at[order].set(rank, unique_indices=True)
-        made["inverse_indices"] = inverse.reshape(shape)
-    return tuple(made[part] for part in parts)
+    position_dtype = rank.dtype
+    with x64_for(values.dtype, position_dtype, index_dtype):
+        positions = lax.iota(position_dtype, size)
+        where_to = targets(_begins(values), rank + 1, length)
+        # Where each distinct value begins, and behind the last of them the end.
+        ends = jnp.full(length, size, position_dtype)
+        begins = put_at(ends, where_to, positions)
+        firsts = jnp.minimum(begins, size - 1)
+        made = {"values": values[firsts]}
+        if "indices" in parts:
+            made["indices"] = order[firsts].astype(index_dtype)
+        if "counts" in parts:
+            counts = jnp.diff(begins, append=jnp.full(1, size, position_dtype))
+            made["counts"] = counts.astype(index_dtype)
+        if "inverse_indices" in parts:
+            inverse = jnp.zeros(size, index_dtype)
+            inverse = inverse.at[order].set(rank.astype(index_dtype), unique_indices=True)
+            made["inverse_indices"] = inverse.reshape(shape)
+        return tuple(made[part] for part in parts)

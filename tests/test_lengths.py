@@ -11,8 +11,9 @@ import pytest
 from compilations import no_compilation
 
 import jaxapi
-from jaxapi import _manipulation, mutable
+from jaxapi import _manipulation, _searching, _unique, mutable
 from jaxapi._core import _lengths
+from jaxapi._core._dtypes import x64_for
 from jaxapi._core._lengths import capacity, cut
 from jaxapi.mutable import _host_way, _indexing
 
@@ -225,6 +226,69 @@ def test_under_a_mesh_results_lie_on_all_of_it():
         ):
             assert found.tolist() == expected
             assert found.devices() == set(jax.devices())
+
+
+def wide_ints(program, *inputs):
+    """Return the dtypes of integers of as many elements as the largest input has, in a program for them."""
+    largest = max(x.size for x in inputs)
+    found = set()
+
+    def collect(jaxpr):
+        for equation in jaxpr.eqns:
+            for output in equation.outvars:
+                if output.aval.size >= largest and jnp.issubdtype(output.aval.dtype, jnp.signedinteger):
+                    found.add(str(output.aval.dtype))
+            for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_jaxpr):
+                if is_jaxpr(inner):
+                    collect(getattr(inner, "jaxpr", inner))
+
+    def is_jaxpr(x):
+        return hasattr(x, "eqns") or hasattr(x, "jaxpr")
+
+    with x64_for(*[x.dtype for x in inputs]):
+        collect(jax.make_jaxpr(program)(*inputs))
+    return found
+
+
+@pytest.mark.parametrize("size", [2**20, 2**30 + 8])
+def test_positions_of_many_elements_are_counted_in_64_bits(size, x64):
+    """Programs for so many are looked at, not run: 32 bits do not count an array and a buffer behind it."""
+    position_dtype = "int32" if size < 2**30 else "int64"
+    mask = jax.ShapeDtypeStruct((size,), np.bool_)
+    values = jax.ShapeDtypeStruct((size,), np.float32)
+    counts = jax.ShapeDtypeStruct((size,), position_dtype)
+    few = jax.ShapeDtypeStruct((7,), np.float32)
+    index_dtype = jnp.result_type(int)
+    parts = ("values", "indices", "counts")
+
+    def indices(x, counts):
+        return _searching._indices_of_nonzero(x, counts, 16, index_dtype)
+
+    def distinct(x):
+        return _unique._taken(_unique._sorted(x, True), x.shape, 16, parts, index_dtype)
+
+    def written(x, mask, new):
+        return _indexing._written_mask(x, mask, new, 0, True)
+
+    programs = (indices, values, counts), (distinct, values), (written, values, mask, few)
+    for program, *inputs in programs:
+        assert wide_ints(program, *inputs) == {position_dtype}, program.__name__
+    for found in jax.eval_shape(distinct, values)[1:]:
+        assert found.dtype == index_dtype
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_positions_in_many_elements_are_numpys(is_on_host, x64):
+    _host_way.set_on(is_on_host)
+    dims = (2**20, 2**21)
+    places = np.asarray([2**19, 5]), np.asarray([3, 2**20])
+    flat = np.ravel_multi_index(places, dims)
+    np.testing.assert_array_equal(jaxapi.numpy.ravel_multi_index(places, dims), flat)
+    for order in "CF":
+        for found, expected in zip(
+            jaxapi.numpy.unravel_index(flat, dims, order), np.unravel_index(flat, dims, order), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_transformations_are_jaxs():

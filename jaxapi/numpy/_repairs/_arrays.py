@@ -268,7 +268,10 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
         except IndexError as error:
             raise ValueError(f"invalid entry in coordinates array: {error}") from None
         mode = "wrap"
-    return jnp.ravel_multi_index(positions, dims, mode, order or "C")
+    index_dtype = default_dtype(int) if math.prod(dims) < 2**31 else np.dtype(np.int64)
+    with x64_for(index_dtype):
+        positions = [x.astype(index_dtype) for x in positions]
+        return jnp.ravel_multi_index(positions, dims, mode, order or "C")
 
 
 def indices(dimensions, dtype=None, sparse=False):
