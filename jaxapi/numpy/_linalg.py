@@ -9,6 +9,7 @@ import numpy as np
 import jaxapi
 
 from .._core._programs import any_traced, is_traced
+from ..linalg._matrices import full_precision
 from ..linalg._results import SVDResult
 from ..linalg._singular import decomposition, singular_values
 from ._common import exact_program, float_dtype, refuse
@@ -33,7 +34,7 @@ __all__ = sorted(["LinAlgError", *_OF_FLOATS, *_OF_ANY.split()])
 
 def _checked(name):
     """Return jax.numpy's function, computed in NumPy's dtypes, with NumPy's errors of shapes."""
-    function = _UNLIKE.get(name) or getattr(jnp.linalg, name)
+    function = full_precision(_UNLIKE.get(name) or getattr(jnp.linalg, name))
     options = {"symmetrize_input": False} if name in ("eigh", "eigvalsh", "cholesky") else {}
 
     @functools.wraps(function)

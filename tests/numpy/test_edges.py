@@ -505,3 +505,44 @@ def test_operands_of_64_bits_change_narrow_arrays_exactly():
         y /= np.float64(1e60)
         np.testing.assert_array_equal(mine_x, x)
         np.testing.assert_array_equal(mine_y, y)
+
+
+PRODUCTS = {
+    "matmul": "mm", "dot": "mm", "inner": "mm", "tensordot": "mm", "vdot": "vv", "vecdot": "vv",
+    "matvec": "mv", "vecmat": "vm", "cov": "m", "corrcoef": "m", "convolve": "vv", "correlate": "vv",
+    "linalg.matmul": "mm", "linalg.vecdot": "vv", "linalg.tensordot": "mm", "linalg.solve": "mm",
+    "linalg.lstsq": "mv", "linalg.pinv": "m", "linalg.inv": "m", "linalg.tensorsolve": "mv",
+}  # fmt: skip
+
+
+def precisions_of(program, *arrays):
+    """Return the precisions of the products of matrices in a program."""
+    text = jax.jit(program).lower(*arrays).as_text()
+    lines = [line for line in text.splitlines() if "dot_general" in line or "stablehlo.convolution" in line]
+    return lines, ["HIGHEST, HIGHEST" in line or "precision HIGHEST>" in line for line in lines]
+
+
+def test_products_have_full_float32():
+    """JAX's default on a GPU rounds factors of float32 to eleven bits."""
+    operands = {"m": np.eye(4, dtype=np.float32) + np.float32(0.1), "v": np.ones(4, np.float32)}
+    calls = {
+        name: (functools.reduce(getattr, name.split("."), ours), [operands[kind] for kind in kinds])
+        for name, kinds in PRODUCTS.items()
+    }
+    matrix = operands["m"]
+    calls["einsum"] = functools.partial(ours.einsum, "ij,jk"), [matrix, matrix]
+    calls["matrix_power"] = lambda x: ours.linalg.matrix_power(x, 3), [matrix]
+    calls["multi_dot"] = lambda *x: ours.linalg.multi_dot(x), [matrix] * 3
+    calls["method"] = lambda x, y: x.dot(y), [matrix, matrix]
+    calls["@"] = lambda x, y: x @ y, [matrix, matrix]
+    found = set()
+    for name, (call, arrays) in calls.items():
+
+        def program(*arrays, call=call):
+            results = jax.tree.leaves(call(*map(ours.asarray, arrays)))
+            return [jax.numpy.asarray(x) for x in results]
+
+        lines, are_highest = precisions_of(program, *arrays)
+        assert all(are_highest), (name, lines)
+        found |= {name} if lines else set()
+    assert found >= calls.keys() - {"linalg.solve", "linalg.inv", "linalg.tensorsolve"}  # have none of ours
