@@ -546,3 +546,43 @@ def test_products_have_full_float32():
         assert all(are_highest), (name, lines)
         found |= {name} if lines else set()
     assert found >= calls.keys() - {"linalg.solve", "linalg.inv", "linalg.tensorsolve"}  # have none of ours
+
+
+@pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_singular_values_decide_as_numpys(size, dtype):
+    """Of few rows and columns and of many, which a GPU decomposes in another way; of full rank and not."""
+    rng = np.random.default_rng(5)
+    full = rng.standard_normal((size + 3, size)) + (
+        1j * rng.random((size + 3, size)) if dtype[0] == "c" else 0
+    )
+    full = full.astype(dtype)
+    low = full.copy()
+    low[:, 1] = low[:, 0]
+    right = rng.standard_normal((size + 3, 2)).astype(dtype)
+    rtol = 2e4 * np.finfo(dtype).eps
+    cutoff = 1e-5
+    with jax.enable_x64(True):
+        for a in (full, low, full.T, full[:size]):
+            b = right[: len(a)]
+            for given in (b, b[:, 0]):
+                made, expected = both(lambda np, a, b: np.linalg.lstsq(a, b, rcond=cutoff), a, given)
+                for one, other in zip(made, expected, strict=True):
+                    assert one.shape == np.shape(other)
+                    assert one.dtype == np.asarray(other).dtype
+                    scale = np.abs(other).max(initial=1)
+                    np.testing.assert_allclose(np.asarray(one), other, rtol=rtol, atol=rtol * scale)
+            made, expected = both(lambda np, a: np.linalg.pinv(a, rcond=cutoff), a)
+            np.testing.assert_allclose(
+                np.asarray(made), expected, rtol=rtol, atol=rtol * np.abs(expected).max()
+            )
+            if a is not low:
+                for p in (None, 2, -2):
+                    made, expected = both(lambda np, a: np.linalg.cond(a, p), a)  # noqa: B023
+                    np.testing.assert_allclose(np.asarray(made), expected, rtol=rtol)
+        zeros = np.zeros((size, size), dtype)
+        assert ours.linalg.cond(ours.asarray(zeros)) == np.linalg.cond(zeros) == np.inf
+        for a, b in ((full, right[1:]), (full[0], right), (full, right[None]), (full[None], right)):
+            for module in (ours, np):
+                with pytest.raises(np.linalg.LinAlgError):
+                    module.linalg.lstsq(module.asarray(a), module.asarray(b))
