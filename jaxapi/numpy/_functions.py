@@ -12,6 +12,7 @@ import jaxapi
 from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._core._programs import any_traced, is_traced
+from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, unwrap, wrap
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
@@ -118,7 +119,7 @@ def _labels_of(subscripts: str) -> tuple[str, str]:
 
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
-    product = getattr(jaxapi, name, None) or getattr(jnp, name)
+    product = getattr(jaxapi, name, None) or full_precision(getattr(jnp, name))
 
     def function(
         x1, x2, /, out=None, *, axes=None, axis=None, dtype=None, casting="same_kind", order="K", subok=True

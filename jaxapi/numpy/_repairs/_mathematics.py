@@ -12,6 +12,7 @@ import jaxapi
 from jaxapi import divide
 
 from ..._core._programs import any_traced, is_traced
+from ...linalg._matrices import full_precision
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype, together
 from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
@@ -19,7 +20,7 @@ from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 _NAMES = """
 all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d
 geomspace gradient hamming hanning i0 inner interp isneginf isposinf kaiser kron nancumprod nancumsum round
-sinc tensordot trapezoid tri unwrap
+sinc tensordot trapezoid tri unwrap vdot
 """
 __all__ = _NAMES.split()
 
@@ -310,6 +311,10 @@ def tensordot(a: Array, b: Array, axes=2):
 
 dot = _product(-2)
 inner = _product(-1)
+
+
+def vdot(a: Array, b: Array):
+    return full_precision(jnp.vdot)(a, b)
 
 
 def kron(a: Array, b: Array):

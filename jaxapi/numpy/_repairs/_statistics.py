@@ -17,6 +17,7 @@ import jaxapi
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
 from ..._interop import as_array
+from ...linalg._matrices import full_precision
 from ...mutable._promotion import cast, narrowed, result_dtype
 from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
 from ._arrays import sort
@@ -288,7 +289,7 @@ def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array
 
 
 def _correlated(function, *static):
-    program = exact_program(function, "rowvar", *static)
+    program = exact_program(full_precision(function), "rowvar", *static)
 
     def of_rows(arrays, dtype, *args):
         given = [x for x in arrays if x is not None]
