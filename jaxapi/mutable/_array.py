@@ -116,7 +116,8 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
-        used = by.of_standard if self._module == MUTABLE else by.for_exponent(operand, self.dtype)
+        used = by.of_standard if self._module == MUTABLE else by
+        used = used.for_exponent(float(operand) if isinstance(operand, np.floating) else operand, self.dtype)
         view = self._view
         if view and view.is_part_alone:
             self._check_writeable()

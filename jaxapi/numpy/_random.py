@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
+from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode, x64_on
 from .._core._programs import any_traced, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
@@ -549,11 +549,18 @@ class RandomState(Generator):
 
     ranf = sample = random_sample
 
+    def tomaxint(self, size=None) -> Array:
+        """Return integers from 0 up to the largest of the default integer dtype, that included."""
+        if x64_mode() and self._numpys is not None and host_way.is_default():
+            return from_numpy(self._numpys.tomaxint(size), NUMPY)
+        dtype = default_dtype(int)
+        return self.randint(0, int(np.iinfo(dtype).max) + 1, size, dtype)
+
 
 _BELOW_ONE = frozenset(["rand", "random", "random_sample", "ranf", "sample"])
 _DISCRETE = Sampler(None, (), is_discrete=True)  # in place of one that is none of `SAMPLERS`
 _OF_INTEGERS = frozenset(["integers", "randint"])
-_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn"])
+_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn", "tomaxint"])
 
 
 def _in_numpys_way(name: str, method):
@@ -586,7 +593,7 @@ def _drawn_in_numpys_way(name, draw, args, kwargs):
     if name in _OF_INTEGERS:
         if len(args) < 4:  # else the dtype is the fourth of them
             kwargs["dtype"] = dtype or default_dtype(int)
-    elif out is not None:
+    elif out is not None and name != "permuted":  # whose result has the shape of its array
         given = inspect.signature(getattr(Generator, name)).bind(None, *args, **kwargs).arguments
         args = ()
         kwargs = {key: x for key, x in given.items() if key not in ("self", "dtype", "out")}
@@ -629,9 +636,10 @@ for _class in (Generator, RandomState):
         if inspect.isfunction(_method) and not _name.startswith("_") and _name not in _NOT_DRAWN:
             setattr(_class, _name, _in_numpys_way(_name, _method))
 
+_NOT_OF_THE_MODULE = frozenset(["bit_generator", "integers", "permuted", "spawn", "tomaxint"])
 _state = RandomState()
 for _name in dir(RandomState):
-    if not _name.startswith("_") and _name not in ("bit_generator", "integers", "permuted", "spawn"):
+    if not _name.startswith("_") and _name not in _NOT_OF_THE_MODULE:
         globals()[_name] = getattr(_state, _name)
         __all__ += [_name] if _name not in __all__ else []
 # The last three are CuPy's, which NumPy lacks: their bits are those of PCG64.

@@ -47,7 +47,7 @@ class Sampler(NamedTuple):
     refuse: Callable[..., None] | None = None
 
 
-_NORMAL_FROM = 1e4  # JAX's own numbers, which it draws in float32, deviate too much for means from 1e5 on
+_NORMAL_FROM = 1e4  # means from which on JAX's own numbers, which it draws in float32, deviate too much
 
 
 def _poisson(key, shape, dtype, lam):

@@ -586,3 +586,19 @@ def test_singular_values_decide_as_numpys(size, dtype):
             for module in (ours, np):
                 with pytest.raises(np.linalg.LinAlgError):
                     module.linalg.lstsq(module.asarray(a), module.asarray(b))
+
+
+@pytest.mark.parametrize("module", [ours, jaxapi.mutable], ids=["numpy", "mutable"])
+@pytest.mark.parametrize("exponent", [0.5, np.float32(0.5), 2, -1])
+def test_powers_in_place_are_those_of_the_operator(module, exponent):
+    values = np.float32([-INF, -4.0, -0.0, 0.0, INF, NAN, 9.0])
+    for size in (7, 1 << 17):  # small arrays and those whose memory is used again
+        host = np.resize(values, size)
+        expected = host**exponent
+        x = module.asarray(host.copy())
+        x **= exponent
+        part = module.asarray(host.copy())
+        part[:] **= exponent
+        for found in (x, part, module.asarray(host) ** exponent):
+            np.testing.assert_array_equal(np.asarray(found), expected)
+            np.testing.assert_array_equal(np.signbit(np.asarray(found))[:5], np.signbit(expected)[:5])
