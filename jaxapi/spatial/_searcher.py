@@ -239,6 +239,8 @@ class LocalSearcher(Searcher):
         if not any_traced(self.data, search.boxsize, x) or not len(self.data):
             return distances
         q = len(x)
+        if not q:
+            return distances
         columns = rows.reshape(q, -1)
         all_rows_count = type(self.n) is int and self.n == len(self.data)
         if not all_rows_count:  # from n on there are no points

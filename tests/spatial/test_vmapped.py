@@ -152,3 +152,45 @@ def test_powers_of_two_of_single_numbers_of_64_bits():
     with jax.enable_x64(True):
         np.testing.assert_array_equal(jax.vmap(scaled)(x, scales), x * scales)
         np.testing.assert_array_equal(jax.vmap(unscaled)(x * scales, scales), x)
+
+
+def test_no_clouds_and_no_queries(monkeypatch):
+    """Have results without items, on a GPU without a launch, and traced queries have theirs."""
+    launches = []
+
+    def named(kernel, blocks, threads, inputs, outputs, aliases, items):
+        launches.append(items)
+        return jax.ffi.ffi_call(f"{kernel.name}.cu", outputs)(*inputs)
+
+    def search(points, x):
+        tree = KDTree(points, engine="lax")
+        within = tree.query_radius(x, 0.5, max_neighbors=3)
+        return tree.query(x, 2), within, tree.query_ball_point(x, 0.5, return_length=True)
+
+    points = np.zeros((5, 2), np.float32)
+    distances, within, counts = jax.jit(search)(points, points[:0])
+    assert [x.shape for x in distances] == [(0, 2)] * 2
+    assert [x.shape for x in within] == [(0, 3), (0, 3), (0,)]
+    assert counts.shape == (0,)
+
+    monkeypatch.setattr(_choice, "gpu_engine", lambda: _cuda)
+    monkeypatch.setattr(_choice, "only_the_cpu", lambda: False)
+    monkeypatch.setattr(_launch, "custom_call", named)
+    no_clouds = np.zeros((0, 30, 2), np.float32)
+    program = jax.jit(jax.vmap(lambda points: KDTree(points).radius_graph(0.1, max_edges=9)))
+    lowered = program.trace(no_clouds).lower(lowering_platforms=("cuda",))
+    assert [x.shape for x in jax.tree.leaves(lowered.out_info)] == [(0, 9), (0, 9), (0, 9), (0,)]
+    assert not any(items is not None for items in launches)
+
+
+def test_least_distances_in_clouds_of_float64():
+    """Are as they are without clouds, although clouds are very far from each other."""
+    with jax.enable_x64(True):
+        points = np.array([[0.0], [1e-130], [3e-130], [1.0]])
+        ids = np.array([0, 0, 0, 2**31 - 1], np.int32)
+        graph = jax.jit(lambda x: KDTree(x, batch=ids, engine="lax").radius_graph(2e-130, p=4, max_edges=8))(
+            points
+        )
+        edges = set(zip(graph.receivers.tolist(), graph.senders.tolist(), strict=True)) - {(4, 4)}
+        assert edges == {(0, 1), (1, 0), (1, 2), (2, 1)}
+        np.testing.assert_allclose(sorted(graph.distances.tolist())[:4], [1e-130] * 2 + [2e-130] * 2)

@@ -144,7 +144,7 @@ def _sums_of_weights(
 def components(points: ImagePoints, radius, *, periodic, search: Search):
     """Return how many components there are, and labels (rows,) by their lowest rows, -1 for no point."""
     images = images_of(points, periodic, search)
-    if points.cell is None:
+    if _clouds.serves(points):
         return _clouds.components(images, radius, search)
     return _labels(images, images.tree, radius, periodic, search)
 
@@ -153,7 +153,7 @@ def components(points: ImagePoints, radius, *, periodic, search: Search):
 def dbscan(points: ImagePoints, radius, weights, *, periodic, search: Search, min_samples: int):
     """Return which points are cores (rows,), and labels (rows,), -1 for noise; weights (rows,) or None."""
     images = images_of(points, periodic, search)
-    if points.cell is None:
+    if _clouds.serves(points):
         return _clouds.dbscan(images, radius, weights, search, min_samples)
     tree = images.tree
     row_count = len(points.data)

@@ -26,7 +26,7 @@ def edges(points: ImagePoints, radius, *, periodic, search: Search, relation: Re
     Of the relation LATER each pair of images comes once, the lower row first.
     """
     images = images_of(points, periodic, search)
-    if points.cell is None:
+    if _clouds.serves(points):
         receivers, senders, distances, count = _clouds.edges(images, radius, search, relation, size)
         shifts = jnp.zeros((size, points.data.shape[1]), np.int32)
         if relation is Relation.LATER:

@@ -70,8 +70,9 @@ def entry_name(kernel: str) -> str:
 def entry(kernel: str, operands: Operands) -> str:
     """Return the source of that function, which stands behind ``kernel``.cu with the macro ITEMS.
 
-    Each block works for one item. After the inputs come the bytes from item to item in each of the arrays,
-    and how many items there are.
+    Each block works for one item. Its arguments are of a type that becomes whichever pointer the kernel takes
+    (`Array` in warp.cuh), so that no signature has to be known here. After the inputs come the bytes from
+    item to item in each of the arrays, and how many items there are.
     """
     inputs = [f"input{i}" for i in range(operands.inputs)]
     outputs = [f"output{i}" for i in range(operands.outputs)]

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
+from ..._tree._batching import one_after_another
 from ..._tree._build import scale_of
 from ..._tree._metric import Measure, TreeMetric
 from ..._tree._tree import Tree
@@ -41,6 +42,7 @@ def serves(k: int, metric: TreeMetric) -> bool:
     return metric.p == 2 and not metric.is_periodic and k <= 1024 and int(architecture()) >= 80
 
 
+@one_after_another  # since the candidates of all trees of a batch may need more memory than there is
 def nearest(tree: Tree, queries: Array, bound: Array, *, k: int, measure: Measure) -> tuple[Array, Array]:
     """Return what `_nearest.nearest` does; ``k <= n``."""
     query_count, m = queries.shape

@@ -82,7 +82,9 @@ class _Work(NamedTuple):
         return number >= input_count - self.in_place
 
     def run(self, inputs, has_items, item_count: int | None):
-        """Return the outputs, each with an axis of items in front if there are items."""
+        """Return the outputs, each with an axis of items in front if it is a batch."""
+        if item_count == 0:
+            return [jnp.zeros((0, *x.shape), x.dtype) for x in self.outputs]
         first_in = len(inputs) - self.in_place
         first_out = len(self.outputs) - self.in_place
         aliases = {first_in + i: first_out + i for i in range(self.in_place)}
@@ -100,7 +102,10 @@ class _Work(NamedTuple):
 
 
 def _launched(work: _Work, inputs, has_items, item_count: int | None):
-    """Run a kernel for the items that some of the inputs have, on an axis in front; vmap adds more items."""
+    """Run a kernel for each item of a batch; None: there is no batch, and no input has items.
+
+    Inputs that have items have them on an axis in front. `jax.vmap` of a batch makes a larger one.
+    """
 
     @jax.custom_batching.custom_vmap
     def run(*inputs):
@@ -108,17 +113,16 @@ def _launched(work: _Work, inputs, has_items, item_count: int | None):
 
     @run.def_vmap
     def rule(size, is_batched, *inputs):
-        of_all_items = []
-        has_any_items = []
-        for number, (x, is_x_batched, has_x_items) in enumerate(
-            zip(inputs, is_batched, has_items, strict=True)
-        ):
-            if is_x_batched or has_x_items or work.is_in_place(number, len(inputs)):
-                x = _of_all_items(x, size, is_x_batched, item_count, has_x_items)
-                has_x_items = True
-            of_all_items.append(x)
-            has_any_items.append(has_x_items)
-        results = _launched(work, of_all_items, has_any_items, size * (item_count or 1))
+        new_inputs = []
+        new_has_items = []
+        for number, x in enumerate(inputs):
+            needs_items = is_batched[number] or has_items[number] or work.is_in_place(number, len(inputs))
+            if needs_items:
+                x = _of_all_items(x, size, is_batched[number], item_count, has_items[number])
+            new_inputs.append(x)
+            new_has_items.append(needs_items)
+        new_item_count = size if item_count is None else size * item_count
+        results = _launched(work, new_inputs, new_has_items, new_item_count)
         if item_count is not None:
             results = [x.reshape(size, item_count, *x.shape[1:]) for x in results]
         return results, [True] * len(results)
@@ -155,8 +159,9 @@ def custom_call(
         return call(*inputs, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
     operands = _compile.Operands(len(inputs), len(outputs))
     ptx = _compile.compiled(kernel.name, architecture(), kernel.macros, operands)
-    items_across = min(items.size, MOST_ITEMS_ACROSS)
-    grid = blocks, items_across, -(-items.size // items_across)
+    items_deep = -(-items.size // MOST_ITEMS_ACROSS)
+    items_across = -(-items.size // items_deep)
+    grid = blocks, items_across, items_deep
     # In words of 32 bits, which no setting of JAX's narrows
     numbers = np.array([*items.strides, items.size], np.int64).view(np.uint32)
     name = _compile.entry_name(kernel.name)

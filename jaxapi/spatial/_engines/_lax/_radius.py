@@ -103,6 +103,9 @@ def fill(
     stops = in_packets(offsets[1:].at[queries.order].get(mode="clip"), PACKET, 0)
     rows = jnp.full(size, tree.n, tree.rows.dtype)
     powers = jnp.full(size, jnp.inf, tree.points.dtype)
+    packet_count = packets.bound.shape[0]
+    if not packet_count:
+        return rows, powers
 
     def fill_packet(number, filled):
         packet, start_of_query, stop = jax.tree.map(lambda a: a[number], (packets, starts, stops))
@@ -124,7 +127,6 @@ def fill(
 
         return walk(measured, (start_of_query, *filled), choose, visit)[1:]
 
-    packet_count = packets.bound.shape[0]
     rows, powers = lax.fori_loop(0, packet_count, fill_packet, varying_like((rows, powers), tree))
     return rows, distance_in_units(powers, tree.scale, metric.p)
 
@@ -153,7 +155,6 @@ def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeM
     return jnp.stack([jnp.minimum(receivers, senders), jnp.maximum(receivers, senders)], axis=1)
 
 
-@one_after_another
 def fill_rows(
     tree: Tree,
     queries: RadiusQueries,
