@@ -48,7 +48,7 @@ class Gpu:
         self.start, self.end = (self._checked(driver.cuEventCreate(0)) for _ in range(2))
         self.kernels, self.times, self.left = {}, {}, {}
 
-    def __call__(self, kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases):
+    def __call__(self, kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases, items):
         """Do what `_launch.custom_call` does, here and now; keep the median time of a few launches."""
         arrays = [np.asarray(each) for each in inputs]
         results = [np.empty(each.shape, each.dtype) for each in outputs]

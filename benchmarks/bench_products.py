@@ -1,9 +1,10 @@
 """Products and decompositions of matrices against peers: bandwidth, errors of float32, eager time.
 
-python benchmarks/bench_products.py [--only errors orthogonality]
+python benchmarks/bench_products.py [--only errors orthogonality decompositions]
 """
 
 import argparse
+import time
 
 import jax
 import jax.numpy as jnp
@@ -202,6 +203,76 @@ def orthogonality_errors(stack=64, m=4, n=3):
             print(f"{dtype:<12}{remainder:12.0e}" + "".join(f"{error / eps:12.2g}" for error in errors))
 
 
+def decomposition_errors(n=1024):
+    """Print how far factors of float32 matrices are from their product and from orthogonal, and the time.
+
+    In eps: the norm of the difference from the product by the norm of the matrix, and the norm of Q^H Q - I
+    by that of I.
+    """
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal((n, n))
+    graded = normal * 10.0 ** -np.linspace(0, 8, n)
+    of_rank_half = normal[:, : n // 2] @ rng.standard_normal((n // 2, n)) / n
+    tall = rng.standard_normal((64 * n, n // 4))
+    symmetric = normal + normal.T
+    cases = [
+        ("svd", "normal", normal),
+        ("svd", "of rank n / 2", of_rank_half),
+        ("svd", "columns from 1 to 1e-8", graded),
+        ("svd", "tall", tall),
+        ("qr", "normal", normal),
+        ("qr", "columns from 1 to 1e-8", graded),
+        ("qr", "tall", tall),
+        ("eigh", "symmetric", symmetric),
+    ]
+    modules = {"jaxapi": (xp, jnp.asarray), "jax.numpy": (jnp, jnp.asarray), "LAPACK": (np, np.asarray)}
+    if cupy is not None:
+        modules["CuPy"] = cupy, cupy.asarray
+    print("| | " + " | ".join(modules) + " |")
+    for name, label, matrix in cases:
+        x = matrix.astype("float32")
+        cells = [f"`{name}`, {label}"]
+        for module, to_array in modules.values():
+            factors, seconds = timed_factors(module, name, to_array(x))
+            product, orthogonality = errors_of_factors(name, x, factors)
+            cells.append(f"{product:.1f}, {orthogonality:.1f}; {1e3 * seconds:.1f} ms")
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def timed_factors(module, name, x):
+    """Return the factors as NumPy's arrays, and the least time of three calls in seconds."""
+    options = {"full_matrices": False} if name == "svd" else {}
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        factors = getattr(module.linalg, name)(x, **options)
+        if module is cupy:
+            cupy_wait(factors)
+        else:
+            jax.block_until_ready(factors)
+        seconds.append(time.perf_counter() - start)
+    return [part.get() if module is cupy else np.asarray(part) for part in factors], min(seconds)
+
+
+def errors_of_factors(name, x, factors):
+    """Return the errors of the product and of orthogonality, in eps."""
+    factors = [part.astype("float64") for part in factors]
+    if name == "svd":
+        u, s, vh = factors
+        product = u * s @ vh
+        orthogonal = [u, vh.T]
+    elif name == "qr":
+        product = factors[0] @ factors[1]
+        orthogonal = factors[:1]
+    else:
+        values, vectors = factors
+        product = vectors * values @ vectors.T
+        orthogonal = [vectors]
+    eps = np.finfo("float32").eps
+    from_identity = [np.linalg.norm(q.T @ q - np.eye(q.shape[1])) / np.sqrt(q.shape[1]) for q in orthogonal]
+    return np.linalg.norm(product - x) / np.linalg.norm(x) / eps, max(from_identity) / eps
+
+
 def rebuild_svd(module, x):
     u, s, vh = (np.asarray(part, "float64") for part in module.linalg.svd(x))
     return u * s @ vh
@@ -222,6 +293,7 @@ PARTS = {
     "precision": ("error and time of a float32 product of 1024 x 1024", precision),
     "errors": ("largest error of float32 linear algebra, relative", product_errors),
     "orthogonality": ("how far from orthogonal Q is after a small remainder, in eps", orthogonality_errors),
+    "decompositions": ("errors of factors in eps: of the product, of orthogonality", decomposition_errors),
     "eager": ("one eager call, us", eager),
 }
 

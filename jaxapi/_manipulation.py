@@ -17,7 +17,7 @@ from ._core._docs import of_standard
 from ._core._dtypes import WIDE, as_indices, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import index_dtype_for
+from ._core._masks import index_dtype_for, put_at
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
 from ._core._typing import Array, ArrayLike
 from ._interop import as_array, as_operand, by_numpy
@@ -44,7 +44,7 @@ def _roll(a, shift, axis=None):
     elif isinstance(axis, int):
         lengths = a.shape[normalize_axis_index(axis, a.ndim)]
     else:
-        lengths = [a.shape[normalize_axis_index(each, a.ndim)] for each in axis]
+        lengths = [a.shape[normalize_axis_index(one_axis, a.ndim)] for one_axis in axis]
     with x64_for(shift.dtype):
         shift = shift % np.maximum(lengths, 1).astype(shift.dtype)
     return jnp.roll(a, shift.astype(np.int32), axis)
@@ -213,8 +213,9 @@ def repeat(
     """Repeat each element.
 
     Unlike `jax.numpy.repeat`, a number of repeats makes one compiled call, another length of the result
-    compiles nothing where the first axis is repeated by an array, and anything array-like is taken and keeps
-    its dtype ([1]_).
+    seldom compiles where the first axis is repeated by an array (a program is compiled for two lengths for
+    each doubling, and for eight from 4 MiB on), and anything array-like is taken and keeps its dtype
+    ([1]_).
 
     Parameters
     ----------
@@ -232,7 +233,7 @@ def repeat(
     -------
     Array
         Of the dtype of ``x``. Where an array of ``repeats`` repeats the first axis, outside of
-        transformations, it holds memory for up to half as many more elements, or an eighth from 2**20 on.
+        transformations, it holds memory for up to half as many more elements, or an eighth from 4 MiB on.
 
     Raises
     ------
@@ -292,7 +293,8 @@ def repeated_in_buffer(x, counts, axis):
         least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
     if least < 0:
         _refuse_negative(np.asarray(counts))
-    length = capacity(total) if axis == 0 else total
+    row_bytes = x.dtype.itemsize * math.prod(x.shape[1:])
+    length = capacity(total, row_bytes) if axis == 0 else total
     index_dtype = index_dtype_for(max(length, counts.size))
     with x64_for(x.dtype, counts.dtype, index_dtype):
         return total, _repeated(x, counts, length, axis, index_dtype)
@@ -310,7 +312,7 @@ def _repeated(x, counts, length, axis, index_dtype):
     numbers = lax.iota(index_dtype, counts.size)
     where_to = jnp.where(counts > 0, begins, length + numbers)
     first_copies = jnp.zeros(length, index_dtype)
-    first_copies = first_copies.at[where_to].set(numbers, mode="drop", unique_indices=True)
+    first_copies = put_at(first_copies, where_to, numbers)
     return jnp.take(x, lax.cummax(first_copies), axis=axis, mode="clip")
 
 

@@ -14,7 +14,7 @@ from ._core._docs import ROOM, Completion, of_standard, sharing
 from ._core._dtypes import as_indices, promoted, promoted_dtype, x64_for
 from ._core._errors import raises_as_numpy
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import count_true, running_counts, true_positions
+from ._core._masks import count_true, index_dtype_for, running_counts, true_positions
 from ._core._order import float_keys, insertion_points
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
@@ -40,19 +40,21 @@ def _nonzero(a, *, size=None, fill_value=None):
 def nonzero_in_buffers(a):
     """Return how many elements are not 0, and buffers that begin with their indices along each axis."""
     index_dtype = jnp.result_type(int)
-    with x64_for(a.dtype, index_dtype):
+    with x64_for(a.dtype, index_dtype, index_dtype_for(a.size)):
         count = computed_in_host_memory(count_true, a)
         counts = running_counts(a)  # computed while the host waits for the number of all
         count = int(count)
-        return count, _indices_of_nonzero(a, counts, capacity(count, a.size), index_dtype)
+        length = capacity(count, a.ndim * index_dtype.itemsize, most=a.size)
+        return count, _indices_of_nonzero(a, counts, length, index_dtype)
 
 
 @functools.partial(compiled, static_argnums=(2, 3))
 def _indices_of_nonzero(x, counts, length, index_dtype):
     """Return the indices along each axis, in buffers of one length."""
-    positions = true_positions(x.reshape(-1) != 0, counts, length)
-    indices = jnp.unravel_index(positions, x.shape)
-    return tuple(along_axis.astype(index_dtype) for along_axis in indices)
+    with x64_for(x.dtype, counts.dtype, index_dtype):
+        positions = true_positions(x.reshape(-1) != 0, counts, length)
+        indices = jnp.unravel_index(positions, x.shape)
+        return tuple(along_axis.astype(index_dtype) for along_axis in indices)
 
 
 nonzero = takes_array(_nonzero, compiled=False, difference=ROOM)

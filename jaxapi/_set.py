@@ -99,13 +99,13 @@ def _equals_any(x1, x2):
     if jnp.iscomplexobj(x1):
         return jnp.isin(x1, x2, method="compare_all" if is_few else "binary_search")
     (keys,) = keys_of(lax.stop_gradient(x1))
-    (others,) = keys_of(lax.stop_gradient(x2))
+    (keys_of_x2,) = keys_of(lax.stop_gradient(x2))
     if is_few:
-        is_in = jnp.isin(keys, others, method="compare_all")
+        is_in = jnp.isin(keys, keys_of_x2, method="compare_all")
     else:
-        others = jnp.sort(others)
-        positions = insertion_points(others, keys, "left")
-        is_in = others[jnp.minimum(positions, x2.size - 1)] == keys
+        sorted_keys = jnp.sort(keys_of_x2)
+        positions = insertion_points(sorted_keys, keys, "left")
+        is_in = sorted_keys[jnp.minimum(positions, x2.size - 1)] == keys
     return is_in & (x1 == x1)  # NaN equals nothing
 
 

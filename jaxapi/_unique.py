@@ -14,7 +14,7 @@ from jax import lax
 from ._core._devices import in_host_memory
 from ._core._dtypes import x64_for
 from ._core._lengths import capacity, cut, has_own_length
-from ._core._masks import targets
+from ._core._masks import index_dtype_for, put_at, targets
 from ._core._order import keys_of
 from ._core._programs import compiled
 from ._interop import by_numpy
@@ -85,10 +85,13 @@ def distinct_in_buffers(x, parts, size=None, equal_nan=False):
     """
     index_dtype = jnp.result_type(int)
     with_order = "indices" in parts or "inverse_indices" in parts
-    with x64_for(x.dtype):
-        in_order = _sorted(x, size, index_dtype, with_order, equal_nan)
+    with x64_for(x.dtype, index_dtype_for(x.size)):
+        in_order = _sorted(x, size, with_order, equal_nan)
         count = int(in_host_memory(in_order.distinct_count))
-        return count, _taken(in_order, size, x.shape, capacity(count, x.size), parts, equal_nan)
+        index_parts = [part for part in parts if part in ("indices", "counts")]
+        row_bytes = x.dtype.itemsize + len(index_parts) * index_dtype.itemsize
+        length = capacity(count, row_bytes, most=x.size)
+        return count, _taken(in_order, size, x.shape, length, parts, equal_nan, index_dtype)
 
 
 class _Sorted(NamedTuple):
@@ -100,17 +103,19 @@ class _Sorted(NamedTuple):
     distinct_count: jax.Array
 
 
-@functools.partial(compiled, static_argnums=(2, 3, 4))
-def _sorted(x, size, index_dtype, with_order, equal_nan) -> _Sorted:
-    values = x.reshape(-1)
-    keys = keys_of(values) if jnp.iscomplexobj(values) else ()
-    positions = (lax.iota(index_dtype, values.size),) if with_order else ()
-    operands = (*keys, values, *positions)
-    in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
-    values = in_order[0]
-    order = in_order[1] if with_order else None
-    rank = jnp.cumsum(_begins(values, size, equal_nan), dtype=index_dtype) - 1
-    return _Sorted(values, order, rank, rank[-1] + 1)
+@functools.partial(compiled, static_argnums=(2, 3))
+def _sorted(x, size, with_order, equal_nan) -> _Sorted:
+    position_dtype = index_dtype_for(x.size)
+    with x64_for(x.dtype, position_dtype):
+        values = x.reshape(-1)
+        keys = keys_of(values) if jnp.iscomplexobj(values) else ()
+        positions = (lax.iota(position_dtype, values.size),) if with_order else ()
+        operands = (*keys, values, *positions)
+        in_order = lax.sort(operands, num_keys=len(keys) or 1, is_stable=True)[len(keys) :]
+        values = in_order[0]
+        order = in_order[1] if with_order else None
+        rank = jnp.cumsum(_begins(values, size, equal_nan), dtype=position_dtype) - 1
+        return _Sorted(values, order, rank, rank[-1] + 1)
 
 
 def _begins(values, size, equal_nan):
@@ -122,24 +127,28 @@ def _begins(values, size, equal_nan):
     return begins if size is None else begins & (lax.iota(np.int32, values.size) < size)
 
 
-@functools.partial(compiled, static_argnums=(2, 3, 4, 5))
-def _taken(in_order: _Sorted, count, shape, length, parts, equal_nan) -> tuple:
+@functools.partial(compiled, static_argnums=(2, 3, 4, 5, 6))
+def _taken(in_order: _Sorted, count, shape, length, parts, equal_nan, index_dtype) -> tuple:
     """Return the parts of a result in buffers of `length`, where as many elements count as are distinct."""
     values, order, rank, _ = in_order
     size = values.size
     end = size if count is None else count
-    index_dtype = rank.dtype
-    positions = lax.iota(index_dtype, size)
-    where_to = targets(_begins(values, count, equal_nan), rank + 1, length)
-    # Where each distinct value begins, and behind the last of them the end.
-    begins = jnp.full(length, end, index_dtype).at[where_to].set(positions, mode="drop", unique_indices=True)
-    firsts = jnp.minimum(begins, size - 1)
-    made = {"values": values[firsts]}
-    if "indices" in parts:
-        made["indices"] = order[firsts]
-    if "counts" in parts:
-        made["counts"] = jnp.diff(begins, append=jnp.full(1, end, index_dtype))
-    if "inverse_indices" in parts:
-        inverse = jnp.zeros(size, index_dtype).at[order].set(rank, unique_indices=True)
-        made["inverse_indices"] = inverse.reshape(shape)
-    return tuple(made[part] for part in parts)
+    position_dtype = rank.dtype
+    with x64_for(values.dtype, position_dtype, index_dtype):
+        positions = lax.iota(position_dtype, size)
+        where_to = targets(_begins(values, count, equal_nan), rank + 1, length)
+        # Where each distinct value begins, and behind the last of them the end.
+        ends = jnp.full(length, end, position_dtype)
+        begins = put_at(ends, where_to, positions)
+        firsts = jnp.minimum(begins, size - 1)
+        made = {"values": values[firsts]}
+        if "indices" in parts:
+            made["indices"] = order[firsts].astype(index_dtype)
+        if "counts" in parts:
+            counts = jnp.diff(begins, append=jnp.full(1, end, position_dtype))
+            made["counts"] = counts.astype(index_dtype)
+        if "inverse_indices" in parts:
+            inverse = jnp.zeros(size, index_dtype)
+            inverse = inverse.at[order].set(rank.astype(index_dtype), unique_indices=True)
+            made["inverse_indices"] = inverse.reshape(shape)
+        return tuple(made[part] for part in parts)

@@ -1,4 +1,8 @@
-"""Results whose length depends on values: another length compiles nothing, and NumPy says what is in them."""
+"""Results whose length depends on values: few lengths compile, and NumPy says what is in them."""
+
+import os
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +11,9 @@ import pytest
 from compilations import no_compilation
 
 import jaxapi
-from jaxapi import mutable
+from jaxapi import _manipulation, _searching, _unique, mutable
+from jaxapi._core import _lengths
+from jaxapi._core._dtypes import x64_for
 from jaxapi._core._lengths import capacity, cut
 from jaxapi.mutable import _host_way, _indexing
 
@@ -27,15 +33,37 @@ def on_device(monkeypatch):
 
 
 def test_capacities():
-    for largest, smallest_counts in ((1 << 12, 1), (1 << 22, 1 << 21)):
-        lengths = {capacity(count) for count in range(smallest_counts, largest + 1, 97)} - {16}
-        octaves = np.log2(largest / max(smallest_counts, 16))
+    for largest, smallest_count in ((1 << 12, 1), (1 << 22, 1 << 21)):
+        lengths = {capacity(count, 4) for count in range(smallest_count, largest + 1, 97)} - {16}
+        octaves = np.log2(largest / max(smallest_count, 16))
         assert len(lengths) <= octaves * (8 if largest > 1 << 20 else 2) + 1
-    for count in (*range(5000), 2**20, 2**20 + 1, 3 * 2**20, 2**31 + 1):
-        length = capacity(count)
-        assert count <= length <= max(16, count * (1.125 if count > 2**20 else 1.5))
-        assert capacity(length) == length
-        assert count <= capacity(count, count) == count
+    for row_bytes in (0, 1, 4, 12, 40_000, 2**21, 2**33):
+        for count in (*range(1, 1500), 65_537, 2**20, 2**20 + 1, 3 * 2**20, 2**31 + 1):
+            length = capacity(count, row_bytes)
+            added = (length - count) * row_bytes
+            assert 0 <= added <= max(count * row_bytes / (8 if count * row_bytes > 2**22 else 2), 2**22)
+            assert count * max(row_bytes, 1) <= 2**22 or 8 * added <= count * row_bytes
+            assert capacity(length, row_bytes) == length
+            assert count <= capacity(count, row_bytes, most=count) == count
+
+
+def test_rows_of_many_bytes_hold_little_more_memory_than_they_need(monkeypatch):
+    made = []
+
+    def kept(count, *arrays):
+        made.extend(arrays)
+        return cut(count, *arrays)
+
+    for module in (_manipulation, _indexing):
+        monkeypatch.setattr(module, "cut", kept)
+    with monkeypatch.context() as context:
+        context.setattr(_lengths, "_FINE_FROM", 1 << 10)  # bytes, which 21 rows of 100 floats are over
+        rows = jax.device_put(np.random.default_rng(0).random((40, 100), np.float32), jax.devices()[0])
+        mask = np.arange(40) < 21
+        np.testing.assert_array_equal(mutable.asarray(rows)[jnp.asarray(mask)], np.asarray(rows)[mask])
+        counts = mask.astype(np.int32)
+        np.testing.assert_array_equal(jaxapi.repeat(rows, counts, axis=0), np.asarray(rows)[mask])
+    assert [len(array) for array in made] == [22, 22]
 
 
 def mask_of(count, shape=(SIZE,)):
@@ -74,7 +102,7 @@ def selections(xp, x, mask, grid_mask, table, counts, values):
 
 
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-def test_another_length_compiles_nothing(xp):
+def test_another_length_of_one_capacity_compiles_nothing(xp):
     device = jax.devices()[0]
     x = np.random.default_rng(0).random(SIZE, np.float32)
     table = np.arange(3 * SIZE, dtype=np.int32).reshape(SIZE, 3)
@@ -154,6 +182,39 @@ def test_results_are_bound_to_a_device_as_jaxs_are():
     np.testing.assert_array_equal(cut(2, jax.device_put(np.arange(5), first))[0], [0, 1])
 
 
+WEAK_TYPES = """
+import sys
+import jax
+import jax.numpy as jnp
+jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
+import jaxapi
+
+weak = jax.jit(lambda: jnp.full(40, 3.0))()
+counts = jnp.arange(40) % 2
+for x in (weak, jax.device_put(weak, jax.devices()[0]), jax.device_put(weak.astype("float32"))):
+    for found, expected in (
+        (jaxapi.repeat(x, counts), jnp.repeat(x, counts)),
+        (jaxapi.unique_values(x), jnp.unique_values(x)),
+        (jaxapi.unique_counts(x).values, jnp.unique_counts(x).values),
+        (jaxapi.unique_all(x).counts, jnp.unique_all(x).counts),
+        (jaxapi.nonzero(x)[0], jnp.nonzero(x)[0]),
+    ):
+        assert found.weak_type == expected.weak_type, (x.weak_type, found, expected)
+        assert found.tolist() == expected.tolist()
+        assert len(jax.devices()) == 1 or found.committed == expected.committed
+        assert (found * jnp.ones(found.shape, "float16")).dtype == (
+            expected * jnp.ones(expected.shape, "float16")
+        ).dtype
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 8])
+def test_weak_types_are_kept(devices):
+    """On one device results are cut by DLPack, which knows no weak types; on several, some are."""
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", WEAK_TYPES, str(devices)], check=True, env=environment)
+
+
 def test_under_a_mesh_results_lie_on_all_of_it():
     mesh = jax.sharding.Mesh(np.asarray(jax.devices()), ("i",))
     with jax.set_mesh(mesh):
@@ -165,6 +226,69 @@ def test_under_a_mesh_results_lie_on_all_of_it():
         ):
             assert found.tolist() == expected
             assert found.devices() == set(jax.devices())
+
+
+def wide_ints(program, *inputs):
+    """Return the dtypes of integers of as many elements as the largest input has, in a program for them."""
+    largest = max(x.size for x in inputs)
+    found = set()
+
+    def collect(jaxpr):
+        for equation in jaxpr.eqns:
+            for output in equation.outvars:
+                if output.aval.size >= largest and jnp.issubdtype(output.aval.dtype, jnp.signedinteger):
+                    found.add(str(output.aval.dtype))
+            for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_jaxpr):
+                if is_jaxpr(inner):
+                    collect(getattr(inner, "jaxpr", inner))
+
+    def is_jaxpr(x):
+        return hasattr(x, "eqns") or hasattr(x, "jaxpr")
+
+    with x64_for(*[x.dtype for x in inputs]):
+        collect(jax.make_jaxpr(program)(*inputs))
+    return found
+
+
+@pytest.mark.parametrize("size", [2**20, 2**30 + 8])
+def test_positions_of_many_elements_are_counted_in_64_bits(size, x64):
+    """Programs for so many are looked at, not run: 32 bits do not count an array and a buffer behind it."""
+    position_dtype = "int32" if size < 2**30 else "int64"
+    mask = jax.ShapeDtypeStruct((size,), np.bool_)
+    values = jax.ShapeDtypeStruct((size,), np.float32)
+    counts = jax.ShapeDtypeStruct((size,), position_dtype)
+    few = jax.ShapeDtypeStruct((7,), np.float32)
+    index_dtype = jnp.result_type(int)
+    parts = ("values", "indices", "counts")
+
+    def indices(x, counts):
+        return _searching._indices_of_nonzero(x, counts, 16, index_dtype)
+
+    def distinct(x):
+        return _unique._taken(_unique._sorted(x, True), x.shape, 16, parts, index_dtype)
+
+    def written(x, mask, new):
+        return _indexing._written_mask(x, mask, new, 0, True)
+
+    programs = (indices, values, counts), (distinct, values), (written, values, mask, few)
+    for program, *inputs in programs:
+        assert wide_ints(program, *inputs) == {position_dtype}, program.__name__
+    for found in jax.eval_shape(distinct, values)[1:]:
+        assert found.dtype == index_dtype
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_positions_in_many_elements_are_numpys(is_on_host, x64):
+    _host_way.set_on(is_on_host)
+    dims = (2**20, 2**21)
+    places = np.asarray([2**19, 5]), np.asarray([3, 2**20])
+    flat = np.ravel_multi_index(places, dims)
+    np.testing.assert_array_equal(jaxapi.numpy.ravel_multi_index(places, dims), flat)
+    for order in "CF":
+        for found, expected in zip(
+            jaxapi.numpy.unravel_index(flat, dims, order), np.unravel_index(flat, dims, order), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_transformations_are_jaxs():

@@ -58,7 +58,7 @@ def test_exit_code_tells_a_difference(capsys, monkeypatch):
 
 
 def test_compare_sees_differences(airports):
-    scipys = _airports.neighbours(SciPyKDTree, airports.points)
+    scipys = _airports.neighbors(SciPyKDTree, airports.points)
     assert _airports.compare(scipys, scipys) == (0, 0.0)
     off = scipys._replace(distances=scipys.distances * (1 + 1e-8))
     assert _airports.compare(off, scipys)[0] == np.count_nonzero(scipys.distances)
@@ -78,7 +78,7 @@ def test_the_same_values_of_another_dtype_or_shape_differ():
 
 def test_neighbours_leave_out_the_own_row():
     points = np.array([[0.0, 0, 1]] * 6 + [[0, 1.0, 0], [1.0, 0, 0]])
-    found = _airports.neighbours(SciPyKDTree, points)
+    found = _airports.neighbors(SciPyKDTree, points)
     assert np.all(found.rows != np.arange(8)[:, None])
     assert np.all(found.distances[:6] == 0)
     assert found.pairs == 15

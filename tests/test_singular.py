@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import jaxapi as xp
+from jaxapi import numpy
 from jaxapi.linalg import _singular
 from jaxapi.linalg._singular import certified, inverse_by_svd, thin_svd, values_of
 
@@ -160,6 +161,15 @@ def test_on_a_gpu_the_certified_form_is_taken(monkeypatch):
             lambda x: np.linalg.matrix_norm(x, ord="nuc", keepdims=True),
         ),
     }
+    for name in ("pinv", "cond", "matrix_rank"):
+        functions[f"numpy {name}"] = (
+            lambda x, name=name: jnp.asarray(getattr(numpy.linalg, name)(numpy.asarray(x))),
+            getattr(np.linalg, name),
+        )
+    functions["numpy lstsq"] = (
+        lambda x: jnp.asarray(numpy.linalg.lstsq(numpy.asarray(x), numpy.asarray(x[:, 0] + x[:, 1]))[0]),
+        lambda x: np.linalg.lstsq(x, x[:, 0] + x[:, 1])[0],
+    )
     for name, (ours, numpys) in functions.items():
         taken.clear()
         found = np.asarray(jax.jit(ours)(x))

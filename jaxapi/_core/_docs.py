@@ -11,8 +11,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # How a function differs from JAX's if values choose the length of its result.
 ROOM = (
-    "another number of elements in the result compiles nothing: outside of transformations they are written "
-    "into\nmemory with room for up to half as many more, or an eighth from 2**20 on, which the result holds"
+    "another number of elements in the result seldom compiles: outside of\ntransformations they are written "
+    "into memory of one of few lengths, two for each doubling and eight from\n4 MiB on, and a program is "
+    "compiled for each of these. The result holds that memory: room for up to\nhalf as many more, or an "
+    "eighth from 4 MiB on"
 )
 
 

@@ -1,10 +1,10 @@
 """Results whose length depends on values, without a program for every length.
 
-A program writes them into a buffer, whose length is one of few: `capacity` of their number. The result is
-the buffer's first rows.
+A program writes them into a buffer, whose length is one of few: `capacity` of their number. For each of
+those it is compiled once. The result is the buffer's first rows.
 
 `jax.lax.slice` is compiled anew for each length, which costs time and memory for each number of queries or
-neighbours. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
+neighbors. DLPack describes an array by a pointer and a shape, so that a shorter shape over the
 same memory is an array without computation. The memory of the rows that are left out stays held.
 """
 
@@ -14,28 +14,33 @@ from typing import Any
 import jax
 import numpy as np
 
-from ._devices import cpu_device, is_cpu
+from ._devices import cpu_device
 from ._dtypes import x64_for
-from ._programs import any_traced, eagerly_unless_traced, in_a_trace, is_traced
+from ._programs import any_traced, in_a_trace
 
-__all__ = ["capacity", "cut", "first_rows", "has_own_length", "in_rows", "in_shape", "tensor_of"]
+__all__ = ["capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
 
-_LEAST = 16
-_FINE_FROM = 1 << 20  # elements, where memory goes by sizes more than time goes by programs
+_LEAST = 16  # rows
+_FINE_FROM = 1 << 22  # bytes, from where on memory matters more than the time that programs take to compile
 
 
-def capacity(count: int, most: int | None = None) -> int:
-    """Return the length of a buffer for `count` elements, which many counts share; there are `most` at most.
+def capacity(count: int, row_bytes: int, most: int | None = None) -> int:
+    """Return the length of a buffer for `count` rows, which many counts share; there are `most` at most.
 
-    There are two lengths for each doubling, and eight from 2**20 on, so that at most a half, or an eighth, of
-    the elements is added.
+    There are two lengths for each doubling, and eight from 4 MiB on, so that at most a half, or an eighth, of
+    the rows is added.
 
-    >>> [capacity(count) for count in (0, 17, 1000, 1025, 1_000_000, 1_100_000)]
+    >>> [capacity(count, row_bytes=4) for count in (0, 17, 1000, 1025, 1_000_000, 1_100_000)]
     [16, 24, 1024, 1536, 1048576, 1179648]
+    >>> capacity(65_537, row_bytes=40_000)
+    73728
     """
-    steps_to_double = 4 if count <= _FINE_FROM else 16
+    row_bytes = max(row_bytes, 1)
+    is_fine = count * row_bytes > _FINE_FROM
+    steps_to_double = 16 if is_fine else 4
     step = max((1 << (count - 1).bit_length()) // steps_to_double, 1)
-    length = max(-(-count // step) * step, _LEAST)
+    least = min(_LEAST, max(_FINE_FROM // row_bytes, 1))
+    length = max(-(-count // step) * step, least)
     return length if most is None else min(length, most)
 
 
@@ -81,21 +86,6 @@ class _Shorter:
         return capsule
 
 
-def in_shape(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
-    return x if x.shape == shape else x.reshape(shape)
-
-
-def in_rows(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return queries or radii in another shape; those on the CPU as NumPy's."""
-    if x.shape == shape:
-        return x
-    if isinstance(x, np.ndarray) or (not is_traced(x) and is_cpu(x.sharding)):
-        return np.asarray(x).reshape(shape)
-    with eagerly_unless_traced(x):
-        return x.reshape(shape)
-
-
 def _is_exported(device: jax.Device) -> bool:
     """Tell whether JAX exports arrays by DLPack, which knows one CPU alone."""
     return device.platform == "gpu" or device == cpu_device()
@@ -133,10 +123,15 @@ def has_own_length(*arrays: Any) -> bool:
 
 
 def cut(count: int, *arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """Return the first `count` rows of results as JAX would: bound to a device only if the arrays are.
+    """Return the first `count` rows of results as JAX would: of their dtypes, bound to a device if they are.
 
-    What DLPack describes is bound to its device, which matters where there are several.
+    What DLPack describes is bound to its device, which matters where there are several, and has no weak type.
+    There JAX slices, which compiles for each length.
     """
-    if jax.device_count() == 1 or all(array.committed for array in arrays):
-        return first_rows(count, *arrays)
-    return tuple(array[:count] for array in arrays)
+    is_one_device = jax.device_count() == 1
+    return tuple(
+        first_rows(count, array)[0]
+        if (array.committed or is_one_device) and not array.weak_type
+        else array[:count]
+        for array in arrays
+    )

@@ -8,7 +8,7 @@ from jax import lax
 from ._dtypes import x64_for
 from ._programs import compiled
 
-__all__ = ["count_true", "index_dtype_for", "running_counts", "targets", "true_positions"]
+__all__ = ["count_true", "index_dtype_for", "put_at", "running_counts", "targets", "true_positions"]
 
 
 def index_dtype_for(size: int) -> np.dtype:
@@ -43,7 +43,16 @@ def targets(is_kept: jax.Array, counts: jax.Array, length: int) -> jax.Array:
 
 def true_positions(is_true: jax.Array, counts: jax.Array, length: int) -> jax.Array:
     """Return the positions of what is True in a flattened mask, and 0 behind them in a buffer of `length`."""
-    buffer = jnp.zeros(length, counts.dtype)
     positions = lax.iota(counts.dtype, counts.size)
-    where_to = targets(is_true, counts, length)
-    return buffer.at[where_to].set(positions, mode="drop", unique_indices=True)
+    return put_at(jnp.zeros(length, counts.dtype), targets(is_true, counts, length), positions)
+
+
+def put_at(buffer: jax.Array, where_to: jax.Array, values: jax.Array) -> jax.Array:
+    """Return a buffer with values written to different places; what goes beyond the end is left out.
+
+    ``buffer.at[where_to]`` narrows places to the bits that count the buffer: those far beyond its end would
+    come to lie in it.
+    """
+    dimensions = lax.ScatterDimensionNumbers((), (0,), (0,))
+    mode = lax.GatherScatterMode.FILL_OR_DROP
+    return lax.scatter(buffer, where_to[:, None], values, dimensions, unique_indices=True, mode=mode)

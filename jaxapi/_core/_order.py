@@ -66,8 +66,11 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
     def with_bit(below: jax.Array, step: Any) -> jax.Array:
         tried = below + step
         positions = jnp.minimum(tried, n) - 1
-        others = keys_of(x[positions]) if sorted_keys is None else [key[positions] for key in sorted_keys]
-        comes_before = _less(others, keys) if side == "left" else ~_less(keys, others)
+        if sorted_keys is None:
+            keys_there = keys_of(x[positions])
+        else:
+            keys_there = tuple(key[positions] for key in sorted_keys)
+        comes_before = _less(keys_there, keys) if side == "left" else ~_less(keys, keys_there)
         return jnp.where((tried <= n) & comes_before, tried, below)
 
     def at_once(below: jax.Array) -> jax.Array:
@@ -90,6 +93,6 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
 def _less(left: Sequence[jax.Array], right: Sequence[jax.Array]) -> jax.Array:
     """Tell where the first keys that differ are less on the left."""
     is_less = left[-1] < right[-1]
-    for one, other in zip(reversed(left[:-1]), reversed(right[:-1]), strict=True):
-        is_less = (one < other) | ((one == other) & is_less)
+    for left_key, right_key in zip(reversed(left[:-1]), reversed(right[:-1]), strict=True):
+        is_less = (left_key < right_key) | ((left_key == right_key) & is_less)
     return is_less

@@ -1,4 +1,4 @@
-"""Real data for the main job: the nearest neighbours of every airport, compared with SciPy's."""
+"""Real data for the main job: the nearest neighbors of every airport, compared with SciPy's."""
 
 import importlib.metadata
 import math
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-__all__ = ["Airports", "Neighbours", "compare", "load", "neighbours", "to_km"]
+__all__ = ["Airports", "Neighbors", "compare", "load", "neighbors", "to_km"]
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
 PAIR_KM = 10.0
@@ -26,7 +26,7 @@ class Airports(NamedTuple):
     points: np.ndarray  # (n, 3), float64, on the unit sphere
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """What one KD-tree says of the airports."""
 
     distances: np.ndarray  # (n, 3), chords on the unit sphere, nearest first
@@ -58,7 +58,7 @@ def to_km(chord):
     return 2 * EARTH_RADIUS_KM * np.arcsin(np.minimum(np.asarray(chord) / 2, 1))
 
 
-def neighbours(tree_type: type, points: np.ndarray) -> Neighbours:
+def neighbors(tree_type: type, points: np.ndarray) -> Neighbors:
     """Ask a tree of ``tree_type`` (SciPy's or ours) for the three nearest others and the close pairs."""
     chord = 2 * math.sin(PAIR_KM / (2 * EARTH_RADIUS_KM))
     times = []
@@ -70,7 +70,7 @@ def neighbours(tree_type: type, points: np.ndarray) -> Neighbours:
         jax.block_until_ready(nearest)
         times.append(time.perf_counter() - start)
     distances, rows = _without_self(*map(np.asarray, nearest))
-    return Neighbours(distances, rows, pairs, statistics.median(times[1:]), times[0])
+    return Neighbors(distances, rows, pairs, statistics.median(times[1:]), times[0])
 
 
 def _without_self(distances: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +80,7 @@ def _without_self(distances: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, 
     return np.take_along_axis(distances, keep, 1), np.take_along_axis(rows, keep, 1)
 
 
-def compare(ours: Neighbours, scipys: Neighbours) -> tuple[int, float]:
+def compare(ours: Neighbors, scipys: Neighbors) -> tuple[int, float]:
     """Count the differences, and give the largest relative one of the distances.
 
     A difference is a distance off by more than 1e-9 relative, another row at an unequal distance, or

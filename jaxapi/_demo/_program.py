@@ -1,4 +1,4 @@
-"""``python -m jaxapi``: what runs here, five comparisons with NumPy and SciPy, every airport's neighbours."""
+"""``python -m jaxapi``: what runs here, five comparisons with NumPy and SciPy, every airport's neighbors."""
 
 import argparse
 import importlib.metadata
@@ -15,7 +15,7 @@ from scipy.spatial import KDTree as SciPyKDTree
 from .. import __array_api_version__, __version__
 from .._core._dtypes import explicit_64_bits, x64_mode
 from ..spatial import KDTree
-from ._airports import PAIR_KM, Airports, Neighbours, compare, load, neighbours, to_km
+from ._airports import PAIR_KM, Airports, Neighbors, compare, load, neighbors, to_km
 from ._comparison import comparisons
 
 MISSING = (
@@ -100,12 +100,12 @@ def run_comparisons(say) -> list[dict]:
 
 
 def run_airports(airports: Airports, plot: Path | None, say) -> dict:
-    """Report part 3: the nearest neighbours of every airport, compared with SciPy's."""
+    """Report part 3: the nearest neighbors of every airport, compared with SciPy's."""
     n = len(airports.points)
     say(f"\n3. {n} airports (airportsdata {airports.version}), float64 points on the unit sphere")
     progress("compiling the KD-tree's functions")
-    ours = neighbours(KDTree, airports.points)
-    scipys = neighbours(SciPyKDTree, airports.points)
+    ours = neighbors(KDTree, airports.points)
+    scipys = neighbors(SciPyKDTree, airports.points)
     differences, largest = compare(ours, scipys)
     km = to_km(ours.distances)
     isolated = np.argsort(-km[:, 0], kind="stable")[:10]
@@ -144,7 +144,7 @@ def run_airports(airports: Airports, plot: Path | None, say) -> dict:
     }
 
 
-def _times(ours: Neighbours, scipys: Neighbours) -> dict:
+def _times(ours: Neighbors, scipys: Neighbors) -> dict:
     return {
         "unit": "s",
         "jaxapi": ours.seconds,

@@ -1,6 +1,6 @@
 """Comparisons by value, which are right for uint64 with signed integers, too.
 
-JAX compares those in the floating dtype that they promote to, where neighbours above 2**53 are equal.
+JAX compares those in the floating dtype that they promote to, where neighbors above 2**53 are equal.
 """
 
 import jax.numpy as jnp

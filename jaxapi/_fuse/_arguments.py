@@ -79,10 +79,10 @@ def _static_argument(key: int | str, value: Any) -> Static:
     try:
         return Static(value)
     except TypeError:
-        which = f"number {key}" if isinstance(key, int) else repr(key)
+        argument = f"number {key}" if isinstance(key, int) else repr(key)
         raise ValueError(
-            f"static argument {which} must be hashable, got {type(value).__name__}: pass a tuple for a list, "
-            "and arrays as arguments that are not static"
+            f"static argument {argument} must be hashable, got {type(value).__name__}: pass a tuple for a "
+            "list, and arrays as arguments that are not static"
         ) from None
 
 

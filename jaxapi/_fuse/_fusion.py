@@ -111,7 +111,9 @@ class Fusion(Generic[P, R]):
         if is_wide and not x64_mode():
             with x64_on():
                 return self._jit(*args, **kwargs)
-        return self._jit(*args, **kwargs) if kwargs else self._jit(*args)
+        if kwargs:
+            return self._jit(*args, **kwargs)
+        return self._jit(*args)
 
     def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         return prepare_call(self.func, args, kwargs, self._static, self._donated)
@@ -257,17 +259,21 @@ class Fusion(Generic[P, R]):
         call = self._prepare(args, kwargs)
         with _x64(call):
             all_args, all_kwargs = self._fitted(call)
-            taken = [i for i, arg in enumerate(all_args) if not isinstance(arg, (Static, Flattened))]
-            bound = {name: arg for name, arg in all_kwargs.items() if isinstance(arg, (Static, Flattened))}
+            # The compiled form takes the other arguments; those without leaves, and objects, are bound.
+            positions = [i for i, arg in enumerate(all_args) if not _is_bound(arg)]
+            kwargs_taken = {name: arg for name, arg in all_kwargs.items() if not _is_bound(arg)}
+            kwargs_bound = {name: arg for name, arg in all_kwargs.items() if _is_bound(arg)}
 
             def body(*args: Any, **kwargs: Any) -> Any:
-                given = dict(zip(taken, args, strict=True))
-                return self._jit(*(given.get(i, arg) for i, arg in enumerate(all_args)), **bound, **kwargs)
+                every_arg = list(all_args)
+                for position, arg in zip(positions, args, strict=True):
+                    every_arg[position] = arg
+                return self._jit(*every_arg, **kwargs_bound, **kwargs)
 
-            donated = [taken.index(i) for i in self._donated.positions if i in taken]
-            taken_kwargs = {name: arg for name, arg in all_kwargs.items() if name not in bound}
+            donated = [positions.index(i) for i in self._donated.positions if i in positions]
             jitted = self._new_jit(body, (donated, self._donated.names))
-            return jitted.trace(*(all_args[i] for i in taken), **taken_kwargs)
+            args_taken = [all_args[i] for i in positions]
+            return jitted.trace(*args_taken, **kwargs_taken)
 
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
@@ -342,6 +348,10 @@ class BoundFusion(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<bound Fusion {self.__func__.name!r} of {self.__self__!r}>"
+
+
+def _is_bound(arg: Any) -> bool:
+    return isinstance(arg, (Static, Flattened))
 
 
 def _check_not_both(static: ArgumentNames, donated: ArgumentNames) -> None:

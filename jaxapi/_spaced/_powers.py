@@ -80,10 +80,11 @@ def whole_powers(base: Array, exponents: Array, powers: Array, dtype: np.dtype) 
         whole &= (exponents >= 2) & (magnitude < 2.0**32) & (base == jnp.floor(base))
         wide = jnp.int64 if powers.dtype == jnp.float64 else jnp.int32
         factor = jnp.where(magnitude < 2.0**32, base, 0).astype(wide).astype(dtype)
-    times = jnp.where(whole, exponents, 0).astype(jnp.int32)
+    whole_exponents = jnp.where(whole, exponents, 0).astype(jnp.int32)
     product = jnp.ones(exponents.shape, dtype)
     for bit in range(7):
-        product = jnp.where(times >> bit & 1 == 1, product * factor, product)
+        has_bit = whole_exponents >> bit & 1 == 1
+        product = jnp.where(has_bit, product * factor, product)
         factor = factor * factor
     # Multiplication wraps; a product that wrapped is nowhere near the floating power.
     fits = jnp.abs(product.astype(powers.dtype) - powers) <= jnp.abs(powers) / 1024

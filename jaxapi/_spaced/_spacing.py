@@ -55,25 +55,25 @@ def evenly_spaced(start: Array, stop: Array, num: int, endpoint: bool) -> tuple[
     ``start`` and ``stop`` are float64 or float32 of one shape. The first value is ``start`` and, with
     ``endpoint``, the last is ``stop``. The pair is right to about twice the dtype's precision.
     """
-    div = _intervals(num, endpoint)
+    intervals = _intervals(num, endpoint)
     i = lax.expand_dims(lax.iota(start.dtype, num), range(1, start.ndim + 1))  # (num, 1, ...)
     start = start[None]
     stop = stop[None]
     delta, delta_error = two_sum(stop, -start)
-    step = delta / div
-    high, low = exact_product(jnp.asarray(div, step.dtype), step, div)
-    step_error = (((delta - high) - low) + delta_error) / div
+    step = delta / intervals
+    high, low = exact_product(jnp.asarray(intervals, step.dtype), step, intervals)
+    step_error = (((delta - high) - low) + delta_error) / intervals
     # Count from the nearer end: the other end is then exact too.
-    from_stop = i > div - i
-    i_near = jnp.where(from_stop, i - div, i)
-    end = jnp.where(from_stop, stop, start)
-    high, low = exact_product(i_near, step, div)
+    is_nearer_to_stop = i > intervals - i
+    i_near = jnp.where(is_nearer_to_stop, i - intervals, i)
+    end = jnp.where(is_nearer_to_stop, stop, start)
+    high, low = exact_product(i_near, step, intervals)
     value, error1 = two_sum(end, high)
     value, error2 = two_sum(value, low)
     error = (error1 + error2) + i_near * step_error
     value, error = two_sum(value, error)
-    at_end = i_near == 0
-    return jnp.where(at_end, end, value), jnp.where(at_end, 0, error)
+    is_end = i_near == 0
+    return jnp.where(is_end, end, value), jnp.where(is_end, 0, error)
 
 
 @evenly_spaced.defjvp
@@ -102,7 +102,8 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Sum and its rounding error, exactly (D. E. Knuth, TAOCP vol. 2, 4.2.2)."""
     total = a + b
     b_rounded = total - a
-    return total, (a - (total - b_rounded)) + (b - b_rounded)
+    a_rounded = total - b_rounded
+    return total, (a - a_rounded) + (b - b_rounded)
 
 
 def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
@@ -117,9 +118,9 @@ def exact_product(i: Array, x: Array, most: int) -> tuple[Array, Array]:
 
 def split(x: Array, bits: int) -> tuple[Array, Array]:
     """``x`` without its last ``bits`` bits, and those."""
-    integer = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
-    kept = lax.bitcast_convert_type(x, integer) >> bits << bits
-    high = lax.bitcast_convert_type(kept, x.dtype)
+    unsigned = jnp.uint64 if x.dtype == jnp.float64 else jnp.uint32
+    bits_of_x = lax.bitcast_convert_type(x, unsigned)
+    high = lax.bitcast_convert_type(bits_of_x >> bits << bits, x.dtype)
     return high, x - high
 
 

@@ -21,7 +21,7 @@ from ._combination import combination, matmul, right_sides, saddle
 __all__ = ["Coefficients", "Data", "coefficients_of", "evaluate", "evaluate_locally", "evaluate_sets"]
 __all__ += ["polynomial_domain", "solve_sets"]
 
-_NUMBERS = 2**25  # of matrices that are held at a time
+_NUMBERS_AT_ONCE = 2**25  # of matrices that are held
 
 
 class Data(NamedTuple):
@@ -262,13 +262,13 @@ def evaluate_sets(solved: SolvedSets, epsilon, set_of_place, x, *, basis: Basis,
     return jax.vmap(at)(set_of_place, x.astype(dtype))
 
 
-def _in_pieces(function, places, numbers: int):
-    """Return a function of one place at all of them, as many at a time as memory holds.
+def _in_pieces(function, places, numbers_of_place: int):
+    """Return a function of one place at all of them, as many at a time as memory holds the numbers of.
 
     Derivatives in reverse compute the pieces again.
     """
     count = jax.tree.leaves(places)[0].shape[0]
-    piece_size = max(1, _NUMBERS // max(numbers, 1))
+    piece_size = max(1, _NUMBERS_AT_ONCE // max(numbers_of_place, 1))
     if count <= piece_size:
         return jax.vmap(function)(places)
     # Not by the batch_size of `lax.map`, which cannot put together pieces of results without columns.

@@ -79,9 +79,10 @@ def _have_lost_precision(q: Array, r: Array) -> Array:
     """Say in which matrices a column's remainder, the diagonal of R, has a square of few bits, or none."""
     info = jnp.finfo(r.dtype)
     remainders = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
-    few = (remainders > 0) & (remainders < (info.tiny / info.eps) ** 0.5)
+    root_of_least_exact_square = (info.tiny / info.eps) ** 0.5
+    has_few_bits = (remainders > 0) & (remainders < root_of_least_exact_square)
     last_row = q[..., -1, :]  # which has a part of each reflection
-    return few.any(axis=-1) | jnp.isnan(last_row).any(axis=-1)
+    return has_few_bits.any(axis=-1) | jnp.isnan(last_row).any(axis=-1)
 
 
 def _repaired(x: Array, q: Array, r: Array) -> tuple[Array, Array]:
@@ -124,11 +125,12 @@ def _reflector(column: Array, j: Array) -> tuple[Array, Array]:
     column = times(column, 1 / largest_power(column, axis=-1))
     norm = jnp.sqrt((jnp.abs(column) ** 2).sum(axis=-1))
     alpha = _at(column, j)
-    clear = (alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1)
-    idle = clear | (norm < 1)  # not scaled: of subnormal numbers, whose squares vanish
-    beta = -jnp.copysign(jnp.where(idle, 1, norm), alpha.real)
+    is_clear = (alpha.imag == 0) & ~jnp.where(rows > j, column, 0).any(axis=-1)
+    is_subnormal = norm < 1  # and was not scaled: its squares vanish
+    reflects_nothing = is_clear | is_subnormal
+    beta = -jnp.copysign(jnp.where(reflects_nothing, 1, norm), alpha.real)
     vector = jnp.where(rows == j, 1, column / (alpha - beta)[..., None])
-    return vector, jnp.where(idle, 0, (beta - alpha) / beta)
+    return vector, jnp.where(reflects_nothing, 0, (beta - alpha) / beta)
 
 
 def _reflected(x: Array, vector: Array, factor: Array) -> Array:

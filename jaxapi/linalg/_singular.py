@@ -17,8 +17,8 @@ from .._core._dtypes import as_inexact
 from .._core._typing import Array
 from ._matrices import full_precision
 
-__all__ = ["certified", "decomposition", "inverse_by_svd", "pseudo_inverse", "singular_values", "thin_svd"]
-__all__ += ["values_of"]
+__all__ = ["certified", "decomposition", "default_rtol", "inverse_by_svd", "pseudo_inverse"]
+__all__ += ["singular_values", "thin_svd", "values_of"]
 
 Decomposition = Callable[[Array], Any]  # of matrices (..., m, n) into U, S and Vh
 
@@ -62,6 +62,11 @@ def pseudo_inverse(x: Array, rtol: Any) -> Array:
     return lax.platform_dependent(x, cuda=on_cuda, default=default)
 
 
+def default_rtol(shape: tuple[int, ...], dtype: Any) -> float:
+    """Return up to which part of the largest singular value others count as 0: ``max(m, n)`` times eps."""
+    return max(shape[-2:]) * float(jnp.finfo(dtype).eps)
+
+
 def _is_small(x: Array) -> bool:
     """Whether JAX's own decomposition serves: of few rows or columns, or of a number that is not known."""
     lengths = jnp.shape(x)[-2:]
@@ -70,9 +75,9 @@ def _is_small(x: Array) -> bool:
 
 @functools.cache
 def _of_cuda(full_matrices: bool) -> Decomposition:
-    by = lax.linalg.SvdAlgorithm
-    polar = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=by.POLAR)
-    qr = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=by.QR)
+    algorithms = lax.linalg.SvdAlgorithm
+    polar = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=algorithms.POLAR)
+    qr = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=algorithms.QR)
     return certified(polar, qr)
 
 
@@ -85,8 +90,15 @@ def certified(fast: Decomposition, safe: Decomposition) -> Decomposition:
 
     @jax.custom_batching.custom_vmap
     def of_tall(x: Array) -> Any:
-        found = tuple(fast(x))
-        return lax.cond(_is_right(x, *found), lambda x, found: found, lambda x, _: tuple(safe(x)), x, found)
+        fast_parts = tuple(fast(x))
+
+        def keep(x: Array, fast_parts: Any) -> Any:
+            return fast_parts
+
+        def decompose_safely(x: Array, fast_parts: Any) -> Any:
+            return tuple(safe(x))
+
+        return lax.cond(_is_right(x, *fast_parts), keep, decompose_safely, x, fast_parts)
 
     @of_tall.def_vmap
     def of_batch(size: int, is_batched: Any, x: Array) -> Any:
@@ -132,21 +144,29 @@ def thin_svd(x: Array, decompose: Decomposition) -> Any:
 @thin_svd.defjvp
 @full_precision
 def _thin_svd_jvp(decompose: Decomposition, primals: Any, tangents: Any) -> Any:
-    """Turn each vector towards the others of its side, and out of their span where they do not span all."""
-    (x,), (dx,) = primals, tangents
+    """Differentiate what is decomposed.
+
+    The change of x, seen from the singular vectors, turns each of them towards the others of its side, and by
+    a phase. Where they do not span all of the space, it also moves them out of what they span.
+    """
+    (x,) = primals
+    (dx,) = tangents
     u, s, vh = thin_svd(x, decompose)
     v = _adjoint(vh)
-    inner = jnp.matmul(jnp.matmul(_adjoint(u), dx), v)
+    inner = jnp.matmul(jnp.matmul(_adjoint(u), dx), v)  # u^H dx v
     columns = s[..., None, :].astype(x.dtype)
     rows = s[..., :, None].astype(x.dtype)
     is_diagonal = jnp.eye(s.shape[-1], dtype=bool)
-    gaps = (columns + rows) * (columns - rows)
-    weights = jnp.where(is_diagonal, 0, 1 / jnp.where(is_diagonal, 1, gaps))
+    differences_of_squares = (columns + rows) * (columns - rows)
+    weights = jnp.where(is_diagonal, 0, 1 / jnp.where(is_diagonal, 1, differences_of_squares))
     # The vectors of a singular value that is 0 have any phase.
     has_phase = is_diagonal & (columns != 0)
-    phases = jnp.where(has_phase, (inner - _adjoint(inner)) / (2 * jnp.where(has_phase, columns, 1)), 0)
-    du = jnp.matmul(u, weights * (inner * columns + rows * _adjoint(inner)) + phases)
-    dv = jnp.matmul(v, weights * (rows * inner + _adjoint(inner) * columns))
+    twice_values = 2 * jnp.where(has_phase, columns, 1)
+    phases = jnp.where(has_phase, (inner - _adjoint(inner)) / twice_values, 0)
+    turns_of_u = weights * (inner * columns + rows * _adjoint(inner))
+    turns_of_v = weights * (rows * inner + _adjoint(inner) * columns)
+    du = jnp.matmul(u, turns_of_u + phases)
+    dv = jnp.matmul(v, turns_of_v)
     if x.shape[-2] > x.shape[-1]:
         images = jnp.matmul(dx, v)
         du += (images - jnp.matmul(u, inner)) / columns

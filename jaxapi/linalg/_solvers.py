@@ -17,7 +17,7 @@ from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
 from ._matrices import check_system, documented, full_precision, matrices, of_matrices, of_squares, square
 from ._results import SlogdetResult
-from ._singular import decomposition, pseudo_inverse, singular_values
+from ._singular import decomposition, default_rtol, pseudo_inverse, singular_values
 
 __all__ = ["det", "inv", "matrix_norm", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve"]
 
@@ -232,7 +232,7 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 def _pinv(x, rtol):
     x = as_inexact(matrices(x))
     if rtol is None:  # a constant, so that JAX 0.10 can differentiate it too
-        rtol = max(x.shape[-2:]) * float(jnp.finfo(x.dtype).eps)
+        rtol = default_rtol(x.shape, x.dtype)
     return pseudo_inverse(x, rtol)
 
 
@@ -276,7 +276,7 @@ def _matrix_rank(x, rtol):
         return jnp.zeros(x.shape[:-2], int)
     s = singular_values(x)
     if rtol is None:
-        rtol = max(x.shape[-2:]) * jnp.finfo(s.dtype).eps
+        rtol = default_rtol(x.shape, s.dtype)
     least = s[..., 0] * rtol
     return jnp.sum(s > least[..., None], axis=-1)
 

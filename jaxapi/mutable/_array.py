@@ -124,7 +124,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
-        used = by.of_standard if self._module == MUTABLE else by.for_exponent(operand, self.dtype)
+        used = _used_in_place(self, by, operand)
         if view and view.is_part_alone:
             self._check_writeable()
             view.owner._replace_part(used.write_part, view.part, operand)
@@ -133,6 +133,12 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         return self
 
     return operate
+
+
+def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
+    """Return the operator of an array's namespace for an operand."""
+    used = by.of_standard if array._module == MUTABLE else by
+    return used.for_exponent(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -144,7 +150,7 @@ def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
     values = None if operand is NotImplemented else aligned((own, operand), len(own.value))
     if values is None:
         return False
-    used = by.of_standard if array._module == MUTABLE else by.for_exponent(operand, array.dtype)
+    used = _used_in_place(array, by, operand)
     operand = values[1]
     del own, values  # so that nobody else holds the buffer
     array._check_writeable()
@@ -170,7 +176,7 @@ def _changed_part_in_room(array: "Array", other: Any, by: Operator) -> bool:
     values = None if operand is NotImplemented else aligned((rows, operand))
     if rows is None or values is None:
         return False
-    used = by.of_standard if array._module == MUTABLE else by.for_exponent(operand, array.dtype)
+    used = _used_in_place(array, by, operand)
     array._check_writeable()
     try:
         new = used.write(values[0], values[1], None)
@@ -398,7 +404,7 @@ class Array(Storage):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The bytes between neighbours along each axis, as NumPy's array would have them."""
+        """The bytes between neighbors along each axis, as NumPy's array would have them."""
         return self._attribute("strides")
 
     def _attribute(self, name: str) -> Any:

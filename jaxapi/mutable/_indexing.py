@@ -9,7 +9,7 @@ import numpy as np
 from .._core._devices import all_in_host_memory, computed_in_host_memory
 from .._core._dtypes import as_indices, x64_for
 from .._core._lengths import capacity, cut, has_own_length
-from .._core._masks import count_true, running_counts, targets, true_positions
+from .._core._masks import count_true, index_dtype_for, put_at, running_counts, targets, true_positions
 from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
@@ -241,9 +241,10 @@ def _read_mask(value, mask, axis):
     if reads_on_host(value, mask):
         return _read_on_host(value, mask, axis)
     count, counts = _count_and_counts(mask)
-    with x64_for(value.dtype):
+    with x64_for(value.dtype, counts.dtype):
         if axis == 0 and has_own_length(value, mask):
-            selected = _take_true(value, mask, counts, capacity(count, mask.size), axis)
+            row_bytes = value.nbytes // max(mask.size, 1)
+            selected = _take_true(value, mask, counts, capacity(count, row_bytes, most=mask.size), axis)
             return cut(count, selected)[0]
         return _take_true(value, mask, counts, count, axis)
 
@@ -256,7 +257,8 @@ def reads_on_host(value, mask) -> bool:
 def selected_in_buffer(value, mask):
     """Return how many of the first axes' elements a mask selects, and a buffer that begins with them."""
     count, counts = _count_and_counts(mask)
-    return count, _take_true(value, mask, counts, capacity(count, mask.size), 0)
+    with x64_for(value.dtype, counts.dtype):
+        return count, _take_true(value, mask, counts, capacity(count, row_bytes=4, most=mask.size), 0)
 
 
 def _count_and_counts(mask):
@@ -298,7 +300,7 @@ def _take_true(value, mask, counts, length, axis):
             return jnp.take(_flattened(value, axis, mask.ndim), positions, axis=axis, mode="clip")
         where_to = targets(is_true, counts, length)
         buffer = jnp.zeros(length, value.dtype)
-        return buffer.at[where_to].set(value.reshape(-1), mode="drop", unique_indices=True)
+        return put_at(buffer, where_to, value.reshape(-1))
 
 
 def _flattened(value, axis, ndim):
@@ -327,11 +329,13 @@ def _written_mask(value, mask, new, axis, varies):
     behind = value.shape[axis + mask.ndim :]
     new = new.astype(value.dtype)
     if varies:
-        order = jnp.cumsum(mask.reshape(-1), dtype=np.int32) - 1
         new = broadcast(new, (*before, new.shape[-len(behind) - 1], *behind))
         if not new.size:  # the mask is False everywhere
             return value
-        new = jnp.take(new, order, axis=axis, mode="clip").reshape(value.shape)
+        index_dtype = index_dtype_for(mask.size)
+        with x64_for(value.dtype, index_dtype):
+            order = jnp.cumsum(mask.reshape(-1), dtype=index_dtype) - 1
+            new = jnp.take(new, order, axis=axis, mode="clip").reshape(value.shape)
     else:
         new = broadcast(new, (*before, 1, *behind))
         ones = (1,) * mask.ndim

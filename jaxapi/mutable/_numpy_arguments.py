@@ -94,12 +94,14 @@ def key_to_numpy(key: Any) -> Any:
 
 
 def narrow(result: Any, operands: Iterable[Any], are_positions: bool = False) -> Any:
-    """Return NumPy's array or scalar in the dtype that JAX's mode gives it."""
+    """Return NumPy's array or scalar in the dtype that JAX's mode gives it; positions in what holds them."""
     dtype = result.dtype
     if dtype not in WIDE or x64_mode():
         return result
-    if dtype.kind in "iu":
-        keeps = not are_positions and any(_is_wide(x, "iu") for x in operands)
+    if are_positions and dtype.kind in "iu":
+        keeps = result.size > 0 and result.max() > np.iinfo(NARROWED[dtype]).max
+    elif dtype.kind in "iu":
+        keeps = any(_is_wide(x, "iu") for x in operands)
     else:
         keeps = any(_is_wide(x, "iufc") for x in operands)
     return result if keeps else result.astype(NARROWED[dtype])

@@ -12,6 +12,7 @@ import jaxapi
 from .._core._dtypes import resolve_dtype, x64_for
 from .._core._errors import numpy_error
 from .._core._programs import any_traced, is_traced
+from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, unwrap, wrap
 from ..mutable._capacity._functions import may_have_room, of_elements, way_on_rows
@@ -40,23 +41,26 @@ __all__ = ["FUNCTIONS", "GRIDS"]
 
 def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):
     """Return the elements between two bounds."""
-    old = (a_min, a_max)
-    new = (min, max)
-    if any(x is not np._NoValue for x in old) and any(x is not np._NoValue for x in new):
+    has_older_names = a_min is not np._NoValue or a_max is not np._NoValue
+    has_newer_names = min is not np._NoValue or max is not np._NoValue
+    if has_older_names and has_newer_names:
         raise ValueError("`min` and `max` are other names of `a_min` and `a_max`: give one of both")
+    lower, upper = (a_min, a_max) if has_older_names else (min, max)
     clipped = as_ours(a)
-    for older_name, newer_name, name in (a_min, min, "maximum"), (a_max, max, "minimum"):
-        bound = newer_name if older_name is np._NoValue else older_name
+    for bound, name in (lower, "maximum"), (upper, "minimum"):
         if type(bound) is int and _is_no_bound(bound, clipped.dtype, name):
             continue
-        if bound is not None and bound is not np._NoValue:
+        if _is_given(bound):
             clipped = UFUNCS[name](clipped, bound, **options)
-    has_bound = any(bound is not None and bound is not np._NoValue for bound in (*old, *new))
-    if not has_bound:
+    if not _is_given(lower) and not _is_given(upper):
         clipped = UFUNCS["positive"](clipped)
     if clipped is a:
         clipped = copied(a)
     return into(out, clipped, broadcasts=True)
+
+
+def _is_given(bound) -> bool:
+    return bound is not None and bound is not np._NoValue
 
 
 def _is_no_bound(bound: int, dtype: np.dtype, name: str) -> bool:
@@ -71,35 +75,53 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
     """Return Einstein's sums, with NumPy's two ways to write axes; where only their order changes, a view."""
     if len(operands) < 2:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
-    first = 1 if isinstance(operands[0], str) else 0
-    given = [as_ours(x) for x in operands[first :: 2 - first][: None if first else len(operands) // 2]]
-    if first and len(given) == 1:
-        read, arrow, to = operands[0].replace(" ", "").partition("->")
-        to = to if arrow else "".join(sorted(c for c in read if read.count(c) == 1))
-        if {*read} - {"."} == {*to} - {"."}:  # nothing is summed, and then NumPy leaves the dtype alone
+    has_subscripts = isinstance(operands[0], str)
+    if has_subscripts:
+        arrays = operands[1:]
+    else:  # an array, its axes, an array, its axes, and perhaps those of the result
+        pair_count = len(operands) // 2
+        arrays = operands[: 2 * pair_count : 2]
+    given = [as_ours(x) for x in arrays]
+    if has_subscripts and len(given) == 1:
+        labels, labels_of_result = _labels_of(operands[0])
+        is_summed = {*labels} - {"."} != {*labels_of_result} - {"."}
+        if not is_summed:  # then NumPy leaves the dtype alone
             dtype = given[0].dtype
-            if out is None and read.isalpha() and len(read) == len(to) == given[0].ndim:
-                return given[0]._transposed(tuple(map(read.index, to)))
+            has_each_once = len(labels) == len(labels_of_result) == given[0].ndim
+            if out is None and labels.isalpha() and has_each_once:
+                return given[0]._transposed(tuple(map(labels.index, labels_of_result)))
     wanted = result_dtype(*[x._value for x in given]) if dtype is None else resolve_dtype(dtype)
     if dtype is not None and not all(np.can_cast(x.dtype, wanted, casting) for x in given):
         raise TypeError(f"cannot cast the operands to {wanted}: rule {casting!r}")
     with x64_for(wanted):
         values = [as_type(x, wanted)._value for x in given]
-        if not first:  # an array, its axes, an array, its axes, and perhaps those of the result
-            axes = [[i if i is Ellipsis else operator.index(i) for i in each] for each in operands[1::2]]
-            last = [operands[-1]] if len(operands) % 2 else []
-            values = [x for pair in zip(values, axes, strict=True) for x in pair] + last
+        if has_subscripts:
+            arguments = [operands[0], *values]
+        else:
+            arguments = []
+            for value, axes in zip(values, operands[1::2], strict=True):
+                arguments += [value, [i if i is Ellipsis else operator.index(i) for i in axes]]
+            if len(operands) % 2:
+                arguments.append(operands[-1])
         try:
-            result = jnp.einsum(*operands[:first], *values, precision=jax.lax.Precision.HIGHEST)
+            result = jnp.einsum(*arguments, precision=jax.lax.Precision.HIGHEST)
         except (KeyError, TypeError) as error:
             raise ValueError(str(error)) from None
         result = ours(result.astype(wanted), *given)
     return into(out, result)
 
 
+def _labels_of(subscripts: str) -> tuple[str, str]:
+    """Return the labels of one operand's axes and of the result's, which are sorted where it has none."""
+    labels, arrow, labels_of_result = subscripts.replace(" ", "").partition("->")
+    if not arrow:
+        labels_of_result = "".join(sorted(label for label in labels if labels.count(label) == 1))
+    return labels, labels_of_result
+
+
 def _of_products(name, *core):
     """Make a product over last axes, whose places ``axes=`` or ``axis=`` may give."""
-    product = getattr(jaxapi, name, None) or getattr(jnp, name)
+    product = getattr(jaxapi, name, None) or full_precision(getattr(jnp, name))
 
     def function(
         x1, x2, /, out=None, *, axes=None, axis=None, dtype=None, casting="same_kind", order="K", subok=True
@@ -489,7 +511,8 @@ def _in_one_dtype(parts):
     typed = [x for x in parts if hasattr(x, "dtype") or type(x) in (bool, int, float, complex)]
     if not any(hasattr(x, "dtype") for x in typed):
         return parts
-    dtype = result_dtype(*[np.dtype(bool) if type(x) is bool else x for x in typed])
+    operands = [np.dtype(bool) if type(x) is bool else x for x in typed]  # a bool is not weak
+    dtype = result_dtype(*operands)
     return [cast(x, dtype) if hasattr(x, "dtype") else x for x in parts]
 
 
@@ -500,24 +523,24 @@ def _of_values(name, function):
     return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
 
 
-def _position_among_numbers(short):
-    """Return jax.numpy's function, of complex numbers, too; -1 where all are NaN."""
-    of_reals = getattr(jnp, f"nanarg{short}")
-    of_complex = REPAIRS[f"arg{short}"]
-    last = -np.inf if short == "max" else np.inf
+def _nanarg(extreme):
+    """Return ``nanargmax`` or ``nanargmin``, of complex numbers, too; -1 where all are NaN."""
+    of_reals = getattr(jnp, f"nanarg{extreme}")
+    of_complex = REPAIRS[f"arg{extreme}"]
+    never_first = -np.inf if extreme == "max" else np.inf
 
     def function(a, axis=None, keepdims=False):
         if not jnp.iscomplexobj(a):
             return of_reals(a, axis, keepdims=keepdims)
         missing = jnp.isnan(a)
-        found = of_complex(jnp.where(missing, last, a), axis, keepdims)
-        return jnp.where(missing.all(axis, keepdims=keepdims), -1, found)
+        positions = of_complex(jnp.where(missing, never_first, a), axis, keepdims)
+        return jnp.where(missing.all(axis, keepdims=keepdims), -1, positions)
 
-    name = f"nanarg{short}"
+    name = f"nanarg{extreme}"
     return with_numpys_signature(name, getattr(np, name), function, "jaxapi.numpy")
 
 
-_NANARG = {short: _position_among_numbers(short) for short in ("max", "min")}
+_NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
 def _on_rows_first(name, function):

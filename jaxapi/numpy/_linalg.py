@@ -8,9 +8,10 @@ import numpy as np
 
 import jaxapi
 
-from .._core._programs import any_traced, is_traced
+from .._core._programs import any_traced, compiled, is_traced
+from ..linalg._matrices import full_precision
 from ..linalg._results import SVDResult
-from ..linalg._singular import decomposition, singular_values
+from ..linalg._singular import decomposition, default_rtol, pseudo_inverse, singular_values
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -33,7 +34,7 @@ __all__ = sorted(["LinAlgError", *_OF_FLOATS, *_OF_ANY.split()])
 
 def _checked(name):
     """Return jax.numpy's function, computed in NumPy's dtypes, with NumPy's errors of shapes."""
-    function = _UNLIKE.get(name) or getattr(jnp.linalg, name)
+    function = full_precision(_UNLIKE.get(name) or getattr(jnp.linalg, name))
     options = {"symmetrize_input": False} if name in ("eigh", "eigvalsh", "cholesky") else {}
 
     @functools.wraps(function)
@@ -90,7 +91,7 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     # NumPy reads one triangle of what is said to be hermitian.
     s = jnp.abs(jnp.linalg.eigvalsh(A, symmetrize_input=False)) if hermitian else singular_values(A)
     if tol is None:
-        rtol = max(A.shape[-2:]) * jnp.finfo(s.dtype).eps if rtol is None else jnp.asarray(rtol)[..., None]
+        rtol = default_rtol(A.shape, s.dtype) if rtol is None else jnp.asarray(rtol)[..., None]
         tol = s.max(-1, keepdims=True, initial=0) * rtol
     else:
         tol = jnp.asarray(tol)[..., None]
@@ -111,10 +112,69 @@ def _svd(a: jax.Array, full_matrices=True, compute_uv=True, hermitian=False):
 
 def _lstsq(a: jax.Array, b: jax.Array, rcond=None):
     refuse(a.ndim != 2, LinAlgError, f"{a.ndim}-dimensional array given. Array must be two-dimensional")
-    resid = not any_traced(a, b)  # which NumPy leaves out of low rank
-    x, residuals, rank, s = jnp.linalg.lstsq(a, b, rcond, numpy_resid=resid)
-    real = jnp.finfo(x.dtype).dtype
-    return x, residuals.real.astype(real), rank.astype(np.int32), s.real.astype(real)
+    text = f"{b.ndim}-dimensional array given. Array must be one or two-dimensional"
+    refuse(b.ndim not in (1, 2), LinAlgError, text)
+    refuse(a.shape[0] != b.shape[0], LinAlgError, "Incompatible dimensions")
+    dtype = jnp.result_type(a, b)
+    columns = b[:, None] if b.ndim == 1 else b
+    x, residuals, rank, s = _least_squares(a.astype(dtype), columns.astype(dtype), rcond)
+    m, n = a.shape
+    is_concrete = not any_traced(a, b, rcond)
+    if m <= n or (is_concrete and rank < n):  # NumPy leaves them out; a program cannot know the rank
+        residuals = residuals[:0] if is_concrete else residuals
+    return x.reshape(n, *b.shape[1:]), residuals, rank, s
+
+
+@compiled
+@full_precision
+def _least_squares(a: jax.Array, b: jax.Array, rcond):
+    """Return solutions (n, k), sums of squared residuals (k,), the rank and the singular values."""
+    m, n = a.shape
+    eps = float(jnp.finfo(a.dtype).eps)
+    if 0 in a.shape:
+        s = jnp.zeros(0, jnp.finfo(a.dtype).dtype)
+        x = jnp.zeros((n, b.shape[1]), a.dtype)
+        rank = jnp.zeros((), np.int32)
+    else:
+        u, s, vh = decomposition(a, full_matrices=False)
+        cutoff = max(m, n) * eps if rcond is None else jnp.where(rcond < 0, eps, rcond).astype(s.dtype)
+        is_kept = (s > 0) & (s > cutoff * s[0])
+        rank = is_kept.sum(dtype=np.int32)
+        factors = jnp.where(is_kept, jaxapi.divide(1, jnp.where(is_kept, s, 1)), 0)
+        factors = jnp.where(jnp.isnan(s), s, factors).astype(a.dtype)
+        x = jnp.matmul(jnp.conj(vh).T, factors[:, None] * jnp.matmul(jnp.conj(u).T, b))
+    left = b - jnp.matmul(a, x)
+    residuals = jnp.sum(left.real**2 + left.imag**2 if jnp.iscomplexobj(left) else left**2, axis=0)
+    return x, residuals, rank, s
+
+
+def _pinv(a: jax.Array, rcond=None, hermitian=False, *, rtol=None):
+    refuse(rcond is not None and rtol is not None, ValueError, "`rtol` and `rcond` can't be both set.")
+    cutoff = rcond if rtol is None else rtol
+    if hermitian:
+        return jnp.linalg.pinv(a, cutoff, hermitian=True)
+    if cutoff is None:  # as jax.numpy's
+        cutoff = 10 * max(a.shape[-2:]) * float(jnp.finfo(a.dtype).eps)
+    return pseudo_inverse(a, cutoff)
+
+
+def _cond(x: jax.Array, p=None):
+    if p not in (None, 2, -2):
+        return jnp.linalg.cond(x, p)
+    refuse(
+        x.ndim < 2, LinAlgError, f"{x.ndim}-dimensional array given. Array must be at least two-dimensional"
+    )
+    return _condition(x, p == -2)
+
+
+@functools.partial(compiled, static_argnums=1)
+def _condition(x: jax.Array, is_inverse):
+    s = singular_values(x)
+    largest = s[..., 0]
+    smallest = s[..., -1]
+    number = jaxapi.divide(smallest, largest) if is_inverse else jaxapi.divide(largest, smallest)
+    is_of_zeros = jnp.isnan(number) & ~jnp.isnan(x).any(axis=(-2, -1))
+    return jnp.where(is_of_zeros, jnp.inf, number)
 
 
 def _tensorsolve(a: jax.Array, b: jax.Array, axes=None):
@@ -136,10 +196,12 @@ def _cholesky(a: jax.Array, upper=False, symmetrize_input=False):
 
 _UNLIKE = {
     "cholesky": _cholesky,
+    "cond": _cond,
     "lstsq": _lstsq,
     "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
     "matrix_rank": _matrix_rank,
     "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
+    "pinv": _pinv,
     "svd": _svd,
     "svdvals": singular_values,
     "tensordot": _tensordot,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_on
+from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode, x64_on
 from .._core._programs import any_traced, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
@@ -426,16 +426,33 @@ def _within(x, dtype):
     return float(np.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x))
 
 
-def _sampling(name, sampler):
+_REQUIRED = inspect.Parameter.empty  # in place of a default
+
+
+def _signature(defaults: dict[str, Any]) -> inspect.Signature:
+    """Return the signature of a method, by the names and defaults of its parameters."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
+    return inspect.Signature(parameters, return_annotation=Array)
+
+
+def _as_method(function: Any, name: str, signature: inspect.Signature, text: str) -> Any:
+    """Give a function the name, the signature and the docstring of a method of `Generator`."""
+    function.__name__ = name
+    function.__qualname__ = f"Generator.{name}"
+    function.__signature__ = signature
+    function.__doc__ = text
+    return function
+
+
+def _sampling(name: str, sampler: Sampler):
+    """Return the method of a distribution that `jax.random` has."""
     names = [parameter.name for parameter in sampler.parameters]
-    defaults = [parameter.default for parameter in sampler.parameters]
-    own = [(n, inspect.Parameter.empty if x is None else x) for n, x in zip(names, defaults, strict=True)]
-    options = [(n, None) for n in ("size", "dtype", "out", "method")]
-    parameters = [
-        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        for n, default in [("self", inspect.Parameter.empty), *own, *options]
-    ]
-    signature = inspect.Signature(parameters, return_annotation=Array)
+    defaults: dict[str, Any] = {"self": _REQUIRED}
+    for parameter in sampler.parameters:
+        defaults[parameter.name] = _REQUIRED if parameter.default is None else parameter.default
+    defaults |= dict.fromkeys(("size", "dtype", "out", "method"))
+    signature = _signature(defaults)
 
     def method(self, *args, **kwargs):
         bound = signature.bind(self, *args, **kwargs)
@@ -460,39 +477,31 @@ def _sampling(name, sampler):
             drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
             return into(out, ours(drawn.astype(dtype)))
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
-    return method
+    text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
+    return _as_method(method, name, signature, text)
 
 
-def _drawn_on_the_host(name, parameters):
+def _drawn_on_the_host(name: str, parameter_names: tuple[str, ...]):
     """Return the method of a distribution that `jax.random` lacks."""
-    names = ["self", *parameters.split()]
-    own = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
-    size = inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
-    signature = inspect.Signature([*own, size], return_annotation=Array)
+    defaults: dict[str, Any] = dict.fromkeys(("self", *parameter_names), _REQUIRED)
+    signature = _signature(defaults | {"size": None})
 
     def method(self, *args, **kwargs):
         signature.bind(self, *args, **kwargs)
         self._check_numpy_draws(name)
         return _drawn_by_numpy(getattr(self._numpys, name), args, kwargs)
 
-    method.__name__ = name
-    method.__qualname__ = f"Generator.{name}"
-    method.__signature__ = signature
-    method.__doc__ = (
+    text = (
         f"Return numbers distributed as `numpy.random.Generator.{name}`'s: NumPy draws them, as `jax.random` "
         "has no such function, so one that `jax.jit` traces refuses it."
     )
-    return method
+    return _as_method(method, name, signature, text)
 
 
 for _name, _sampler in SAMPLERS.items():
     setattr(Generator, _name, _sampling(_name, _sampler))
-for _name, _parameters in ON_HOST_ALONE.items():
-    setattr(Generator, _name, _drawn_on_the_host(_name, _parameters))
+for _name, _parameter_names in ON_HOST_ALONE.items():
+    setattr(Generator, _name, _drawn_on_the_host(_name, _parameter_names))
 
 
 class RandomState(Generator):
@@ -540,11 +549,18 @@ class RandomState(Generator):
 
     ranf = sample = random_sample
 
+    def tomaxint(self, size=None) -> Array:
+        """Return integers from 0 up to the largest of the default integer dtype, that included."""
+        if x64_mode() and self._numpys is not None and host_way.is_default():
+            return from_numpy(self._numpys.tomaxint(size), NUMPY)
+        dtype = default_dtype(int)
+        return self.randint(0, int(np.iinfo(dtype).max) + 1, size, dtype)
+
 
 _BELOW_ONE = frozenset(["rand", "random", "random_sample", "ranf", "sample"])
 _DISCRETE = Sampler(None, (), is_discrete=True)  # in place of one that is none of `SAMPLERS`
 _OF_INTEGERS = frozenset(["integers", "randint"])
-_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn"])
+_NOT_DRAWN = frozenset(["get_state", "seed", "set_state", "spawn", "tomaxint"])
 
 
 def _in_numpys_way(name: str, method):
@@ -577,7 +593,7 @@ def _drawn_in_numpys_way(name, draw, args, kwargs):
     if name in _OF_INTEGERS:
         if len(args) < 4:  # else the dtype is the fourth of them
             kwargs["dtype"] = dtype or default_dtype(int)
-    elif out is not None:
+    elif out is not None and name != "permuted":  # whose result has the shape of its array
         given = inspect.signature(getattr(Generator, name)).bind(None, *args, **kwargs).arguments
         args = ()
         kwargs = {key: x for key, x in given.items() if key not in ("self", "dtype", "out")}
@@ -620,9 +636,10 @@ for _class in (Generator, RandomState):
         if inspect.isfunction(_method) and not _name.startswith("_") and _name not in _NOT_DRAWN:
             setattr(_class, _name, _in_numpys_way(_name, _method))
 
+_NOT_OF_THE_MODULE = frozenset(["bit_generator", "integers", "permuted", "spawn", "tomaxint"])
 _state = RandomState()
 for _name in dir(RandomState):
-    if not _name.startswith("_") and _name not in ("bit_generator", "integers", "permuted", "spawn"):
+    if not _name.startswith("_") and _name not in _NOT_OF_THE_MODULE:
         globals()[_name] = getattr(_state, _name)
         __all__ += [_name] if _name not in __all__ else []
 # The last three are CuPy's, which NumPy lacks: their bits are those of PCG64.

@@ -47,7 +47,7 @@ class Sampler(NamedTuple):
     refuse: Callable[..., None] | None = None
 
 
-_NORMAL_FROM = 1e4  # JAX's own numbers, which it draws in float32, deviate too much for means from 1e5 on
+_NORMAL_FROM = 1e4  # means from which on JAX's own numbers, which it draws in float32, deviate too much
 
 
 def _poisson(key, shape, dtype, lam):
@@ -148,7 +148,7 @@ def _between(x, low, high):
 _LOC = Parameter("loc", _NUMBER, 0.0)
 _SCALE = Parameter("scale", _NOT_NEGATIVE, 1.0)
 
-SAMPLERS = {
+SAMPLERS: dict[str, Sampler] = {
     "beta": Sampler(_given(_beta), (Parameter("a", _POSITIVE), Parameter("b", _POSITIVE))),
     "binomial": Sampler(
         _given(jr.binomial),
@@ -196,13 +196,13 @@ SAMPLERS = {
 }
 
 # What NumPy has beyond `jax.random`, with its parameters: drawn on the host.
-ON_HOST_ALONE = {
-    "hypergeometric": "ngood nbad nsample",
-    "logseries": "p",
-    "negative_binomial": "n p",
-    "noncentral_chisquare": "df nonc",
-    "noncentral_f": "dfnum dfden nonc",
-    "vonmises": "mu kappa",
-    "wald": "mean scale",
-    "zipf": "a",
+ON_HOST_ALONE: dict[str, tuple[str, ...]] = {
+    "hypergeometric": ("ngood", "nbad", "nsample"),
+    "logseries": ("p",),
+    "negative_binomial": ("n", "p"),
+    "noncentral_chisquare": ("df", "nonc"),
+    "noncentral_f": ("dfnum", "dfden", "nonc"),
+    "vonmises": ("mu", "kappa"),
+    "wald": ("mean", "scale"),
+    "zipf": ("a",),
 }

@@ -42,7 +42,7 @@ OF_JAX = """
 argwhere broadcast_arrays cross diag diag_indices_from
 diagflat diagonal flatnonzero identity intersect1d iscomplex isreal
 lexsort nanmax nanmin nanprod nansum outer packbits resize
-tril_indices tril_indices_from triu_indices triu_indices_from unpackbits vdot
+tril_indices tril_indices_from triu_indices triu_indices_from unpackbits
 """.split()
 
 # Ours, by the reason.
@@ -91,7 +91,7 @@ polydiv polyfit roots
 block
 """.split(),
     "``out=``, ``axes=`` and full float32": """
-clip einsum fix matmul matvec nan_to_num tensordot vecdot vecmat where
+clip einsum fix matmul matvec nan_to_num tensordot vdot vecdot vecmat where
 """.split(),
     "NumPy 2.6's, on every NumPy, computed by JAX on the CPU, too": """
 top_k

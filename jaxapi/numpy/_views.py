@@ -42,7 +42,7 @@ _axis = np.lib.array_utils.normalize_axis_index
 
 
 def strides_of(a: Array) -> tuple[int, ...]:
-    """Return the bytes between neighbours along each axis, as NumPy's array would have them."""
+    """Return the bytes between neighbors along each axis, as NumPy's array would have them."""
     return tuple(n * a.itemsize for n in layout_of(a).strides)
 
 
@@ -58,7 +58,8 @@ def _order_of(a: Array, order) -> str:
 
 def reshape(a, /, shape, order="C", *, copy=None):
     """Return an array in another shape: a view where it can be one; ``order='F'`` gives a copy."""
-    a, order = as_ours(a), _order_of(as_ours(a), order)
+    a = as_ours(a)
+    order = _order_of(a, order)
     if order == "K":
         raise ValueError("order 'K' is not permitted for reshaping")
     if isinstance(shape, Array):

@@ -282,7 +282,7 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         result = ours(result, *args, *kwargs.values())
-        if returns_positions and dtype is None:
+        if returns_positions and dtype is None and name != "ravel_multi_index":
             result = jax.tree.map(_as_int, result, is_leaf=lambda x: isinstance(x, Array))
         if name in _RETURNS_BOOL and not is_traced(result._value):
             return bool(result)

@@ -1,4 +1,4 @@
-"""What a search for the nearest returns of the `k` neighbours that it finds for each query.
+"""What a search for the nearest returns of the `k` neighbors that it finds for each query.
 
 An answer is static, and searches that ask for equal ones share a program. `xp` is NumPy where SciPy searches.
 """
@@ -24,17 +24,17 @@ __all__ = [
 class FoundNeighbors(NamedTuple):
     """The `k` nearest points of every query, nearest first."""
 
-    distances: Any  # (q, k), inf where there is no neighbour
-    rows: Any  # (q, k), `n` where there is no neighbour
+    distances: Any  # (q, k), inf where there is no neighbor
+    rows: Any  # (q, k), `n` where there is no neighbor
     n: Any  # how many points there are
     query_count: Any  # how many of the queries count
 
 
 @dataclass(frozen=True)
 class Answer(ABC):
-    """What is returned of the neighbours that were found."""
+    """What is returned of the neighbors that were found."""
 
-    k: int  # how many neighbours are searched for
+    k: int  # how many neighbors are searched for
 
     @abstractmethod
     def of(self, found: FoundNeighbors, xp=jnp) -> tuple:
@@ -51,7 +51,7 @@ class OnlyNearest(Answer):
 
 @dataclass(frozen=True)
 class ChosenNeighbors(Answer):
-    """Distances and rows (q, c) of some of the neighbours, -1 for a missing one; None: of all."""
+    """Distances and rows (q, c) of some of the neighbors, -1 for a missing one; None: of all."""
 
     columns: tuple[int, ...] | None
 
@@ -61,7 +61,7 @@ class ChosenNeighbors(Answer):
 
 @dataclass(frozen=True)
 class OtherNeighbors(Answer):
-    """Distances and rows (n, c - 1) of the neighbours of the tree's own points, without the point itself."""
+    """Distances and rows (n, c - 1) of the neighbors of the tree's own points, without the point itself."""
 
     columns: tuple[int, ...] | None
 
@@ -72,7 +72,7 @@ class OtherNeighbors(Answer):
 
 @dataclass(frozen=True)
 class NeighborEdges(Answer):
-    """The neighbours of the tree's own points as edges of a graph; with `loop` from each to itself, too."""
+    """The neighbors of the tree's own points as edges of a graph; with `loop` from each to itself, too."""
 
     columns: tuple[int, ...] | None
     loop: bool
@@ -105,7 +105,7 @@ def _without_itself(distances, rows, xp):
 
 
 def _edges(found: FoundNeighbors, xp):
-    """Return senders, receivers and distances of the neighbours, and how many edges there are."""
+    """Return senders, receivers and distances of the neighbors, and how many edges there are."""
     senders = found.rows
     queries = xp.arange(senders.shape[0], dtype=senders.dtype)[:, None]
     n = xp.asarray(found.n).astype(senders.dtype)

@@ -23,10 +23,10 @@ from ._arrays import is_on_host, points_dtype
 from ._search import Columns
 
 __all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
-__all__ += ["leaf_size", "neighbour_columns", "norm_order", "number_array", "numbers", "scalar"]
+__all__ += ["leaf_size", "neighbor_columns", "norm_order", "number_array", "numbers", "scalar"]
 __all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
 __all__ += ["radii_of", "real_array"]
-__all__ += ["row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
+__all__ += ["rounded", "row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
@@ -124,8 +124,8 @@ def check_vectors(x, m: int) -> None:
         raise ValueError(f"x must consist of vectors of length {m} but has shape {shape}")
 
 
-def neighbour_columns(k) -> Columns:
-    """Return which neighbours are asked for."""
+def neighbor_columns(k) -> Columns:
+    """Return which neighbors are asked for."""
     if type(k) is int and k > 0:
         return Columns(k, None)
     if k is None:
@@ -204,6 +204,14 @@ def scalar(value, name: str):
     if math.isnan(value):
         raise ValueError(f"{name} must not be nan")
     return value
+
+
+def rounded(value, dtype: np.dtype):
+    """Return a number as `scalar` gives it in the precision of a dtype, which programs give it anyway."""
+    if is_traced(value) or dtype != np.float32 or math.isinf(value):
+        return value
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(value))
 
 
 def worker_count(workers) -> int | None:

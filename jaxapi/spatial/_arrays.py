@@ -1,13 +1,15 @@
 """Arrays on their way to a device and back: dtypes, placement, and what is refused."""
 
 from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._devices import is_cpu
 from .._core._dtypes import x64_for
-from .._core._programs import compiled, eagerly, is_traced
+from .._core._programs import compiled, eagerly, eagerly_unless_traced, is_traced
 from ._tree._powers_of_two import converted
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "as_dtype",
     "check_finite",
     "constant_on",
+    "in_rows",
+    "in_shape",
     "is_on_host",
     "placed_like",
     "placed_like_one",
@@ -34,6 +38,21 @@ def as_dtype(x, dtype):
     if not isinstance(x, jax.Array):
         return jnp.asarray(np.asarray(x, dtype), dtype)
     return converted(x, dtype)
+
+
+def in_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array in a shape; where it has it already, JAX's `reshape` takes long to see that."""
+    return x if x.shape == shape else x.reshape(shape)
+
+
+def in_rows(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return queries or radii in another shape; those on the CPU as NumPy's."""
+    if x.shape == shape:
+        return x
+    if isinstance(x, np.ndarray) or (not is_traced(x) and is_cpu(x.sharding)):
+        return np.asarray(x).reshape(shape)
+    with eagerly_unless_traced(x):
+        return x.reshape(shape)
 
 
 def points_dtype(dtype) -> np.dtype:
@@ -92,7 +111,7 @@ def check_finite(x) -> None:
     """Refuse concrete queries that are not finite, where they are on the host.
 
     On another device nobody looks at them, as JAX's errors do not depend on values there: such a query has no
-    neighbours. With `jax_debug_nans` all are looked at, and so are those on the CPUs of several processes.
+    neighbors. With `jax_debug_nans` all are looked at, and so are those on the CPUs of several processes.
     """
     if is_on_host(x):
         is_finite = bool(np.isfinite(np.asarray(x)).all())

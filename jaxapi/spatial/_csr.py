@@ -1,4 +1,4 @@
-"""Compressed sparse rows: which query a neighbour belongs to."""
+"""Compressed sparse rows: which query a neighbor belongs to."""
 
 from functools import partial
 

@@ -12,15 +12,15 @@ import jax
 import numpy as np
 
 from .._core._dtypes import x64_for
-from .._core._lengths import first_rows, in_shape
+from .._core._lengths import first_rows
 from .._core._programs import compiled, eagerly
 from .._core._typing import Array
 from . import _tree_programs
 from ._answers import Answer
-from ._arrays import RECORD, check_finite, constant_on
+from ._arrays import RECORD, check_finite, constant_on, in_shape
 from ._engines._protocol import has_kernels
 from ._results import NeighborGraph, Neighbors
-from ._search import PairWeights, Queries, Search
+from ._search import PairWeights, Queries, Search, has_bound
 from ._searcher import ConcreteSearcher, TreeSearcher
 from ._tree._build import padded_size
 from ._tree._metric import TreeMetric
@@ -42,19 +42,21 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         if self.are_own_points(x) and self._searches_in_place(answer.k):
             queries = PaddedQueries(None, constant_on(self.n, INT32, self.data.sharding))
         else:
-            queries = self._padded_queries(x, search)
+            queries = self._padded_queries(x, search, neighbor_count=answer.k)
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
             limits = Limits(self._number(bound, search), self._number(search.eps, search))
             inputs = self.tree, queries, limits, self._metric(search)
+            static = search.static_part(self.engine)
+            is_bounded = has_bound(bound)
             found = _tree_programs.nearest_columns(
-                *inputs, answer=answer, search=search.static_part(self.engine)
+                *inputs, answer=answer, search=static, is_bounded=is_bounded
             )
             return _cut(found, results)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
-        queries = self._padded_queries(x, search)
+        queries = self._padded_queries(x, search, neighbor_count=max_neighbors)
         with eagerly(), x64_for(search.dtype, search.index_dtype), jax.debug_nans(False):
-            inputs = self.tree, queries, self._number(r, search), self._metric(search)
+            inputs = self.tree, queries, self._number(r, search, queries.x.shape[0]), self._metric(search)
             static = search.static_part(self.engine)
             found = _tree_programs.nearest_within(*inputs, search=static, max_neighbors=max_neighbors)
             return _cut(found, results)
@@ -164,18 +166,23 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         slot_count = self.tree.points.shape[1]
         return slot_count * k <= _tree_programs.LARGEST_PIECE
 
-    def _padded_queries(self, x, search: Search) -> PaddedQueries:
-        """Return queries with room for more; refuse those on the host that are not finite."""
-        if self.are_own_points(x):
-            return self._queries_with_room(x, self.n, search)
-        check_finite(x)
-        return self._queries_with_room(x, len(x), search)
+    def _padded_queries(self, x, search: Search, neighbor_count: int = 0) -> PaddedQueries:
+        """Return queries with room for more; refuse those on the host that are not finite.
 
-    def _queries_with_room(self, x, count: int, search: Search) -> PaddedQueries:
+        Each gets so many distances and rows, if the number is known.
+        """
+        if self.are_own_points(x):
+            return self._queries_with_room(x, self.n, search, neighbor_count)
+        check_finite(x)
+        return self._queries_with_room(x, len(x), search, neighbor_count)
+
+    def _queries_with_room(self, x, count: int, search: Search, neighbor_count: int = 0) -> PaddedQueries:
+        row_bytes = neighbor_count * (search.dtype.itemsize + search.index_dtype.itemsize)
         with eagerly(), x64_for(search.dtype, search.index_dtype):
             if not self._has(x):
                 x = np.asarray(x, search.dtype)
-            x = self.engine.as_input(x, padded_size(len(x)), self.data.sharding)
+            size = padded_size(len(x), row_bytes=row_bytes)
+            x = self.engine.as_input(x, size, self.data.sharding)
             return PaddedQueries(x, constant_on(count, INT32, self.data.sharding))
 
     def _has(self, x) -> bool:
@@ -187,13 +194,13 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         x = x if self._has(x) else np.asarray(x)
         return self.engine.as_input(x, row_count, self.data.sharding)
 
-    def _number(self, number, search: Search):
-        """Return a number, or the radii of queries, on the device."""
+    def _number(self, number, search: Search, size: int | None = None):
+        """Return a number, or the radii of queries with room for `size`, on the device."""
         if not getattr(number, "ndim", 0):
             return constant_on(float(number), search.dtype, self.data.sharding)
         if len(number) and number.strides == (0,):  # one number, broadcast
             return constant_on(number[0].item(), number.dtype, self.data.sharding)
-        return jax.device_put(_padded(number), self.data.sharding)
+        return jax.device_put(_padded(number, size), self.data.sharding)
 
     def _metric(self, search: Search) -> TreeMetric:
         """Return the metric, with its box on the device."""
@@ -206,9 +213,11 @@ class DeviceSearcher(TreeSearcher, ConcreteSearcher):
         return constant_on(search.boxsize, search.dtype, self.data.sharding)
 
 
-def _padded(values: np.ndarray) -> np.ndarray:
-    """Return values (n,) with room for more, of 0."""
-    return np.pad(values, (0, padded_size(len(values)) - len(values)))
+def _padded(values: np.ndarray, size: int | None = None) -> np.ndarray:
+    """Return values (n,) with room for more, of 0: for `size`, or as many as programs take for n."""
+    if size is None:
+        size = padded_size(len(values))
+    return np.pad(values, (0, size - len(values)))
 
 
 def _cut(arrays, results):

@@ -21,14 +21,14 @@ from ._answers import Answer, FoundNeighbors
 from ._arrays import as_dtype
 from ._search import PairWeights, Search
 from ._searcher import LocalSearcher
-from ._tree._batching import one_search_of_all
+from ._tree._batching import one_after_another, one_search_of_all
 from ._tree._metric import axis_difference, wrap
 from ._tree._queries import Relation
 from ._tree._slopes import without_slopes
 from ._tree._tree import FLAT_FROM
 from ._tree._varying import varying_alike, varying_like
 
-__all__ = ["EveryPairSearcher", "compares_sooner", "longest_within"]
+__all__ = ["EveryPairSearcher", "beyond", "compares_sooner", "longest_within"]
 
 ORDERS = (1, 2, np.inf)  # p for which SciPy's results do not depend on how it computes powers
 FLOAT64 = np.dtype(np.float64)
@@ -40,7 +40,7 @@ def compares_sooner(search: Search | None, m: int, pair_count: int, k: int = 0) 
     """Tell whether a program finds the `k` nearest, or all, of so many pairs sooner than SciPy's tree does.
 
     To compute a distance, and to write it down where it is wanted, takes as long as eight rounds over the
-    distances, each of which finds one neighbour more.
+    distances, each of which finds one neighbor more.
     """
     if search is None or search.dtype != np.float32 or search.p not in ORDERS or m >= FLAT_FROM:
         return False
@@ -112,7 +112,7 @@ class EveryPairSearcher(LocalSearcher):
                 x = jnp.where(is_query[:, None], x, jnp.nan)
             x, number = without_slopes((as_dtype(x, search.dtype), as_dtype(number, search.dtype)))
             find = partial(find, search=search.static_part(search.engine))
-            return one_search_of_all(partial(_in_blocks, find))(compared, x, number)
+            return one_search_of_all(one_after_another(partial(_in_blocks, find)))(compared, x, number)
 
 
 def _in_shape(arrays, results):
@@ -173,6 +173,18 @@ def longest_within(radius: Array) -> Array:
     farthest = jnp.where(_as_float32(middle) <= radius, middle, below)
     is_normal = (radius >= np.finfo(np.float32).tiny) & (after < jnp.inf)
     return jnp.where(is_normal, farthest, exact_radius)
+
+
+def beyond(bound: Array) -> Array:
+    """Return the shortest distances, in float64, that are returned as bounds of float32, or as more."""
+    if bound.dtype != np.float32:
+        return bound.astype(FLOAT64)
+    exact_bound = _as_float64(bound)
+    last_below = jnp.nextafter(bound, jnp.zeros_like(bound))
+    longest_below = longest_within(last_below)
+    shortest = jnp.nextafter(longest_below, jnp.full_like(longest_below, jnp.inf))
+    is_normal = (exact_bound > float(np.finfo(np.float32).tiny)) & (bound < jnp.inf)
+    return jnp.where(is_normal, shortest, exact_bound)
 
 
 def _pairs(compared: ComparedPoints, x, p: float) -> _Pairs:
@@ -239,7 +251,7 @@ def _nearest(compared: ComparedPoints, x, bound, *, search: Search, k: int):
     """Return distances and rows (q, k) of the nearest points, nearer than the bounds (q,)."""
     pairs = _pairs(compared, x, search.p)
     distances = pairs.distances()
-    is_near = distances < _as_float64(bound)[None]
+    is_near = distances < beyond(bound)[None]
     return _least(jnp.where(is_near, distances, jnp.inf), compared.n, k)
 
 

@@ -15,16 +15,16 @@ import numpy as np
 from scipy import sparse
 
 from .._core._dtypes import x64_for
-from .._core._lengths import first_rows, in_rows
+from .._core._lengths import first_rows
 from .._core._programs import any_traced, compiled, eagerly, eagerly_unless_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
 from . import _arguments, _clusterings
-from ._arrays import as_dtype, constant_on, is_on_host, placed_like, points_dtype, reject_traced
+from ._arrays import as_dtype, constant_on, in_rows, is_on_host, placed_like, points_dtype, reject_traced
 from ._build_tree import build_tree
 from ._cells import _arguments as _cell_arguments
 from ._cells._points import ImagePoints
-from ._cells._searcher import ImageSearcher, check_turns_of_points
+from ._cells._searcher import ImageSearcher
 from ._clusters._results import Components, DensityClusters, SpanningTree, StableClusters
 from ._clusters._selection import Selection
 from ._engines import _choice, _lax
@@ -97,7 +97,7 @@ class KDTree:
         outside of the box are then wrong.
     n : int, optional
         How many of the rows count, the first ones; by default all. It may be traced: then one program serves
-        clouds of many sizes. What the other rows hold does not matter: they are nobody's neighbours and have
+        clouds of many sizes. What the other rows hold does not matter: they are nobody's neighbors and have
         none. `data` keeps them, and `pad_rows` makes them.
     sharding : jax.sharding.NamedSharding, optional
         Where the points are to lie, sharded along axis 0 over devices; they are padded where they do not
@@ -109,11 +109,11 @@ class KDTree:
         orientation and as sheared as one likes. Every image of a point counts, in `boxsize` the nearest one.
         Points may lie anywhere up to 2**29 cells from the origin. With `batch` there may be one for each id
         from 0 on. May be traced: one that is singular or not finite, and a point that is farther away, has no
-        neighbours then, nor has a query that lies on a GPU and is farther away.
+        neighbors then, nor has a query that lies on a GPU and is farther away.
     periodic : bool or sequence of m bools, default True
         Along which vectors of the `cell` the points are repeated. Static under jit.
     batch : array_like of int, shape (n,), optional
-        The cloud that each point belongs to, in any order: points of other clouds are nobody's neighbours,
+        The cloud that each point belongs to, in any order: points of other clouds are nobody's neighbors,
         and queries say by ``batch=`` which cloud they search. May be traced.
     engine : {'scipy', 'lax'}, optional
         What searches points on one device; by default what suits it. ``'lax'`` for `jax.export`, which cannot
@@ -147,13 +147,13 @@ class KDTree:
     - points that are sharded along axis 0 are searched on all their devices, with the answers of one; what
       makes Python objects on the host raises TypeError there (docs/distributed.md);
     - with a `cell` every image counts, and results have one more field at the end, the shifts of the images,
-      `query` and `kneighbors` with ``return_shifts=True``: the vector to a neighbour is
+      `query` and `kneighbors` with ``return_shifts=True``: the vector to a neighbor is
       ``data[i] + s @ cell - x``. Images are found and measured in float64, and distances rounded to the
       common dtype of data and queries (docs/periodic.md);
     - the tree is a pytree: an argument or a result of jit, vmap and scan. No method and no attribute changes
       its leaves, and trees over as many points and with the same arguments have one structure, built inside
       of jit or outside: loops carry them. There values cannot be checked: a point that is not finite is
-      nobody's neighbour, a query that is not finite has none, as one that lies on a GPU has none anywhere.
+      nobody's neighbor, a query that is not finite has none, as one that lies on a GPU has none anywhere.
 
     Examples
     --------
@@ -262,7 +262,8 @@ class KDTree:
         _check(self._data, self.n, all_finite, self._periodic_boxsize)
         if self._has_images and not is_on_host(self._data):
             # On a GPU these are looked at here, as `all_finite` does; searches look at those on the host.
-            check_turns_of_points(ImagePoints(self._data, self.n, self._cell, self._ids), self._periodic)
+            points = ImagePoints(self._data, self.n, self._cell, self._ids)
+            _cell_arguments.check_turns_of_points(points, self._periodic)
 
     def _set_cell(self, cell, periodic, batch) -> None:
         """Check the cell and the clouds, and keep them."""
@@ -450,13 +451,16 @@ class KDTree:
         x : array_like, shape (..., m)
             Query points, in the units of the data.
         k : int or sequence of int, default 1
-            How many neighbours, or which ones (the nearest is 1), in any order. Static under jit.
+            How many neighbors, or which ones (the nearest is 1), in any order. Static under jit.
         eps : float, default 0
             The k-th distance may be up to ``1 + eps`` times the true one.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
-            Only points nearer than this (not as near); with 0 or less there are none.
+            Only points nearer than this (not as near); with 0 or less there are none. It is rounded to the
+            dtype of the distances, and compared with these as they are returned: of float32 data
+            ``float32(distance_upper_bound)`` counts. So what `query_radius` finds within a radius is what is
+            nearer, and what is as far.
         workers : int, optional
             Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         order : {'input', 'tree'}, default 'input'
@@ -465,19 +469,19 @@ class KDTree:
         batch : array_like of int, broadcast to x.shape[:-1], optional
             The cloud that each query searches, where the tree has clouds.
         return_shifts : bool, default False
-            Return the shifts of the images, too, where the tree has a cell. Then each image is a neighbour of
+            Return the shifts of the images, too, where the tree has a cell. Then each image is a neighbor of
             its own, and of equally distant images of a point that with the least shift comes first.
 
         Returns
         -------
         d : Array, shape x.shape[:-1] + (len(k),), floating
-            Distances, nearest first, in the units of the data; inf where there is no neighbour. The last axis
+            Distances, nearest first, in the units of the data; inf where there is no neighbor. The last axis
             is dropped for ``k=1``. float64 if the data or `x` are, else float32.
         i : Array, the same shape, integer
-            Rows of `data`; n where there is no neighbour. Mask by ``i < tree.n`` before you look rows up: JAX
+            Rows of `data`; n where there is no neighbor. Mask by ``i < tree.n`` before you look rows up: JAX
             clamps an index out of range to the last point.
         s : Array, shape i.shape + (m,), int32
-            With `return_shifts`: the vector to the neighbour is ``data[i] + s @ cell - x``; 0 where there is
+            With `return_shifts`: the vector to the neighbor is ``data[i] + s @ cell - x``; 0 where there is
             none.
 
         Raises
@@ -494,7 +498,7 @@ class KDTree:
         transformation or passed through it), to a traced `boxsize` too, and of any order. A distance has a
         kink at 0: all its derivatives are 0 there, where squares of `displacements` are smooth. Under a
         transformation and on a GPU, where nobody looks (but with `jax_debug_nans`), a query that is not
-        finite has no neighbours. For `jax.export` the number of queries may be a symbol.
+        finite has no neighbors. For `jax.export` the number of queries may be a symbol.
 
         Examples
         --------
@@ -509,7 +513,7 @@ class KDTree:
         ([0.5, 1.118], [0, 0], [[0, 1], [-1, 1]])
         """
         # What most calls leave out is not looked at: a query of one point takes as long as few such steps.
-        columns = _arguments.neighbour_columns(k)  # first, as in SciPy, whose tests ask for its error
+        columns = _arguments.neighbor_columns(k)  # first, as in SciPy, whose tests ask for its error
         x = _arguments.query_array(x, self._data)
         if x.shape[-1:] != (self._m,):
             _arguments.check_vectors(x, self._m)
@@ -529,6 +533,7 @@ class KDTree:
             return self._query_of_open_shape(x, k, eps, p, bound)
 
         search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
+        bound = _arguments.rounded(bound, search.dtype)
         shape = x.shape[:-1]
         queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, bound, eps, ids
@@ -665,18 +670,18 @@ class KDTree:
             Query points, in the units of the data.
         r : float or array_like, broadcast to x.shape[:-1]
             Radius of each query, inclusive, rounded to the dtype of the distances; negative or nan: no
-            neighbours.
+            neighbors.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         sort : bool, default False
-            Bring the neighbours of each query into order by distance, then row. With `max_neighbors` they
+            Bring the neighbors of each query into order by distance, then row. With `max_neighbors` they
             always are.
         return_distance : bool, default True
             If False, `distances` is None.
         max_neighbors : int, optional
-            The most neighbours to return of each query. Static under jit.
+            The most neighbors to return of each query. Static under jit.
         fill_value : float, default inf
-            With `max_neighbors`: the distance where there is no neighbour. With 0, functions of it and their
+            With `max_neighbors`: the distance where there is no neighbor. With 0, functions of it and their
             derivatives stay finite there: sum them by ``where(near.mask, f(near.distances), 0)``.
         batch : array_like of int, broadcast to x.shape[:-1], optional
             The cloud that each query searches, where the tree has clouds.
@@ -690,7 +695,7 @@ class KDTree:
             n and `fill_value`, ``mask`` of the same shape, which are none of these, and ``counts`` (...), the
             true numbers. Where a count is above `max_neighbors`, the nearest are kept.
         PeriodicNeighbors or PeriodicFixedNeighbors
-            Of a tree with a cell, whose images are neighbours each: the same and ``shifts`` (..., m), int32.
+            Of a tree with a cell, whose images are neighbors each: the same and ``shifts`` (..., m), int32.
 
         Raises
         ------
@@ -702,9 +707,9 @@ class KDTree:
 
         Notes
         -----
-        Which neighbours there are has no derivative; the distances have, in `x` and in the data, 0 at
+        Which neighbors there are has no derivative; the distances have, in `x` and in the data, 0 at
         distance 0. Under a transformation and on a GPU, where nobody looks (but with `jax_debug_nans`), a
-        query that is not finite has no neighbours. For `jax.export` the number of queries may be a symbol.
+        query that is not finite has no neighbors. For `jax.export` the number of queries may be a symbol.
 
         Examples
         --------
@@ -788,7 +793,7 @@ class KDTree:
     ) -> list[int] | np.ndarray | Array:
         """Find all points within a distance of each query, as Python lists.
 
-        As `scipy.spatial.KDTree.query_ball_point`, but a negative radius has no neighbours. `query_radius`
+        As `scipy.spatial.KDTree.query_ball_point`, but a negative radius has no neighbors. `query_radius`
         returns arrays, which takes less time and memory and works under jit.
 
         Parameters
@@ -807,7 +812,7 @@ class KDTree:
         return_sorted : bool, optional
             Sort the rows of each list. By default lists are sorted where `x` has several points.
         return_length : bool, default False
-            Return the numbers of neighbours instead; works under jit and vmap.
+            Return the numbers of neighbors instead; works under jit and vmap.
         batch : array_like of int, broadcast to x.shape[:-1], optional
             The cloud that each query searches, where the tree has clouds.
 
@@ -896,7 +901,7 @@ class KDTree:
         r = _arguments.radii_of(r, batch, dtype, on_mesh=self._layout is not None)
         return in_rows(r, (math.prod(batch),)), search
 
-    # --- graphs of neighbours ---------------------------------------------------------------------------
+    # --- graphs of neighbors ---------------------------------------------------------------------------
 
     @overload
     def kneighbors(
@@ -930,17 +935,17 @@ class KDTree:
     ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
         """Find the `k` nearest other points of each point.
 
-        The name and the rule are scikit-learn's: a point is not its own neighbour, a duplicate of it is. (Of
+        The name and the rule are scikit-learn's: a point is not its own neighbor, a duplicate of it is. (Of
         ``tree.query(tree.data, k + 1)`` the first column is another point where there are duplicates.)
 
         Parameters
         ----------
         k : int
-            How many neighbours. Static under jit.
+            How many neighbors. Static under jit.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         distance_upper_bound : float, default inf
-            Only points nearer than this.
+            Only points nearer than this, as in `query`.
         workers : int, optional
             Threads for SciPy's engine, -1 for all cores; by default as many as pay. No effect elsewhere.
         return_shifts : bool, default False
@@ -950,9 +955,9 @@ class KDTree:
         Returns
         -------
         d : Array, shape (n, k), floating
-            Distances, nearest first, of equal ones the lowest row first; inf where there is no neighbour.
+            Distances, nearest first, of equal ones the lowest row first; inf where there is no neighbor.
         i : Array, shape (n, k), integer
-            Rows of the data; n where there is no neighbour.
+            Rows of the data; n where there is no neighbor.
         s : Array, shape (n, k, m), int32
             With `return_shifts`, as those of `query`.
 
@@ -977,10 +982,11 @@ class KDTree:
         k = _arguments.capacity(k, "k")
         if return_shifts:
             self._check_has_shifts()
-        columns = _arguments.neighbour_columns(k + 1)
+        columns = _arguments.neighbor_columns(k + 1)
         workers = _arguments.worker_count(workers)
         search = self._search(_arguments.norm_order(p), self._data.dtype, workers=workers)
         bound = _arguments.scalar(distance_upper_bound, "distance_upper_bound")
+        bound = _arguments.rounded(bound, search.dtype)
         searcher = self._searcher_for((bound,), search, query_count=self._row_count, k=columns.k)
         nearest = searcher.kneighbors(columns, bound, search)
         if return_shifts:
@@ -1002,7 +1008,7 @@ class KDTree:
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit.
         loop : bool, default False
-            Count a point among its own neighbours.
+            Count a point among its own neighbors.
         fill_value : float, default inf
             The distance where there is no edge.
 
@@ -1033,7 +1039,7 @@ class KDTree:
         """
         k = _arguments.capacity(k, "k")
         search = self._search(_arguments.norm_order(p), self._data.dtype)
-        columns = _arguments.neighbour_columns(range(1, k + 1) if loop else k + 1)
+        columns = _arguments.neighbor_columns(range(1, k + 1) if loop else k + 1)
         searcher = self._searcher_for((), search, query_count=self._row_count, k=columns.k)
         return filled(searcher.knn_graph(columns, search, loop), fill_value)
 
@@ -1049,7 +1055,7 @@ class KDTree:
         """Connect all points within a distance of each other: the edge list of a graph network.
 
         The name and `loop` are PyTorch Geometric's, the fields jraph's. Each near pair gives two edges.
-        ``jax.ops.segment_sum(values, graph.receivers, n)`` sums over the neighbours of each point.
+        ``jax.ops.segment_sum(values, graph.receivers, n)`` sums over the neighbors of each point.
 
         Parameters
         ----------
@@ -1612,9 +1618,9 @@ class KDTree:
         Parameters
         ----------
         eps : float
-            Largest distance of neighbours, inclusive, rounded to the dtype of the data. May be traced.
+            Largest distance of neighbors, inclusive, rounded to the dtype of the data. May be traced.
         min_samples : int, default 5
-            How many neighbours make a core, the point itself counted; with weights, their sum.
+            How many neighbors make a core, the point itself counted; with weights, their sum.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
         sample_weight : array_like, shape (n,), optional
@@ -1673,7 +1679,7 @@ class KDTree:
         ----------
         min_samples : int, optional
             Take HDBSCAN's mutual reachability distances: those of two points are at least the distance of
-            each to its neighbour number `min_samples`, the point itself counted, as scikit-learn does.
+            each to its neighbor number `min_samples`, the point itself counted, as scikit-learn does.
         p : float, default 2
             Minkowski's p, 1 <= p <= inf. Static under jit, as is `min_samples`.
 
@@ -1706,7 +1712,7 @@ class KDTree:
         ([[0, 2], [1, 2]], [1.0, 2.0])
         """
         search = self._clustered("minimum_spanning_tree", p)
-        min_samples = 1 if min_samples is None else self._neighbours(min_samples, "min_samples")
+        min_samples = 1 if min_samples is None else self._neighbor_count(min_samples, "min_samples")
         rows, distances, measured = self._clusterer(search).spanning_tree(search, min_samples)
         if len(rows) and self._traced():
             distances = _clusterings.with_slopes_of_edges(self._data, distances, measured, search)
@@ -1734,7 +1740,7 @@ class KDTree:
         min_cluster_size : int, default 5
             Fewer points are no cluster.
         min_samples : int, optional
-            Neighbours that make a point dense, itself counted; by default `min_cluster_size`.
+            Neighbors that make a point dense, itself counted; by default `min_cluster_size`.
         cluster_selection_method : {'eom', 'leaf'}
             Clusters that last longest ('excess of mass'), or the smallest ones.
         cluster_selection_epsilon : float, default 0
@@ -1775,9 +1781,11 @@ class KDTree:
         search = self._clustered("hdbscan", p)
         size = _at_least(min_cluster_size, 2, "min_cluster_size")
         if min_samples is None:
-            neighbours = self._neighbours(size, "min_samples, which is min_cluster_size unless it is given,")
+            neighbor_count = self._neighbor_count(
+                size, "min_samples, which is min_cluster_size unless it is given,"
+            )
         else:
-            neighbours = self._neighbours(min_samples, "min_samples")
+            neighbor_count = self._neighbor_count(min_samples, "min_samples")
         methods = ("eom", "leaf")
         method = _arguments.one_of(cluster_selection_method, methods, "cluster_selection_method")
         epsilon = _fixed(cluster_selection_epsilon, "cluster_selection_epsilon")
@@ -1787,7 +1795,7 @@ class KDTree:
         if not 0 < alpha < math.inf:
             raise ValueError(f"alpha must be above 0 and finite, got {alpha}")
         selection = Selection(size, method, epsilon or None, bool(allow_single_cluster))
-        return StableClusters(*self._clusterer(search).hdbscan(search, neighbours, alpha, selection))
+        return StableClusters(*self._clusterer(search).hdbscan(search, neighbor_count, alpha, selection))
 
     def _clustered(self, method: str, p) -> Search:
         """Check what all clusterings take, and return the search."""
@@ -1796,7 +1804,7 @@ class KDTree:
         self._refuse_images(self._has_images, method, remedy)
         return self._search(_arguments.norm_order(p), self._data.dtype)
 
-    def _neighbours(self, number, name: str) -> int:
+    def _neighbor_count(self, number, name: str) -> int:
         number = _at_least(number, 1, name)
         if not is_traced(self.n) and number > self.n:
             raise ValueError(
@@ -1889,11 +1897,12 @@ class KDTree:
             return self._images(*values)
         pair_count = self._row_count * query_count
         is_small = compares_sooner(search, self._m, pair_count, k or max_neighbors)
-        # Products of matrices compute every distance, and find the nearest alone.
+        # Every distance by matrix products is a way to find the nearest, and not those within a radius.
         distance_count = pair_count if k > 0 else 0
         searcher_class = self._searcher_class(*values, p=p, distance_count=distance_count, is_small=is_small)
         searcher = self._new_searcher(searcher_class, *values)
-        # Of many dimensions the number of distances decides, and of a high power that it is one.
+        # It is kept unless it was chosen for this one search: in many dimensions by the number of distances,
+        # and with a high p because powers of distances are no numbers.
         serves_again = not traced and has_powers(p) and self._m < FLAT_FROM
         if serves_again and isinstance(searcher, ConcreteSearcher):
             self._kept_searcher = searcher

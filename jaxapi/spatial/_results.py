@@ -27,27 +27,27 @@ class NearestNeighbors(NamedTuple):
 
 
 class Neighbors(NamedTuple, Generic[Distances]):
-    """Neighbours of q queries in compressed sparse row (CSR) form.
+    """Neighbors of q queries in compressed sparse row (CSR) form.
 
     Those of query ``i`` are ``indices[indptr[i]:indptr[i + 1]]``.
 
     Attributes
     ----------
     indptr : Array, shape (q + 1,)
-        Where each query's neighbours begin and end.
-    indices : Array, shape (number of neighbours in all,)
+        Where each query's neighbors begin and end.
+    indices : Array, shape (number of neighbors in all,)
         Rows of the data.
     distances : Array of the same shape, or None
         Their distances.
     """
 
     indptr: Array  # (q + 1,)
-    indices: Array  # (number of neighbours in all,) rows of the data
+    indices: Array  # (number of neighbors in all,) rows of the data
     distances: Distances  # of the same shape
 
     @property
     def receivers(self) -> Array:
-        """The number of the query that each neighbour belongs to, ascending, of the shape of `indices`.
+        """The number of the query that each neighbor belongs to, ascending, of the shape of `indices`.
 
         >>> import jaxapi as xp
         >>> xp.spatial.KDTree([[0.0], [1.0]]).query_radius([[0.5], [5.0], [1.5]], 1.0).receivers.tolist()
@@ -57,19 +57,19 @@ class Neighbors(NamedTuple, Generic[Distances]):
 
 
 class FixedNeighbors(NamedTuple, Generic[Distances]):
-    """At most c neighbours of each query, nearest first, in arrays of fixed shape.
+    """At most c neighbors of each query, nearest first, in arrays of fixed shape.
 
-    Mask before you look up rows, by `mask`. Where there is no neighbour ``points[near.indices]`` is the last
+    Mask before you look up rows, by `mask`. Where there is no neighbor ``points[near.indices]`` is the last
     point, since JAX clamps an index out of range.
 
     Attributes
     ----------
     indices : Array, shape (..., c)
-        Rows of the data; n where there is no neighbour.
+        Rows of the data; n where there is no neighbor.
     distances : Array, shape (..., c), or None
-        Their distances; inf where there is no neighbour, or the `fill_value` of the search.
+        Their distances; inf where there is no neighbor, or the `fill_value` of the search.
     counts : Array, shape (...)
-        The true numbers of neighbours: above c, some were left out.
+        The true numbers of neighbors: above c, some were left out.
     """
 
     indices: Array  # (..., c)
@@ -78,12 +78,12 @@ class FixedNeighbors(NamedTuple, Generic[Distances]):
 
     @property
     def mask(self) -> Array:
-        """Where there is a neighbour, of the shape of `indices`."""
+        """Where there is a neighbor, of the shape of `indices`."""
         return _first(self.indices.shape[-1], self.counts)
 
     @property
     def did_buffer_overflow(self) -> Array:
-        """Whether some query has more neighbours than there was room for; the name is jax-md's."""
+        """Whether some query has more neighbors than there was room for; the name is jax-md's."""
         return (self.counts > self.indices.shape[-1]).any()
 
 
@@ -158,24 +158,24 @@ class NeighborGraph(NamedTuple):
 class PeriodicNeighbors(NamedTuple, Generic[Distances]):
     """As `Neighbors`, of a tree with a cell: images of points, each with its shift.
 
-    The vector from query x to neighbour e is ``data[indices[e]] + shifts[e] @ cell - x``.
+    The vector from query x to neighbor e is ``data[indices[e]] + shifts[e] @ cell - x``.
 
     Attributes
     ----------
     indptr, indices, distances : Array
         As those of `Neighbors`.
-    shifts : Array, shape (number of neighbours in all, m), int32
+    shifts : Array, shape (number of neighbors in all, m), int32
         How many times each vector of the cell is added to the point.
     """
 
     indptr: Array  # (q + 1,)
-    indices: Array  # (number of neighbours in all,) rows of the data
+    indices: Array  # (number of neighbors in all,) rows of the data
     distances: Distances  # of the same shape
-    shifts: Array  # (number of neighbours in all, m)
+    shifts: Array  # (number of neighbors in all, m)
 
     @property
     def receivers(self) -> Array:
-        """The number of the query that each neighbour belongs to, ascending, of the shape of `indices`."""
+        """The number of the query that each neighbor belongs to, ascending, of the shape of `indices`."""
         return query_numbers(self.indptr, self.indices)
 
 
@@ -187,7 +187,7 @@ class PeriodicFixedNeighbors(NamedTuple, Generic[Distances]):
     indices, distances, counts : Array
         As those of `FixedNeighbors`.
     shifts : Array, shape (..., c, m), int32
-        How many times each vector of the cell is added to the point; 0 where there is no neighbour.
+        How many times each vector of the cell is added to the point; 0 where there is no neighbor.
     """
 
     indices: Array  # (..., c)
@@ -197,12 +197,12 @@ class PeriodicFixedNeighbors(NamedTuple, Generic[Distances]):
 
     @property
     def mask(self) -> Array:
-        """Where there is a neighbour, of the shape of `indices`."""
+        """Where there is a neighbor, of the shape of `indices`."""
         return _first(self.indices.shape[-1], self.counts)
 
     @property
     def did_buffer_overflow(self) -> Array:
-        """Whether some query has more neighbours than there was room for; the name is jax-md's."""
+        """Whether some query has more neighbors than there was room for; the name is jax-md's."""
         return (self.counts > self.indices.shape[-1]).any()
 
 

@@ -1,5 +1,6 @@
 """What a search asks for: everything but the points and the queries."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -9,7 +10,8 @@ from .._core._dtypes import x64_mode
 from .._core._typing import Array
 from ._engines._protocol import Engine
 
-__all__ = ["Columns", "PairWeights", "Queries", "Search", "index_dtype", "result_dtype", "sums_dtype"]
+__all__ = ["Columns", "PairWeights", "Queries", "Search", "has_bound", "index_dtype", "result_dtype"]
+__all__ += ["sums_dtype"]
 
 _FLOAT32, _FLOAT64, _INT32, _INT64 = map(np.dtype, (np.float32, np.float64, np.int32, np.int64))
 
@@ -21,7 +23,7 @@ class Search(NamedTuple):
     boxsize: tuple[float, ...] | Array | None  # of the periodic box, 0 on axes that are not periodic
     dtype: np.dtype  # of distances
     index_dtype: np.dtype  # of rows
-    engine: Engine  # what searches our own tree; SciPy's does not ask
+    engine: Engine  # what searches our own tree; searches by SciPy's tree do not use it
     eps: Any = 0.0  # a hint: the k-th distance may be up to 1 + eps times the true one
     workers: int | None = None  # a hint: threads on the CPU
 
@@ -47,7 +49,7 @@ class Queries(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Which neighbours a search for the nearest asks for."""
+    """Which neighbors a search for the nearest asks for."""
 
     k: int  # the last of them
     chosen: tuple[int, ...] | None  # those asked for one by one; None: all of the k
@@ -60,7 +62,7 @@ class Columns(NamedTuple):
         return (len(self.chosen),)
 
     def among(self, n: int) -> tuple[int, ...] | None:
-        """Return which of the ``min(k, n)`` neighbours make the answer, -1 for a missing one; None: all."""
+        """Return which of the ``min(k, n)`` neighbors make the answer, -1 for a missing one; None: all."""
         if self.chosen is None and self.k <= n:
             return None
         columns = range(1, self.k + 1) if self.chosen is None else self.chosen
@@ -72,6 +74,11 @@ class PairWeights(NamedTuple):
 
     self_weights: Any  # (n,), of the points of the tree that is asked
     other_weights: Any  # (n of the other,), of the points of the other tree
+
+
+def has_bound(bound) -> bool:
+    """Tell whether a bound, a Python float or an array, may leave out a neighbor."""
+    return not isinstance(bound, float) or bound < math.inf
 
 
 def result_dtype(data: Array, x) -> np.dtype:

@@ -48,7 +48,7 @@ Pairs: TypeAlias = FixedPairs | PeriodicPairs
 class Searcher(ABC):
     """The searches of one tree, over points `data`, as `KDTree` asks for them.
 
-    Concrete queries on the host that are not finite raise ValueError, others have no neighbours. Distances
+    Concrete queries on the host that are not finite raise ValueError, others have no neighbors. Distances
     have their derivatives. Results of points with a cell have shifts, and are the classes named `Periodic`.
     """
 
@@ -72,11 +72,11 @@ class Searcher(ABC):
 
     @abstractmethod
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> AtMost:
-        """Return the nearest neighbours within the radii (q,), and how many there are."""
+        """Return the nearest neighbors within the radii (q,), and how many there are."""
 
     @abstractmethod
     def counts(self, queries: Queries, r, search: Search) -> Array:
-        """Return how many neighbours each query has within its radius."""
+        """Return how many neighbors each query has within its radius."""
 
     @abstractmethod
     def fixed_edges(self, r, search: Search, relation: Relation, size: int) -> Graph:
@@ -103,11 +103,11 @@ class ConcreteSearcher(Searcher):
 
     @abstractmethod
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors | PeriodicNeighbors:
-        """Return all neighbours within the radii (q,) in CSR form."""
+        """Return all neighbors within the radii (q,) in CSR form."""
 
     @abstractmethod
     def lists(self, queries: Queries, r, search: Search, in_order: bool) -> Sequence[list[int]]:
-        """Return the rows of each query's neighbours within its radius."""
+        """Return the rows of each query's neighbors within its radius."""
 
     @abstractmethod
     def edges(self, r, search: Search, relation: Relation) -> Graph:
@@ -119,7 +119,7 @@ class ConcreteSearcher(Searcher):
 
     @abstractmethod
     def ball_tree(self, other, r, search: Search) -> list[list[int]]:
-        """Return for each point the rows of its neighbours in the other tree, whose searcher is given."""
+        """Return for each point the rows of its neighbors in the other tree, whose searcher is given."""
 
     @abstractmethod
     def distance_records(self, other, r, search: Search) -> np.ndarray:
@@ -129,7 +129,7 @@ class ConcreteSearcher(Searcher):
 class LocalSearcher(Searcher):
     """The searches of points in one place, of which the first `n` count; `n` may be traced.
 
-    The methods that start with an underscore find neighbours, and have no derivatives; what all such
+    The methods that start with an underscore find neighbors, and have no derivatives; what all such
     searchers make of these is here: shapes, derivatives, checks. `results` are the shapes and dtypes of the
     arrays that a search returns.
     """
@@ -142,11 +142,11 @@ class LocalSearcher(Searcher):
 
     @abstractmethod
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):
-        """Return rows, distances and counts of neighbours, as `_tree_programs.nearest_within`."""
+        """Return rows, distances and counts of neighbors, as `_tree_programs.nearest_within`."""
 
     @abstractmethod
     def _counts_within(self, x, r, search: Search, results):
-        """Return how many neighbours are within the radii, as `_tree_programs.counts_within`."""
+        """Return how many neighbors are within the radii, as `_tree_programs.counts_within`."""
 
     @abstractmethod
     def _fixed_edges(self, r, search: Search, results, *, relation: Relation, size: int):
@@ -181,7 +181,7 @@ class LocalSearcher(Searcher):
         return NeighborGraph(senders, receivers, self._sloped(distances, self.data, senders, search), count)
 
     def _neighbor_count(self, columns: Columns) -> int:
-        """Return how many neighbours are searched for: no more than there are points, at least one."""
+        """Return how many neighbors are searched for: no more than there are points, at least one."""
         return max(min(columns.k, len(self.data)), 1)
 
     def fixed(self, queries: Queries, r, search: Search, max_neighbors: int) -> FixedNeighbors:
@@ -239,6 +239,8 @@ class LocalSearcher(Searcher):
         if not any_traced(self.data, search.boxsize, x) or not len(self.data):
             return distances
         q = len(x)
+        if not q:
+            return distances
         columns = rows.reshape(q, -1)
         all_rows_count = type(self.n) is int and self.n == len(self.data)
         if not all_rows_count:  # from n on there are no points

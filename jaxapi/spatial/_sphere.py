@@ -15,7 +15,7 @@ __all__ = ["chord_length", "great_circle_distance", "unit_vectors"]
 def unit_vectors(latlon: ArrayLike, /) -> Array:
     """Return points of the unit sphere, given by latitude and longitude.
 
-    The order by chords is that by great circles, so a `KDTree` of these vectors finds the neighbours on the
+    The order by chords is that by great circles, so a `KDTree` of these vectors finds the neighbors on the
     sphere, poles and date line included.
 
     Parameters

@@ -7,7 +7,7 @@ from . import _tree_programs
 from ._answers import Answer
 from ._arrays import as_dtype
 from ._engines._protocol import Engine
-from ._search import PairWeights, Search
+from ._search import PairWeights, Search, has_bound
 from ._searcher import TreeSearcher, boxsize_of
 from ._tree._metric import TreeMetric
 from ._tree._queries import Limits, Relation
@@ -28,11 +28,13 @@ class TracedSearcher(TreeSearcher):
         super().__init__(data, n, without_slopes(tree), engine)
 
     def _nearest_columns(self, x, bound, search: Search, results, answer: Answer):
+        is_bounded = has_bound(bound)
         bound = as_dtype(bound, search.dtype)
         eps = as_dtype(search.eps, search.dtype)
         limits = Limits(*without_slopes((bound, eps)))
         inputs = self.tree, self._queries(x, search), limits, self._metric(search)
-        found = _tree_programs.nearest_columns(*inputs, answer=answer, search=search.static_part(self.engine))
+        static = search.static_part(self.engine)
+        found = _tree_programs.nearest_columns(*inputs, answer=answer, search=static, is_bounded=is_bounded)
         return _in_shapes(found, results)
 
     def _nearest_within(self, x, r, search: Search, results, max_neighbors: int):

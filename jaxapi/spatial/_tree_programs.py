@@ -1,16 +1,15 @@
 """The searches of our own structure: pure functions of a tree, queries and numbers, by an engine's functions.
 
 Each is compiled as one piece, whether it is called on its own or inside of a transformation. A query that is
-not finite has no neighbours.
+not finite has no neighbors.
 
-Radius searches are two passes over the tree: count each query's neighbours, then write them from where the
+Radius searches are two passes over the tree: count each query's neighbors, then write them from where the
 counts say. `csr`, `edges` and `pairs`, whose sizes depend on values, read them back between the passes.
 """
 
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -71,14 +70,25 @@ class PaddedQueries(NamedTuple):
 # --- nearest -------------------------------------------------------------------------------------------
 
 
-@partial(compiled, static_argnames=("answer", "search"))
+@partial(compiled, static_argnames=("answer", "search", "is_bounded"))
 def nearest_columns(
-    tree: Tree, queries: PaddedQueries, limits: Limits, metric: TreeMetric, *, answer: Answer, search: Search
+    tree: Tree,
+    queries: PaddedQueries,
+    limits: Limits,
+    metric: TreeMetric,
+    *,
+    answer: Answer,
+    search: Search,
+    is_bounded: bool = False,
 ):
     """Return the answer about the nearest points of every query.
 
-    The tree's own points an engine with kernels searches for as they lie in the tree.
+    With `is_bounded` exactly those are found whose distance, as it is returned, is below the bound; otherwise
+    so up to rounding. The tree's own points an engine with kernels searches for as they lie in the tree.
     """
+    given_limits = limits
+    if is_bounded:
+        limits = given_limits.a_little_farther()
     if queries.x is None:
         row_count = tree.points.shape[1]
         tree = with_room_for_powers(tree, metric.p)
@@ -93,6 +103,8 @@ def nearest_columns(
 
         shared = tree, limits.eps, metric
         distances, rows = one_search_of_all(find)(shared, queries.points(search), limits.bound)
+    if is_bounded:
+        distances, rows = given_limits.kept(distances, rows, tree.n)
     query_count = len(rows) if queries.count is None else queries.count
     return answer.of(FoundNeighbors(distances, rows, tree.n, query_count))
 
@@ -175,12 +187,12 @@ class _Prepared(NamedTuple):
     tree: Any
     queries: RadiusQueries
     halvings: Any  # (Q,), by query: how often one that is far from all points was halved
-    counts: Any = None  # (Q,), by query: how many neighbours
+    counts: Any = None  # (Q,), by query: how many neighbors
     unit: Any = None  # the scale that the tree is to be brought to, if it is another
 
 
 def ordered(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
-    """Return the queries in an order in which neighbouring ones are searched for together."""
+    """Return the queries in an order in which neighboring ones are searched for together."""
     near = brought_near(tree, metric.wrap(x), radius, metric)
     tree = with_room_for_powers(tree, metric.p, near.x)
     queries = search.engine.ordered_queries(tree, near.x, near.bound, metric)
@@ -188,7 +200,7 @@ def ordered(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
 
 
 def _counted(tree, x, radius, metric: TreeMetric, search: Search) -> _Prepared:
-    """Return the queries as `ordered` does, and how many neighbours each has."""
+    """Return the queries as `ordered` does, and how many neighbors each has."""
     prepared = ordered(tree, x, radius, metric, search)
     counts = search.engine.count(prepared.tree, prepared.queries, metric, relation=Relation.ANY)
     return prepared._replace(counts=counts)
@@ -231,10 +243,10 @@ def _nearest_within_piece(tree, x, radius, metric: TreeMetric, *, search: Search
     rows, distances, counts = search.engine.fill_rows(*inputs, max_neighbors=max_neighbors)
     rows = rows.astype(search.index_dtype)
     distances = doubled(distances, prepared.halvings[:, None])
-    overflows = counts > max_neighbors  # (q,), queries with more neighbours than there is room for
+    overflows = counts > max_neighbors  # (q,), queries with more neighbors than there is room for
 
     def with_the_nearest(_, neighbors):
-        """Replace the neighbours of queries that overflow by their nearest ones."""
+        """Replace the neighbors of queries that overflow by their nearest ones."""
         rows, distances = neighbors
         zero = jnp.zeros_like(tree.scale)
         bound = jnp.where(overflows, jnp.full_like(zero, jnp.inf), zero)
@@ -295,7 +307,7 @@ def _wide_sums(counts):
 
 @partial(compiled, static_argnames=("search", "size", "sort"))
 def _filled(prepared: _Prepared, indptr, metric: TreeMetric, *, search: Search, size: int, sort: bool):
-    """Return rows and distances (size,) of the neighbours of counted queries, from where `indptr` says."""
+    """Return rows and distances (size,) of the neighbors of counted queries, from where `indptr` says."""
     tree = prepared.tree.astype(search.dtype)
     if prepared.unit is not None:
         tree = tree.rescaled(prepared.unit / tree.scale)
@@ -326,11 +338,6 @@ def fixed_edges(
 
     The number is that of all edges, of which the first `size` are kept; from 2**31 on it stays there.
     """
-    function = partial(_fixed_edges, search=search, relation=relation, size=size)
-    return jax.custom_batching.sequential_vmap(function)(tree, radius, metric)
-
-
-def _fixed_edges(tree, radius, metric, *, search, relation, size):
     counted = _count_points(tree, radius, metric, search, relation)
     receivers, senders, distances = _edges_of(counted, metric, search, relation, size)
     return receivers, senders, distances, counted.ends[-1].astype(search.index_dtype)
@@ -446,11 +453,8 @@ def pair_sums(
 
 def _summed(tree, queries: PaddedQueries, weights: PairWeights, radii, metric, search: Search):
     radii = converted(radii, search.dtype)
-    inputs = varying_alike(tree, queries.points(search), weights, radii, metric)
-    return jax.custom_batching.sequential_vmap(partial(_sums_of_pairs, search=search))(*inputs)
-
-
-def _sums_of_pairs(tree, x, weights: PairWeights, radii, metric: TreeMetric, *, search: Search):
+    x = queries.points(search)
+    tree, x, weights, radii, metric = varying_alike(tree, x, weights, radii, metric)
     tree = tree.astype(search.dtype)
     near = brought_near(tree, metric.wrap(x), jnp.zeros((), search.dtype), metric)
     tree = with_room_for_powers(tree, metric.p, near.x)

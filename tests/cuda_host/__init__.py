@@ -92,7 +92,7 @@ def garbage(dtype):
     return np.nan if np.issubdtype(dtype, np.floating) else 77
 
 
-def custom_call(kernel, blocks, threads, inputs, outputs, aliases):
+def custom_call(kernel, blocks, threads, inputs, outputs, aliases, items):
     """Do on the host what `_launch.custom_call` lets XLA do on a GPU; outputs begin as garbage."""
     run = library(kernel)
     dtypes = [each.dtype for each in inputs]
@@ -104,12 +104,14 @@ def custom_call(kernel, blocks, threads, inputs, outputs, aliases):
         results = [aligned(np.full(each.shape, garbage(each.dtype), each.dtype)) for each in outputs]
         for i, j in aliases.items():
             results[j] = inputs[i]
-        arrays = [*inputs, *results]
-        pointers = (ctypes.c_void_p * len(arrays))(*(each.ctypes.data for each in arrays))
-        with ONE_AT_A_TIME:
-            failed = run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(threads))
-        if failed:
-            raise AssertionError(f"the lanes of {kernel} did not do the same together")
+        addresses = np.array([each.ctypes.data for each in (*inputs, *results)])
+        strides = np.zeros(len(addresses), int) if items is None else np.array(items.strides)
+        for item in range(1 if items is None else items.size):
+            pointers = (ctypes.c_void_p * len(addresses))(*map(int, addresses + item * strides))
+            with ONE_AT_A_TIME:
+                failed = run(pointers, ctypes.c_longlong(blocks), ctypes.c_int(threads))
+            if failed:
+                raise AssertionError(f"the lanes of {kernel} did not do the same together")
         return tuple(results)
 
     return list(jax.pure_callback(call, tuple(outputs), *inputs, vmap_method="sequential"))

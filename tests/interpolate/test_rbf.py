@@ -109,7 +109,7 @@ def test_units(scale):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Make pieces of some dozens of places."""
-    monkeypatch.setattr(_systems, "_NUMBERS", 20_000)
+    monkeypatch.setattr(_systems, "_NUMBERS_AT_ONCE", 20_000)
     monkeypatch.setattr(_host, "_NUMBERS_IN_CACHE", 20_000)
     monkeypatch.setattr(_host, "_PLACES", 500)
 

@@ -505,3 +505,100 @@ def test_operands_of_64_bits_change_narrow_arrays_exactly():
         y /= np.float64(1e60)
         np.testing.assert_array_equal(mine_x, x)
         np.testing.assert_array_equal(mine_y, y)
+
+
+PRODUCTS = {
+    "matmul": "mm", "dot": "mm", "inner": "mm", "tensordot": "mm", "vdot": "vv", "vecdot": "vv",
+    "matvec": "mv", "vecmat": "vm", "cov": "m", "corrcoef": "m", "convolve": "vv", "correlate": "vv",
+    "linalg.matmul": "mm", "linalg.vecdot": "vv", "linalg.tensordot": "mm", "linalg.solve": "mm",
+    "linalg.lstsq": "mv", "linalg.pinv": "m", "linalg.inv": "m", "linalg.tensorsolve": "mv",
+}  # fmt: skip
+
+
+def precisions_of(program, *arrays):
+    """Return the precisions of the products of matrices in a program."""
+    text = jax.jit(program).lower(*arrays).as_text()
+    lines = [line for line in text.splitlines() if "dot_general" in line or "stablehlo.convolution" in line]
+    return lines, ["HIGHEST, HIGHEST" in line or "precision HIGHEST>" in line for line in lines]
+
+
+def test_products_have_full_float32():
+    """JAX's default on a GPU rounds factors of float32 to eleven bits."""
+    operands = {"m": np.eye(4, dtype=np.float32) + np.float32(0.1), "v": np.ones(4, np.float32)}
+    calls = {
+        name: (functools.reduce(getattr, name.split("."), ours), [operands[kind] for kind in kinds])
+        for name, kinds in PRODUCTS.items()
+    }
+    matrix = operands["m"]
+    calls["einsum"] = functools.partial(ours.einsum, "ij,jk"), [matrix, matrix]
+    calls["matrix_power"] = lambda x: ours.linalg.matrix_power(x, 3), [matrix]
+    calls["multi_dot"] = lambda *x: ours.linalg.multi_dot(x), [matrix] * 3
+    calls["method"] = lambda x, y: x.dot(y), [matrix, matrix]
+    calls["@"] = lambda x, y: x @ y, [matrix, matrix]
+    found = set()
+    for name, (call, arrays) in calls.items():
+
+        def program(*arrays, call=call):
+            results = jax.tree.leaves(call(*map(ours.asarray, arrays)))
+            return [jax.numpy.asarray(x) for x in results]
+
+        lines, are_highest = precisions_of(program, *arrays)
+        assert all(are_highest), (name, lines)
+        found |= {name} if lines else set()
+    assert found >= calls.keys() - {"linalg.solve", "linalg.inv", "linalg.tensorsolve"}  # have none of ours
+
+
+@pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_singular_values_decide_as_numpys(size, dtype):
+    """Of few rows and columns and of many, which a GPU decomposes in another way; of full rank and not."""
+    rng = np.random.default_rng(5)
+    full = rng.standard_normal((size + 3, size)) + (
+        1j * rng.random((size + 3, size)) if dtype[0] == "c" else 0
+    )
+    full = full.astype(dtype)
+    low = full.copy()
+    low[:, 1] = low[:, 0]
+    right = rng.standard_normal((size + 3, 2)).astype(dtype)
+    rtol = 2e4 * np.finfo(dtype).eps
+    cutoff = 1e-5
+    with jax.enable_x64(True):
+        for a in (full, low, full.T, full[:size]):
+            b = right[: len(a)]
+            for given in (b, b[:, 0]):
+                made, expected = both(lambda np, a, b: np.linalg.lstsq(a, b, rcond=cutoff), a, given)
+                for one, other in zip(made, expected, strict=True):
+                    assert one.shape == np.shape(other)
+                    assert one.dtype == np.asarray(other).dtype
+                    scale = np.abs(other).max(initial=1)
+                    np.testing.assert_allclose(np.asarray(one), other, rtol=rtol, atol=rtol * scale)
+            made, expected = both(lambda np, a: np.linalg.pinv(a, rcond=cutoff), a)
+            np.testing.assert_allclose(
+                np.asarray(made), expected, rtol=rtol, atol=rtol * np.abs(expected).max()
+            )
+            if a is not low:
+                for p in (None, 2, -2):
+                    made, expected = both(lambda np, a: np.linalg.cond(a, p), a)  # noqa: B023
+                    np.testing.assert_allclose(np.asarray(made), expected, rtol=rtol)
+        zeros = np.zeros((size, size), dtype)
+        assert ours.linalg.cond(ours.asarray(zeros)) == np.linalg.cond(zeros) == np.inf
+        for a, b in ((full, right[1:]), (full[0], right), (full, right[None]), (full[None], right)):
+            for module in (ours, np):
+                with pytest.raises(np.linalg.LinAlgError):
+                    module.linalg.lstsq(module.asarray(a), module.asarray(b))
+
+
+@pytest.mark.parametrize("module", [ours, jaxapi.mutable], ids=["numpy", "mutable"])
+@pytest.mark.parametrize("exponent", [0.5, np.float32(0.5), 2, -1])
+def test_powers_in_place_are_those_of_the_operator(module, exponent):
+    values = np.float32([-INF, -4.0, -0.0, 0.0, INF, NAN, 9.0])
+    for size in (7, 1 << 17):  # small arrays and those whose memory is used again
+        host = np.resize(values, size)
+        expected = host**exponent
+        x = module.asarray(host.copy())
+        x **= exponent
+        part = module.asarray(host.copy())
+        part[:] **= exponent
+        for found in (x, part, module.asarray(host) ** exponent):
+            np.testing.assert_array_equal(np.asarray(found), expected)
+            np.testing.assert_array_equal(np.signbit(np.asarray(found))[:5], np.signbit(expected)[:5])

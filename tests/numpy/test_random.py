@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxapi.numpy as ours
+from jaxapi.mutable import _host_way as host_way
 from jaxapi.numpy import _samplers
 
 CONTINUOUS = {
@@ -446,3 +447,43 @@ def test_arguments_of_any_kind(call):
     assert np.shape(made) == np.shape(expected)
     assert np.asarray(made).dtype == np.asarray(expected).dtype
     np.testing.assert_array_equal(np.isnan(np.asarray(made)), np.isnan(expected))
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_permuted_into_an_array(is_on_host, x64):
+    before = host_way.is_on()
+    host_way.set_on(is_on_host)
+    try:
+        rows = np.arange(12).reshape(3, 4)
+        for target in (ours.zeros((3, 4), int), None):
+            x = ours.asarray(rows)
+            out = x if target is None else target
+            found = ours.random.default_rng(3).permuted(x, axis=1, out=out)
+            assert found is out
+            np.testing.assert_array_equal(np.sort(np.asarray(out), axis=1), rows)
+            if is_on_host:
+                numpys = np.random.default_rng(3).permuted(rows, axis=1)
+                np.testing.assert_array_equal(np.asarray(out), numpys)
+        with pytest.raises(ValueError, match=r"shape|broadcast"):
+            ours.random.default_rng(3).permuted(ours.asarray(rows), out=ours.zeros((4, 3), int))
+    finally:
+        host_way.set_on(before)
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_tomaxint(is_on_host, x64):
+    before = host_way.is_on()
+    host_way.set_on(is_on_host)
+    try:
+        found = ours.random.RandomState(3).tomaxint((500,))
+        largest = np.iinfo(found.dtype).max
+        assert found.dtype == ours.zeros(1, int).dtype
+        values = np.asarray(found)
+        assert values.min() >= 0
+        assert values.min() < largest // 50
+        assert values.max() > largest - largest // 50
+        assert int(ours.random.RandomState(3).tomaxint()) >= 0
+        if is_on_host and x64:
+            np.testing.assert_array_equal(values, np.random.RandomState(3).tomaxint((500,)))
+    finally:
+        host_way.set_on(before)

@@ -81,6 +81,11 @@ def test_padded_sizes_are_few():
         assert n <= size
         assert padded_size(size) == size
         assert size <= 1.25 * n or (size < 2 * n and size <= 2**17) or size == 1024
+        for row_bytes in (8, 8000, 10**6):
+            size = padded_size(n, row_bytes=row_bytes)
+            assert n <= size
+            assert padded_size(size, row_bytes=row_bytes) == size
+            assert n <= 1024 or n * row_bytes <= 2**26 or size <= 1.25 * n
     assert len({padded_size(n) for n in range(10**4)}) == 5
     assert len({padded_size(n) for n in range(2**20, 2**21, 999)}) == 5
 

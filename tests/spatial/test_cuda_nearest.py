@@ -335,7 +335,7 @@ def test_kernels_depend_on_no_sizes(monkeypatch):
     """Clouds and queries of all sizes share what NVRTC compiles."""
     kernels = set()
 
-    def record(kernel, blocks, threads, inputs, outputs, aliases):
+    def record(kernel, blocks, threads, inputs, outputs, aliases, items):
         kernels.add(kernel)
         return [jnp.zeros(each.shape, each.dtype) for each in outputs]
 

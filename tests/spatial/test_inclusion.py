@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from meshes import mesh_of, spread
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -256,3 +257,102 @@ def test_images_of_clouds_in_programs(engine):
         distances, counts, edge_count = found_among(tree, points, radii)
         np.testing.assert_array_equal(counts, (distances <= radii[:, None]).sum(axis=1))
         assert edge_count + N == (distances <= radii.min()).sum()
+
+
+def bounds_about(distances):
+    """Return numbers at, beside and near some distances, of which float32 rounds some to the distance."""
+    one = distances.dtype.type(1)
+    beside = [np.nextafter(distances, 0 * one), distances, np.nextafter(distances, 2 * one)]
+    near = [distances.astype(float) * (1 + error) for error in (-2e-8, 2e-8)]
+    return np.stack([*beside, *near]).ravel().tolist()
+
+
+def assert_nearer(found, distances, rows, bound, n):
+    """Compare what a bound leaves of neighbours with what is returned without one."""
+    is_nearer = distances < distances.dtype.type(bound)
+    np.testing.assert_array_equal(found[0], np.where(is_nearer, distances, np.inf), err_msg=str(bound))
+    np.testing.assert_array_equal(found[1], np.where(is_nearer, rows, n), err_msg=str(bound))
+
+
+SPACES = {"plain": {}, "box": {"boxsize": 1.0}, "cell": {"cell": [[1.0, 0.2], [0.0, 1.3]]}}
+HOST_SEARCHES = [
+    (space, p, None, dtype)
+    for space in ("plain", "box")
+    for p in (1.0, 2.0, 3.0, np.inf)
+    for dtype in ("float32", "float64")
+]
+OTHER_SEARCHES = [
+    ("cell", 2.0, None, "float32"),
+    ("cell", 2.0, None, "float64"),
+    ("cell", 2.0, "lax", "float32"),
+    ("plain", 2.0, "lax", "float64"),
+    ("plain", 3.0, "lax", "float32"),
+    ("box", 2.0, "lax", "float32"),
+]
+
+
+@pytest.mark.parametrize(("space", "p", "engine", "dtype"), HOST_SEARCHES + OTHER_SEARCHES)
+def test_a_distance_as_an_upper_bound_leaves_its_point_out(space, p, engine, dtype):
+    """Eagerly and in a program, where the bound is traced: distances decide as they are returned."""
+    rng = np.random.default_rng(2)
+    n = 40 if space == "cell" else 200
+    points = rng.random((n, 2)).astype(dtype)
+    x = rng.random((24, 2)).astype(dtype)
+    tree = KDTree(points, engine=engine, **SPACES[space])
+    traced = jax.jit(lambda x, bound: tree.query(x, 3, p=p, distance_upper_bound=bound))
+    distances, rows = map(np.asarray, tree.query(x, 3, p=p))
+    own_distances, own_rows = map(np.asarray, tree.kneighbors(2, p=p))
+    for bound in bounds_about(distances[[1, 5, 8], [2, 1, 0]]):
+        assert_nearer(tree.query(x, 3, p=p, distance_upper_bound=bound), distances, rows, bound, n)
+        with jax.enable_x64(True):  # or else the program is given another bound, of float32
+            found = traced(x, bound)
+        assert_nearer(found, distances, rows, bound, n)
+        found = tree.query(x, p=p, distance_upper_bound=bound)
+        assert_nearer(found, distances[:, 0], rows[:, 0], bound, n)
+    for bound in bounds_about(own_distances[3:4, 1]):
+        assert_nearer(tree.kneighbors(2, p=p, distance_upper_bound=bound), own_distances, own_rows, bound, n)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_upper_bounds_over_devices_and_of_few_points(dtype):
+    rng = np.random.default_rng(3)
+    points = rng.random((64, 2)).astype(dtype)
+    x = rng.random((16, 2)).astype(dtype)
+    with jax.enable_x64(True):
+        spread_tree = KDTree(spread(mesh_of(4), points))
+        few_in_a_program = jax.jit(
+            lambda points, x, bound: KDTree(points).query(x, 3, distance_upper_bound=bound)
+        )
+        distances, rows = map(np.asarray, few_in_a_program(points, x, np.inf))
+        spread_distances, spread_rows = map(np.asarray, spread_tree.query(x, 3))
+        own_distances, own_rows = map(np.asarray, spread_tree.kneighbors(2))
+        for bound in bounds_about(spread_distances[[1, 5, 8], [2, 1, 0]]):
+            found = spread_tree.query(x, 3, distance_upper_bound=bound)
+            assert_nearer(found, spread_distances, spread_rows, bound, len(points))
+        for bound in bounds_about(distances[[1, 5, 8], [2, 1, 0]]):
+            found = few_in_a_program(points, x, bound)
+            assert_nearer(found, distances, rows, bound, len(points))
+        for bound in bounds_about(own_distances[3:5, 1]):
+            found = spread_tree.kneighbors(2, distance_upper_bound=bound)
+            assert_nearer(found, own_distances, own_rows, bound, len(points))
+
+
+def test_upper_bounds_of_kernels(radius_kernel):
+    rng = np.random.default_rng(4)
+    points = rng.random((200, 2), np.float32)
+    x = rng.random((24, 2), np.float32)
+    tree = KDTree(points)
+    distances, rows = map(np.asarray, tree.query(x, 3))
+    own_distances, own_rows = map(np.asarray, tree.query(points, 3))
+    for bound in bounds_about(distances[[1, 5, 8], [2, 1, 0]]):
+        assert_nearer(tree.query(x, 3, distance_upper_bound=bound), distances, rows, bound, len(points))
+        found = tree.query(tree.data, 3, distance_upper_bound=bound)
+        assert_nearer(found, own_distances, own_rows, bound, len(points))
+
+
+def test_upper_bounds_beyond_the_dtype_of_distances():
+    tree = KDTree(np.float32([[0.0], [1.0]]))
+    for bound, found in ((1e300, [0.25, 0.75]), (1e-300, [np.inf, np.inf]), (np.inf, [0.25, 0.75])):
+        assert tree.query([0.25], 2, distance_upper_bound=bound)[0].tolist() == found
+    assert tree.query([0.0], distance_upper_bound=1e-40)[0] == 0
+    assert tree.query([0.0], distance_upper_bound=0.0)[0] == np.inf

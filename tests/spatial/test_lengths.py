@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from compilations import no_compilation
 from scipy.spatial import KDTree as SciPyTree
+from scipy.spatial.distance import cdist
 
 from jaxapi.spatial import KDTree
 from jaxapi.spatial._engines import _cuda, _lax
 from jaxapi.spatial._engines._cuda import _inputs
+from jaxapi.spatial._tree import _build
 
 RADIUS = 0.2
 
@@ -193,3 +195,21 @@ def test_rows_that_do_not_count_find_nothing():
     assert np.count_nonzero(is_edge) == 400
     np.testing.assert_array_equal(graph.senders[~is_edge], 200)
     assert np.isinf(graph.distances[~is_edge]).all()
+
+
+def test_results_of_many_bytes_are_padded_to_less(monkeypatch):
+    """Queries with so many neighbours that memory matters run by programs of more sizes, with one answer."""
+    monkeypatch.setattr(_build, "LARGE_BYTES", 1 << 10)
+    rng = np.random.default_rng(0)
+    points = rng.random((50, 2), np.float32)
+    x = rng.random((1100, 2), np.float32)
+    radii = rng.uniform(0.05, 0.3, len(x)).astype(np.float32)
+    tree = KDTree(points, engine="lax")
+    distances, rows = tree.query(x, k=3)
+    found = tree.query_radius(x, radii, max_neighbors=4)
+    all_distances = cdist(x, points)
+    nearest_rows = np.argsort(all_distances, axis=1)[:, :4]
+    np.testing.assert_array_equal(rows, nearest_rows[:, :3])
+    np.testing.assert_array_equal(found.counts, (all_distances <= radii[:, None]).sum(1))
+    np.testing.assert_array_equal(found.indices[found.mask], nearest_rows[np.asarray(found.mask)])
+    np.testing.assert_allclose(distances, np.sort(all_distances, axis=1)[:, :3], rtol=1e-5)

@@ -121,7 +121,8 @@ def is_exact(count: float) -> bool:
 
 def rows_in(count: int) -> int:
     """Return how many rows a buffer has in which so many count."""
-    return count if is_exact(count) else capacity(count)
+    # By the number of rows alone, whatever is in them: so arrays of one length have buffers of one length.
+    return count if is_exact(count) else capacity(count, row_bytes=4)
 
 
 def is_of_kind(dtype: np.dtype) -> bool:

@@ -114,11 +114,11 @@ def unique(
 def _distinct(ar, return_inverse, return_counts, axis, equal_nan):
     """Return values and the positions of the first ones, and as asked for the inverse and counts."""
     equal_nan = equal_nan and (axis is None or ar.ndim == 1)  # NumPy compares rows by their elements
-    found = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    arrays = jnp.unique(ar, True, return_inverse, return_counts, axis, equal_nan=equal_nan)
     names = ["values", "indices"]
     names += ["inverse"] if return_inverse else []
     names += ["counts"] if return_counts else []
-    parts = dict(zip(names, found, strict=True))
+    parts = dict(zip(names, arrays, strict=True))
     if jnp.iscomplexobj(ar):  # JAX's values lose one part where the other is NaN
         parts["values"] = jnp.take(ar, parts["indices"], axis)
     return parts
@@ -268,7 +268,10 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
         except IndexError as error:
             raise ValueError(f"invalid entry in coordinates array: {error}") from None
         mode = "wrap"
-    return jnp.ravel_multi_index(positions, dims, mode, order or "C")
+    index_dtype = default_dtype(int) if math.prod(dims) < 2**31 else np.dtype(np.int64)
+    with x64_for(index_dtype):
+        positions = [x.astype(index_dtype) for x in positions]
+        return jnp.ravel_multi_index(positions, dims, mode, order or "C")
 
 
 def indices(dimensions, dtype=None, sparse=False):
@@ -464,7 +467,7 @@ def nonzero(a: Array):
 
 def _extreme(name):
     """Return jaxapi's function, of complex numbers, too: real parts decide, then imaginary ones."""
-    best = getattr(jnp, name[-3:])
+    extreme_of_axis = jnp.max if name.endswith("max") else jnp.min
 
     def of_axis(a: Array, axis=None, keepdims=False, where: Array = None, **options):
         options |= {} if where is None else {"where": where}
@@ -475,11 +478,12 @@ def _extreme(name):
         is_nan = jnp.isnan(a) if where is None else jnp.isnan(a) & where
         has_nan = is_nan.any(axis, keepdims=keepdims)
         if not name.startswith("arg"):
-            extreme = best(a, axis, keepdims=keepdims, **options)
+            extreme = extreme_of_axis(a, axis, keepdims=keepdims, **options)
             if not a.size:
                 return extreme
             return jnp.where(has_nan, _first_of(a, is_nan, axis).reshape(extreme.shape), extreme)
-        position = jnp.argmax(a == best(a, axis, keepdims=True), axis, keepdims=keepdims)
+        is_extreme = a == extreme_of_axis(a, axis, keepdims=True)
+        position = jnp.argmax(is_extreme, axis, keepdims=keepdims)
         return jnp.where(has_nan, jnp.argmax(is_nan, axis, keepdims=keepdims), position)
 
     return of_axis

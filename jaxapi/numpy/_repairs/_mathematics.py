@@ -12,6 +12,7 @@ import jaxapi
 from jaxapi import divide
 
 from ..._core._programs import any_traced, is_traced
+from ...linalg._matrices import full_precision
 from ...mutable._elementwise import ELEMENTWISE
 from ...mutable._promotion import cast, result_dtype, together
 from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
@@ -19,7 +20,7 @@ from .._common import as_floats, axes_of, float_dtype, on_flat, refuse, strong
 _NAMES = """
 all angle any around bartlett blackman cumprod cumsum cumulative_prod cumulative_sum diff dot ediff1d
 geomspace gradient hamming hanning i0 inner interp isneginf isposinf kaiser kron nancumprod nancumsum round
-sinc tensordot trapezoid tri unwrap
+sinc tensordot trapezoid tri unwrap vdot
 """
 __all__ = _NAMES.split()
 
@@ -31,7 +32,8 @@ def _cumulative(name):
     def of_axis(a: Array, axis=None, dtype=None):
         a, axis = on_flat(a, axis)
         if dtype is None:
-            dtype = total(a[:0] if a.ndim else a).dtype
+            some_elements = a[:0] if a.ndim else a  # whose sum has the dtype of all elements
+            dtype = total(some_elements).dtype
         return function(cast(a, dtype), axis)
 
     return of_axis
@@ -100,9 +102,10 @@ def round(a: Array, decimals=0):
     if jnp.iscomplexobj(a):  # part by part, as infinity divided as a complex number is NaN
         return jax.lax.complex(round(a.real, decimals), round(a.imag, decimals))
     x = as_floats(a)
-    step = float(np.power(10.0, abs(decimals)))  # infinity from 309 on
-    rounded = divide(jnp.round(x * step), step) if decimals > 0 else jnp.round(divide(x, step)) * step
-    return rounded.astype(a.dtype)
+    power = float(np.power(10.0, abs(decimals)))  # infinity from 309 on
+    if decimals > 0:
+        return divide(jnp.round(x * power), power).astype(a.dtype)
+    return (jnp.round(divide(x, power)) * power).astype(a.dtype)
 
 
 around = round
@@ -182,7 +185,7 @@ def gradient(f: Array, *varargs: Array, axis=None, edge_order=1):
 
 
 def _slope(f, x, axis, edge_order):
-    """Return the second-order differences of unevenly spaced values along an axis."""
+    """Return the second-order differences of values along an axis, at a distance or at positions `x`."""
     f = jnp.moveaxis(f, axis, 0)
     n = len(f)
     text = f"too small to calculate a numerical gradient: it takes {edge_order + 1} elements"
@@ -192,7 +195,8 @@ def _slope(f, x, axis, edge_order):
     text = "when 1d, distances must match the length of the dimension"
     refuse(is_of_other_length, ValueError, text)
     dtype = f.real.dtype
-    steps = jnp.diff(jnp.asarray(x).astype(dtype)) if np.ndim(x) else jnp.full(n - 1, x, dtype)
+    is_evenly_spaced = np.ndim(x) == 0
+    steps = jnp.full(n - 1, x, dtype) if is_evenly_spaced else jnp.diff(jnp.asarray(x).astype(dtype))
     steps = steps.reshape(-1, *[1] * (f.ndim - 1))
     rises = divide(jnp.diff(f, axis=0), steps)
     first = rises[:1]
@@ -200,12 +204,12 @@ def _slope(f, x, axis, edge_order):
     if edge_order == 2:
         first = first + divide((first - rises[1:2]) * steps[:1], steps[:1] + steps[1:2])
         last = last + divide((last - rises[-2:-1]) * steps[-1:], steps[-1:] + steps[-2:-1])
-    if np.ndim(x):
+    if is_evenly_spaced:
+        inner = divide(f[2:] - f[:-2], 2 * steps[1:])
+    else:
         before = steps[:-1]
         after = steps[1:]
         inner = divide(rises[:-1] * after + rises[1:] * before, before + after)
-    else:
-        inner = divide(f[2:] - f[:-2], 2 * steps[1:])
     return jnp.moveaxis(jnp.concatenate([first, inner, last]), 0, axis)
 
 
@@ -257,7 +261,9 @@ def _part(part, number):
 def trapezoid(y: Array, x: Array = None, dx=1.0, axis=-1):
     # sums of bool are True, and differences of unsigned integers wrap
     y = jnp.moveaxis(y, axis, -1)
-    heights = y[..., 1:] | y[..., :-1] if y.dtype == np.bool else y[..., 1:] + y[..., :-1]
+    left = y[..., :-1]
+    right = y[..., 1:]
+    heights = right | left if y.dtype == np.bool else right + left
     if x is None:
         return (as_floats(ELEMENTWISE["multiply"](heights, dx)) / 2.0).sum(-1)
     widths = jnp.diff(x if x.ndim == 1 else jnp.moveaxis(x, axis, -1))
@@ -305,6 +311,10 @@ def tensordot(a: Array, b: Array, axes=2):
 
 dot = _product(-2)
 inner = _product(-1)
+
+
+def vdot(a: Array, b: Array):
+    return full_precision(jnp.vdot)(a, b)
 
 
 def kron(a: Array, b: Array):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 from typing import Any as Array
 from typing import Any as ArrayLike  # the wrapper goes by these names
 
@@ -17,6 +17,7 @@ import jaxapi
 from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import is_traced
 from ..._interop import as_array
+from ...linalg._matrices import full_precision
 from ...mutable._promotion import cast, narrowed, result_dtype
 from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
 from ._arrays import sort
@@ -76,8 +77,25 @@ def _sorted_along(x, axis):
     return sort(elements), is_nan, axes
 
 
-def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
-    """Return quantiles of a dtype; where they lie NumPy computes, unless traced, as XLA rounds otherwise."""
+class _Request(NamedTuple):
+    """What quantiles are asked for."""
+
+    q: Any  # between 0 and 1: of NumPy, unless traced
+    dtype: np.dtype  # of the result
+    axis: Any
+    method: str
+    keepdims: bool
+    skip_nan: bool
+
+    @property
+    def takes_elements(self) -> bool:
+        """Whether quantiles are elements, so that none has to be computed between two."""
+        return self.method in _OF_ELEMENTS or (self.method == "linear" and self.q.dtype.kind != "f")
+
+
+def _quantile(x, request: _Request, weights):
+    """Return quantiles; where they lie NumPy computes, unless traced, as XLA rounds otherwise."""
+    q, _, axis, method, keepdims, skip_nan = request
     text = f"{method!r} is not a valid method. Use one of: {list(_METHODS)}"
     refuse(method not in _METHODS, ValueError, text)
     is_valid = is_traced(q) or bool(np.all((q >= 0) & (q <= 1)))
@@ -90,43 +108,55 @@ def _quantile(x, q, computed, axis, method, keepdims, weights, skip_nan):
     refuse(q.ndim > 2, ValueError, "q must be a scalar or 1d")
     if skip_nan and not x.size:
         return jnp.nanmean(as_floats(x), axis, keepdims=keepdims)
-    takes_elements = method in _OF_ELEMENTS or (method == "linear" and q.dtype.kind != "f")
     text = "bool has no differences: use method='nearest', or x.astype(float)"
-    refuse(x.dtype == np.bool and not takes_elements, TypeError, text)
+    refuse(x.dtype == np.bool and not request.takes_elements, TypeError, text)
     with x64_on():  # for the positions, whatever the dtype of the elements
-        ordered, is_nan, axes = _sorted_along(x, axis)
-        *shape, size = ordered.shape
-        is_empty = not size and math.prod(shape)
-        refuse(is_empty, IndexError, "index -1 is out of bounds: there are no elements along the axes")
-        xp: Any = jnp if skip_nan or is_traced(q) else np
-        n = jnp.sum(~is_nan, -1).astype(q.dtype) if skip_nan else size
-        position = _METHODS[method](xp, n, q.reshape(q.shape + (1,) * len(shape)))
-        last = xp.maximum(n - 1, 0)
-        position_below = xp.clip(xp.floor(position), 0, last)
-        position_above = xp.where(position < 0, 0, xp.minimum(position_below + 1, last))
-        if not size:
-            ordered = jnp.full((*shape, 1), jnp.nan, computed)
-        ordered = ordered[(None,) * q.ndim]
-        below = _elements(ordered, position_below, (*q.shape, *shape))
-        if takes_elements:
-            quantile = below
-        else:
-            above = _elements(ordered, position_above, (*q.shape, *shape))
-            if x.dtype.kind != "f":  # whose differences wrap
-                below = below.astype(computed)
-                above = above.astype(computed)
-            step = above - below
-            part = jnp.asarray(xp.clip(position, 0, last) - position_below).astype(computed)
-            if method == "averaged_inverted_cdf":
-                part = jnp.where(part == 0, 0.5, 1).astype(computed)
-            quantile = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
-            quantile = quantile.astype(computed)
-        if x.dtype.kind in "fc":
-            is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
-            quantile = jnp.where(is_missing, jnp.nan, quantile)
+        quantile, axes = _quantile_of_sorted(x, request)
     if keepdims:
         return jnp.expand_dims(quantile, tuple(i + q.ndim for i in axes))
     return quantile
+
+
+def _quantile_of_sorted(x, request: _Request):
+    """Return quantiles (*q.shape, *other lengths) of sorted elements, and the axes that these are along."""
+    q = request.q
+    skip_nan = request.skip_nan
+    ordered, is_nan, axes = _sorted_along(x, request.axis)
+    *other_lengths, size = ordered.shape
+    is_empty = not size and math.prod(other_lengths)
+    refuse(is_empty, IndexError, "index -1 is out of bounds: there are no elements along the axes")
+    xp: Any = jnp if skip_nan or is_traced(q) else np
+    n = jnp.sum(~is_nan, -1).astype(q.dtype) if skip_nan else size
+    position = _METHODS[request.method](xp, n, q.reshape(q.shape + (1,) * len(other_lengths)))
+    last = xp.maximum(n - 1, 0)
+    position_below = xp.clip(xp.floor(position), 0, last)
+    position_above = xp.where(position < 0, 0, xp.minimum(position_below + 1, last))
+    if not size:
+        ordered = jnp.full((*other_lengths, 1), jnp.nan, request.dtype)
+    ordered = ordered[(None,) * q.ndim]
+    shape = (*q.shape, *other_lengths)
+    quantile = _elements(ordered, position_below, shape)
+    if not request.takes_elements:
+        above = _elements(ordered, position_above, shape)
+        part = jnp.asarray(xp.clip(position, 0, last) - position_below)
+        quantile = _value_between(quantile, above, part, request)
+    if x.dtype.kind in "fc":
+        is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
+        quantile = jnp.where(is_missing, jnp.nan, quantile)
+    return quantile, axes
+
+
+def _value_between(below, above, part, request: _Request):
+    """Return what lies between two elements: a part of the step between them above the lower one."""
+    if below.dtype.kind != "f":  # whose differences wrap
+        below = below.astype(request.dtype)
+        above = above.astype(request.dtype)
+    step = above - below
+    part = part.astype(request.dtype)
+    if request.method == "averaged_inverted_cdf":
+        part = jnp.where(part == 0, 0.5, 1).astype(request.dtype)
+    value = jnp.where(part >= 0.5, above - step * (1 - part), below + step * part)
+    return value.astype(request.dtype)
 
 
 def _elements(ordered, positions, shape):
@@ -150,7 +180,7 @@ def _quantiles(scale, skip_nan):
             computed = narrowed(np.result_type(a.dtype, q.dtype), a, None if is_listed else q)
         else:
             computed = float_dtype(a)
-        return _quantile(a, q, computed, axis, method, keepdims, weights, skip_nan)
+        return _quantile(a, _Request(q, computed, axis, method, keepdims, skip_nan), weights)
 
     return function
 
@@ -259,7 +289,7 @@ def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array
 
 
 def _correlated(function, *static):
-    program = exact_program(function, "rowvar", *static)
+    program = exact_program(full_precision(function), "rowvar", *static)
 
     def of_rows(arrays, dtype, *args):
         given = [x for x in arrays if x is not None]

@@ -10,9 +10,11 @@ from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
 from .._arguments import broadcast_shape, number_array, numbers
-from ._lattice import is_singular
+from ._lattice import is_singular, lattice_of
+from ._points import ImagePoints
 
-__all__ = ["cell_vectors", "check_clouds", "cloud_ids", "image_shifts", "periodic_flags"]
+__all__ = ["cell_vectors", "check_clouds", "check_turns", "check_turns_of_points", "cloud_ids"]
+__all__ += ["image_shifts", "periodic_flags"]
 
 
 def periodic_flags(periodic, m: int) -> tuple[bool, ...]:
@@ -77,6 +79,35 @@ def check_clouds(ids, clouds: int) -> None:
         wrong = ids.min() if ids.min() < 0 else ids.max()
         raise ValueError(
             f"batch must be ids from 0 to {clouds - 1}, as there are {clouds} cells, got {wrong}"
+        )
+
+
+def check_turns_of_points(points: ImagePoints, periodic: tuple[bool, ...]) -> None:
+    """Refuse points, of those that count, that are too far away; none of traced ones."""
+    if points.cell is None or any_traced(*points):
+        return
+    n = int(points.n)
+    ids = None if points.ids is None else np.asarray(points.ids)[:n]
+    check_turns(points, periodic, np.asarray(points.data)[:n], ids, "a point")
+
+
+def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, name: str) -> None:
+    """Refuse concrete `x` so far away that shifts cannot count the cells up to it; `name` is one of it."""
+    cell = points.cell
+    if cell is None or not len(x) or any_traced(x, ids, cell):
+        return
+    cell = np.asarray(cell, np.float64)
+    x = np.asarray(x, np.float64)
+    with np.errstate(all="ignore"):
+        lattice = lattice_of(cell, periodic, np)
+        if lattice.has_axes:
+            lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
+        turns = lattice.wrapped(x, np).turns
+    is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
+    if is_far.any():
+        raise ValueError(
+            f"{name} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
+            f"{x[is_far][0]}; wrap it into the cell, or pass shorter vectors"
         )
 
 

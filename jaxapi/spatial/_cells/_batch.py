@@ -8,7 +8,8 @@ import itertools
 import numpy as np
 
 from .._scipy._trees import Options
-from ._host import HostImages, NeighborList
+from ._host import HostImages
+from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
 
 __all__ = ["JoinedImages", "SharedImages", "numbers_of_queries"]

@@ -6,31 +6,35 @@ have the same distance to the last bit, and decide alike whether it lies within 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._interop import aligned_empty
 from .._answers import ChosenNeighbors
 from .._scipy import _by_ckdtree, _groups
-from .._scipy._reach import longest_within
-from .._scipy._threads import in_threads, thread_count
+from .._scipy._reach import beyond, longest_within
 from .._scipy._trees import Options, SciPyTrees, has_powers
 from .._search import PairWeights, Search
 from .._tree._queries import Relation
-from ._lattice import lattice_of
-from ._points import FAR_EXPONENT, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
+from ._lattice import first_number, lattice_of
+from ._neighbor_list import (
+    NeighborList,
+    PaddedNeighbors,
+    both_ways,
+    concatenated,
+    in_parts,
+    nearer_in_order,
+    no_neighbors,
+)
+from ._points import FAR_EXPONENT, ROUNDING, SPACING_EXPONENT, ImagePoints, ImageQueries, euclidean_factor
 
-__all__ = ["HostImages", "NeighborList", "PairSums"]
+__all__ = ["HostImages", "PairSums"]
 
 QUERIES_AT_ONCE = 1 << 18  # moved queries
-NEIGHBORS_AT_ONCE = 1 << 22  # neighbours that are listed at once
-MEASURED_AT_ONCE = 1 << 14  # neighbours, which a processor's cache holds
-MEASURED_PER_8_QUERIES = 100  # neighbours that are measured while a tree is searched for 8 queries
+LISTED_AT_ONCE = 1 << 22  # neighbors that are listed at once
 MOST_IMAGES = 1 << 24  # moved queries of one query, which are held together
 ONCE = Options(leafsize=20, compact_nodes=False, balanced_tree=False)  # of a tree that is searched once
-ROUNDING = 64 * np.finfo(np.float64).eps
 
 
 class MovedQueries(NamedTuple):
@@ -46,40 +50,11 @@ class MovedQueries(NamedTuple):
         return MovedQueries(*(array[index] for array in self))
 
 
-class Candidates(NamedTuple):
-    """Pairs of moved queries and points that a tree found, before their distances are measured."""
+class UnmeasuredPairs(NamedTuple):
+    """Pairs of moved queries and points that a tree found: their distances are still to be measured."""
 
     image: np.ndarray  # (e,) numbers of moved queries
     row: np.ndarray  # (e,)
-
-
-class NeighborList(NamedTuple):
-    """Neighbours of queries, grouped by query; or pairs of points, of which `query` is one end's row."""
-
-    query: np.ndarray  # (e,) ascending
-    row: np.ndarray  # (e,)
-    shift: np.ndarray  # (e, m) of the cell's own vectors, int32
-    distance: np.ndarray  # (e,) float64
-
-    def kept(self, index) -> "NeighborList":
-        """Return some of them: an index is numbers or a mask."""
-        return NeighborList(*(array[index] for array in self))
-
-    def in_order(self) -> "NeighborList":
-        """Return them by query, then (distance, row, shift)."""
-        neighbors = self.kept(np.lexsort((self.distance, self.query)))
-        is_same_query = neighbors.query[1:] == neighbors.query[:-1]
-        is_same_distance = neighbors.distance[1:] == neighbors.distance[:-1]
-        if not (is_same_query & is_same_distance).any():
-            return neighbors
-        return self.kept(np.lexsort((*self.shift.T[::-1], self.row, self.distance, self.query)))
-
-    def ranks(self) -> np.ndarray:
-        """Return the number (e,) of each among the neighbours of its query, which are next to each other."""
-        is_first = np.ones(len(self.query), bool)
-        is_first[1:] = self.query[1:] != self.query[:-1]
-        starts = np.flatnonzero(is_first)
-        return np.arange(len(self.query)) - np.repeat(starts, np.diff(starts, append=len(self.query)))
 
 
 class PairSums(NamedTuple):
@@ -91,17 +66,17 @@ class PairSums(NamedTuple):
 
     def of_listed(self, neighbors: NeighborList) -> np.ndarray:
         """Return the number or the sum (R,) of these pairs."""
-        within = [neighbors.distance <= radius for radius in self.radii]
+        masks = [neighbors.distance <= radius for radius in self.radii]
         if self.weights is None:
-            return np.array([np.count_nonzero(mask) for mask in within], self.dtype)
+            return np.array([np.count_nonzero(mask) for mask in masks], self.dtype)
         products = self.weights.self_weights[neighbors.query] * self.weights.other_weights[neighbors.row]
-        return np.array([products[mask].sum() for mask in within], self.dtype)
+        return np.array([products[mask].sum() for mask in masks], self.dtype)
 
 
 class WrappedQueries(NamedTuple):
     """Queries wrapped into the cell, and what moves them."""
 
-    x: np.ndarray  # (q, m) as they were given, float64
+    given: np.ndarray  # (q, m) as they were given, float64
     inside: np.ndarray  # (q, m)
     turns: np.ndarray  # (q, P), nan for a query that is not finite
     fractions: np.ndarray  # (q, P)
@@ -118,7 +93,7 @@ class WrappedQueries(NamedTuple):
     def of(self, index) -> "WrappedQueries":
         """Return some of the queries: an index is numbers or a mask."""
         return WrappedQueries(
-            self.x[index],
+            self.given[index],
             self.inside[index],
             self.turns[index],
             self.fractions[index],
@@ -174,7 +149,7 @@ class HostImages:
         self.highest_across = across.max(axis=0, initial=-np.inf)
         # A cell that is not finite has no points.
         self.size = np.abs(as_queries.inside[is_point]).max(initial=0.0) + np.abs(vectors).sum(initial=0.0)
-        self.largest = max(self.size, np.abs(as_queries.x[is_point]).max(initial=0.0))
+        self.largest = max(self.size, np.abs(as_queries.given[is_point]).max(initial=0.0))
         # The shift to a point is that to its image in the cell, less the turns that brought it there.
         self.cell_turns = self._lattice_of_clouds(points.ids).of_cell(as_queries.turns, periodic, np)
         self.has_turns = bool(self.cell_turns.any())
@@ -232,7 +207,7 @@ class HostImages:
         if len(self.lowest):
             is_reaching &= reach < np.inf
         if 0 < len(self.lowest) < self.m:
-            # What a query is away from the plane of the vectors is not left for going along it.
+            # What a query is off the plane of the vectors leaves less of its reach for shifts along them.
             gap = np.maximum(self.lowest_across - queries.across, queries.across - self.highest_across)
             gap = np.linalg.norm(np.maximum(gap, 0), axis=1)
             gap = np.where(queries.is_far, 0, gap)  # was brought nearer, as the reach was
@@ -296,18 +271,18 @@ class HostImages:
         return self.lattice.of_clouds(np.clip(ids, 0, len(self.cell) - 1))
 
     def _measured(
-        self, queries: WrappedQueries, moved: MovedQueries, candidates: Candidates, search: Search
+        self, queries: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, search: Search
     ) -> NeighborList:
         """Return pairs of moved queries and points with their shifts and distances."""
-        image, row = candidates
+        image, row = unmeasured
         count = len(row)
         query = moved.query.take(image)
         shift = np.zeros((count, self.m), np.int32)
         distance = np.empty(count)
         has_shifts = self.has_turns or bool(moved.cell_shift.any())
-        # Columns, as NumPy's loops over a few coordinates of each neighbour take many times as long.
-        point_columns = np.ascontiguousarray(self.points_as_queries.x.T)
-        query_columns = np.ascontiguousarray(queries.x.T)
+        # Columns, as NumPy's loops over a few coordinates of each neighbor take many times as long.
+        point_columns = np.ascontiguousarray(self.points_as_queries.given.T)
+        query_columns = np.ascontiguousarray(queries.given.T)
 
         def measure_part(part):
             rows = row[part]
@@ -323,7 +298,7 @@ class HostImages:
                 vector += self._along_cell(shifts, ids)
             distance[part] = _lengths(vector, search.p)
 
-        _in_parts(measure_part, count, search)
+        in_parts(measure_part, count, search)
         return NeighborList(query, row, shift, distance)
 
     def _along_cell(self, shifts, ids) -> np.ndarray:
@@ -342,7 +317,7 @@ class HostImages:
 
     def _rounding(self, queries: WrappedQueries) -> np.ndarray:
         """Return by how much distances of each query (q,) may be rounded."""
-        length = np.abs(queries.x).max(axis=1)
+        length = np.abs(queries.given).max(axis=1)
         return ROUNDING * np.maximum(self.largest, np.where(np.isfinite(length), length, 0))
 
     def _tree_search(self, search: Search) -> Search:
@@ -358,7 +333,7 @@ class HostImages:
     # --- within a radius --------------------------------------------------------------------------------
 
     def within(self, queries: WrappedQueries, radius, search: Search) -> Iterator[NeighborList]:
-        """Yield the neighbours of queries within their radii (q,), piece by piece in their order.
+        """Yield the neighbors of queries within their radii (q,), piece by piece in their order.
 
         Those of a query may be in several pieces that follow each other.
         """
@@ -375,14 +350,14 @@ class HostImages:
         reach = np.where(radius >= 0, reach, -1.0)
         if self.ids is None:
             return reach
-        length = np.abs(queries.x).max(axis=1)
+        length = np.abs(queries.given).max(axis=1)
         of_far = np.where(length <= radius * (1 + ROUNDING), np.inf, -1.0)
         return np.minimum(np.where(queries.is_far, of_far, reach), self.spacing / 4)
 
     def _parts(self, moved: MovedQueries, reach, search: Search) -> list[slice]:
-        """Return slices of moved queries that may have so many neighbours as are listed at once.
+        """Return slices of moved queries that may have so many neighbors as are listed at once.
 
-        The number is estimated by the neighbours of a sample of the queries.
+        The number is estimated by the neighbors of a sample of the queries.
         """
         count = len(moved.query)
         if not count:
@@ -391,7 +366,7 @@ class HostImages:
         radii = reach[sample.query]
         (counts,) = _by_ckdtree.counts_within(self.trees, sample.x, radii, search=self._tree_search(search))
         mean = max(float(counts.mean()), 1.0)
-        size = max(int(NEIGHBORS_AT_ONCE / mean), 1)
+        size = max(int(LISTED_AT_ONCE / mean), 1)
         return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
     def _neighbors_within(
@@ -403,30 +378,30 @@ class HostImages:
             self.trees, moved.x, reach[moved.query], search=tree_search, sort=False
         )
         images = np.repeat(np.arange(len(moved.query)), np.diff(indptr))
-        neighbors = self._measured(queries, moved, Candidates(images, rows), search)
+        neighbors = self._measured(queries, moved, UnmeasuredPairs(images, rows), search)
         is_within = neighbors.distance <= radius[neighbors.query]
         return neighbors if is_within.all() else neighbors.kept(is_within)
 
     def all_within(self, queries: WrappedQueries, radius, search: Search) -> NeighborList:
-        """Return all neighbours of queries within their radii (q,)."""
+        """Return all neighbors of queries within their radii (q,)."""
         pieces = list(self.within(queries, radius, search))
-        return _joined([_nothing(self.m), *pieces])
+        return concatenated([no_neighbors(self.m), *pieces])
 
     def counts(self, queries: WrappedQueries, radius, search: Search) -> np.ndarray:
-        """Return how many neighbours each query has within its radius."""
-        counts = np.zeros(len(queries.x), np.int64)
+        """Return how many neighbors each query has within its radius."""
+        counts = np.zeros(len(queries.given), np.int64)
         for neighbors in self.within(queries, radius, search):
-            counts += np.bincount(neighbors.query, minlength=len(queries.x))
+            counts += np.bincount(neighbors.query, minlength=len(queries.given))
         return counts
 
     def fixed(self, queries: WrappedQueries, radius, max_neighbors: int, search: Search) -> tuple:
         """Return rows, shifts, distances (q, max_neighbors, ...) of the nearest within radii, and counts."""
-        padded = _PaddedNeighbors(len(queries.x), max_neighbors, self.n, self.m)
-        counts = np.zeros(len(queries.x), np.int64)
-        of_last_query = _nothing(self.m)
+        padded = PaddedNeighbors(len(queries.given), max_neighbors, self.n, self.m)
+        counts = np.zeros(len(queries.given), np.int64)
+        of_last_query = no_neighbors(self.m)
         for neighbors in self.within(queries, radius, search):
-            counts += np.bincount(neighbors.query, minlength=len(queries.x))
-            neighbors = _joined([of_last_query, neighbors]).in_order()
+            counts += np.bincount(neighbors.query, minlength=len(queries.given))
+            neighbors = concatenated([of_last_query, neighbors]).in_order()
             padded.put(neighbors)
             is_of_last_query = neighbors.query == neighbors.query[-1:]
             of_last_query = neighbors.kept(is_of_last_query & (neighbors.ranks() < max_neighbors))
@@ -448,37 +423,37 @@ class HostImages:
         reach = self._reach(points, radius)
         if not (reach >= 0).any():
             return
-        # The points as they are, moved by no shift: the end with the lower row sees a pair.
-        home = MovedQueries(
-            np.arange(len(points.x)),
+        # The points as they are, moved by no shift. Of a pair of these, the end with the lower row sees it.
+        unmoved = MovedQueries(
+            np.arange(len(points.given)),
             np.zeros(points.turns.shape),
             self.cell_turns[self.point_rows],
             self._with_clouds(points.inside, points.ids),
         )
-        parts = self._parts(home, reach, search)
+        parts = self._parts(unmoved, reach, search)
         if len(parts) == 1:
             image, number = _by_ckdtree.pairs(self.trees, reach.max(), self._tree_search(search), "ndarray").T
-            candidates = Candidates(image, self.point_rows[number])
-            yield self._pairs_within(points, home, candidates, radius, search)
+            unmeasured = UnmeasuredPairs(image, self.point_rows[number])
+            yield self._pairs_within(points, unmoved, unmeasured, radius, search)
         else:
             for part in parts:
-                image, number = self._near_images(home.of(part), reach.max(), search)
+                image, number = self._near_images(unmoved.of(part), reach.max(), search)
                 image += part.start
                 is_later = image < number
-                candidates = Candidates(image[is_later], self.point_rows[number[is_later]])
-                yield self._pairs_within(points, home, candidates, radius, search)
+                unmeasured = UnmeasuredPairs(image[is_later], self.point_rows[number[is_later]])
+                yield self._pairs_within(points, unmoved, unmeasured, radius, search)
         low, high = self._shift_ranges(points, reach, search.p)
-        away = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
-        low = low[away]
-        high = high[away]
+        with_shifts = np.flatnonzero(((low < 0) | (high > 0)).any(axis=1))
+        low = low[with_shifts]
+        high = high[with_shifts]
         low[:, :1] = np.maximum(low[:, :1], 0)  # no shift of the other side
-        for moved in self._pieces(points.of(away), low, high):
-            moved = moved._replace(query=away[moved.query]).of(_first_number(moved.shift) > 0)
+        for moved in self._pieces(points.of(with_shifts), low, high):
+            moved = moved._replace(query=with_shifts[moved.query]).of(first_number(moved.shift, np) > 0)
             for part in self._parts(moved, reach, search):
                 images = moved.of(part)
                 image, number = self._near_images(images, reach.max(), search)
-                candidates = Candidates(image, self.point_rows[number])
-                yield self._pairs_within(points, images, candidates, radius, search)
+                unmeasured = UnmeasuredPairs(image, self.point_rows[number])
+                yield self._pairs_within(points, images, unmeasured, radius, search)
 
     def _near_images(
         self, moved: MovedQueries, reach: float, search: Search
@@ -489,10 +464,10 @@ class HostImages:
         return entries["i"], entries["j"]
 
     def _pairs_within(
-        self, points: WrappedQueries, moved: MovedQueries, candidates: Candidates, radius, search: Search
+        self, points: WrappedQueries, moved: MovedQueries, unmeasured: UnmeasuredPairs, radius, search: Search
     ) -> NeighborList:
         """Return the pairs of moved points and points, by their rows, that are within a radius."""
-        pairs = self._measured(points, moved, candidates, search)
+        pairs = self._measured(points, moved, unmeasured, search)
         is_within = pairs.distance <= radius[pairs.query]
         pairs = pairs._replace(query=self.point_rows[pairs.query])
         return pairs if is_within.all() else pairs.kept(is_within)
@@ -502,16 +477,16 @@ class HostImages:
 
         The radius may be one of each row, the same for those of a cloud.
         """
-        pairs = _joined([_nothing(self.m), *self.pairs(radius, search)])
+        pairs = concatenated([no_neighbors(self.m), *self.pairs(radius, search)])
         if relation is Relation.LATER:
             is_turned = pairs.query > pairs.row
             of_a_point_and_its_image = np.flatnonzero(pairs.query == pairs.row)
-            is_turned[of_a_point_and_its_image] = _first_number(pairs.shift[of_a_point_and_its_image]) < 0
+            is_turned[of_a_point_and_its_image] = first_number(pairs.shift[of_a_point_and_its_image], np) < 0
             np.negative(pairs.shift, out=pairs.shift, where=is_turned[:, None])
             lower = np.minimum(pairs.query, pairs.row)
             return pairs._replace(query=lower, row=np.maximum(pairs.query, pairs.row))
         loops = self._reaching_rows(radius) if relation is Relation.ANY else self.point_rows[:0]
-        return _both_ways(pairs, loops, self.rows, search)
+        return both_ways(pairs, loops, self.rows, search)
 
     def _reaching_rows(self, radius) -> np.ndarray:
         """Return the rows of the points within whose radius there is something: the point itself."""
@@ -524,11 +499,11 @@ class HostImages:
 
     def nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> tuple:
         """Return rows, shifts and distances (q, k, ...) of the nearest images, nearer than `bound`, (q,)."""
-        padded = _PaddedNeighbors(len(queries.x), k, self.n, self.m)
-        bound = np.asarray(bound, np.float64)
-        is_beyond = queries.is_far & (np.abs(queries.x).max(axis=1) >= bound)
+        padded = PaddedNeighbors(len(queries.given), k, self.n, self.m)
+        bound = beyond(bound)
+        is_beyond = queries.is_far & (np.abs(queries.given).max(axis=1) >= bound)
         searching = np.flatnonzero(queries.is_finite & (bound > 0) & ~is_beyond)
-        size = max(NEIGHBORS_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
+        size = max(LISTED_AT_ONCE // (4 * min(k, max(self.trees.size, 1))), 1)
         for start in range(0, len(searching), size):
             part = searching[start : start + size]
             neighbors = self._nearest(queries.of(part), bound[part], k, search)
@@ -538,34 +513,36 @@ class HostImages:
     def _nearest(self, queries: WrappedQueries, bound, k: int, search: Search) -> NeighborList:
         """Return up to `k` nearest images of each finite query, in order.
 
-        In each image of the cell one point more is looked at. Where it may be as near as the last neighbour,
+        In each image of the cell one point more is looked at. Where it may be as near as the last neighbor,
         up to rounding, all points that are not farther are measured, and their distances decide.
         """
-        query_count = len(queries.x)
+        query_count = len(queries.given)
         point_count = max(self.trees.size, 1)
         column_count = min(min(k, point_count) + 1, point_count)
         no_shifts = np.zeros((query_count, len(self.lowest)))
-        home = self._moved(queries, np.arange(query_count), no_shifts)
-        distances, rows = self._nearest_of_tree(home, np.inf, column_count, search)
+        unmoved = self._moved(queries, np.arange(query_count), no_shifts)
+        distances, rows = self._nearest_of_tree(unmoved, np.inf, column_count, search)
         next_distance = distances[:, k] if column_count > k else np.full(query_count, np.inf)
         reach = np.minimum(self._kth_distance(queries, distances, bound, k, search), bound)
         reach = reach * (1 + ROUNDING) + self._rounding(queries)
         low, high = self._shift_ranges(queries, reach, search.p)
-        is_at_home = np.ones(query_count, bool)
+        needs_no_shift = np.ones(query_count, bool)
         if len(self.lowest):
-            is_at_home = ((low >= 0) & (high <= 0)).all(axis=1)
-        at_home = home.of(is_at_home)
+            needs_no_shift = ((low >= 0) & (high <= 0)).all(axis=1)
+        with_no_shift = unmoved.of(needs_no_shift)
         pieces = [
-            self._same_cloud_neighbors(queries, at_home, distances[is_at_home], rows[is_at_home], search)
+            self._same_cloud_neighbors(
+                queries, with_no_shift, distances[needs_no_shift], rows[needs_no_shift], search
+            )
         ]
-        away = np.flatnonzero(~is_at_home)
-        for moved in self._pieces(queries.of(away), low[away], high[away]):
-            moved = moved._replace(query=away[moved.query])
+        with_shifts = np.flatnonzero(~needs_no_shift)
+        for moved in self._pieces(queries.of(with_shifts), low[with_shifts], high[with_shifts]):
+            moved = moved._replace(query=with_shifts[moved.query])
             distances, rows = self._nearest_of_tree(moved, reach[moved.query], column_count, search)
             if column_count > k:
                 np.minimum.at(next_distance, moved.query, distances[:, k])
             pieces.append(self._same_cloud_neighbors(queries, moved, distances, rows, search))
-        near = _joined_in_order(pieces, bound)
+        near = nearer_in_order(pieces, bound)
         near = near.kept(near.ranks() < k)
         last_distance = bound.copy()
         is_last = near.ranks() == k - 1
@@ -579,10 +556,10 @@ class HostImages:
             return near
         pieces = [near.kept(~np.isin(near.query, open_queries))]
         for neighbors in self.within(queries.of(open_queries), last_distance[open_queries], search):
-            nearest = _joined_in_order([neighbors], bound[open_queries])
+            nearest = nearer_in_order([neighbors], bound[open_queries])
             nearest = nearest.kept(nearest.ranks() < k)
             pieces.append(nearest._replace(query=open_queries[nearest.query]))
-        return _joined(pieces).in_order()
+        return concatenated(pieces).in_order()
 
     def _nearest_of_tree(self, moved: MovedQueries, bound, column_count: int, search: Search) -> tuple:
         """Return distances and rows (t, column_count) of the points in the cell nearest to moved queries."""
@@ -602,16 +579,16 @@ class HostImages:
             is_same_cloud = self.ids[row] == queries.ids[moved.query[image]]
             image = image[is_same_cloud]
             row = row[is_same_cloud]
-        return self._measured(queries, moved, Candidates(image, row), search)
+        return self._measured(queries, moved, UnmeasuredPairs(image, row), search)
 
     def _kth_distance(self, queries: WrappedQueries, distances, bound, k: int, search: Search):
-        """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbour.
+        """Return what the k-th nearest image is not beyond, (q,); -1 for a query that has no neighbor.
 
         `distances` (q, columns) are those of the nearest points in the cell.
         """
         is_neighbor = distances < (np.inf if self.ids is None else self.spacing / 2)
         neighbor_count = np.count_nonzero(is_neighbor, axis=1)
-        reach = np.full(len(queries.x), np.inf)
+        reach = np.full(len(queries.given), np.inf)
         if distances.shape[1] >= k:
             longer = self.m ** (1 / search.p) if self._tree_search(search).p != search.p else 1.0
             reach = np.where(is_neighbor[:, k - 1], longer * distances[:, k - 1], np.inf)
@@ -622,11 +599,11 @@ class HostImages:
             image_count = int((-(-k // neighbor_count[numbers])).max())
             extent = _box_of(few.heights.min(axis=0), image_count)
             low = np.broadcast_to(-extent, (len(numbers), len(extent)))
-            pieces = [_nothing(self.m)]
+            pieces = [no_neighbors(self.m)]
             for moved in self._pieces(few, low, -low):
                 image_distances, rows = self._nearest_of_tree(moved, np.inf, distances.shape[1], search)
                 pieces.append(self._same_cloud_neighbors(few, moved, image_distances, rows, search))
-            near = _joined(pieces).in_order()
+            near = concatenated(pieces).in_order()
             is_kth = near.ranks() == k - 1
             reach[numbers[near.query[is_kth]]] = near.distance[is_kth]
         return np.where(neighbor_count > 0, reach, -1.0)
@@ -642,7 +619,7 @@ class HostImages:
         if largest < 0:
             return counts
         if self._tree_search(search).p != search.p or queries.is_far.any():
-            for neighbors in self.within(queries, np.full(len(queries.x), largest), search):
+            for neighbors in self.within(queries, np.full(len(queries.given), largest), search):
                 counts += pairs.of_listed(neighbors)
             return counts
         reach = largest * (1 + ROUNDING) + self._rounding(queries)
@@ -683,7 +660,7 @@ class HostImages:
         is_open = at_lower != at_upper
         if is_open.any():
             open_pairs = pairs._replace(radii=radii[is_open])
-            largest = np.full(len(queries.x), open_pairs.radii.max())
+            largest = np.full(len(queries.given), open_pairs.radii.max())
             reach = np.minimum(largest * (1 + ROUNDING) + rounding, longest)
             counts[is_open] = 0
             for part in self._parts(moved, reach, search):
@@ -721,7 +698,7 @@ class HostImages:
         weight_of_row = np.ones(self.rows) if weights is None else np.asarray(weights, np.float64)
         sums = np.zeros(self.rows)
         reaching_rows = self._reaching_rows(radius)
-        sums[reaching_rows] = weight_of_row[reaching_rows]  # each is its own neighbour
+        sums[reaching_rows] = weight_of_row[reaching_rows]  # each is its own neighbor
         for pairs in self.pairs(radius, search):
             for rows, neighbor_rows in (pairs.query, pairs.row), (pairs.row, pairs.query):
                 sums += np.bincount(rows, weight_of_row[neighbor_rows], self.rows)
@@ -736,54 +713,6 @@ class HostImages:
         return is_core, np.where(borders == self.rows, -1, borders)
 
 
-class _PaddedNeighbors:
-    """The same number of neighbours for each query, filled up with row n, shift 0 and distance inf."""
-
-    def __init__(self, query_count: int, length: int, n: int, m: int):
-        self.length = length
-        self.rows = np.full((query_count, length), n)
-        self.shifts = np.zeros((query_count, length, m), np.int32)
-        self.distances = np.full((query_count, length), np.inf)
-
-    def put(self, neighbors: NeighborList) -> None:
-        """Write the first neighbours of each query, which are in order."""
-        rank = neighbors.ranks()
-        is_kept = rank < self.length
-        index = neighbors.query[is_kept], rank[is_kept]
-        self.rows[index] = neighbors.row[is_kept]
-        self.shifts[index] = neighbors.shift[is_kept]
-        self.distances[index] = neighbors.distance[is_kept]
-
-
-def _joined_in_order(pieces: list[NeighborList], bound) -> NeighborList:
-    """Return the neighbours of several pieces that are nearer than the bound of their query, in order."""
-    neighbors = _joined(pieces)
-    return neighbors.kept(neighbors.distance < bound[neighbors.query]).in_order()
-
-
-def _both_ways(pairs: NeighborList, loops, row_count: int, search: Search) -> NeighborList:
-    """Return pairs seen from both of their ends, and loops of rows at themselves, grouped by query."""
-    edge_count = 2 * len(pairs.query) + len(loops)
-    dtype = np.dtype(np.int32 if max(edge_count, row_count) < 2**31 else np.int64)
-    receivers = np.concatenate([pairs.row, pairs.query, loops], dtype=dtype, casting="unsafe")
-    senders = np.concatenate([pairs.query, pairs.row, loops], dtype=dtype, casting="unsafe")
-    no_shifts = np.zeros((len(loops), pairs.shift.shape[1]), np.int32)
-    shifts = np.concatenate([-pairs.shift, pairs.shift, no_shifts])
-    distances = np.concatenate([pairs.distance, pairs.distance, np.zeros(len(loops))])
-    edge_numbers = np.arange(edge_count, dtype=dtype)
-    by_receiver = _by_ckdtree.grouped(receivers, senders, edge_numbers, (row_count, row_count))
-    shift = aligned_empty(shifts.shape, shifts.dtype)
-    distance = aligned_empty(distances.shape, distances.dtype)
-
-    def copy_part(part):
-        shifts.take(by_receiver.data[part], axis=0, out=shift[part], mode="clip")
-        distances.take(by_receiver.data[part], out=distance[part], mode="clip")
-
-    _in_parts(copy_part, edge_count, search)
-    query = np.repeat(np.arange(row_count, dtype=dtype), np.diff(by_receiver.indptr))
-    return NeighborList(query, by_receiver.indices, shift, distance)
-
-
 def _lengths(columns, p: float) -> np.ndarray:
     """Return the lengths (e,) of vectors (m, e) by Minkowski's p."""
     if p == 2:
@@ -792,32 +721,6 @@ def _lengths(columns, p: float) -> np.ndarray:
         return np.linalg.norm(columns, ord=p, axis=0)
     largest = np.abs(columns).max(axis=0)  # powers of small differences vanish
     return largest * np.linalg.norm(columns / np.where(largest > 0, largest, 1), ord=p, axis=0)
-
-
-def _in_parts(function: Callable, count: int, search: Search) -> None:
-    """Call a function with slices of so many neighbours, each of which a processor's cache holds."""
-    parts = [slice(start, start + MEASURED_AT_ONCE) for start in range(0, count, MEASURED_AT_ONCE)]
-    in_threads(function, parts, thread_count(search.workers, count // MEASURED_PER_8_QUERIES, 8))
-
-
-def _joined(pieces: list[NeighborList]) -> NeighborList:
-    """Return all of several pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return NeighborList(*map(np.concatenate, zip(*pieces, strict=True)))
-
-
-def _first_number(shift) -> np.ndarray:
-    """Return the first number that is not 0 of each shift (t, P), or 0."""
-    first = np.zeros(len(shift), shift.dtype)
-    for column in shift.T[::-1]:
-        first = np.where(column != 0, column, first)
-    return first
-
-
-def _nothing(m: int) -> NeighborList:
-    no_rows = np.zeros(0, np.int64)
-    return NeighborList(no_rows, no_rows, np.zeros((0, m), np.int32), np.zeros(0))
 
 
 def _along(x, lattice) -> np.ndarray:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-__all__ = ["Lattice", "Wrapped", "is_singular", "lattice_of"]
+__all__ = ["Lattice", "Wrapped", "first_number", "is_singular", "lattice_of"]
 
 # Cells, of the given vectors or of the reduced ones, that a point may be away from the origin: shifts are
 # int32, and those of two points are added to the shifts between them, which are at most `MOST_SHIFTS`.
@@ -37,7 +37,7 @@ class Lattice(NamedTuple):
     vectors: Any  # (..., P, m)
     combination: Any  # (..., P, P) whole numbers: ``vectors = combination @ periodic vectors of the cell``
     inverse: Any  # (..., m, P): ``x @ inverse`` are the coordinates of x along the vectors
-    heights: Any  # (..., P) distances between neighbouring planes, not finite where the lattice is singular
+    heights: Any  # (..., P) distances between neighboring planes, not finite where the lattice is singular
 
     @property
     def has_axes(self) -> bool:
@@ -110,6 +110,15 @@ def is_singular(cell: np.ndarray, periodic: tuple[bool, ...]) -> bool:
         is_short = ~(lengths > rounding)
         is_flat = ~(lattice.heights > 1e-6 * lengths)
     return bool(is_short.any() or is_flat.any())
+
+
+def first_number(shifts, xp):
+    """Return the first number of each shift (..., P) that is not 0, or 0: it tells which way they go."""
+    first = xp.zeros(shifts.shape[:-1], shifts.dtype)
+    for axis in range(shifts.shape[-1] - 1, -1, -1):
+        number = shifts[..., axis]
+        first = xp.where(number != 0, number, first)
+    return first
 
 
 def _product(rows, matrix):

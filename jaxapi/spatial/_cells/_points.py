@@ -2,13 +2,17 @@
 
 from typing import Any, NamedTuple
 
-__all__ = ["FAR_EXPONENT", "SPACING_EXPONENT", "ImagePoints", "ImageQueries", "euclidean_factor"]
+import numpy as np
+
+__all__ = ["FAR_EXPONENT", "ROUNDING", "SPACING_EXPONENT", "ImagePoints", "ImageQueries", "euclidean_factor"]
 
 # Clouds are apart, along an axis of their own, by the size of the points times 2 to this power: so far that
 # no search of a point's own cloud reaches another, and so near that powers of small distances do not vanish.
 SPACING_EXPONENT = 64
 # A query that is farther away than the size times 2 to this power sees all points of its cloud equally near.
 FAR_EXPONENT = 56
+# By how much a distance within the cell may be rounded, relative to the coordinates.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class ImagePoints(NamedTuple):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -33,15 +32,16 @@ from .._tree._build import padded_size
 from .._tree._queries import Relation
 from .._tree._slopes import without_slopes
 from . import _device
+from ._arguments import check_turns, check_turns_of_points
 from ._batch import JoinedImages, SharedImages, numbers_of_queries
-from ._host import HostImages, NeighborList, PairSums
-from ._lattice import lattice_of
+from ._host import HostImages, PairSums
+from ._neighbor_list import NeighborList
 from ._points import ImagePoints, ImageQueries
-from ._slopes import ImageRows, vectors_to, with_image_slopes
+from ._slopes import ImageRows, displacements, with_image_slopes
 
-__all__ = ["ImageSearcher", "check_turns_of_points"]
+__all__ = ["ImageSearcher"]
 
-NEIGHBORS_AT_ONCE = 1 << 22  # places for neighbours
+NEIGHBORS_AT_ONCE = 1 << 22  # that are searched for at once, with room for the most of each query
 INT32 = np.dtype(np.int32)
 FLOAT64 = np.dtype(np.float64)
 
@@ -218,7 +218,7 @@ class ImageSearcher(ConcreteSearcher):
 
         def by_scipy(images: HostImages, queries, bound):
             wrapped = _wrapped(images, queries)
-            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.x)), k, tree_search)
+            return images.nearest(wrapped, np.broadcast_to(bound, len(wrapped.given)), k, tree_search)
 
         bound = as_dtype(bound, search.dtype) if is_traced(bound) else np.asarray(bound, search.dtype)
         inputs = *self._queries(queries), bound
@@ -441,7 +441,7 @@ class ImageSearcher(ConcreteSearcher):
         receivers, senders, shifts, distances, count = edges
         if any_traced(self.points.data, self.points.cell) and len(self.points.data):
             ends = ImageQueries(self._points_of(receivers), self._ids_of(receivers))
-            # One column: each receiver is a query with one neighbour.
+            # One column: each receiver is a query with one neighbor.
             columns = self._sloped(distances[:, None], ends, senders[:, None], shifts[:, None], search)
             distances = columns[:, 0]
         return receivers, senders, shifts, distances, count
@@ -587,7 +587,7 @@ class ImageSearcher(ConcreteSearcher):
             if shifts is not None:
                 shifts = jnp.asarray(shifts).reshape(*columns.shape, self._m)
             images = ImageRows(columns, shifts)
-            vectors = _vectors(self.points, jnp.asarray(x).reshape(q, self._m), images, dtype=dtype)
+            vectors = displacements(self.points, jnp.asarray(x).reshape(q, self._m), images, dtype=dtype)
             return vectors.reshape(*shape, self._m)
 
     def _sloped(self, distances, queries: ImageQueries | None, rows, shifts, search: Search):
@@ -613,35 +613,6 @@ class ImageSearcher(ConcreteSearcher):
         self._check_points()
         if any(self.periodic) and not is_traced(r) and np.isposinf(np.asarray(r)).any():
             raise ValueError("within an infinite radius there are infinitely many images: pass a finite one")
-
-
-def check_turns_of_points(points: ImagePoints, periodic: tuple[bool, ...]) -> None:
-    """Refuse points, of those that count, that are too far away; none of traced ones."""
-    if points.cell is None or any_traced(*points):
-        return
-    n = int(points.n)
-    ids = None if points.ids is None else np.asarray(points.ids)[:n]
-    check_turns(points, periodic, np.asarray(points.data)[:n], ids, "a point")
-
-
-def check_turns(points: ImagePoints, periodic: tuple[bool, ...], x, ids, name: str) -> None:
-    """Refuse concrete `x` so far away that shifts cannot count the cells up to it; `name` is one of it."""
-    cell = points.cell
-    if cell is None or not len(x) or any_traced(x, ids, cell):
-        return
-    cell = np.asarray(cell, np.float64)
-    x = np.asarray(x, np.float64)
-    with np.errstate(all="ignore"):
-        lattice = lattice_of(cell, periodic, np)
-        if lattice.has_axes:
-            lattice = lattice.of_clouds(np.clip(np.asarray(ids), 0, len(cell) - 1))
-        turns = lattice.wrapped(x, np).turns
-    is_far = np.isfinite(x).all(axis=1) & np.isnan(turns).any(axis=1)
-    if is_far.any():
-        raise ValueError(
-            f"{name} lies 2**29 cells or more from the origin, more than int32 shifts can count: got "
-            f"{x[is_far][0]}; wrap it into the cell, or pass shorter vectors"
-        )
 
 
 def _image_queries(queries: Queries) -> ImageQueries:
@@ -696,7 +667,7 @@ def _counted(data, n):
 
 @compiled
 def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
-    """Return neighbours (n, k + 1) of the points without each point itself, or without the last, (n, k)."""
+    """Return neighbors (n, k + 1) of the points without each point itself, or without the last, (n, k)."""
     rows = jnp.arange(neighbors.rows.shape[0], dtype=neighbors.rows.dtype)[:, None]
     is_itself = (neighbors.rows == rows) & jnp.all(neighbors.shifts == 0, axis=-1)
     is_after = jnp.cumsum(is_itself, axis=1)[:, :-1] > 0
@@ -710,7 +681,7 @@ def _without_itself(neighbors: NearestNeighbors) -> NearestNeighbors:
 
 @compiled
 def _edges_of(neighbors: NearestNeighbors, n):
-    """Return senders, receivers, distances, the number and the shifts of the edges from neighbours."""
+    """Return senders, receivers, distances, the number and the shifts of the edges from neighbors."""
     senders = neighbors.rows
     receivers = jnp.arange(senders.shape[0], dtype=senders.dtype)[:, None]
     is_edge = (senders < n) & (receivers < n)
@@ -718,25 +689,3 @@ def _edges_of(neighbors: NearestNeighbors, n):
     count = jnp.sum(is_edge, dtype=senders.dtype)
     shifts = neighbors.shifts.reshape(-1, neighbors.shifts.shape[-1])
     return senders.reshape(-1), receivers.reshape(-1), neighbors.distances.reshape(-1), count, shifts
-
-
-@partial(compiled, static_argnames="dtype")
-def _vectors(points: ImagePoints, x, images: ImageRows, *, dtype):
-    """Return the vectors (q, k, m) from queries to images; 0 to rows that do not count."""
-    with x64_on():
-        data = points.data
-        cell = points.cell
-        rows, shifts = images
-        is_row = (rows >= 0) & (rows < jnp.asarray(points.n).astype(rows.dtype))
-        rows = jnp.where(is_row, rows, len(data))
-        if not len(data):
-            return jnp.zeros((*rows.shape, x.shape[1]), dtype)
-        if cell is not None and cell.ndim == 3:  # each vector has the cell of the cloud that it ends in
-            ids_of_rows = points.ids[jnp.minimum(rows, len(data) - 1)]
-            cells = cell.astype(jnp.float64)[jnp.clip(ids_of_rows, 0, len(cell) - 1)]
-            along_cell = (shifts.astype(jnp.float64)[..., None] * cells).sum(axis=-2)
-            vectors = vectors_to(data, x, None, ImageRows(rows, None))
-            vectors = vectors + jnp.where(is_row[..., None], along_cell, 0)
-        else:
-            vectors = vectors_to(data, x, cell, ImageRows(rows, shifts))
-        return vectors.astype(dtype)

@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 
 from ..._core._dtypes import x64_on
+from ..._core._programs import compiled
 from .._tree._slopes import norms
+from ._points import ImagePoints
 
-__all__ = ["ImageRows", "vectors_to", "with_image_slopes"]
+__all__ = ["ImageRows", "displacements", "vectors_to", "with_image_slopes"]
 
 FLOAT64 = jnp.float64
 
@@ -35,6 +37,28 @@ def vectors_to(data, x, cell, images: ImageRows):
         # XLA multiplies such narrow matrices many times slower than it adds their products.
         vectors = vectors + (images.shifts.astype(FLOAT64)[..., None] * cell).sum(axis=-2)
     return jnp.where(is_row[..., None], vectors, 0)
+
+
+@partial(compiled, static_argnames="dtype")
+def displacements(points: ImagePoints, x, images: ImageRows, *, dtype):
+    """Return the vectors (q, k, m) from queries to images; 0 to rows that do not count."""
+    with x64_on():
+        data = points.data
+        cell = points.cell
+        rows, shifts = images
+        is_row = (rows >= 0) & (rows < jnp.asarray(points.n).astype(rows.dtype))
+        rows = jnp.where(is_row, rows, len(data))
+        if not len(data):
+            return jnp.zeros((*rows.shape, x.shape[1]), dtype)
+        if cell is not None and cell.ndim == 3:  # each vector has the cell of the cloud that it ends in
+            ids_of_rows = points.ids[jnp.minimum(rows, len(data) - 1)]
+            cells = cell.astype(jnp.float64)[jnp.clip(ids_of_rows, 0, len(cell) - 1)]
+            along_cell = (shifts.astype(jnp.float64)[..., None] * cells).sum(axis=-2)
+            vectors = vectors_to(data, x, None, ImageRows(rows, None))
+            vectors = vectors + jnp.where(is_row[..., None], along_cell, 0)
+        else:
+            vectors = vectors_to(data, x, cell, ImageRows(rows, shifts))
+        return vectors.astype(dtype)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5,))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._order import float_keys
 from .._tree._powers_of_two import converted
 from .._tree._sorting import lexsorted
 
@@ -85,9 +86,7 @@ class OnDevice:
     @staticmethod
     def ascending(x):
         """Return integers that are ordered like real numbers."""
-        bits = lax.bitcast_convert_type(converted(x, np.float64), np.int64)
-        bits = jnp.where(bits == np.iinfo(np.int64).min, 0, bits)  # both zeros are equal
-        return bits ^ jnp.where(bits < 0, np.iinfo(np.int64).max, 0)
+        return float_keys(converted(x, np.float64))
 
     @staticmethod
     def put(array, index, values):

@@ -85,7 +85,7 @@ class _SearchedPoints(NamedTuple):
         return number[-1], jnp.where(lowest < 0, -1, number[lowest])
 
     def cores(self, min_samples: int) -> tuple[Array, Array]:
-        """Return core distances (rows,), scaled powers, and the rows of the neighbours (rows, k)."""
+        """Return core distances (rows,), scaled powers, and the rows of the neighbors (rows, k)."""
         tree = self.points.tree
         dtype = tree.points.dtype
         limits = Limits(jnp.full((), np.inf, dtype), jnp.zeros((), dtype))

@@ -71,7 +71,7 @@ def dendrogram(arrays: Arrays, point_count: int, sources, targets) -> Dendrogram
         return (state.sources != state.targets).any()
 
     state = arrays.repeat(has_more, lambda state: _join(arrays, point_count, state), start)
-    return _in_places(arrays, first_lines, state)
+    return _merges_by_line(arrays, first_lines, state)
 
 
 def _first_lines(arrays: Arrays, point_count: int, sources, targets):
@@ -109,7 +109,7 @@ def _join(arrays: Arrays, point_count: int, state: _Joining) -> _Joining:
     return _Joining(root[sources], root[targets], line, points, joined)
 
 
-def _in_places(arrays: Arrays, first_lines, state: _Joining) -> Dendrogram:
+def _merges_by_line(arrays: Arrays, first_lines, state: _Joining) -> Dendrogram:
     """Return the merges, line by line; `first_lines` are those at whose ends the points are."""
     xp = arrays.xp
     put = arrays.put
@@ -178,7 +178,7 @@ def linkage(arrays: Arrays, rows, distances, point_count) -> Linkage:
     if not edge_count:
         return Linkage(order, rows, order, ~is_wrong)
     merges = dendrogram(arrays, edge_count + 1, *rows.T)
-    # Places become the numbers of edges.
+    # Parts that are merges are named by their places; SciPy names them by the edges, in order.
     nodes = merges.nodes.reshape(-1, 2)
     merged_before = point_count + merges.edge[xp.maximum(nodes - edge_count - 1, 0)]
     nodes = xp.where(nodes <= edge_count, nodes, merged_before)
@@ -245,7 +245,7 @@ def from_lowest(point_count: int, sources, targets, distances) -> Walked:
 def grown(point_count: int, rows, distances):
     """Return the edges (n - 1, 2) of Prim's tree from row 0 on, of a graph, and their distances.
 
-    Where points are equally far the first one joins by its first neighbour in the tree. So scikit-learn grows
+    Where points are equally far the first one joins by its first neighbor in the tree. So scikit-learn grows
     its tree, on which labels depend: distances that are a point's core distance are all equal.
     """
     lower = rows.min(axis=1)

@@ -28,7 +28,7 @@ class DensityClusters(NamedTuple):
     Attributes
     ----------
     core : Array, shape (n,), bool
-        Which points have enough neighbours.
+        Which points have enough neighbors.
     labels : Array, shape (n,)
         The cluster of each point, numbered by its lowest core; -1 for noise.
     """

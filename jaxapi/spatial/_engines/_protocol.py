@@ -64,7 +64,7 @@ class Engine(Protocol):
     def count(
         self, tree: Tree, queries: RadiusQueries, metric: TreeMetric, *, relation: Relation, enough: int = ...
     ) -> Array:
-        """Return how many neighbours each query has."""
+        """Return how many neighbors each query has."""
         ...
 
     def running_sums(self, counts: Array) -> Array:
@@ -81,7 +81,7 @@ class Engine(Protocol):
         size: int,
         relation: Relation,
     ) -> tuple[Array, Array]:
-        """Return rows and distances (size,) of each query's neighbours, from its offset on."""
+        """Return rows and distances (size,) of each query's neighbors, from its offset on."""
         ...
 
     def fill_edges(
@@ -106,7 +106,7 @@ class Engine(Protocol):
     def fill_rows(
         self, tree: Tree, queries: RadiusQueries, metric: TreeMetric, *, max_neighbors: int
     ) -> tuple[Array, Array, Array]:
-        """Return rows and distances (q, max_neighbors) of each query's neighbours, and how many there are."""
+        """Return rows and distances (q, max_neighbors) of each query's neighbors, and how many there are."""
         ...
 
     def bin_counts(

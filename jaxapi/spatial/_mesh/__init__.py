@@ -1,6 +1,6 @@
 """A tree over points that are spread over the devices of a mesh.
 
-Top down: `_mesh` is what KDTree calls. `_placement` brings queries to the mesh and results home, `_layout`
+Top down: `_mesh` is what KDTree calls. `_placement` brings queries to the mesh and results back, `_layout`
 knows how points lie. `_programs` and `_edges` are compiled functions of whole arrays; they put
 `jax.shard_map` around what one device does, which all other files are about.
 

@@ -1,4 +1,4 @@
-"""Lists of the nearest neighbours that queries have so far."""
+"""Lists of the nearest neighbors that queries have so far."""
 
 from typing import NamedTuple
 
@@ -44,8 +44,10 @@ class Candidates(NamedTuple):
     def merge(self, other: "Candidates", n: int) -> "Candidates":
         """Return the nearest of both, as many as these lists have.
 
-        The lower of either list's i-th from the one end and from the other are the lowest of all, and rise no
-        more than once after they have fallen (Batcher): half-way exchanges bring them into order.
+        This is Batcher's bitonic merge. The second list is reversed, and each of its entries is compared with
+        the one at the same place in the first: the nearer ones of these pairs are the nearest of all. They
+        come in ascending order, then in descending order. Entries half of the length apart are compared and
+        exchanged, then those a quarter apart, and so on: then all are in ascending order.
         """
         k = self.rows.shape[1]
         size = 1 << (max(k, other.rows.shape[1]) - 1).bit_length()
@@ -65,7 +67,7 @@ class Candidates(NamedTuple):
 
 
 def _in_order(first: Candidates, second: Candidates) -> tuple[Candidates, Candidates]:
-    """Return the lower of two neighbours each, and the higher."""
+    """Return the lower of two neighbors each, and the higher."""
     distances = in_order_of_bits(first.distances)
     other_distances = in_order_of_bits(second.distances)
     nearer = distances < other_distances

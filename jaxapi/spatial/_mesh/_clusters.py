@@ -238,7 +238,7 @@ class TreePoints:
         if self.at_once == self.count:
             balls = self._balls(self.queries.points, self.queries.bound >= 0)
             nothing = search.nothing(self.count, slot_values)
-            return around(self.space, balls, search, nothing, slot_values, Origin.HOME)
+            return around(self.space, balls, search, nothing, slot_values, Origin.OWN_POINTS)
         here = self.around_here(search, slot_values)
         return self.around_elsewhere(here, search, slot_values)
 
@@ -252,7 +252,7 @@ class TreePoints:
         q = self.count
         if self.at_once == q:
             balls = self._balls(self.queries.points, self.queries.bound >= 0)
-            return around(space, balls, search, result, slot_values, Origin.SEARCHED_HOME)
+            return around(space, balls, search, result, slot_values, Origin.SEARCHED_OWN_POINTS)
         scaled_points = space.in_scaled_box(self.queries.points)
         is_near = space.reaches_others(scaled_points, self.queries.bound)
         order = by_destination(jnp.where(is_near, 0, 1), 2)
@@ -265,7 +265,7 @@ class TreePoints:
             scaled_points = self.queries.points.at[:, queries].get(mode="fill", fill_value=jnp.inf)
             known = result.at[queries].get(mode="clip")
             balls = self._balls(scaled_points, mask)
-            found = around(space, balls, search, known, slot_values, Origin.SEARCHED_HOME)
+            found = around(space, balls, search, known, slot_values, Origin.SEARCHED_OWN_POINTS)
             return written(result, queries, found)
 
         part_count = -(-space.axes.max(near_count) // self.at_once)

@@ -1,4 +1,4 @@
-"""What becomes of neighbours: edges, pairs and CSR, as compiled functions of whole arrays."""
+"""What becomes of neighbors: edges, pairs and CSR, as compiled functions of whole arrays."""
 
 from functools import partial
 from typing import NamedTuple
@@ -34,16 +34,16 @@ SAME = PartitionSpec()
 class GraphEdges(NamedTuple):
     """The edges of a graph: arrays (e,); n and inf stand for no edge."""
 
-    receivers: Array  # the query of each neighbour
-    senders: Array  # the neighbour
+    receivers: Array  # the query of each neighbor
+    senders: Array  # the neighbor
     distances: Array
 
 
 @partial(jax.jit, static_argnames=("layout", "relation"))
 def related(rows, *, layout: MeshLayout, relation: Relation | None):
-    """Tell which of the neighbours (q, c) to keep, and return how many on each device.
+    """Tell which of the neighbors (q, c) to keep, and return how many on each device.
 
-    With a relation the queries are all points: it tells which neighbours make edges.
+    With a relation the queries are all points: it tells which neighbors make edges.
     """
 
     def local(rows):
@@ -62,7 +62,7 @@ def related(rows, *, layout: MeshLayout, relation: Relation | None):
 def in_equal_parts(
     candidates: Candidates, keep, *, layout: MeshLayout, capacity: int, size: int
 ) -> GraphEdges:
-    """Return the edges of the first `size` neighbours to keep, in equal parts: one device's after another's.
+    """Return the edges of the first `size` neighbors to keep, in equal parts: one device's after another's.
 
     `capacity` is the most that one device has to keep. Where there are fewer than `size`, or this is not a
     multiple of the number of devices, the last edges are none.
@@ -115,7 +115,7 @@ def without_itself(distances, rows, *, layout: MeshLayout) -> Candidates:
 
 @partial(jax.jit, static_argnames="layout")
 def edges(distances, rows, *, layout: MeshLayout):
-    """Return the edges (s * k,) of the neighbours (s, k), and how many there are."""
+    """Return the edges (s * k,) of the neighbors (s, k), and how many there are."""
 
     def local(distances, rows):
         is_edge = rows < layout.n
@@ -145,7 +145,7 @@ def largest(counts, *, layout: MeshLayout, spread: bool):
 
 @partial(jax.jit, static_argnames=("layout", "dtype"))
 def offsets(counts, *, layout: MeshLayout, dtype):
-    """Return where the neighbours of each query begin and the last one's end, on every device."""
+    """Return where the neighbors of each query begin and the last one's end, on every device."""
 
     def local(counts):
         ends = jnp.cumsum(layout.axes.gather(counts).reshape(-1), dtype=dtype)

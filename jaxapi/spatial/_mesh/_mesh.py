@@ -13,7 +13,7 @@ from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
 from .._arrays import as_dtype, check_finite, constant_on, reject_traced
 from .._results import FixedNeighbors, FixedPairs, NearestNeighbors, NeighborGraph, Neighbors
-from .._search import Columns, PairWeights, Queries, Search, index_dtype, sums_dtype
+from .._search import Columns, PairWeights, Queries, Search, has_bound, index_dtype, sums_dtype
 from .._searcher import ConcreteSearcher, pairs_of
 from .._tree._build import padded_size
 from .._tree._queries import Limits, Relation
@@ -28,14 +28,14 @@ from ._within import NearestWithin
 __all__ = ["MeshSearcher"]
 
 LARGEST = np.iinfo(np.int32).max
-LISTED = 8  # neighbours of a query that there is room for at the least: so few programs serve most radii
+LISTED = 8  # neighbors of a query that there is room for at the least: so few programs serve most radii
 
 
 class MeshSearcher(ConcreteSearcher):
     """The searches of a tree whose points lie on several devices.
 
     Results lie as the queries do: spread over the mesh, on every device of it, or on one device. A traced
-    query that is not finite has no neighbours; concrete ones raise ValueError, in all processes alike.
+    query that is not finite has no neighbors; concrete ones raise ValueError, in all processes alike.
     """
 
     def __init__(self, data, forest, layout: MeshLayout, count=None):
@@ -66,10 +66,11 @@ class MeshSearcher(ConcreteSearcher):
             limits = Limits(*self._numbers(search, bound, search.eps))
             inputs = without_slopes((placed_queries.x, limits, boxsize))
             plan = self._plan(search, placed_queries.spread)
-            found = _programs.nearest_columns(self.forest, *inputs, plan=plan, columns=columns)
+            static: dict[str, Any] = {"plan": plan, "columns": columns, "is_bounded": has_bound(bound)}
+            found = _programs.nearest_columns(self.forest, *inputs, **static)
             distances = self._with_slopes(found, placed_queries.x, boxsize, plan)
             results = distances, self._counted(found.rows)
-            return NearestNeighbors(*placed_queries.send_home(results, queries.shape + columns.shape))
+            return NearestNeighbors(*placed_queries.send_back(results, queries.shape + columns.shape))
 
     def nearest_in_tree_order(self, columns: Columns, bound, search: Search) -> NearestNeighbors:
         """Return the nearest of every point, in the order of the devices' trees."""
@@ -84,6 +85,7 @@ class MeshSearcher(ConcreteSearcher):
             inputs = without_slopes((limits, boxsize))
             each = self._rows_of_a_device if order == "input" else None
             static: dict[str, Any] = {"plan": plan, "columns": columns, "each": each}
+            static["is_bounded"] = has_bound(bound)
             found = _programs.nearest_of_all(self.forest, *inputs, **static)
             in_tree_order = order == "tree" and any_traced(self.data, boxsize)
             query_rows = self._indices() if in_tree_order else None
@@ -116,7 +118,7 @@ class MeshSearcher(ConcreteSearcher):
                 rows = jnp.where(rows < as_dtype(self.count, rows.dtype), rows, self.layout.n)
             plan = self._plan(search, queries.spread)
             vectors = vectors_to(self.data, x, rows, search.boxsize_array(), plan=plan)
-            return queries.send_home((vectors,), shape)[0]
+            return queries.send_back((vectors,), shape)[0]
 
     # --- within a radius -------------------------------------------------------------------------------
 
@@ -132,8 +134,8 @@ class MeshSearcher(ConcreteSearcher):
             found = _programs.nearest_within(self.forest, *inputs, plan=plan, max_neighbors=max_neighbors)
             distances = self._with_slopes(found.candidates, placed_queries.x, boxsize, plan)
             lists = self._counted(found.candidates.rows), distances
-            rows, distances = placed_queries.send_home(lists, (*queries.shape, max_neighbors))
-            (counts,) = placed_queries.send_home((found.counts,), queries.shape)
+            rows, distances = placed_queries.send_back(lists, (*queries.shape, max_neighbors))
+            (counts,) = placed_queries.send_back((found.counts,), queries.shape)
             return FixedNeighbors(rows, distances, counts)
 
     def counts(self, queries: Queries, r, search: Search) -> Array:
@@ -145,10 +147,10 @@ class MeshSearcher(ConcreteSearcher):
             inputs = without_slopes((placed_queries.x, radius, search.boxsize_array()))
             plan = self._plan(search, placed_queries.spread)
             counts = _programs.count(self.forest, *inputs, plan=plan)
-            return placed_queries.send_home((counts,), queries.shape)[0]
+            return placed_queries.send_back((counts,), queries.shape)[0]
 
     def csr(self, queries: Queries, r, search: Search, sort: bool) -> Neighbors:
-        """Return all neighbours in CSR form, of spread queries in equal parts, filled up with n and inf."""
+        """Return all neighbors in CSR form, of spread queries in equal parts, filled up with n and inf."""
         self._check(queries.x)
         with self._context(search):
             placed_queries = self._placed(search, queries.x, r)
@@ -162,8 +164,8 @@ class MeshSearcher(ConcreteSearcher):
             keep = rows < self.layout.n
             indptr = np.pad(np.cumsum(counts, dtype=np.int64), (1, 0))
             indptr = indptr.astype(index_dtype(int(indptr[-1])))
-            home = placed_queries.home or self.layout.everywhere
-            return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), home))
+            sharding = placed_queries.result_sharding or self.layout.everywhere
+            return Neighbors(*jax.device_put((indptr, rows[keep], distances[keep]), sharding))
 
     def _csr_in_parts(self, found: NearestWithin, search: Search) -> Neighbors:
         keep, totals = _edges.related(found.candidates.rows, layout=self.layout, relation=None)
@@ -211,7 +213,7 @@ class MeshSearcher(ConcreteSearcher):
         )
 
     def _all_within(self, x, r, search: Search, spread: bool) -> NearestWithin:
-        """Return all neighbours by query."""
+        """Return all neighbors by query."""
         plan = self._plan(search, spread)
         inputs = x, as_dtype(r, search.dtype), search.boxsize_array()
         counts = _programs.count(self.forest, *inputs, plan=plan)
@@ -219,14 +221,14 @@ class MeshSearcher(ConcreteSearcher):
         query_count = -(-len(x) // self.layout.axes.size)  # of a device
         if query_count * most > LARGEST:
             raise ValueError(
-                f"{query_count} queries on a device, of which one has {most} neighbours or nearly so many, "
+                f"{query_count} queries on a device, of which one has {most} neighbors or nearly so many, "
                 "take more room than there is: search for fewer at once, or use query_radius with "
                 "max_neighbors"
             )
         return NearestWithin(_programs.all_within(self.forest, *inputs, plan=plan, most=most), counts)
 
     def _in_equal_parts(self, candidates: Candidates, keep, totals, size: int) -> _edges.GraphEdges:
-        """Return the edges of `size` neighbours to keep."""
+        """Return the edges of `size` neighbors to keep."""
         capacity = padded_size(int(totals.max()))
         return _edges.in_equal_parts(
             candidates, keep, layout=self.layout, capacity=capacity, size=max(1, size)

@@ -1,4 +1,4 @@
-"""The nearest neighbours among the points of all devices."""
+"""The nearest neighbors among the points of all devices."""
 
 import dataclasses
 import math
@@ -29,12 +29,12 @@ __all__ = ["AllPoints", "Wanted", "nearest", "nearest_below"]
 
 INT32 = np.dtype(np.int32)
 MORE = 1.3  # times the points of uniform ones that are near a border, by simulation of 2 to 64 devices
-PIECE = 1 << 23  # neighbours that are found at once before they go home, at the least
+PIECE = 1 << 23  # neighbors that are found at once before they are returned, at the least
 PIECES = 6  # at the most: a search ends with few queries at work
 
 
 class NearestState(NamedTuple):
-    """What queries know of their neighbours."""
+    """What queries know of their neighbors."""
 
     candidates: Candidates  # with scaled power distances
     bound_power: Array  # (q,) a scaled power distance: only what is nearer is asked for
@@ -49,7 +49,7 @@ class NeighborSearch(DeviceSearch):
         self.eps = eps
 
     def start(self, bound_power: Array) -> NearestState:
-        """Return the state of queries that know of no neighbour."""
+        """Return the state of queries that know of no neighbor."""
         space = self.space
         shape = len(bound_power), self.k
         return NearestState(
@@ -66,7 +66,7 @@ class NeighborSearch(DeviceSearch):
         return state.candidates.is_closed_to(lowest_row)
 
     def message(self, state: NearestState) -> Array:
-        """Send how far away neighbours may be."""
+        """Send how far away neighbors may be."""
         return self.reach(state)
 
     def search(self, tree: Tree, slot_values, arrived: ArrivedQueries) -> Candidates:
@@ -123,35 +123,35 @@ def _below_limit(state: NearestState, n: int) -> Candidates:
 
 
 class Wanted(NamedTuple):
-    """Which neighbours are asked for, and in which form."""
+    """Which neighbors are asked for, and in which form."""
 
     columns: Columns
-    n: int  # points of all devices, which stands for a missing neighbour
+    n: int  # points of all devices, which stands for a missing neighbor
     dtype: np.dtype
     index_dtype: np.dtype
 
     @property
     def k(self) -> int:
-        """How many neighbours are to be found."""
+        """How many neighbors are to be found."""
         return min(self.columns.k, self.n)
 
     def of(self, candidates: Candidates) -> Candidates:
-        """Return the neighbours asked for."""
+        """Return the neighbors asked for."""
         rows = candidates.rows.astype(self.index_dtype)
         return Candidates(*pick_columns(candidates.distances, rows, self.n, self.columns.among(self.n)))
 
     def none(self, query_count: int) -> Candidates:
-        """Return lists of no neighbours."""
+        """Return lists of no neighbors."""
         shape = query_count, math.prod(self.columns.shape)
         return Candidates.none(shape, self.n, self.dtype, self.index_dtype)
 
 
 @dataclasses.dataclass(frozen=True)
 class AllPoints:
-    """The search for the neighbours of every point: nothing is sent that need not be.
+    """The search for the neighbors of every point: nothing is sent that need not be.
 
     All points are searched for on their device, and what is found is written to their rows piece by piece,
-    so that nothing but results needs room for all. Those whose k-th neighbour may lie on another device are
+    so that nothing but results needs room for all. Those whose k-th neighbor may lie on another device are
     searched for once more and there, some at a time.
     """
 
@@ -161,18 +161,18 @@ class AllPoints:
     eps: Array
 
     def in_order_of_trees(self) -> Candidates:
-        """Return the neighbours of the points of this device's tree, in the order of its leaves."""
+        """Return the neighbors of the points of this device's tree, in the order of its leaves."""
         if self._at_once == self._point_count:
             return self._find_all()
 
         def write(results, values, slots):
             return written(results, slots, values)
 
-        results, across = self._search_home()
+        results, across = self._search_here()
         return self._search_across(results, across, write)
 
     def in_order_of_data(self, data_rows: DataRows) -> Candidates:
-        """Return the neighbours of this device's rows of the data."""
+        """Return the neighbors of this device's rows of the data."""
         rows = self.space.rows_of_slots(self.space.tree.points.shape[1])
         results = self.wanted.none(data_rows.each)
         if self._at_once == self._point_count:
@@ -185,7 +185,7 @@ class AllPoints:
         prepared = self._prepared()
 
         def search(begin):
-            return self._search_home_piece(prepared, begin, self._piece)
+            return self._search_piece_here(prepared, begin, self._piece)
 
         piece = Piece(search, self._piece, self._point_count)
         results, across = data_rows.write_in_pieces(results, rows, piece)
@@ -203,17 +203,17 @@ class AllPoints:
 
     @property
     def _piece(self) -> int:
-        """How many points are searched for at home at a time."""
+        """How many points are searched for here at a time."""
         count = self._point_count
         return min(count, max(-(-count // PIECES), -(-PIECE // self.wanted.k)))
 
     def _find_all(self) -> Candidates:
-        """Return the neighbours of all points at once."""
+        """Return the neighbors of all points at once."""
         found, _ = self._find(self.space.tree.points[:, : self._point_count], once=False)
         return found
 
     def _find(self, scaled_points: Array, once: bool):
-        """Return the neighbours of some scaled points (m, c), and who may have others still.
+        """Return the neighbors of some scaled points (m, c), and who may have others still.
 
         None may, unless they are to visit another device but `once`.
         """
@@ -221,7 +221,7 @@ class AllPoints:
         near = space.near(space.tree.points_in_units(scaled_points), self.bound)
         bound_power = scaled_power(near.queries.bound, near.space.tree.scale, space.metric.p)
         search = NeighborSearch(near.space, self.wanted.k, self.eps)
-        rounds, state = _rounds_of(near.space, near.queries.x, bound_power, search, Origin.HOME)
+        rounds, state = _rounds_of(near.space, near.queries.x, bound_power, search, Origin.OWN_POINTS)
         if once:
             state, may_have_others = rounds.run_once(state)
         else:
@@ -231,11 +231,11 @@ class AllPoints:
         distances = near.distances(candidates.distances)
         return self.wanted.of(candidates._replace(distances=distances)), may_have_others
 
-    def _search_home(self):
-        """Return what is found at home, and who may have neighbours elsewhere."""
+    def _search_here(self):
+        """Return what is found here, and who may have neighbors elsewhere."""
         count = self._point_count
         if count * max(self.wanted.k, len(self.space.tree.points)) <= LARGEST_PIECE:
-            return self._search_home_piece(self._prepared(), 0, count)
+            return self._search_piece_here(self._prepared(), 0, count)
         size = self._piece
         prepared = self._prepared()
 
@@ -244,7 +244,7 @@ class AllPoints:
             return jax.tree.map(
                 lambda all_lines, some: lax.dynamic_update_slice_in_dim(all_lines, some, begin, 0),
                 results,
-                self._search_home_piece(prepared, begin, size),
+                self._search_piece_here(prepared, begin, size),
             )
 
         nothing = self.space.axes.varying((self.wanted.none(count), jnp.zeros(count, bool)))
@@ -254,8 +254,8 @@ class AllPoints:
         """Return what is made of the tree once for all pieces."""
         return BY_PLATFORM.prepare(self.space.tree, self.space.metric.boxsize)
 
-    def _search_home_piece(self, prepared, begin, size: int):
-        """Return the neighbours here of points from `begin` on, and who may have others elsewhere."""
+    def _search_piece_here(self, prepared, begin, size: int):
+        """Return the neighbors here of points from `begin` on, and who may have others elsewhere."""
         space = self.space
         tree = space.tree
         slots = Slots(jnp.asarray(begin, jnp.int32), size)
@@ -267,7 +267,7 @@ class AllPoints:
         return self.wanted.of(candidates), self._reaches_others(slots.of(tree.points), candidates)
 
     def _reaches_others(self, scaled_points: Array, candidates: Candidates) -> Array:
-        """Tell which scaled points (m, c) may have neighbours on other devices besides these."""
+        """Tell which scaled points (m, c) may have neighbors on other devices besides these."""
         space = self.space
         info = jnp.finfo(scaled_points.dtype)
         tree = space.tree

@@ -19,12 +19,14 @@ class PlacedQueries(NamedTuple):
     x: Any  # (q, m)
     other: Any  # what belongs to each of them, or to all; None: nothing does
     spread: bool  # whether they lie as the points do; else every device has all of them
-    home: Any = None  # the sharding that results go back to; None: they stay
+    result_sharding: Any = None  # that results go back to; None: they stay
 
-    def send_home(self, arrays, shape: tuple[int, ...]):
+    def send_back(self, arrays, shape: tuple[int, ...]):
         """Return results in the batch shape, where the queries came from."""
         arrays = tuple(a if a.shape == shape else a.reshape(shape) for a in arrays)
-        return arrays if self.home is None else jax.device_put(arrays, self.home)
+        if self.result_sharding is None:
+            return arrays
+        return jax.device_put(arrays, self.result_sharding)
 
 
 def placed(layout: MeshLayout, traced: bool, x, other=None) -> PlacedQueries:
@@ -37,11 +39,11 @@ def placed(layout: MeshLayout, traced: bool, x, other=None) -> PlacedQueries:
         return PlacedQueries(_resharded(x, place), _resharded(other, place), spread)
     devices = x.sharding.device_set if isinstance(x, jax.Array) else ()
     spread = len(devices) > 1 and x.sharding.is_equivalent_to(layout.sharding, x.ndim)
-    home = x.sharding if devices and not spread else None
+    result_sharding = x.sharding if devices and not spread else None
     if len(devices) < 2:  # of the host, or one device: every process has it
         x = np.asarray(x)
         other = other if other is None else np.asarray(other)
-    return PlacedQueries(_put(x, layout, spread), _put(other, layout, spread), spread, home)
+    return PlacedQueries(_put(x, layout, spread), _put(other, layout, spread), spread, result_sharding)
 
 
 def _put(x, layout: MeshLayout, spread: bool):

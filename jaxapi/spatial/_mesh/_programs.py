@@ -64,7 +64,7 @@ class Plan(NamedTuple):
         return Space(forest, self.layout.axes, self.layout.n, TreeMetric(self.search.p, boxsize))
 
     def wanted(self, columns: Columns) -> _nearest.Wanted:
-        """Return the form of the nearest neighbours that are asked for."""
+        """Return the form of the nearest neighbors that are asked for."""
         search = self.search
         return _nearest.Wanted(columns, self.layout.n, search.dtype, search.index_dtype)
 
@@ -84,7 +84,7 @@ def build_forest(points, count=None, *, layout: MeshLayout, rows_dtype):
         rows = layout.own_rows(len(points), rows_dtype)
         if count is None:
             is_wrong = (rows < layout.n) & ~jnp.isfinite(points).all(axis=1)
-        else:  # what is not finite is nobody's neighbour
+        else:  # what is not finite is nobody's neighbor
             is_wrong = jnp.zeros(len(points), bool)
             points = jnp.where((rows < count)[:, None], points, jnp.nan)
         forest = build_trees(points, layout.n, layout.axes, rows_dtype)
@@ -108,15 +108,18 @@ def rows_of_trees(forest: Forest, *, layout: MeshLayout):
 # --- around queries ------------------------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnames=("plan", "columns"))
+@partial(jax.jit, static_argnames=("plan", "columns", "is_bounded"))
 def nearest_columns(
-    forest: Forest, x, limits: Limits, boxsize, *, plan: Plan, columns: Columns
+    forest: Forest, x, limits: Limits, boxsize, *, plan: Plan, columns: Columns, is_bounded: bool
 ) -> Candidates:
     """Return distances and rows (q, *columns.shape) for queries (q, m)."""
     wanted = plan.wanted(columns)
 
     def search(space, x, limits):
-        return wanted.of(_nearest.nearest(space, x, *limits, wanted.k))
+        if not is_bounded:
+            return wanted.of(_nearest.nearest(space, x, *limits, wanted.k))
+        candidates = _nearest.nearest(space, x, *limits.a_little_farther(), wanted.k)
+        return Candidates(*limits.kept(*wanted.of(candidates), wanted.n))
 
     shapes = columns.shape, columns.shape
     return Candidates(*_for_queries(search, forest, _Inputs((x,), limits), boxsize, shapes, plan))
@@ -215,19 +218,29 @@ def _extended(arrays, q: int):
 # --- of all points -------------------------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnames=("plan", "columns", "each"))
+@partial(jax.jit, static_argnames=("plan", "columns", "each", "is_bounded"))
 def nearest_of_all(
-    forest: Forest, limits: Limits, boxsize, *, plan: Plan, columns: Columns, each: int | None
+    forest: Forest,
+    limits: Limits,
+    boxsize,
+    *,
+    plan: Plan,
+    columns: Columns,
+    each: int | None,
+    is_bounded: bool,
 ) -> Candidates:
-    """Return distances and rows of the neighbours of all points.
+    """Return distances and rows of the neighbors of all points.
 
     They are in the order of the data, of which every device has `each` rows; None: in the order of the trees.
     """
 
     def local(forest, limits, boxsize):
         space = plan.space(forest, boxsize).with_room_for_powers()
-        search = _nearest.AllPoints(space, plan.wanted(columns), *limits)
+        wanted = plan.wanted(columns)
+        search = _nearest.AllPoints(space, wanted, *(limits.a_little_farther() if is_bounded else limits))
         found = search.in_order_of_trees() if each is None else search.in_order_of_data(plan.data_rows(each))
+        if is_bounded:
+            found = Candidates(*limits.kept(*found, wanted.n))
         return jax.tree.map(lambda a: a.reshape(a.shape[0], *columns.shape), found)
 
     rows = plan.layout.rows

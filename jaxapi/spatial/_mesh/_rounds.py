@@ -86,8 +86,8 @@ class Origin(enum.Enum):
     """Where queries come from."""
 
     OUTSIDE = "they have nothing to do with the device that has them"
-    HOME = "they are points of this device, which is searched first"
-    SEARCHED_HOME = "they are points of this device, and the state has what is found here"
+    OWN_POINTS = "they are points of this device, which is searched first"
+    SEARCHED_OWN_POINTS = "they are points of this device, and the state has what is found here"
 
 
 class Progress(NamedTuple):
@@ -134,7 +134,7 @@ class Rounds:
         return self._all(progress, round_of_any).state
 
     def run_once(self, state):
-        """Return the state after a search at home and one other visit, and who has a device left to visit."""
+        """Return the state after a search here and one visit, and which queries have more to visit."""
         q = len(self.points)
         axes = self.space.axes
         progress = self.round(self.start(state), q, most=0)
@@ -145,10 +145,10 @@ class Rounds:
         """Return the progress before the first round."""
         axes = self.space.axes
         visited = Visited.none(len(self.points), axes)
-        if self.origin is Origin.SEARCHED_HOME:
+        if self.origin is Origin.SEARCHED_OWN_POINTS:
             visited = visited.add(jnp.full(len(self.points), axes.here()))
         state, visited = axes.varying((state, visited))
-        if self.origin is Origin.HOME:
+        if self.origin is Origin.OWN_POINTS:
             target = jnp.where(self.search.reach(state) >= 0, axes.here(), axes.size)
         else:
             target = self._next_target(self.points, state, visited)
@@ -187,11 +187,11 @@ class Rounds:
         axes = self.space.axes
         waiting = progress.counts[axes.here()]
         starts = jnp.cumsum(waiting) - waiting
-        granted = _granted(progress.counts, progress.number, capacity)
+        sent = _sent_in_round(progress.counts, progress.number, capacity)
         if most is not None:
             is_kept = jnp.eye(axes.size, dtype=bool)
-            granted = jnp.where(is_kept, granted, jnp.minimum(granted, most))
-        return Transfer(granted, by_destination(progress.target, axes.size), starts, most)
+            sent = jnp.where(is_kept, sent, jnp.minimum(sent, most))
+        return Transfer(sent, by_destination(progress.target, axes.size), starts, most)
 
     @property
     def _may_copy(self) -> bool:
@@ -285,18 +285,22 @@ def _busiest(counts: Array) -> Array:
     return jnp.maximum(counts.sum(axis=0).max(), counts.sum(axis=1).max())
 
 
-def _granted(counts: Array, number: Array, capacity: int) -> Array:
-    """Return how many of the `counts` from row to column go this round: no device sends or gets too many.
+def _sent_in_round(counts: Array, number: Array, capacity: int) -> Array:
+    """Return how many queries each device (row) sends to each other (column) in a round, of those that wait.
 
-    Every sender has an even share of a receiver's capacity; what some leave goes to the others in turn.
+    No device sends or receives more than `capacity`. Every sender has an even share of a receiver's; what
+    some leave of their shares goes to the others in turn, each round to another one first.
     """
     devices = counts.shape[0]
-    even = jnp.minimum(counts, capacity // devices)
-    order = (lax.iota(jnp.int32, devices) + number) % devices  # another sender comes first each time
-    waiting = (counts - even)[order]
-    free = capacity - even.sum(axis=0, dtype=jnp.int32)
-    before = jnp.cumsum(waiting, axis=0) - waiting
-    more = jnp.zeros_like(counts).at[order].set(jnp.clip(free - before, 0, waiting))
-    free = capacity - even.sum(axis=1, dtype=jnp.int32)[:, None]
-    before = jnp.cumsum(more, axis=1) - more
-    return even + jnp.clip(free - before, 0, more)
+    even_shares = jnp.minimum(counts, capacity // devices)
+    turns = (lax.iota(jnp.int32, devices) + number) % devices
+
+    free_at_receivers = capacity - even_shares.sum(axis=0, dtype=jnp.int32)
+    waiting = (counts - even_shares)[turns]
+    waiting_before = jnp.cumsum(waiting, axis=0) - waiting
+    accepted_in_turn = jnp.clip(free_at_receivers - waiting_before, 0, waiting)
+    accepted = jnp.zeros_like(counts).at[turns].set(accepted_in_turn)
+
+    free_at_senders = capacity - even_shares.sum(axis=1, dtype=jnp.int32)[:, None]
+    accepted_before = jnp.cumsum(accepted, axis=1) - accepted
+    return even_shares + jnp.clip(free_at_senders - accepted_before, 0, accepted)

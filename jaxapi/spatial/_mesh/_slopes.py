@@ -55,8 +55,8 @@ def _distances(ends: Ends, query_rows, rows, *, plan: Plan):
 
     def local(ends, query_rows, rows):
         x = ends.x if query_rows is None else _fetch(ends.x, query_rows, layout.axes)
-        neighbours, numbers = _neighbours(ends.points, rows.reshape(len(x), -1), layout)
-        distances = distances_to(neighbours, x, numbers, ends.boxsize, plan.search.p)
+        neighbors, numbers = _neighbors(ends.points, rows.reshape(len(x), -1), layout)
+        distances = distances_to(neighbors, x, numbers, ends.boxsize, plan.search.p)
         return distances.reshape(rows.shape)
 
     place = plan.place
@@ -70,14 +70,14 @@ def vectors_to(points, x, rows, boxsize, *, plan: Plan):
     layout = plan.layout
 
     def local(points, x, rows, boxsize):
-        neighbours, numbers = _neighbours(points, rows, layout)
-        return displacements_to(neighbours, x, numbers, boxsize, len(neighbours), dtype=x.dtype)
+        neighbors, numbers = _neighbors(points, rows, layout)
+        return displacements_to(neighbors, x, numbers, boxsize, len(neighbors), dtype=x.dtype)
 
     place = plan.place
     return layout.run(local, (layout.rows, place, place, SAME), place, points, x, rows, boxsize)
 
 
-def _neighbours(points, rows, layout: MeshLayout):
+def _neighbors(points, rows, layout: MeshLayout):
     """Return the points (q * k, m) of the rows (q, k), and where each is among them, q * k for none."""
     numbers = jnp.arange(rows.size, dtype=rows.dtype).reshape(rows.shape)
     numbers = jnp.where(rows < layout.n, numbers, rows.size)

@@ -1,7 +1,7 @@
 """Searches by SciPy's cKDTree: NumPy arrays in, NumPy arrays and Python lists out, with our rules.
 
 SciPy leaves it open which of several equally distant points it returns. Here equal distances go to the lowest
-row, also at the last place: one neighbour more is searched for, and where that one is as far as the last,
+row, also at the last place: one neighbor more is searched for, and where that one is as far as the last,
 more and more are, until a farther one turns up. Queries with such a tie cost two to three times as much, and
 the number of equally distant points decides the rest; all of it runs in pieces of bounded memory.
 
@@ -25,7 +25,7 @@ from ..._interop import aligned_empty
 from .._answers import Answer, FoundNeighbors
 from .._search import Search
 from .._tree._queries import Relation
-from ._reach import SLACK, Reach, counts_of_pairs, distances_between, longest_within
+from ._reach import SLACK, Reach, beyond, counts_of_pairs, distances_between, longest_within
 from ._threads import in_threads, paying_threads, thread_count, unhindered
 from ._trees import ScaledQueries, ScaledTree, SciPyTrees
 
@@ -48,9 +48,9 @@ __all__ = [
 _PIECE = 1 << 22  # distances held at once; 64 MB with their rows
 _EACH = 1 << 14  # queries at a time: fewer cost calls, more fall out of a thread's cache
 _SHARED = 1 << 16  # results up to which SciPy's threads share a piece: more are worked on in each thread
-_SHORT = 1 << 10  # one thread searches at once up to here; a query counts as its k neighbours and six more
-_LISTED = 64  # neighbours of a query, as a guess of what a piece holds
-_COUNTED = 128  # neighbours at most, from which on counting them first may pay
+_SHORT = 1 << 10  # one thread searches at once up to here; a query counts as its k neighbors and six more
+_LISTED = 64  # neighbors of a query, as a guess of what a piece holds
+_COUNTED = 128  # neighbors at most, from which on counting them first may pay
 _MEASURED = 1 << 16  # distances that a thread computes at once
 _SPARSE = 10  # points for a query up to which a tree of the queries pays
 _PAIRED = 1 << 10  # queries from which on their order and their tree pay
@@ -130,14 +130,14 @@ def nearest_within(trees: SciPyTrees, x, radius, *, max_neighbors: int, search: 
 
 
 def _neighbors_expected(trees: SciPyTrees, x, radius, search: Search) -> float:
-    """Return how many neighbours some 32 of the queries have on average; inf without queries."""
+    """Return how many neighbors some 32 of the queries have on average; inf without queries."""
     some = slice(None, None, len(x) // 32 + 1)
     (counts,) = counts_within(trees, x[some], radius[some], search=search)
     return float(counts.mean()) if len(counts) else np.inf
 
 
 def _first_within(indptr, rows, distances, max_neighbors: int, n: int):
-    """Return the first neighbours (q, max_neighbors) of each query in CSR form, and true counts (q,)."""
+    """Return the first neighbors (q, max_neighbors) of each query in CSR form, and true counts (q,)."""
     counts = np.diff(indptr)
     columns = np.arange(max_neighbors)
     is_there = columns < counts[:, None]
@@ -173,6 +173,9 @@ def _nearest(trees: SciPyTrees, x, bound, k: int, search: Search, inclusive: boo
     has_bound_per_query = getattr(bound, "ndim", 0) > 0
     largest_bound = float(np.nanmax(bound, initial=0) if has_bound_per_query else max(bound, 0.0))
     upper_bound = largest_bound * tree.unit
+    if 0 < upper_bound < np.inf:
+        # SciPy compares powers of distances, which are rounded. The distances decide, in `_leave_out`.
+        upper_bound = max(upper_bound * (1 + 1e-6), 1e-100)
     if inclusive:
         farthest = tree.reach_of(search.dtype.type(largest_bound)).farthest
         upper_bound = max(float(farthest) * (1 + 1e-6), 1e-100)
@@ -212,7 +215,7 @@ class _NearestSearch(NamedTuple):
     k: int
     search: Search
     inclusive: bool  # whether a point as far as the bound counts
-    upper_bound: float  # what all neighbours are nearer than, in the units of the tree
+    upper_bound: float  # what all neighbors are nearer than, in the units of the tree
     threads: int
 
     def run(self, x, bound):
@@ -226,7 +229,7 @@ class _NearestSearch(NamedTuple):
             self._order_ties(queries.x, scaled_distances, numbers, is_tied)
         distances = queries.distances(scaled_distances[:, : self.k])
         numbers = numbers[:, : self.k]
-        if getattr(bound, "ndim", 0) or not isinstance(queries.exponent, int):
+        if getattr(bound, "ndim", 0) or bound < np.inf or not isinstance(queries.exponent, int):
             self._leave_out(distances, numbers, bound)
         return distances, self.tree.trees.rows(numbers)
 
@@ -243,9 +246,9 @@ class _NearestSearch(NamedTuple):
         return distances, numbers
 
     def _order_ties(self, x, scaled_distances, numbers, is_tied) -> None:
-        """Bring equally distant neighbours into the order of their rows, in place; the lowest k stay.
+        """Bring equally distant neighbors into the order of their rows, in place; the lowest k stay.
 
-        `is_tied` tells which neighbours are as far as the one before.
+        `is_tied` tells which neighbors are as far as the one before.
         """
         k = self.k
         _sort(scaled_distances, numbers, np.flatnonzero(is_tied[:, : k - 1].any(axis=1)))
@@ -253,7 +256,7 @@ class _NearestSearch(NamedTuple):
             self._settle_last_place(x, scaled_distances, numbers, np.flatnonzero(is_tied[:, k - 1]))
 
     def _settle_last_place(self, x, scaled_distances, numbers, tied) -> None:
-        """Ask for more neighbours of the tied queries until one is farther than the k-th; keep the lowest.
+        """Ask for more neighbors of the tied queries until one is farther than the k-th; keep the lowest.
 
         Distances and numbers are (q, k + 1), and changed in place.
         """
@@ -276,19 +279,19 @@ class _NearestSearch(NamedTuple):
             tied = np.concatenate(still_tied)
 
     def _leave_out(self, distances, numbers, bound) -> None:
-        """Leave out neighbours beyond the bound of their query, in place."""
+        """Leave out neighbors beyond the bound of their query, in place."""
         if self.inclusive:
             within = distances <= longest_within(bound)[..., None]
         else:
-            within = distances < np.asarray(bound)[..., None]
-        beyond = ~within & (distances < np.inf)
-        if beyond.any():
-            distances[beyond] = np.inf
-            numbers[beyond] = self.tree.n
+            within = distances < beyond(np.asarray(bound, self.search.dtype))[..., None]
+        left_out = ~within & (distances < np.inf)
+        if left_out.any():
+            distances[left_out] = np.inf
+            numbers[left_out] = self.tree.n
 
 
 def _sort(distances, rows, queries) -> None:
-    """Sort the neighbours of some queries by (distance, row), in place."""
+    """Sort the neighbors of some queries by (distance, row), in place."""
     order = np.lexsort((rows[queries], distances[queries]), axis=-1)
     distances[queries] = np.take_along_axis(distances[queries], order, axis=1)
     rows[queries] = np.take_along_axis(rows[queries], order, axis=1)
@@ -305,7 +308,7 @@ def ball(trees: SciPyTrees, x, radius, *, search: Search, return_sorted=None):
 
 
 def _lists(neighbors, in_order) -> np.ndarray:
-    """Return the rows of each query's neighbours as a list."""
+    """Return the rows of each query's neighbors as a list."""
     indptr, rows, _ = neighbors
     all_rows = rows.tolist()
     lists = np.empty(len(indptr) - 1, object)
@@ -353,7 +356,7 @@ def counts_within(trees: SciPyTrees, x, radius, *, search: Search):
 
 
 def _counts_by_pairs_pay(trees: SciPyTrees, x, radius, search: Search) -> bool:
-    """Tell whether it takes less time to list all neighbours than SciPy takes to count them."""
+    """Tell whether it takes less time to list all neighbors than SciPy takes to count them."""
     tree = trees.tree_for(search.p)
     query_count = len(x)
     if search.eps or query_count < _PAIRED or query_count * _SPARSE < tree.n:
@@ -397,14 +400,14 @@ def _settle_counts(trees: SciPyTrees, x, radius, search: Search, counts) -> None
 
 
 class _Found(NamedTuple):
-    """All neighbours of some queries, grouped by query."""
+    """All neighbors of some queries, grouped by query."""
 
     indptr: np.ndarray  # (q + 1,)
     numbers: np.ndarray  # of the tree's points
     distances: np.ndarray
 
     def sorted(self) -> "_Found":
-        """Return each query's neighbours in order by distance, then row."""
+        """Return each query's neighbors in order by distance, then row."""
         counts = np.diff(self.indptr)
         query_count = len(counts)
         width = int(counts.max(initial=0))
@@ -428,7 +431,7 @@ class _Found(NamedTuple):
 
 
 def csr(trees: SciPyTrees, x, radius, *, search: Search, sort: bool):
-    """Return indptr, rows and distances of all neighbours of ``x`` (q, m), grouped by query."""
+    """Return indptr, rows and distances of all neighbors of ``x`` (q, m), grouped by query."""
     tree = trees.tree_for(search.p)
     query_count = len(x)
     order = spatial_order(x, _PAIRED)  # which brings together what a tree of queries holds

@@ -1,7 +1,7 @@
 """Components and dense groups within a radius, by SciPy's trees.
 
 Where few pairs lie within the radius, they are listed. Else the list might not fit, and these ways use that
-most points of a dense cloud are joined by their nearest neighbours.
+most points of a dense cloud are joined by their nearest neighbors.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +17,11 @@ from scipy.spatial import cKDTree
 from ._reach import SLACK, Reach, counts_of_pairs, distances_between
 from ._threads import unhindered
 
-__all__ = ["ROUNDING", "Places", "Points", "components", "dbscan", "joined"]
+__all__ = ["ROUNDING", "EqualPoints", "Points", "components", "dbscan", "joined"]
 
 MANY = 32  # pairs a point: of more, no list is made
 MOST = 1 << 26  # pairs in all: a gigabyte
-LISTED = 8  # neighbours that join dense points before others are looked for
+LISTED = 8  # neighbors that join dense points before others are looked for
 ROUNDING = 1e-12
 PIECE = 1 << 22  # pairs held at once
 
@@ -46,7 +46,7 @@ class Points:
         return cKDTree(self.coordinates, balanced_tree=False, boxsize=self.boxsize)
 
     def nearest(self, tree: cKDTree, rows, k, bound: float = np.inf, workers: int = -1):
-        """Return distances and numbers of neighbours in a tree, nearer than a bound; `k` as SciPy's."""
+        """Return distances and numbers of neighbors in a tree, nearer than a bound; `k` as SciPy's."""
         x = self.coordinates[rows]
         return unhindered(tree.query, x, k, p=self.p, distance_upper_bound=bound, workers=workers)
 
@@ -59,7 +59,7 @@ class Points:
     def pairs(self, tree: cKDTree, reach: Reach) -> "Edges":
         """Return the pairs of points of a tree within a radius."""
         edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
-        return self.within(reach, edges) if reach.has_any_border else edges
+        return self.no_longer(edges, reach) if reach.has_any_border else edges
 
     def few_pairs(self, tree: cKDTree, reach: Reach) -> "Edges | None":
         """Return the pairs within a radius; None where they are so many that their list does not pay."""
@@ -73,9 +73,9 @@ class Points:
         if at_most > 2 * min(MANY * tree.n, MOST):
             return None
         edges = Edges(*tree.query_pairs(reach.of_pairs, p=self.p, output_type="ndarray").T)
-        return self.within(reach, edges) if at_least < at_most else edges
+        return self.no_longer(edges, reach) if at_least < at_most else edges
 
-    def within(self, reach: Reach, edges: "Edges") -> "Edges":
+    def no_longer(self, edges: "Edges", reach: Reach) -> "Edges":
         """Return the edges that are no longer than a radius."""
         ends = self.coordinates[edges.sources], self.coordinates[edges.targets]
         return edges.kept(distances_between(*ends, self.p, self.boxsize) <= reach.radius)
@@ -112,16 +112,16 @@ def joined(n: int, sources, targets) -> tuple[int, np.ndarray]:
     return connected_components(graph.tocsr(), directed=False)
 
 
-class Places(NamedTuple):
-    """Points by where they are: SciPy's trees do not part copies, and would compare each with each."""
+class EqualPoints(NamedTuple):
+    """Points grouped by equal coordinates: a tree does not split copies, and would compare each with each."""
 
-    order: np.ndarray  # (n,) rows, those of a place after each other, the lowest first
-    starts: np.ndarray  # (places,)
-    sizes: np.ndarray  # (places,)
+    order: np.ndarray  # (n,) rows, those of a group after each other, the lowest first
+    starts: np.ndarray  # (groups,)
+    sizes: np.ndarray  # (groups,)
 
     @classmethod
-    def of(cls, coordinates) -> "Places":
-        """Return the places of points (n, m)."""
+    def of(cls, coordinates) -> "EqualPoints":
+        """Return the groups of points (n, m)."""
         n, m = coordinates.shape
         keys = (coordinates * np.sqrt(np.arange(2, m + 2))).sum(axis=1)  # copies have equal ones
         keys.sort()
@@ -135,12 +135,12 @@ class Places(NamedTuple):
         return cls(order, starts, np.diff(starts, append=n))
 
     def rows(self, most: int):
-        """Return the first rows of each place, so many at most."""
+        """Return the first rows of each group, so many at most."""
         number = np.arange(len(self.order)) - np.repeat(self.starts, self.sizes)
         return np.sort(self.order[number < most])
 
     def spread(self, rows, values):
-        """Return the values of some rows, the first of each place among them, for all rows."""
+        """Return the values of some rows, the first of each group among them, for all rows."""
         spread = np.empty(len(self.order), values.dtype)
         spread[rows] = values
         spread[self.order] = np.repeat(spread[self.order[self.starts]], self.sizes)
@@ -158,13 +158,13 @@ def components(points: Points, reach: Reach) -> tuple[int, np.ndarray]:
     pairs = points.few_pairs(tree, reach)
     if pairs is not None:
         return joined(len(points), *pairs)
-    places = Places.of(points.coordinates)
-    rows = places.rows(1)
+    groups = EqualPoints.of(points.coordinates)
+    rows = groups.rows(1)
     if reach.radius == 0:
-        return len(rows), places.spread(rows, np.arange(len(rows)))
+        return len(rows), groups.spread(rows, np.arange(len(rows)))
     if len(rows) < len(points):
         count, labels = components(points.of(rows), reach)
-        return count, places.spread(rows, labels)
+        return count, groups.spread(rows, labels)
     return _components_of_dense(points, tree, reach)
 
 
@@ -172,11 +172,11 @@ def _components_of_dense(points: Points, tree: cKDTree, reach: Reach) -> tuple[i
     """Return the components of points without copies, and labels.
 
     The nearest of each point join most of a dense cloud. Who has fewer has no others; of the rest whole
-    components are compared, until none has a neighbour in another one.
+    components are compared, until none has a neighbor in another one.
     """
     n = len(points)
     radius = float(reach.radius)
-    rows = tree.indices  # in this order neighbours find the same nodes in the caches
+    rows = tree.indices  # in this order neighbors find the same nodes in the caches
     k = range(1, LISTED + 1)
     distances, neighbors = points.nearest(tree, rows, k, bound=radius * (1 + ROUNDING))
     is_sure = distances < radius * (1 - ROUNDING)
@@ -238,15 +238,15 @@ def dbscan(points: Points, reach: Reach, min_samples: int, weights=None) -> tupl
         borders = [edges.kept(~is_core[edges.sources] & is_core[edges.targets]) for edges in directed]
         return is_core, _numbered(is_core, label, borders)
     # Copies count, but no more than make a core; with weights one stands for all.
-    places = Places.of(points.coordinates)
+    groups = EqualPoints.of(points.coordinates)
     most = 1 if weights is not None else min_samples
-    if (places.sizes > most).any():
-        rows = places.rows(most)
+    if (groups.sizes > most).any():
+        rows = groups.rows(most)
         if weights is not None:
-            sums = np.add.reduceat(weights[places.order], places.starts)
-            weights = places.spread(places.order[places.starts], sums)[rows]
+            sums = np.add.reduceat(weights[groups.order], groups.starts)
+            weights = groups.spread(groups.order[groups.starts], sums)[rows]
         is_core, labels = dbscan(points.of(rows), reach, min_samples, weights)
-        return places.spread(rows, is_core), places.spread(rows, labels)
+        return groups.spread(rows, is_core), groups.spread(rows, labels)
     is_core = _cores(points, tree, reach, min_samples, weights)
     cores = np.flatnonzero(is_core)
     label = np.zeros(n, np.intp)
@@ -273,7 +273,7 @@ def _numbered(is_core, label, borders: Iterable[Edges]) -> np.ndarray:
 
 
 def _cores(points: Points, tree: cKDTree, reach: Reach, min_samples: int, weights):
-    """Return which points have enough neighbours within the radius, by weight where there are weights."""
+    """Return which points have enough neighbors within the radius, by weight where there are weights."""
     n = len(points)
     if weights is not None:
         sums = np.zeros(n)

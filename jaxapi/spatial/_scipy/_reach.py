@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-__all__ = ["SLACK", "Reach", "counts_of_pairs", "distances_between", "longest_within"]
+__all__ = ["SLACK", "Reach", "beyond", "counts_of_pairs", "distances_between", "longest_within"]
 
 SLACK = 1e-13  # by which SciPy's distances to the boxes of nodes, which are sums, may be off at most
 POWERS = 1e-14  # by which powers and roots other than squares may be off at most
@@ -88,11 +88,22 @@ def longest_within(radius) -> np.ndarray:
     longest = radius.astype(np.float64)
     if radius.dtype != np.float32:
         return longest
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         half_way = longest + np.spacing(radius).astype(np.float64) / 2
         is_normal = (radius >= np.finfo(np.float32).tiny) & (radius < np.inf)
     rounded_down = np.where(_is_even(radius), half_way, np.nextafter(half_way, 0))
     return np.where(is_normal, rounded_down, longest)
+
+
+def beyond(bound) -> np.ndarray:
+    """Return the shortest distances, in float64, that are returned as bounds of float32, or as more."""
+    bound = np.asarray(bound)
+    if bound.dtype != np.float32:
+        return bound.astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        last_below = np.nextafter(bound, np.float32(0))
+        shortest = np.nextafter(longest_within(last_below), np.inf)
+    return np.where((bound > 0) & (bound < np.inf), shortest, bound.astype(np.float64))
 
 
 def _is_even(radius: np.ndarray) -> np.ndarray:

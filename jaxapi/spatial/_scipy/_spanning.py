@@ -1,7 +1,7 @@
 """The minimum spanning tree by Boruvka's rounds over SciPy's trees.
 
 Edges are ordered by (distance, lower row, higher row), so that there is one minimum spanning tree. Each round
-joins components by their first edges to others. Where the nearest neighbours of a component's points do not
+joins components by their first edges to others. Where the nearest neighbors of a component's points do not
 tell that edge for certain, its points search those of other components.
 """
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from ._groups import ROUNDING, Places, Points, joined
+from ._groups import ROUNDING, EqualPoints, Points, joined
 
 __all__ = ["SpanningEdges", "spanning_tree"]
 
 SAMPLE = 16
 FEW = 32  # components
 THREADED = 500
-MORE = 8  # neighbours listed of each point, besides those that core distances need
+MORE = 8  # neighbors listed of each point, besides those that core distances need
 
 
 class SpanningEdges(NamedTuple):
@@ -33,7 +33,7 @@ class SpanningEdges(NamedTuple):
 def spanning_tree(points: Points, min_samples: int = 1, alpha: float = 1.0) -> SpanningEdges:
     """Return the minimum spanning tree of mutual reachability distances, with `min_samples` 1 of plain ones.
 
-    The distance of two points is at least the distance of each to its neighbour number `min_samples`, the
+    The distance of two points is at least the distance of each to its neighbor number `min_samples`, the
     point itself the first; `alpha` divides their own.
     """
     if len(points) < 2:
@@ -61,8 +61,8 @@ class _Distinct(NamedTuple):
 
 def _without_copies(coordinates, min_samples: int) -> _Distinct:
     """Leave out copies of points. Fewer copies than `min_samples` stay: their distances are not 0."""
-    order, starts, sizes = Places.of(coordinates)
-    lowest = np.repeat(order[starts], sizes)  # the lowest row of each place, as the order is stable
+    order, starts, sizes = EqualPoints.of(coordinates)
+    lowest = np.repeat(order[starts], sizes)  # the lowest row of each group, as the order is stable
     stays = np.repeat(sizes < min_samples, sizes)
     stays[starts] = True
     counts = np.ones(len(coordinates), np.intp)
@@ -72,7 +72,7 @@ def _without_copies(coordinates, min_samples: int) -> _Distinct:
 
 
 class _Nearest:
-    """The first known neighbour of each point in another component, and its distance; -1 and inf for none."""
+    """The first known neighbor of each point in another component, and its distance; -1 and inf for none."""
 
     def __init__(self, rows, distances):
         self.rows = rows
@@ -86,17 +86,17 @@ class _Nearest:
         return _Nearest(self.rows.copy(), self.distances.copy())
 
     def forget(self, mask) -> None:
-        """Forget the neighbours of some points."""
+        """Forget the neighbors of some points."""
         self.rows[mask] = -1
         self.distances[mask] = np.inf
 
     def take(self, points, other: "_Nearest") -> None:
-        """Take over the neighbours of some points."""
+        """Take over the neighbors of some points."""
         self.rows[points] = other.rows[points]
         self.distances[points] = other.distances[points]
 
     def improve(self, points, rows, distances) -> None:
-        """Take neighbours that come before the known ones; of equally far ones that of the lowest row."""
+        """Take neighbors that come before the known ones; of equally far ones that of the lowest row."""
         known_distances = self.distances[points]
         known_rows = self.rows[points]
         is_better = (distances < known_distances) | ((distances == known_distances) & (rows < known_rows))
@@ -108,7 +108,7 @@ class _Nearest:
 class _Boruvka:
     """The state of the rounds.
 
-    `label` (n,) tells the component of each point, of `count` components. `listed` are the nearest neighbours
+    `label` (n,) tells the component of each point, of `count` components. `listed` are the nearest neighbors
     of each point with their mutual reachability distances (n, k), in order; `searched` what searches have
     found. What is in neither is not nearer than `bound` (n,).
     """
@@ -120,7 +120,7 @@ class _Boruvka:
         self.alpha = alpha
         tree = points.tree()
         k = min(n, min_samples + MORE)
-        rows = tree.indices  # in this order neighbours find the same nodes in the caches
+        rows = tree.indices  # in this order neighbors find the same nodes in the caches
         found_distances, found_rows = points.nearest(tree, rows, range(1, k + 1))
         apart = np.empty((n, k))
         apart[rows] = found_distances
@@ -198,11 +198,11 @@ class _Boruvka:
         return SpanningEdges(rows, distances, measured, ties, self.listed_distances[is_tied])
 
     def _known(self) -> _Nearest:
-        """Return each point's first known neighbour of another component."""
+        """Return each point's first known neighbor of another component."""
         label = self.label
         nearest = self.searched.copy()
         joined_since = (nearest.rows >= 0) & (label[nearest.rows] == label)
-        # The neighbour behind it is not known.
+        # The neighbor behind it is not known.
         self.bound[joined_since] = np.minimum(self.bound, nearest.distances)[joined_since]
         self.searched.forget(joined_since)
         nearest.forget(joined_since)
@@ -221,7 +221,7 @@ class _Boruvka:
     # --- searches among other components --------------------------------------------------------------------
 
     def _search(self, rows, frontier: "_Frontier") -> None:
-        """Find the first neighbours of these points, as far as their components need them.
+        """Find the first neighbors of these points, as far as their components need them.
 
         Two components differ in a bit of their labels, and so are on different sides of one of these splits.
         Of few components each is split off.
@@ -246,7 +246,7 @@ class _Boruvka:
         self.searched.take(rows, frontier.nearest)
 
     def _search_tree(self, others: "_Others", active, k: int, frontier: "_Frontier"):
-        """Search k neighbours of the active points; return which of them need no more."""
+        """Search k neighbors of the active points; return which of them need no more."""
         is_done = np.zeros(len(active), bool)
         for part in self._by_size(frontier.limits(active, self.label)):
             rows = active[part]
@@ -269,7 +269,7 @@ class _Boruvka:
         return np.split(order, np.flatnonzero(np.diff(size[order])) + 1)
 
     def _first_of(self, others: "_Others", rows, k: int, farthest: float):
-        """Return the first of `k` neighbours among others, its distance, and a bound of those not seen."""
+        """Return the first of `k` neighbors among others, its distance, and a bound of those not seen."""
         k = min(k, others.tree.n)
         workers = -1 if len(rows) > THREADED else 1  # a thread takes longer than few searches
         apart, numbers = self.points.nearest(others.tree, rows, range(1, k + 1), farthest, workers)

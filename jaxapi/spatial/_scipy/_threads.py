@@ -29,7 +29,7 @@ __all__ = [
     "unhindered",
 ]
 
-# In neighbours that are found meanwhile, 70 ns each:
+# In neighbors that are found meanwhile, 70 ns each:
 _START = 350  # of one of SciPy's threads
 _HANDOVER = 3000  # of a search to a thread of our own, and back
 IDLE = 10.0  # seconds without a search after which what was kept for the next one is let go
@@ -177,9 +177,9 @@ def thread_count(workers: int | None, queries: int, width: int) -> int:
 
 
 def paying_threads(queries: int, width: int) -> int:
-    """Return with how many threads a search for `width` neighbours takes the least time.
+    """Return with how many threads a search for `width` neighbors takes the least time.
 
-    The start of a thread takes as long as the search for some neighbours, a query as that for 5 more: the sum
+    The start of a thread takes as long as the search for some neighbors, a query as that for 5 more: the sum
     is least where starting takes as long as searching.
     """
     return max(1, math.isqrt(queries * (width + 5) // _START))

@@ -147,7 +147,7 @@ class ScaledTree(NamedTuple):
 
     trees: "SciPyTrees"  # over the same points in any unit; this is one of them
     tree: cKDTree
-    n: int  # points in the tree; and the number that SciPy gives a neighbour that there is not
+    n: int  # points in the tree; and the number that SciPy gives a neighbor that there is not
     p: float  # for which the units are
     exponent: int
     unit: float  # ``2**exponent``
@@ -201,7 +201,7 @@ class ScaledTree(NamedTuple):
 class SciPyTrees:
     """SciPy's trees over the first `n` of points (rows, m), a tree for each unit that searches need.
 
-    Points that are not finite are nobody's neighbours.
+    Points that are not finite are nobody's neighbors.
 
     `data` and `boxsize` are NumPy arrays: boxsize (m,) of the periodic box, 0 on other axes, or None.
     """
@@ -212,7 +212,7 @@ class SciPyTrees:
         self.boxsize = None if boxsize is None else np.asarray(boxsize, np.float64)
         self.options = options
         finite = np.isfinite(data[: self.n])
-        # The rows of the points in the trees, and behind them n, which stands for no neighbour.
+        # The rows of the points in the trees, and behind them n, which stands for no neighbor.
         self._rows: np.ndarray | None = None
         if not finite.all():
             self._rows = np.append(np.flatnonzero(finite.all(axis=1)), self.n)

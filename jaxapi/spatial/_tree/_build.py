@@ -37,16 +37,22 @@ FEWEST_SLOTS = LEAF_SIZE << MIN_LEVELS
 SPLIT_BITS = 4  # a sort splits a node at most 2**SPLIT_BITS ways; more gives thin slabs
 
 
-def padded_size(n: int, least: int = 1024, large: int = 1 << 17) -> int:
+LARGE_BYTES = 1 << 26  # from where on memory matters more than the time that programs take to compile
+
+
+def padded_size(n: int, least: int = 1024, large: int = 1 << 17, row_bytes: int = 0) -> int:
     """Return the size that `n` queries or results are padded to, so that most sizes share programs.
 
     A power of two from `least` to `large`, where time goes by calls more than by sizes; above four sizes for
-    each doubling, at most 25% more than `n`.
+    each doubling, at most 25% more than `n`. So it is from 64 MiB on where results have `row_bytes` each.
 
     >>> [padded_size(n) for n in (0, 1000, 1025, 200_000, 1_000_000)]
     [1024, 1024, 2048, 229376, 1048576]
+    >>> padded_size(70_000, row_bytes=8000)
+    81920
     """
-    if n <= large:
+    is_large = n > large or (n > least and n * row_bytes > LARGE_BYTES)
+    if not is_large:
         return max(1 << (n - 1).bit_length(), least)
     unit = 1 << ((n - 1).bit_length() - 3)
     return -(-n // unit) * unit
@@ -85,7 +91,7 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
     """Build the tree of the first `n` rows of `points`; a flat one where a tree does not pay.
 
     Pure, for use under `jax.jit` and `jax.vmap`. `points` has shape (rows, m) and a floating dtype, in the
-    user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbour.
+    user's units; `n` may be traced. A row that is not finite takes a slot but is never anyone's neighbor.
     `scale` is that of the points unless trees with other points are to share one.
     """
     return flat(points, n, scale) if points.shape[1] >= FLAT_FROM else _split(points, n, scale, leaf_size)

@@ -78,7 +78,7 @@ class TreeMetric:
 
 
 class Measure(enum.Enum):
-    """What a search returns to tell how far its neighbours are."""
+    """What a search returns to tell how far its neighbors are."""
 
     DISTANCE = "the distance, in the user's units"
     POWER = "the scaled power distance, by which answers of several trees are compared without rounding"

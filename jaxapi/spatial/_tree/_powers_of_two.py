@@ -42,8 +42,17 @@ def power_of_two(exponent: Array, dtype) -> Array:
     biased = (exponent + (1 - info.minexp)).astype(jnp.uint32)
     if info.bits == 64:
         high = biased << (info.nmant - 32)
-        return lax.bitcast_convert_type(jnp.stack([jnp.zeros_like(high), high], axis=-1), dtype)
+        return _of_words(jnp.zeros_like(high), high, dtype)
     return lax.bitcast_convert_type(biased << info.nmant, dtype)
+
+
+def _of_words(low: Array, high: Array, dtype) -> Array:
+    """Return the numbers of 64 bits that have these words of 32 bits.
+
+    `jnp.reshape` puts a batch's axis in front under `jax.vmap`: JAX does not convert words that have it last.
+    """
+    words = jnp.stack([low[..., None], high[..., None]], axis=-1).reshape(*low.shape, 2)
+    return lax.bitcast_convert_type(words, dtype)
 
 
 def exponent_of(x: Array) -> Array:
@@ -91,8 +100,11 @@ def unscaled(x: Array, scale: Array) -> Array:
     sums = sums.reshape(*x.shape, word_count)
     sign = lax.bitcast_convert_type(x, jnp.uint32).reshape(*x.shape, word_count)[..., -1] & SIGN
     high = sums[..., -1] - np.uint32(info.nmant + 1 - info.minexp << mantissa) | sign
-    words = high if word_count == 1 else jnp.stack([sums[..., 0], high], axis=-1)
-    return jnp.where(is_subnormal, lax.bitcast_convert_type(words, x.dtype), x / scale)
+    if word_count == 1:
+        subnormal = lax.bitcast_convert_type(high, x.dtype)
+    else:
+        subnormal = _of_words(sums[..., 0], high, x.dtype)
+    return jnp.where(is_subnormal, subnormal, x / scale)
 
 
 @unscaled.defjvp
@@ -161,7 +173,10 @@ def _subnormal(x: Array) -> _Subnormal:
     without_sign = high & 0x7FFFFFFF
     # Behind the exponent of 1 the bits of a subnormal number read as 1 and its fraction.
     high_of_one = without_sign | (1 - info.minexp << mantissa)
-    words = jnp.stack([words[..., 0], high_of_one], axis=-1) if info.bits == 64 else high_of_one
-    fraction = lax.bitcast_convert_type(words, x.dtype) - 1
+    if info.bits == 64:
+        one_and_fraction = _of_words(words[..., 0], high_of_one, x.dtype)
+    else:
+        one_and_fraction = lax.bitcast_convert_type(high_of_one, x.dtype)
+    fraction = one_and_fraction - 1
     fraction = jnp.where(high == without_sign, fraction, -fraction)
     return _Subnormal(without_sign >> mantissa == 0, fraction)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..._core._order import float_keys
 from ..._core._typing import Array
 from ._homes import home_leaf
 from ._metric import TreeMetric, distance_of_power, power
@@ -33,17 +34,36 @@ __all__ = [
 # at most. Square roots are rounded once, so that none lies below.
 _ULPS_ABOVE: dict[float, int] = {2: 3, 3: 8, 4: 10}
 _ULPS_BELOW: dict[float, int] = {3: 8}
+_ULPS_FARTHER = 64  # by which a distance may be off that comes of a power which an engine compares, at most
 
 
 class Limits(NamedTuple):
     """How far a search for the nearest looks."""
 
-    bound: Array  # () or (q,): only points nearer than this are found
+    bound: Array  # () or (q,): only points nearer than this are found, up to rounding of powers
     eps: Array  # (): the i-th distance may be up to 1 + eps times the true one
+
+    def a_little_farther(self) -> "Limits":
+        """Return limits within which an engine finds all points whose returned distance is below the bound.
+
+        Engines compare powers of distances. These, and their roots, are rounded.
+        """
+        bits = float_keys(self.bound)
+        infinite = float_keys(jnp.full_like(self.bound, jnp.inf))
+        farther = lax.bitcast_convert_type(bits + _ULPS_FARTHER, self.bound.dtype)
+        can_be_farther = (bits > 0) & (bits < infinite - _ULPS_FARTHER)
+        return self._replace(bound=jnp.where(can_be_farther, farther, self.bound))
+
+    def kept(self, distances: Array, rows: Array, n) -> tuple[Array, Array]:
+        """Return distances and rows (q, ...) without the points that are as far as the bound, or farther."""
+        bound = self.bound.reshape(self.bound.shape + (1,) * (distances.ndim - self.bound.ndim))
+        is_nearer = (float_keys(distances) < float_keys(bound)) & ~jnp.isnan(bound)
+        distances = jnp.where(is_nearer, distances, jnp.full_like(distances, jnp.inf))
+        return distances, jnp.where(is_nearer, rows, jnp.asarray(n).astype(rows.dtype))
 
 
 class Relation(enum.IntEnum):
-    """Which slots within the radius are a query's neighbours; the kernels have the same numbers."""
+    """Which slots within the radius are a query's neighbors; the kernels have the same numbers."""
 
     ANY = 0  # all of them
     OTHER = 1  # all but the query's own slot: the edges of a graph
@@ -54,7 +74,7 @@ class RadiusQueries(NamedTuple):
     """Q queries made ready for a radius search; those near each other in space are also near in number."""
 
     points: Array  # (m, Q) in the tree's scaled coordinates, wrapped into the periodic box
-    bound: Array  # (Q,) the radius as a scaled power: a neighbour has power distance <= bound; -1 for none
+    bound: Array  # (Q,) the radius as a scaled power: a neighbor has power distance <= bound; -1 for none
     # (Q,) the query's own slot of the tree. Of a query from outside ~leaf, the leaf that it falls in, or -1
     # if none is known; with the relation LATER always -1, as kernels compare what follows it without a sign.
     slot: Array

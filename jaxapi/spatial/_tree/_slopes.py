@@ -1,4 +1,4 @@
-"""The derivatives of distances: the choice of neighbours has none, the distances to those chosen have."""
+"""The derivatives of distances: the choice of neighbors has none, the distances to those chosen have."""
 
 import math
 from functools import partial
@@ -20,7 +20,7 @@ __all__ = ["displacements_to", "distances_to", "norms", "with_slopes", "without_
 def with_slopes(distances, points, x, rows, boxsize, p: float):
     """Return `distances` (q, k), which a search found, as a function of the points (n, m) and of x (q, m).
 
-    `rows` (q, k) are the neighbours, n for none. Derivatives also flow to the `boxsize` (m,).
+    `rows` (q, k) are the neighbors, n for none. Derivatives also flow to the `boxsize` (m,).
     """
     return distances
 
@@ -44,24 +44,24 @@ def _with_slopes_jvp(p, primals, tangents):
 def distances_to(points, x, rows, boxsize, p: float):
     """Return the distances (q, k) from each query to its rows; 0, with derivatives 0, for none and at 0."""
     with x64_for(x.dtype):  # else a Python number of `p` has 32 bits
-        there = rows < points.shape[0]
-        neighbours = converted(points, x.dtype)[jnp.where(there, rows, 0)]  # (q, k, m)
+        is_row = rows < points.shape[0]
+        neighbors = converted(points, x.dtype)[jnp.where(is_row, rows, 0)]  # (q, k, m)
         if boxsize is not None:
             x = wrap(x, boxsize)
-            boxsize = jnp.broadcast_to(boxsize, neighbours.shape)
-        differences = axis_difference(x[:, None, :], neighbours, boxsize)
+            boxsize = jnp.broadcast_to(boxsize, neighbors.shape)
+        differences = axis_difference(x[:, None, :], neighbors, boxsize)
         # XLA takes subnormal differences for 0 on CPUs: small ones are computed in another unit.
         unit = unit_of_small(x.dtype)
         boxsize = None if boxsize is None else scaled(boxsize, unit)
-        in_unit = axis_difference(scaled(x[:, None, :], unit), scaled(neighbours, unit), boxsize)
-        of_small = is_small(x[:, None, :]) & is_small(neighbours)
+        in_unit = axis_difference(scaled(x[:, None, :], unit), scaled(neighbors, unit), boxsize)
+        of_small = is_small(x[:, None, :]) & is_small(neighbors)
         in_unit = jnp.where(of_small, in_unit, differences * unit)
         is_near = is_small(differences).all(axis=-1)
         unit = jnp.where(is_near, unit, jnp.ones_like(unit))
         in_unit = jnp.where(is_near[:, :, None], in_unit, differences)
         return _norms_in_unit(
-            jnp.where(there[:, :, None], differences, 0),
-            jnp.where(there[:, :, None], in_unit, 0),
+            jnp.where(is_row[:, :, None], differences, 0),
+            jnp.where(is_row[:, :, None], in_unit, 0),
             unit,
             p,
         )
@@ -125,7 +125,7 @@ def displacements_to(points, x, rows, boxsize, n, *, dtype, xp=jnp):
 
 
 def _vectors_between(x, neighbors, boxsize):
-    """Return vectors to neighbours (..., m), also subnormal ones, which XLA takes for 0 on CPUs."""
+    """Return vectors to neighbors (..., m), also subnormal ones, which XLA takes for 0 on CPUs."""
     is_near = is_small(neighbors) & is_small(x)
     unit = jnp.where(is_near, unit_of_small(x.dtype), jnp.ones_like(neighbors))
     boxsize = None if boxsize is None else scaled(jnp.broadcast_to(boxsize, unit.shape), unit)

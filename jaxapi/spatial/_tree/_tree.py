@@ -18,10 +18,10 @@ class Tree(NamedTuple):
 
     There are ``L`` leaves (a power of two, at least 8) of equal size, ``N`` slots in all. Node 1 is the root,
     the children of node ``i`` are ``2i`` and ``2i + 1``, leaf ``j`` is node ``L + j`` and owns the slots
-    ``j * (N // L)`` up to the next leaf's. Slots without a point (there are more slots than points) come
-    last, and have coordinates ``+inf`` and row ``n``. Either child of a node may be the one that lies lower
-    along the side that parts them. Equal points lie in the order of their rows, which a search for the
-    lowest of them relies on.
+    ``j * (N // L)`` up to the next leaf's. There are more slots than points: those without a
+    point come last, with coordinates ``+inf`` and row ``n``. The points of a node are split along one axis
+    between its children, and either child may have the lower part. Equal points lie in the order of their
+    rows: searches that return the lowest rows of equally near points rely on it.
 
     Coordinates are the user's times `scale`, a power of two: the largest extent is then about 2 to the power
     `extent_exponent`, where squares neither overflow nor vanish.

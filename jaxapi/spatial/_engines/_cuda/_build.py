@@ -33,28 +33,7 @@ def build(points: Array, n: Array, scale: Array | None = None, *, leaf_size: int
     """
     if points.shape[1] >= FLAT_FROM:
         return _build.flat(read_input(points, n, dtype=points.dtype), n, scale)
-    return _batched(leaf_size)(points, jnp.asarray(n, jnp.int32), scale)
-
-
-def _batched(leaf_size: int):
-    """Return the build; a batch of them is left to XLA, which does them at once."""
-
-    @jax.custom_batching.custom_vmap
-    def run(points, n, scale):
-        return _tree(points, n, scale, leaf_size)
-
-    @run.def_vmap
-    def rule(size, is_batched, points, n, scale):
-        axes = jax.tree.map(lambda has_axis: 0 if has_axis else None, is_batched)
-        portable = jax.vmap(
-            lambda points, n, scale: _build.build(points, n, scale=scale, leaf_size=leaf_size),
-            in_axes=tuple(axes),
-            axis_size=size,
-        )
-        trees = portable(points, n, scale)
-        return trees, jax.tree.map(lambda _: True, trees)
-
-    return run
+    return _tree(points, jnp.asarray(n, jnp.int32), scale, leaf_size)
 
 
 def _tree(points, n, scale, leaf_size: int) -> Tree:

@@ -10,8 +10,20 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["OPTIONS", "built", "compiled", "defines", "log", "nvrtc", "sources"]
+__all__ = [
+    "OPTIONS",
+    "Operands",
+    "built",
+    "compiled",
+    "defines",
+    "entry",
+    "entry_name",
+    "log",
+    "nvrtc",
+    "sources",
+]
 
 FOLDER = Path(__file__).parent
 OPTIONS = ("--std=c++17", "--fmad=false")
@@ -43,15 +55,61 @@ def sources() -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(FOLDER.glob("*.cu*"))}
 
 
+class Operands(NamedTuple):
+    """How many arrays a kernel takes."""
+
+    inputs: int
+    outputs: int
+
+
+def entry_name(kernel: str) -> str:
+    """Return the name of the function that does for each item of a batch what the kernel does."""
+    return f"{kernel}_of_items"
+
+
+def entry(kernel: str, operands: Operands) -> str:
+    """Return the source of that function, which stands behind ``kernel``.cu with the macro ITEMS.
+
+    Each block works for one item. Its arguments are of a type that becomes whichever pointer the kernel takes
+    (`Array` in warp.cuh), so that no signature has to be known here. After the inputs come the bytes from
+    item to item in each of the arrays, and how many items there are.
+    """
+    inputs = [f"input{i}" for i in range(operands.inputs)]
+    outputs = [f"output{i}" for i in range(operands.outputs)]
+    pointers_in = [f"char* {array}" for array in inputs]
+    pointers_out = [f"char* {array}" for array in outputs]
+    parameters = ", ".join([*pointers_in, "const long long* numbers", *pointers_out])
+    arrays = [*inputs, *outputs]
+    of_item = ", ".join(f"Array{{{array} + item * numbers[{i}]}}" for i, array in enumerate(arrays))
+    return f"""
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, LEAST_BLOCKS) {entry_name(kernel)}({parameters}) {{
+  const long long item = (long long)blockIdx.z * gridDim.y + blockIdx.y;
+  if (item < numbers[{len(arrays)}]) {kernel}({of_item});
+}}
+"""
+
+
 @functools.cache
-def compiled(kernel: str, architecture: str, macros: tuple[tuple[str, str], ...]) -> str:
-    """Return the PTX of ``kernel``.cu for an architecture such as '90', with these macros."""
+def compiled(
+    kernel: str,
+    architecture: str,
+    macros: tuple[tuple[str, str], ...],
+    operands: Operands | None = None,
+) -> str:
+    """Return the PTX of ``kernel``.cu for an architecture such as '90', with these macros.
+
+    With `operands` it is that of `entry`, which does for each item of a batch what the kernel does.
+    """
+    behind = ""
+    if operands is not None:
+        macros = (*macros, ("ITEMS", "1"))
+        behind = entry(kernel, operands)
     options = [*OPTIONS, f"--gpu-architecture=compute_{architecture}", *defines(macros)]
-    cached = cache_folder() / f"{_digest(kernel, options)}.ptx"
+    cached = cache_folder() / f"{_digest(kernel, options, behind)}.ptx"
     try:
         return cached.read_text()
     except OSError:
-        ptx = _with_version(_ptx(kernel, options), architecture)
+        ptx = _with_version(_ptx(kernel, options, behind), architecture)
         _keep(cached, ptx)
         return ptx
 
@@ -64,9 +122,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxapi"
 
 
-def _digest(kernel, options) -> str:
+def _digest(kernel, options, behind: str) -> str:
     """Return a name for what the PTX depends on."""
-    parts = [kernel, *options, nvrtc().nvrtcVersion(), OLDEST_PTX, HINTS, sources()]
+    parts = [kernel, *options, nvrtc().nvrtcVersion(), OLDEST_PTX, HINTS, sources(), behind]
     return f"{kernel}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 
@@ -86,13 +144,17 @@ def defines(macros) -> list[str]:
     return [f"-D{name}={value}" for name, value in macros]
 
 
-def built(kernel: str, options: list[str]):
-    """Return NVRTC's program for ``kernel``.cu, compiled; RuntimeError with the compiler's words."""
+def built(kernel: str, options: list[str], behind: str = ""):
+    """Return NVRTC's program for ``kernel``.cu and what stands behind it, compiled.
+
+    RuntimeError with the compiler's words if it does not compile.
+    """
     headers = {name: text for name, text in sources().items() if name.endswith(".cuh")}
     names = [name.encode() for name in headers]
     file = f"{kernel}.cu"
+    text = sources()[file] + behind.encode()
     program = _checked(
-        nvrtc().nvrtcCreateProgram(sources()[file], file.encode(), len(names), list(headers.values()), names)
+        nvrtc().nvrtcCreateProgram(text, file.encode(), len(names), list(headers.values()), names)
     )
     error, *_ = nvrtc().nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if int(error):
@@ -109,8 +171,8 @@ def log(program) -> str:
     return text.rstrip(b"\0").decode()
 
 
-def _ptx(kernel: str, options: list[str]) -> str:
-    program = built(kernel, options)
+def _ptx(kernel: str, options: list[str], behind: str) -> str:
+    program = built(kernel, options, behind)
     text = b" " * _checked(nvrtc().nvrtcGetPTXSize(program))
     _checked(nvrtc().nvrtcGetPTX(program, text))
     nvrtc().nvrtcDestroyProgram(program)

@@ -1,4 +1,4 @@
-"""Connected components on an NVIDIA GPU: a search that joins what it finds, without a list of neighbours."""
+"""Connected components on an NVIDIA GPU: a search that joins what it finds, without a list of neighbors."""
 
 import jax
 import jax.numpy as jnp

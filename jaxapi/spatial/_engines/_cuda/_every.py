@@ -1,4 +1,4 @@
-"""Nearest neighbours by every distance, for a flat tree, whose boxes say nothing.
+"""Nearest neighbors by every distance, for a flat tree, whose boxes say nothing.
 
 A product of matrices estimates all distances in few bits (`candidates.cu`). Points that may be among a
 query's nearest are measured exactly (`closest.cu`), which tells how near further ones must be: so the points
@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
+from ..._tree._batching import one_after_another
 from ..._tree._build import scale_of
 from ..._tree._metric import Measure, TreeMetric
 from ..._tree._tree import Tree
@@ -37,10 +38,11 @@ MEMORY = 1 << 27  # candidates held at once
 
 
 def serves(k: int, metric: TreeMetric) -> bool:
-    """Tell whether these kernels find so many neighbours by this metric on this GPU."""
+    """Tell whether these kernels find so many neighbors by this metric on this GPU."""
     return metric.p == 2 and not metric.is_periodic and k <= 1024 and int(architecture()) >= 80
 
 
+@one_after_another  # since the candidates of all trees of a batch may need more memory than there is
 def nearest(tree: Tree, queries: Array, bound: Array, *, k: int, measure: Measure) -> tuple[Array, Array]:
     """Return what `_nearest.nearest` does; ``k <= n``."""
     query_count, m = queries.shape

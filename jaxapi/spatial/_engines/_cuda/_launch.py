@@ -5,13 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from . import _compile
 
-__all__ = ["TARGET", "Kernel", "check", "launch"]
+__all__ = ["TARGET", "Items", "Kernel", "check", "launch"]
 
 TARGET = "__gpu$xla.gpu.ptx"
+MOST_ITEMS_ACROSS = 65535  # blocks of a grid along an axis that is not its first
 
 # A kernel that writes a 1, for any GPU
 PROBE = """
@@ -50,35 +52,133 @@ class Kernel(NamedTuple):
         return cls(name, tuple((key, str(value)) for key, value in macros.items()))
 
 
+class Items(NamedTuple):
+    """The items of a batch, for each of which one launch does the same."""
+
+    size: int  # how many there are
+    strides: tuple[int, ...]  # bytes from item to item in each input and output; 0 where all items share it
+
+
 def launch(kernel: Kernel, blocks: int, threads: int, inputs, outputs, *, in_place: int = 0):
-    """Run a kernel on arrays; the last inputs, `in_place` of them, become the last outputs."""
-    first_in = len(inputs) - in_place
-    first_out = len(outputs) - in_place
-    aliases = {first_in + i: first_out + i for i in range(in_place)}
-    return custom_call(kernel, blocks, threads, inputs, tuple(outputs), aliases)
+    """Run a kernel on arrays; the last inputs, `in_place` of them, become the last outputs.
+
+    Under `jax.vmap` one launch runs it for all items.
+    """
+    work = _Work(kernel, blocks, threads, tuple(outputs), in_place)
+    return _launched(work, inputs, has_items=[False] * len(inputs), item_count=None)
 
 
-def custom_call(kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases: dict[int, int]):
+class _Work(NamedTuple):
+    """What a launch does for one item."""
+
+    kernel: Kernel
+    blocks: int
+    threads: int
+    outputs: tuple  # shapes and dtypes
+    in_place: int
+
+    def is_in_place(self, number: int, input_count: int) -> bool:
+        """Tell whether the kernel writes into an input, which the items of a batch then cannot share."""
+        return number >= input_count - self.in_place
+
+    def run(self, inputs, has_items, item_count: int | None):
+        """Return the outputs, each with an axis of items in front if it is a batch."""
+        if item_count == 0:
+            return [jnp.zeros((0, *x.shape), x.dtype) for x in self.outputs]
+        first_in = len(inputs) - self.in_place
+        first_out = len(self.outputs) - self.in_place
+        aliases = {first_in + i: first_out + i for i in range(self.in_place)}
+        items = None
+        outputs = self.outputs
+        if item_count is not None:
+            outputs = tuple(jax.ShapeDtypeStruct((item_count, *x.shape), x.dtype) for x in self.outputs)
+            strides = [
+                _bytes_of_an_item(x) if is_of_items else 0
+                for x, is_of_items in zip(inputs, has_items, strict=True)
+            ]
+            strides += [_bytes_of_an_item(x) for x in outputs]
+            items = Items(item_count, tuple(strides))
+        return list(custom_call(self.kernel, self.blocks, self.threads, inputs, outputs, aliases, items))
+
+
+def _launched(work: _Work, inputs, has_items, item_count: int | None):
+    """Run a kernel for each item of a batch; None: there is no batch, and no input has items.
+
+    Inputs that have items have them on an axis in front. `jax.vmap` of a batch makes a larger one.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def run(*inputs):
+        return work.run(inputs, has_items, item_count)
+
+    @run.def_vmap
+    def rule(size, is_batched, *inputs):
+        new_inputs = []
+        new_has_items = []
+        for number, x in enumerate(inputs):
+            needs_items = is_batched[number] or has_items[number] or work.is_in_place(number, len(inputs))
+            if needs_items:
+                x = _of_all_items(x, size, is_batched[number], item_count, has_items[number])
+            new_inputs.append(x)
+            new_has_items.append(needs_items)
+        new_item_count = size if item_count is None else size * item_count
+        results = _launched(work, new_inputs, new_has_items, new_item_count)
+        if item_count is not None:
+            results = [x.reshape(size, item_count, *x.shape[1:]) for x in results]
+        return results, [True] * len(results)
+
+    return run(*inputs)
+
+
+def _of_all_items(x, size: int, is_batched: bool, item_count: int | None, has_items: bool):
+    """Return an input (size * items, ...) of each item of a batch, whose items may be batches."""
+    if not is_batched:
+        x = jnp.broadcast_to(x, (size, *jnp.shape(x)))
+    if item_count is None:
+        return x
+    if not has_items:
+        x = jnp.broadcast_to(x[:, None], (size, item_count, *x.shape[1:]))
+    return x.reshape(size * item_count, *x.shape[2:])
+
+
+def _bytes_of_an_item(x) -> int:
+    return math.prod(x.shape[1:]) * x.dtype.itemsize
+
+
+def custom_call(
+    kernel: Kernel, blocks: int, threads: int, inputs, outputs, aliases: dict[int, int], items: Items | None
+):
     """Let XLA launch a kernel: the one thing that needs a GPU, in whose place tests put the host's compiler.
 
     Sizes of the grid are part of the program, the PTX does not depend on them. `aliases` are the inputs, by
     number, that become outputs.
     """
-    call = jax.ffi.ffi_call(TARGET, outputs, vmap_method="sequential", input_output_aliases=aliases)
-    ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
-    return call(*inputs, **_description(kernel.name, ptx, blocks, threads))
+    call = jax.ffi.ffi_call(TARGET, outputs, input_output_aliases=aliases)
+    if items is None:
+        ptx = _compile.compiled(kernel.name, architecture(), kernel.macros)
+        return call(*inputs, **_description(kernel.name, ptx, (blocks, 1, 1), threads))
+    operands = _compile.Operands(len(inputs), len(outputs))
+    ptx = _compile.compiled(kernel.name, architecture(), kernel.macros, operands)
+    items_deep = -(-items.size // MOST_ITEMS_ACROSS)
+    items_across = -(-items.size // items_deep)
+    grid = blocks, items_across, items_deep
+    # In words of 32 bits, which no setting of JAX's narrows
+    numbers = np.array([*items.strides, items.size], np.int64).view(np.uint32)
+    name = _compile.entry_name(kernel.name)
+    return call(*inputs, numbers, **_description(name, ptx, grid, threads))
 
 
-def _description(name: str, ptx: str, blocks: int, threads: int):
+def _description(name: str, ptx: str, grid: tuple[int, int, int], threads: int):
     """Return what XLA's target expects."""
     single = np.int32(1)
+    across, down, deep = grid
     return {
         "name": name,
         "kernel_type": "ptx",
         "kernel_data": ptx,
-        "grid_x": np.int32(blocks),
-        "grid_y": single,
-        "grid_z": single,
+        "grid_x": np.int32(across),
+        "grid_y": np.int32(down),
+        "grid_z": np.int32(deep),
         "block_x": np.int32(threads),
         "block_y": single,
         "block_z": single,
@@ -98,7 +198,7 @@ def check() -> None:
 def _probed() -> int:
     call = jax.ffi.ffi_call(TARGET, jax.ShapeDtypeStruct((), np.int32))
     with jax.default_device(_own_gpu()):
-        return int(jax.jit(lambda: call(**_description("probe", PROBE, 1, 1)))())
+        return int(jax.jit(lambda: call(**_description("probe", PROBE, (1, 1, 1), 1)))())
 
 
 def architecture() -> str:

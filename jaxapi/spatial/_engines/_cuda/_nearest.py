@@ -1,6 +1,6 @@
-"""Nearest neighbours on an NVIDIA GPU.
+"""Nearest neighbors on an NVIDIA GPU.
 
-Queries are ordered by the leaf they fall in. Few neighbours in few dimensions are found for 32 queries by a
+Queries are ordered by the leaf they fall in. Few neighbors in few dimensions are found for 32 queries by a
 warp (`packets.cu`), others by a warp for each query (`singles.cu`), and more than its registers hold in
 passes, each from where the last one ended.
 """
@@ -28,7 +28,7 @@ __all__ = ["distances_in_units", "nearest", "nearest_of_all", "nearest_of_slots"
 LANES = 32
 PACKET_WARPS = 2  # a block
 SINGLE_WARPS = 4  # a block
-AT_ONCE = 1024  # neighbours that a warp's registers hold
+AT_ONCE = 1024  # neighbors that a warp's registers hold
 ORDERED_FROM = 1 << 15  # queries: fewer are searched sooner than ordered
 
 
@@ -44,7 +44,7 @@ def nearest(
     """Return how far the `k` nearest points are, and their rows, (q, k), ordered by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic box, if there is
-    one. A missing neighbour has distance inf and row n, and so have all of a query that is not finite.
+    one. A missing neighbor has distance inf and row n, and so have all of a query that is not finite.
     """
     limits = _in_dtype_of(tree, limits)
 
@@ -92,7 +92,7 @@ def nearest_of_slots(
 ) -> tuple[Array, Array]:
     """Return distances and rows (size, k) of the `k` nearest points of those on some slots.
 
-    As `nearest`, which takes longer; an empty slot has no neighbours. Without the nodes, which may
+    As `nearest`, which takes longer; an empty slot has no neighbors. Without the nodes, which may
     be `prepared`, they are made here.
     """
     if tree.is_flat:
@@ -226,7 +226,7 @@ def _search_by_singles(walk: _Walk, k: int, measure: Measure):
 
 
 def _search_in_passes(walk: _Walk, k: int, measure: Measure):
-    """Find `AT_ONCE` neighbours at a time, each pass from the last neighbour of the one before."""
+    """Find `AT_ONCE` neighbors at a time, each pass from the last neighbor of the one before."""
     kernel = walk.kernel("singles", k=AT_ONCE, floor=1, warps=SINGLE_WARPS)
     count = walk.order.length
     fixed = *walk.inputs(), walk.order.order, walk.sizes(measure, k)

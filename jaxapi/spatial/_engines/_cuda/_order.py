@@ -70,7 +70,7 @@ def boxsize_operand(tree: Tree, boxsize: Array | None) -> Array:
 
 
 class Source(enum.IntEnum):
-    """Whose neighbours are searched, and in which order; `walk.cuh` has the same."""
+    """Whose neighbors are searched, and in which order; `walk.cuh` has the same."""
 
     ORDERED = 0  # queries, in an order
     AS_THEY_COME = 1  # queries

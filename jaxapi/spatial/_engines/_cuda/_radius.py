@@ -35,14 +35,14 @@ __all__ = [
 LANES = 32
 WARPS = 2  # a block
 SORTING_WARPS = 4  # a block
-AT_ONCE = 256  # neighbours that a warp sorts in registers
+AT_ONCE = 256  # neighbors that a warp sorts in registers
 BINS = 4  # kernels are compiled for multiples of so many radii
 MOST = np.iinfo(np.int32).max  # that is counted
 WEIGHTS = {"int32": "int", "float32": "float", "float64": "double"}
 
 
 class Writes(enum.IntEnum):
-    """What `fill.cu` writes for each neighbour; it has the same numbers."""
+    """What `fill.cu` writes for each neighbor; it has the same numbers."""
 
     NEIGHBORS = 0  # its row and distance
     EDGES = 1  # these and the query's row
@@ -110,7 +110,7 @@ def count(
     relation: Relation,
     enough: int = MOST,
 ) -> Array:
-    """Count the neighbours of each query, up to `enough` or more: (Q,) int32."""
+    """Count the neighbors of each query, up to `enough` or more: (Q,) int32."""
     walk = RadiusWalk(tree, queries, metric)
     kernel = walk.kernel("count", relation=int(relation))
     counts = jnp.zeros(queries.bound.shape, jnp.int32)
@@ -128,7 +128,7 @@ def fill(
     size: int,
     relation: Relation,
 ) -> tuple[Array, Array]:
-    """Write each query's neighbours, in slot order, from its offset up to the next.
+    """Write each query's neighbors, in slot order, from its offset up to the next.
 
     Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
@@ -149,7 +149,7 @@ def fill_edges(
     size: int,
     relation: Relation,
 ) -> tuple[Array, Array, Array]:
-    """Write the neighbours of the tree's own points as `fill`: receivers, senders and distances (size,)."""
+    """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
     no_rows = jnp.full(size, tree.n, jnp.int32)
     no_distances = jnp.full(size, jnp.inf, tree.points.dtype)
     nothing = no_rows, no_distances, no_rows
@@ -167,7 +167,7 @@ def fill_pairs(tree: Tree, queries: RadiusQueries, offsets: Array, metric: TreeM
 
 
 def _filled(walk: RadiusWalk, offsets: Array, nothing: Sequence, relation: Relation, writes: Writes):
-    """Return arrays of nothing after the neighbours have been written to them."""
+    """Return arrays of nothing after the neighbors have been written to them."""
     is_wide = offsets.dtype == np.int64
     constants = {"relation": int(relation), "wide": int(is_wide), "writes": int(writes)}
     inputs = walk.queries.order, offsets, walk.sizes()
@@ -177,7 +177,7 @@ def _filled(walk: RadiusWalk, offsets: Array, nothing: Sequence, relation: Relat
 def fill_rows(
     tree: Tree, queries: RadiusQueries, metric: TreeMetric, *, max_neighbors: int
 ) -> tuple[Array, Array, Array]:
-    """Write up to `max_neighbors` neighbours of each query into a row of its own, as `_lax.fill_rows`."""
+    """Write up to `max_neighbors` neighbors of each query into a row of its own, as `_lax.fill_rows`."""
     query_count = len(queries.bound)
     if max_neighbors > AT_ONCE or not query_count:
         return _lax.fill_rows(tree, queries, metric, max_neighbors=max_neighbors, count=count, fill=fill)

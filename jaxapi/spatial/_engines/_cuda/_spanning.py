@@ -16,6 +16,7 @@ from ...._core._typing import Array
 from ..._tree._metric import TreeMetric
 from ..._tree._sorting import lexsorted
 from ..._tree._tree import Tree
+from ..._tree._varying import varying_like
 from ._launch import Kernel, launch
 from ._nearest import distances_in_units
 from ._order import THREADS, boxsize_operand, nodes_of
@@ -46,6 +47,7 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, metric: TreeMetric
     With the slots' `cores` (N,), scaled power distances, no distance is less than those of its ends, and
     `shortens` is a factor of the points' power distances.
     """
+    inputs_of_search = tree, cores, shortens
     m, slots = tree.points.shape
     dtype = tree.points.dtype
     valid = jnp.sum(jnp.isfinite(tree.points[0]), dtype=jnp.int32)
@@ -83,7 +85,9 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, metric: TreeMetric
         changed = parents, state.edges, state.distances
         parents, edges, distances = run("hooks", (*ends, picked, valid), (), changed)
         left = jnp.sum(parents == order, dtype=jnp.int32)
-        return _Round(state.components, left, parents, labels, uniform, near, apart, edges, distances)
+        components = state.components, left
+        joined = _Round(*components, parents, labels, uniform, near, apart, edges, distances)
+        return varying_like(joined, inputs_of_search)
 
     def are_more(state: _Round):
         return (state.components < state.components_before) & (state.components > slots - valid + 1)
@@ -100,7 +104,7 @@ def spanning_edges(tree: Tree, cores: Array | None, shortens, metric: TreeMetric
         edges=jnp.full((slots, 2), -1, jnp.int32),
         distances=jnp.full(slots, jnp.inf, dtype),
     )
-    joined = lax.while_loop(are_more, join, start)
+    joined = lax.while_loop(are_more, join, varying_like(start, inputs_of_search))
     edges = joined.edges
     distances = distances_in_units(tree, joined.distances[:, None], metric)[:, 0]
     high, low = edges.T

@@ -2,7 +2,7 @@
 //
 // A warp has 32 queries x and multiplies them with 64 points y at once. What it computes is x y - y y / 2,
 // which is greatest for the nearest point; where it is not less than a query's threshold, the point is a
-// candidate. `closest.cu` finds thresholds that leave no neighbour out, and looks at the candidates. These come
+// candidate. `closest.cu` finds thresholds that leave no neighbor out, and looks at the candidates. These come
 // in lists, one for each lane that looks for them, so that no lane waits for another's place.
 #include "rough.cuh"
 

@@ -1,4 +1,4 @@
-// Count each query's neighbours.
+// Count each query's neighbors.
 #include "radius.cuh"
 
 // Nodes that lie within the bounds of all lanes are counted without a visit.
@@ -39,7 +39,7 @@ struct Counting : Within {
 };
 
 // `counts` of shape (count,), a place for each query, of zeros; `order` has the query of each number. Packets of which all have
-// `sizes[3]` neighbours go no further.
+// `sizes[3]` neighbors go no further.
 KERNEL(WARPS * LANES, 1)
 count(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
       const real* queries, const real* bounds, const int* own, const int* order, const int* sizes, const int*,

@@ -1,4 +1,4 @@
-// Write each query's neighbours one after another, in the order of the slots.
+// Write each query's neighbors one after another, in the order of the slots.
 #include "radius.cuh"
 
 #if WIDE
@@ -39,5 +39,5 @@ fill(const real* points, const int* rows, const real* boxes, const real* scale, 
 #if WRITES == 1
   lines.queries = found_by;
 #endif
-  write_neighbours<true>(search, stacks[warp], start, stop, lines);
+  write_neighbors<true>(search, stacks[warp], start, stop, lines);
 }

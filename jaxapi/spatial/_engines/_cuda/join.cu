@@ -1,4 +1,4 @@
-// Join the points within the bound of each other: the search and the union in one, without a list of neighbours.
+// Join the points within the bound of each other: the search and the union in one, without a list of neighbors.
 #include "radius.cuh"
 #include "union.cuh"
 

@@ -1,4 +1,4 @@
-// Find the lowest number among each query's neighbours.
+// Find the lowest number among each query's neighbors.
 #include "radius.cuh"
 
 // `numbers` of shape (slots,); `found` of shape (count,), of a number that is greater than all; `order` has the query

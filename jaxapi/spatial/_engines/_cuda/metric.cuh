@@ -65,7 +65,7 @@ DEVICE real root(real power_distance) {
   return P == 4 ? sqrt(sqrt(power_distance)) : power_distance;
 }
 
-// A box's distance and a point's are rounded differently: with some slack no neighbour is lost.
+// A box's distance and a point's are rounded differently: with some slack no neighbor is lost.
 constexpr real SLACK = 1 + 16 * (M + 2) * EPSILON;
 
 // The lengths of the periodic axes, inf for one that is not periodic.

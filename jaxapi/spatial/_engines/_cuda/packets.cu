@@ -1,4 +1,4 @@
-// Nearest neighbours, 32 queries a warp: neighbours in the order of the leaves are a packet, one to each lane,
+// Nearest neighbors, 32 queries a warp: neighbors in the order of the leaves are a packet, one to each lane,
 // and walk the tree together.
 #include "sort.cuh"
 #include "walk.cuh"
@@ -16,9 +16,9 @@ constexpr int BATCH = K <= 8 ? 8 : 16;  // candidates that are merged at once
 constexpr int SIZE = at_least(K, BATCH);
 constexpr int ROOM = BATCH + EIGHT;  // for candidates that wait
 
-// What a lane keeps: its neighbours so far, sorted, in registers, and a stack of candidates in shared memory.
+// What a lane keeps: its neighbors so far, sorted, in registers, and a stack of candidates in shared memory.
 // When one lane has more than a batch, all lanes sort up to so many of theirs and merge them into their lists.
-struct Neighbours {
+struct Neighbors {
   static constexpr int STRIDE = LANES * sizeof(real), ROWS = ROOM * STRIDE;
   using Waiting = char[2 * ROWS];  // distances, then rows, an element a lane
 
@@ -26,7 +26,7 @@ struct Neighbours {
   const Address bottom;  // of this lane's stack
   Address top;
 
-  DEVICE Neighbours(const char* waiting, int lane, real bound, int missing)
+  DEVICE Neighbors(const char* waiting, int lane, real bound, int missing)
       : bottom(address_of(waiting) + lane * sizeof(real)), top(bottom) {
     FOR(i, SIZE) list.d[i] = bound, list.row[i] = missing;
   }
@@ -55,12 +55,12 @@ struct Neighbours {
   }
 };
 
-// One neighbour needs no list.
-struct Neighbour {
+// One neighbor needs no list.
+struct Neighbor {
   using Waiting = char[1];
   Pairs<1> list;
 
-  DEVICE Neighbour(const char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
+  DEVICE Neighbor(const char*, int, real bound, int missing) { list.d[0] = bound, list.row[0] = missing; }
   DEVICE real limit() const { return list.d[0]; }
   DEVICE bool wants(real distance, int row) const { return before(distance, row, list.d[0], list.row[0]); }
   DEVICE void take(const real (&distance)[EIGHT], const int (&row)[EIGHT]) {
@@ -71,8 +71,8 @@ struct Neighbour {
   DEVICE void flush() {}
 };
 
-template <bool ONE> struct Choice { using type = Neighbours; };
-template <> struct Choice<true> { using type = Neighbour; };
+template <bool ONE> struct Choice { using type = Neighbors; };
+template <> struct Choice<true> { using type = Neighbor; };
 using Best = Choice<K == 1>::type;
 
 #if K <= 8

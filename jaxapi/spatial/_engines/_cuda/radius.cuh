@@ -10,7 +10,7 @@
 #define WRITES 0
 #endif
 
-// Which slots count as a query's neighbours: all; all but its own; those after its own.
+// Which slots count as a query's neighbors: all; all but its own; those after its own.
 enum Relation { ANY, OTHER, LATER };
 
 // A warp's queries: one to each lane.
@@ -20,7 +20,7 @@ struct Packet {
   const bool there;
   const long long place;   // the same, or that of the last query
   const Tree tree;
-  real x[M], bound;        // scaled; a neighbour has a power distance up to the bound
+  real x[M], bound;        // scaled; a neighbor has a power distance up to the bound
   bool finite;
   int slot;                // the query's own; from outside ~leaf, the leaf that it falls in, or -1
 
@@ -75,15 +75,15 @@ struct Within {
     box.load(tree.boxes, node);
     return any_lane(tree.gap(x, box) <= bound * SLACK);
   }
-  // Tell whether a slot at a power distance is a neighbour.
+  // Tell whether a slot at a power distance is a neighbor.
   DEVICE bool hit(real distance, unsigned number) const {
     return distance <= bound &&
            (RELATION == ANY || (RELATION == OTHER ? int(number) != slot : int(number) > slot));
   }
 };
 
-// What is written of each neighbour: its row and distance; also the row of the query; or a pair of both rows.
-enum { NEIGHBOURS, EDGES, PAIRS };
+// What is written of each neighbor: its row and distance; also the row of the query; or a pair of both rows.
+enum { NEIGHBORS, EDGES, PAIRS };
 
 struct alignas(8) Pair { int low, high; };
 
@@ -108,10 +108,10 @@ struct Lines {
   }
 };
 
-// Write this lane's neighbours from a position on, in the order of the slots, none at or past `stop`; return
+// Write this lane's neighbors from a position on, in the order of the slots, none at or past `stop`; return
 // where they end, or would end. With STOPS a lane that has no room for more may leave off.
 template <bool STOPS, class Place>
-DEVICE Place write_neighbours(Within& search, Stack& stack, Place position, Place stop, const Lines& lines) {
+DEVICE Place write_neighbors(Within& search, Stack& stack, Place position, Place stop, const Lines& lines) {
   const Tree& tree = search.tree;
   Walk<IN_ORDER> walk(tree.levels, threadIdx.x % LANES, stack, search);
   for (int next; (next = walk.next(search)) >= 0;) {

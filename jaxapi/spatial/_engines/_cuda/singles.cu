@@ -1,4 +1,4 @@
-// Nearest neighbours, one query a warp: for many neighbours, which fit the registers of 32 lanes together,
+// Nearest neighbors, one query a warp: for many neighbors, which fit the registers of 32 lanes together,
 // and for many dimensions, where the queries of a packet have few leaves in common.
 //
 // The lanes look at 32 nodes or slots at once, and the list is spread over them.
@@ -40,7 +40,7 @@ struct Search {
 };
 
 // `found` of shape (count, columns), of which columns `*first` to `*first + K` are written; with FLOOR, from
-// the last neighbour found before, (count,), on. `last` may be read and written in place. What the source does not
+// the last neighbor found before, (count,), on. `last` may be read and written in place. What the source does not
 // have is not read: `order` and `queries`.
 KERNEL(WARPS * LANES, 1)
 singles(const real* points, const int* rows, const real* boxes, const int* n, const real* scale, const real* queries,

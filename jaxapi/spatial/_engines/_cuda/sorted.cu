@@ -1,11 +1,11 @@
-// Sort each query's neighbours by (distance, row), one query a warp, and fill up the rest of its line.
+// Sort each query's neighbors by (distance, row), one query a warp, and fill up the rest of its line.
 #include "spread.cuh"
 
 #ifndef WARPS
 #define WARPS 4  // a block
 #endif
 
-// Sort a line of up to 32 * COUNT neighbours, in as few rows of registers as hold them.
+// Sort a line of up to 32 * COUNT neighbors, in as few rows of registers as hold them.
 template <int COUNT>
 DEVICE void sort_line(int held, int limit, int missing, int lane, int* found_rows, real* found) {
   if constexpr (COUNT < ROWS) {

@@ -14,7 +14,7 @@ using Stack = unsigned short[DEPTHS * LANES];
 
 enum Order { NEAREST_FIRST, IN_ORDER };
 
-// Whose neighbours are searched, and in which order.
+// Whose neighbors are searched, and in which order.
 enum Source {
   ORDERED,       // queries, in an order
   AS_THEY_COME,  // queries
@@ -93,7 +93,7 @@ DEVICE Box around(const real (&x)[M], bool marked) {
   return box;
 }
 
-// Two boxes around the packet's queries: those on each side of the highest split among them, since neighbours
+// Two boxes around the packet's queries: those on each side of the highest split among them, since neighbors
 // in the order of the leaves may lie far apart there.
 DEVICE void around_sides(const real (&x)[M], bool marked, int home, Box (&boxes)[2]) {
   const int apart = shuffle(home, 0) ^ shuffle(home, LANES - 1);

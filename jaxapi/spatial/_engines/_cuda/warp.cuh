@@ -7,7 +7,18 @@ constexpr int LANES = 32;
 #ifdef __CUDACC__
 
 #define DEVICE __device__ __forceinline__
+#ifdef ITEMS
+// The kernel, written behind this source (`_compile.py`), calls it for each item of a batch, on arrays of that item.
+#define KERNEL(threads, blocks) \
+  constexpr int MOST_THREADS = threads, LEAST_BLOCKS = blocks; \
+  DEVICE void
+struct Array {
+  char* at;
+  template <class T> DEVICE operator T*() const { return reinterpret_cast<T*>(at); }
+};
+#else
 #define KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#endif
 
 DEVICE unsigned lanes_where(bool flag) { return __ballot_sync(~0u, flag); }
 DEVICE bool any_lane(bool flag) { return __any_sync(~0u, flag); }

@@ -1,8 +1,8 @@
-// Write each query's first neighbours, and count all, in one walk.
+// Write each query's first neighbors, and count all, in one walk.
 #include "radius.cuh"
 
 // `found_rows` and `found` of shape (count, limit), a line for each query in its own place, as `counts` has one:
-// what lies behind its neighbours is not written. `order` has the query of each number.
+// what lies behind its neighbors is not written. `order` has the query of each number.
 KERNEL(WARPS * LANES, 1)
 within(const real* points, const int* rows, const real* boxes, const real* scale, const real* lengths,
        const real* queries, const real* bounds, const int* own, const int* order, const int* sizes, int* found_rows,
@@ -18,7 +18,7 @@ within(const real* points, const int* rows, const real* boxes, const real* scale
     Within search(packet, boxes_around[warp]);
     Lines lines(query, *scale);
     lines.rows = found_rows, lines.distances = found;
-    end = write_neighbours<false>(search, stacks[warp], start, start + limit, lines);
+    end = write_neighbors<false>(search, stacks[warp], start, start + limit, lines);
   }
   if (packet.there) counts[query] = end - start;
 }

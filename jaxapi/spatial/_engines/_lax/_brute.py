@@ -1,4 +1,4 @@
-"""Nearest neighbours by every distance, for a flat tree: in many dimensions boxes say nothing."""
+"""Nearest neighbors by every distance, for a flat tree: in many dimensions boxes say nothing."""
 
 import jax.numpy as jnp
 from jax import lax
@@ -13,7 +13,7 @@ __all__ = ["nearest"]
 _QUERIES = 2048  # searched together
 _POINTS = 8192  # in one tile
 _COORDINATES = 1 << 25  # of candidates held at once
-_GROUP = 16  # neighbouring columns of a tile whose minima are compared first
+_GROUP = 16  # neighboring columns of a tile whose minima are compared first
 _SPARE = 8  # candidates more than k, so that rounding errors seldom leave a doubt
 
 
@@ -121,7 +121,7 @@ class _BlockSearch:
 def _least_of(distances, count: int):
     """Return the `count` least of each line and their columns; of equal ones the first columns.
 
-    They lie in the `count` groups of neighbouring columns with the least minima (equal ones: the first
+    They lie in the `count` groups of neighboring columns with the least minima (equal ones: the first
     groups), and finding these first leaves much less to sort.
     """
     query_count, width = distances.shape

@@ -5,6 +5,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
+from ..._tree._batching import one_after_another
 from ..._tree._metric import TreeMetric, box_slack
 from ..._tree._queries import RadiusQueries, own_queries
 from ..._tree._tree import Tree
@@ -17,10 +18,11 @@ __all__ = ["component_rows", "flattened", "lowest"]
 NONE = np.iinfo(np.int32).max
 
 
+@one_after_another
 def component_rows(tree: Tree, radius: Array, metric: TreeMetric) -> Array:
     """Return the lowest row of the component of each slot (N,).
 
-    Of two neighbouring components at least one has joined a lower one after two rounds: so there are as many
+    Of two neighboring components at least one has joined a lower one after two rounds: so there are as many
     as the logarithm of their number.
     """
     queries = own_queries(tree, radius, metric.p).by_slot()
@@ -28,7 +30,7 @@ def component_rows(tree: Tree, radius: Array, metric: TreeMetric) -> Array:
 
     def join(state):
         roots, _ = state
-        lowest_roots = lowest(tree, queries, roots, metric, known=roots)
+        lowest_roots = lowest(tree, queries, roots, metric, roots)
         joined = flattened(roots.at[roots].min(lowest_roots))
         return joined, (joined != roots).any()
 
@@ -46,6 +48,7 @@ def flattened(parents: Array) -> Array:
     return lax.while_loop(lambda a: (a[a] != a).any(), lambda a: a[a], parents)
 
 
+@one_after_another
 def lowest(
     tree: Tree, queries: RadiusQueries, numbers: Array, metric: TreeMetric, known: Array | None = None
 ) -> Array:

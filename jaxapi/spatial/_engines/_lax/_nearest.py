@@ -1,6 +1,6 @@
-"""Nearest neighbours in pure `jax.lax`: the CPU under jit, TPUs, and GPUs without an engine of their own.
+"""Nearest neighbors in pure `jax.lax`: the CPU under jit, TPUs, and GPUs without an engine of their own.
 
-Queries are brought into the order of the leaves they fall in and searched in packets of neighbours, one
+Queries are brought into the order of the leaves they fall in and searched in packets of neighbors, one
 after the other, so that no packet waits for a slower one. A packet scans its home leaf, then walks the tree
 (`_walk`). A leaf's distances make a (points, queries) matrix from which the nearest are drawn one at a time
 while they still enter some query's list.
@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ..._tree import _metric
+from ..._tree._batching import one_after_another
 from ..._tree._homes import home_leaf
 from ..._tree._metric import Measure, TreeMetric, box_slack, power, scaled_power
 from ..._tree._queries import Limits, Slots
@@ -26,6 +27,7 @@ PACKET = 32  # queries searched together
 _NO_ROW = np.iinfo(np.int32).max
 
 
+@one_after_another
 def nearest(
     tree: Tree,
     queries,
@@ -38,7 +40,7 @@ def nearest(
     """Return how far the `k` nearest points are, and their rows, both (q, k), sorted by (distance, row).
 
     `queries` (q, m) are in the user's units and of the tree's dtype, and lie in the periodic box, if there is
-    one. A missing neighbour has distance inf and row n, and so have all of a query that is not finite.
+    one. A missing neighbor has distance inf and row n, and so have all of a query that is not finite.
     """
     find = _brute.nearest if tree.is_flat else _nearest
     return _of_finite(find, tree, queries, limits, metric, k=k, measure=measure)
@@ -49,10 +51,11 @@ def prepare(tree: Tree, boxsize) -> tuple[()]:
     return ()
 
 
+@one_after_another
 def nearest_of_slots(tree: Tree, prepared, slots: Slots, limits: Limits, metric: TreeMetric, *, k: int):
     """Return distances and rows (size, k) of the `k` nearest points of those on some slots.
 
-    As `nearest`, without ordering queries; an empty slot has no neighbours. What is `prepared` for a GPU is
+    As `nearest`, without ordering queries; an empty slot has no neighbors. What is `prepared` for a GPU is
     not read.
     """
     x = metric.wrap(tree.points_in_units(slots.of(tree.points)))
@@ -67,7 +70,7 @@ def distances_in_units(tree: Tree, powers, metric: TreeMetric):
 
 
 def _of_finite(find, tree, queries, limits, metric, **options):
-    """Return the neighbours that `find` gives, and none of queries that are not finite."""
+    """Return the neighbors that `find` gives, and none of queries that are not finite."""
     is_finite = jnp.isfinite(queries).all(axis=1)[:, None]
     distances, rows = find(tree, jnp.where(is_finite, queries, 0), limits, metric, **options)
     return jnp.where(is_finite, distances, jnp.inf), jnp.where(is_finite, rows, tree.n)

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ...._core._typing import Array
+from ..._tree._batching import one_after_another
 from ..._tree._metric import TreeMetric, box_slack, distance_in_units
 from ..._tree._queries import RadiusQueries, Relation, node_sums
 from ..._tree._sorting import sorted_by_distance
@@ -43,6 +44,7 @@ class Packet(NamedTuple):
     slot: Array  # (PACKET,)
 
 
+@one_after_another
 def count(
     tree: Tree,
     queries: RadiusQueries,
@@ -51,7 +53,7 @@ def count(
     relation: Relation,
     enough: int = MOST,
 ) -> Array:
-    """Count the neighbours of each query, up to `enough` or more: (Q,) int32."""
+    """Count the neighbors of each query, up to `enough` or more: (Q,) int32."""
     measured = MeasuredTree(tree, metric)
     slack = box_slack(tree.points.dtype, measured.m)
     members = node_sums(jnp.isfinite(tree.points[0]).astype(jnp.int32), measured.leaves)
@@ -79,6 +81,7 @@ def count(
     return jnp.zeros_like(counts).at[queries.order].add(counts, mode="drop")
 
 
+@one_after_another
 def fill(
     tree: Tree,
     queries: RadiusQueries,
@@ -88,7 +91,7 @@ def fill(
     size: int,
     relation: Relation,
 ) -> tuple[Array, Array]:
-    """Write each query's neighbours, in slot order, from its offset up to the next.
+    """Write each query's neighbors, in slot order, from its offset up to the next.
 
     Those of query i go from ``offsets[order[i]]`` to before ``offsets[order[i] + 1]``, of the queries' order.
     Returns rows (size,), ``n`` where nothing was written, and distances (size,), there ``inf``.
@@ -100,6 +103,9 @@ def fill(
     stops = in_packets(offsets[1:].at[queries.order].get(mode="clip"), PACKET, 0)
     rows = jnp.full(size, tree.n, tree.rows.dtype)
     powers = jnp.full(size, jnp.inf, tree.points.dtype)
+    packet_count = packets.bound.shape[0]
+    if not packet_count:
+        return rows, powers
 
     def fill_packet(number, filled):
         packet, start_of_query, stop = jax.tree.map(lambda a: a[number], (packets, starts, stops))
@@ -121,7 +127,6 @@ def fill(
 
         return walk(measured, (start_of_query, *filled), choose, visit)[1:]
 
-    packet_count = packets.bound.shape[0]
     rows, powers = lax.fori_loop(0, packet_count, fill_packet, varying_like((rows, powers), tree))
     return rows, distance_in_units(powers, tree.scale, metric.p)
 
@@ -135,7 +140,7 @@ def fill_edges(
     size: int,
     relation: Relation,
 ):
-    """Write the neighbours of the tree's own points as `fill`: receivers, senders and distances (size,)."""
+    """Write the neighbors of the tree's own points as `fill`: receivers, senders and distances (size,)."""
     senders, distances = fill(tree, queries, offsets, metric, size=size, relation=relation)
     # The receiver of an edge is the number of rows whose edges end at or before it.
     ending_rows = jnp.zeros(size, jnp.int32).at[offsets[1:]].add(1, mode="drop")
@@ -159,10 +164,10 @@ def fill_rows(
     count=count,
     fill=fill,
 ) -> tuple[Array, Array, Array]:
-    """Write up to `max_neighbors` neighbours of each query into a row of its own.
+    """Write up to `max_neighbors` neighbors of each query into a row of its own.
 
-    Returns the neighbours' rows of the data and their distances (Q, max_neighbors), ordered by
-    (distance, row), ``n`` and ``inf`` where there are fewer, and how many neighbours each query has (Q,). Of
+    Returns the neighbors' rows of the data and their distances (Q, max_neighbors), ordered by
+    (distance, row), ``n`` and ``inf`` where there are fewer, and how many neighbors each query has (Q,). Of
     more than `max_neighbors` any may be kept. `count` and `fill` are an engine's.
     """
     query_count = len(queries.bound)
@@ -176,6 +181,7 @@ def fill_rows(
     return rows, distances, counts
 
 
+@one_after_another
 def bin_counts(tree: Tree, queries: RadiusQueries, radii: Array, weights: Array, metric: TreeMetric) -> Array:
     """Sum the slots' weights (N,) within each of the ``radii``, scaled powers (R,), of each query: (R, Q).
 
@@ -215,7 +221,7 @@ def _of_nodes(values, start):
 
 
 def _may_reach(measured: MeasuredTree, packet: Packet, start, reach, relation: Relation):
-    """Tell which of `WIDTH` nodes any query of the packet may have neighbours in."""
+    """Tell which of `WIDTH` nodes any query of the packet may have neighbors in."""
     may_reach = jnp.any(measured.gaps(packet.points, start) <= reach[None, :], axis=1)
     if relation is Relation.LATER:
         may_reach &= _last_slots(measured, start) > packet.slot.min()
@@ -230,7 +236,7 @@ def _last_slots(measured: MeasuredTree, start):
 
 
 def _hits(measured: MeasuredTree, packet: Packet, leaf, distances, relation: Relation):
-    """Tell which slots of the leaf are neighbours of each query: (leaf, T)."""
+    """Tell which slots of the leaf are neighbors of each query: (leaf, T)."""
     hits = distances <= packet.bound[None, :]
     if relation is Relation.ANY:
         return hits

@@ -6,7 +6,6 @@ its own, so that arrays which a visit writes to stay out of every branch and are
 """
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..._tree._metric import TreeMetric, axis_distance, axis_gap, axis_reach, power_distance
@@ -84,11 +83,16 @@ def walk(measured: MeasuredTree, state, choose, visit, home=None):
     def next_node(node, step, masks):
         """Take the first node of those that wait at the greatest depth; step -1 where there is none."""
         deepest = jnp.max(jnp.where(masks != 0, lax.iota(jnp.int32, last + 1), -1))
-        above = node >> (STEP * (step + 1 - deepest))
-        start = jnp.where(deepest > 1, above << STEP, jnp.where(deepest == 1, 1 << top, 1))
+        # Nodes that wait are children of one node, which the present node descends from. But the first step
+        # has the only ones `top` levels below the root, and step 0 has the root.
+        parent = node >> (STEP * (step + 1 - deepest))
+        first_child = parent << STEP
+        first_of_first_step = jnp.where(deepest == 1, 1 << top, 1)
+        start = jnp.where(deepest > 1, first_child, first_of_first_step)
         mask = masks[deepest]
-        child = lax.population_count((mask & -mask) - 1)
-        return start + child, deepest, masks.at[deepest].set(mask & (mask - 1))
+        lowest_bit = mask & -mask
+        child = lax.population_count(lowest_bit - 1)
+        return start + child, deepest, masks.at[deepest].set(mask - lowest_bit)
 
     def descend(carry):
         node, step, masks, state = carry
@@ -98,7 +102,7 @@ def walk(measured: MeasuredTree, state, choose, visit, home=None):
         if home is not None:
             exists &= nodes != leaves + home
         is_chosen, state = choose(start, exists, state)
-        bits = np.int32(1) << np.arange(WIDTH, dtype=np.int32)
+        bits = jnp.int32(1) << lax.iota(jnp.int32, WIDTH)
         mask = jnp.sum(jnp.where(is_chosen & exists, bits, 0), dtype=jnp.int32)
         return *next_node(node, step, masks.at[step + 1].set(mask)), state
 
