@@ -533,7 +533,8 @@ class KDTree:
             return self._query_of_open_shape(x, k, eps, p, bound)
 
         search = self._search(p, result_dtype(self._data, x), eps=eps, workers=workers)
-        bound = _arguments.rounded(bound, search.dtype)
+        if type(bound) is not float or bound < np.inf:
+            bound = _arguments.rounded(bound, search.dtype)
         shape = x.shape[:-1]
         queries = Queries(in_rows(x, (math.prod(shape), self._m)), shape, ids)
         values = x, bound, eps, ids

@@ -142,6 +142,7 @@ class TestRowsOf64Bits:
                     Search(2.0, None, np.dtype(np.float32), np.dtype(np.int64), BY_PLATFORM),
                 ),
                 columns=Columns(3, None),
+                is_bounded=False,
             )
             agree((distances, rows - 2**31), expected)
 
