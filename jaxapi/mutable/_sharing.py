@@ -45,9 +45,8 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
-        return _again(
-            obj, jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy), copy
-        )
+        value = jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy)
+        return _again(obj, value, copy, is_for_device=move_to is not None)
     if isinstance(obj, (np.ndarray, list, tuple)) and copy is not False:
         rows = _rows_of_host(obj, dtype, elsewhere(device))
         if rows is not None:
@@ -98,7 +97,8 @@ def astype(x, dtype, /, *, copy=True, device=None):
         cast = jaxapi.astype(rows.value, dtype, copy=False)
         if cast is not rows.value:
             return wrap_rows(Rows(cast, rows.count), x._module)
-    return _again(x, jaxapi.astype(x._value, dtype, copy=False, device=move_to), copy)
+    value = jaxapi.astype(x._value, dtype, copy=False, device=move_to)
+    return _again(x, value, copy, is_for_device=move_to is not None)
 
 
 @_like(jaxapi.from_dlpack)
@@ -152,8 +152,12 @@ def _elsewhere(array, device):
     return device
 
 
-def _again(array, value, copy):
-    """Return the array itself if nothing had to change, else another one."""
-    if array._host is None and value is array._value:
+def _again(array, value, copy, is_for_device):
+    """Return the array itself if nothing had to change, else another one.
+
+    One for a device is always another: whether JAX moves a value that is there already, it alone knows.
+    """
+    is_the_same = array._host is None and value is array._value and not is_for_device
+    if is_the_same:
         return copied(array) if copy else array
     return (shared if value.dtype == array.dtype else wrap)(value, array._module, array._is_scalar)

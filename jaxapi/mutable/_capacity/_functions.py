@@ -19,7 +19,7 @@ from ..._core._programs import compiled
 from .._array import NUMPY, Array, wrap, wrap_rows
 from ._elementwise import computed
 from ._fillers import filled
-from ._rows import Rows, is_exact, is_possible
+from ._rows import Rows, is_exact, is_possible, number_of
 from ._selecting import WAYS
 from ._table import EACH_ROW, TABLE, Rule
 
@@ -156,7 +156,7 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
         rule = EACH_ROW
     program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
     try:
-        made = program(rows.value, np.int32(rows.count))
+        made = program(rows.value, number_of(rows.count))
     except (TypeError, ValueError, OverflowError, NotImplementedError):
         return None  # as the exact array raises, too
     if rule.folds:

@@ -14,11 +14,13 @@ from ..._core._lengths import capacity, cut
 from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
+from .._constants import constant
 
 __all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_of_kind", "is_possible"]
-__all__ += ["most_rows", "rows_in", "rows_of_host", "takes_room", "with_rows"]
+__all__ += ["most_rows", "number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
+_INT32 = np.dtype(np.int32)
 _MANY = 2**31  # elements, from which on a position is no int32
 
 
@@ -123,6 +125,11 @@ def rows_in(count: int) -> int:
     """Return how many rows a buffer has in which so many count."""
     # By the number of rows alone, whatever is in them: so arrays of one length have buffers of one length.
     return count if is_exact(count) else capacity(count, row_bytes=4)
+
+
+def number_of(rows: int) -> jax.Array:
+    """Return a number of rows, or a position among them, as programs take it."""
+    return constant(rows, _INT32)
 
 
 def is_of_kind(dtype: np.dtype) -> bool:

@@ -20,7 +20,7 @@ from ..._unique import RESULTS, distinct_in_buffers
 from .._array import Array, wrap, wrap_rows
 from .._indexing import check_indices, reads_on_host, selected_in_buffer
 from ._fillers import filled
-from ._rows import Rows, host_rows_of, is_possible, rows_of_host, takes_room, with_rows
+from ._rows import Rows, host_rows_of, is_possible, number_of, rows_of_host, takes_room, with_rows
 
 __all__ = ["WAYS", "content_of", "read_by_array", "value_of_content"]
 
@@ -44,7 +44,7 @@ def value_of_content(content: Any, length: int | None = None, filler: str = "not
     if isinstance(content, Rows):
         value = content.value
         if filler != "nothing" and content.count < len(value):
-            value = _filled(value, np.int32(content.count), filler)
+            value = _filled(value, number_of(content.count), filler)
     else:
         value = content
     return value if length is None else with_rows(value, length)
@@ -101,7 +101,7 @@ def _gathered(x: Array, positions: Any) -> Any:
         return None
     count = places.count if isinstance(places, Rows) else None
     check_indices(where, 0, x.shape[0], count)
-    made = _taken(value, as_indices(where), np.int32(x.shape[0]))
+    made = _taken(value, as_indices(where), number_of(x.shape[0]))
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
 
 
@@ -133,7 +133,7 @@ def _distinct(x: Any, parts: tuple[str, ...], module: str, equal_nan: bool = Fal
     if not isinstance(own, Rows):
         count, made = distinct_in_buffers(value, parts, equal_nan=equal_nan)
     else:
-        size = np.int32(math.prod(own.shape))
+        size = number_of(math.prod(own.shape))
         count, made = distinct_in_buffers(value, parts, size, equal_nan)
     arrays = {}
     for part, array in zip(parts, made, strict=True):
@@ -213,7 +213,7 @@ def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, m
     places = value_of_content(looked_up)
     if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
         return None
-    made = _insertion_points(value, np.int32(len(ordered)), places, side)
+    made = _insertion_points(value, number_of(len(ordered)), places, side)
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 

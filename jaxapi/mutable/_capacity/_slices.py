@@ -8,8 +8,9 @@ import numpy as np
 from jax import lax
 
 from ..._core._programs import compiled
+from .._constants import positions as positions_of
 from .._selection import Selection, take
-from ._rows import Rows, is_exact, rows_in, takes_room
+from ._rows import Rows, is_exact, number_of, rows_in, takes_room
 
 __all__ = ["selected_rows"]
 
@@ -46,13 +47,13 @@ def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
     start = positions.start
     if positions.step == 1:
         if start + length > len(value):
-            return _from_beyond(value, np.int32(start), length)
+            return _from_beyond(value, number_of(start), length)
         if start:
-            return _from(value, np.int32(start), length)
+            return _from(value, number_of(start), length)
         return value if length == len(value) else _first(value, length)
     if positions.step == -1:
-        return _backward(value, np.int32(start), length)
-    return _taken(value, np.asarray([start, positions.step, size - 1], np.int32), length)
+        return _backward(value, number_of(start), length)
+    return _taken(value, positions_of((start, positions.step, size - 1)), length)
 
 
 def _taken_by_steps(value, numbers, length):

@@ -9,6 +9,7 @@ from jax import lax
 
 from ..._core._dtypes import refuse_complex
 from .._array import Array
+from .._constants import positions as positions_of
 from .._indexing import count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_exact, rows_in, with_rows
@@ -54,7 +55,7 @@ def write_selection(array: Array, part: Selection, new: Any) -> None:
     if is_short or not fits:  # as it is done, or refused, for exact arrays
         array._replace_rows(put, part, _exact_of(new, given))
         return
-    numbers = np.asarray([positions.start, positions.step, len(positions)], np.int32)
+    numbers = positions_of((positions.start, positions.step, len(positions)))
     if len(given.shape) == array.ndim and given.shape[0] > 1:
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
