@@ -19,7 +19,7 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind
+from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind, is_possible
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -709,15 +709,15 @@ class Array(Storage):
 
     def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
         """Return what an operator of each element makes of buffers; None where it is not of these."""
-        if by is MATMUL:
+        if by is MATMUL or not is_possible():
             return None
         module = self._module
-        rows = self._rows()
+        rows = self._rows_if_possible()
         operand = other
         other_rows = None
         if isinstance(other, Array):
             module = module if other._module == module else NUMPY
-            other_rows = other._rows()
+            other_rows = other._rows_if_possible()
             operand = other._value if other_rows is None else other_rows
         elif rows is not None:
             operand = by.operand(other)

@@ -111,10 +111,17 @@ class Storage:
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
+        if self._buffer is None and self._view is None:
+            return None
+        return self._rows_if_possible() if is_possible() else None
+
+    def _rows_if_possible(self) -> Rows | None:
+        """Return the same where arrays may have room now (`is_possible`)."""
         buffer = self._buffer
-        if buffer is not None:
-            return buffer.rows() if self._has_room() else None
-        return self._view.rows() if self._view and is_possible() else None
+        if buffer is None:
+            return None if self._view is None else self._view.rows()
+        rows = buffer.rows()
+        return rows if is_of_kind(rows.value.dtype) else None
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""

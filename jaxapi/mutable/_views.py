@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from ._capacity._rows import Rows
-from ._capacity._slices import selected_rows
+from ._capacity._slices import has_many_rows, selected_rows
 from ._selection import Selection, put, take
 
 __all__ = ["View"]
@@ -69,14 +69,17 @@ class View:
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
 
     def rows(self) -> Rows | None:
-        """Return the part as rows of a buffer; None where it is read exactly."""
+        """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
         owner = self.owner
-        if owner._host is not None or owner._view or self.component is not None or self.reshaped is not None:
-            return owner._rows() if self.is_whole else None
-        rows = owner._rows()
-        if self.part is None:
-            return rows
-        return selected_rows(owner._value if rows is None else rows, self.part)
+        part = self.part
+        if self.component is not None or self.reshaped is not None:
+            return None
+        if part is None:
+            return owner._rows_if_possible()
+        if owner._host is not None or owner._view or not has_many_rows(part):
+            return None
+        rows = owner._rows_if_possible()
+        return selected_rows(owner._value if rows is None else rows, part)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""

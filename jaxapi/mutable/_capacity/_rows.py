@@ -1,13 +1,13 @@
 """Buffers, the number of rows that count in them, and when arrays have room."""
 
 import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import get_abstract_mesh
 
 from ..._core._dtypes import WIDE, x64_mode, x64_on
 from ..._core._lengths import capacity, cut
@@ -17,10 +17,11 @@ from .. import _host_way as host_way
 from .._constants import constant
 
 __all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_of_kind", "is_possible"]
-__all__ += ["most_rows", "number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]
+__all__ += ["number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
 _INT32 = np.dtype(np.int32)
+_NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's that JAX has in both modes
 _MANY = 2**31  # elements, from which on a position is no int32
 
 
@@ -101,19 +102,19 @@ def _exact(value: jax.Array, count: int) -> jax.Array:
 
 
 _value_slot = Buffer.__dict__["_value"]
+_config = jax.config
 
 
 def checks_programs() -> bool:
     """Whether JAX looks for NaN in what programs return, or compiles none."""
-    config = jax.config
-    return config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit
+    return _config.jax_debug_nans or _config.jax_debug_infs or _config.jax_disable_jit
 
 
 def is_possible() -> bool:
     """Whether arrays may have room: JAX computes, in no transformation and no mesh, and checks nothing."""
     if host_way.is_on() or in_a_trace() or checks_programs():
         return False
-    return jax.sharding.get_abstract_mesh().empty
+    return get_abstract_mesh().empty
 
 
 def is_exact(count: float) -> bool:
@@ -134,7 +135,7 @@ def number_of(rows: int) -> jax.Array:
 
 def is_of_kind(dtype: np.dtype) -> bool:
     """Whether arrays of a dtype may have room: one of NumPy's that JAX has in its mode."""
-    return dtype.kind in "biufc" and dtype.isnative and (dtype not in WIDE or x64_mode())
+    return dtype in _NARROW or (dtype in WIDE and x64_mode())
 
 
 def takes_room(value: Any) -> bool:
@@ -180,8 +181,3 @@ def _padded_by(value, missing):
 
 
 _padded = compiled(_padded_by, static_argnums=1)
-
-
-def most_rows(operands: Sequence[Any]) -> int:
-    """Return the number of rows of the longest buffer."""
-    return max(len(x.value) for x in operands if isinstance(x, Rows))

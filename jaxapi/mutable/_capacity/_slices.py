@@ -12,33 +12,46 @@ from .._constants import positions as positions_of
 from .._selection import Selection, take
 from ._rows import Rows, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["selected_rows"]
+__all__ = ["has_many_rows", "selected_rows"]
+
+
+def has_many_rows(part: Selection) -> bool:
+    """Whether the first axis of what is selected is that of the array, and has more rows than exact ones."""
+    if not part.axes or part.axes[0] != 0:
+        return False
+    positions = part.ranges[0]
+    return type(positions) is range and not is_exact(len(positions))
 
 
 def selected_rows(memory: jax.Array | Rows, part: Selection) -> Rows | None:
     """Return what is selected, of an array or of the rows that count; None where that is better read exactly.
 
-    The first axis of the result is the first one of the array. Of an exact array this is worth it where the
-    number of rows is what changes.
+    The part `has_many_rows`. Of an exact array this is worth it where the number of rows is what changes.
     """
+    positions = part.ranges[0]
+    count = len(positions)
     is_buffer = isinstance(memory, Rows)
-    positions = part.ranges[0] if part.ranges else 0
-    if type(positions) is not range or is_exact(len(positions)) or part.axes[0] != 0:
-        return None
     value: Any = memory.value if isinstance(memory, Rows) else memory
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
-    count = len(positions)
-    is_every_row = positions == range(size)
-    rest = zip(part.ranges[1:], value.shape[1:], strict=True)
-    is_of_rows_alone = part.axes == tuple(range(value.ndim)) and all(p == range(n) for p, n in rest)
-    changes_length_alone = is_of_rows_alone and not is_every_row and rows_in(count) != count
-    if not is_buffer and not (changes_length_alone and takes_room(value)):
-        return None
+    is_every_row = count == size and positions == range(size)
+    is_of_rows_alone = _is_of_rows_alone(part, value.shape)
+    if not is_buffer:
+        changes_length_alone = is_of_rows_alone and not is_every_row and rows_in(count) != count
+        if not changes_length_alone or not takes_room(value):
+            return None
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
     if is_of_rows_alone:
         return rows
     within_buffer = Selection((range(len(rows.value)), *part.ranges[1:]), part.axes)
     return Rows(take(rows.value, within_buffer), count)
+
+
+def _is_of_rows_alone(part: Selection, shape: tuple[int, ...]) -> bool:
+    """Whether each row that is selected is there as it is in an array of this shape."""
+    if len(shape) == 1:
+        return part.axes == (0,)
+    rest = zip(part.ranges[1:], shape[1:], strict=True)
+    return part.axes == tuple(range(len(shape))) and all(p == range(n) for p, n in rest)
 
 
 def _sliced(value: jax.Array, positions: range, size: int) -> jax.Array:
