@@ -59,6 +59,7 @@ __all__ = [
     "from_host",
     "from_numpy",
     "layout_of",
+    "may_have_room",
     "reshaped",
     "shared",
 ]
@@ -645,7 +646,7 @@ class Array(Storage):
                 host = self._in_host_memory()
             if host is not None and self._write_by_numpy(host, key, value):
                 return
-        if isinstance(key, _ARRAYS) and self._has_room():
+        if isinstance(key, _ARRAYS) and (self._has_room() or may_have_room(value)):
             self._check_writeable()
             if _writing().write_where(self, key, value):
                 return
@@ -685,7 +686,7 @@ class Array(Storage):
     def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
         operand: Any
         module = self._module
-        if _may_have_room(self) or (type(other) is Array and _may_have_room(other)):
+        if may_have_room(self) or may_have_room(other):
             made = self._operate_on_rows(other, by, is_reflected)
             if made is not None:
                 return made
@@ -1065,9 +1066,9 @@ _OF_POSITIONS = frozenset(["argmax", "argmin", "argpartition", "argsort", "nonze
 _ELSEWHERE = object()  # in place of what is not in the host's memory
 
 
-def _may_have_room(array: Array) -> bool:
-    """Whether an array, or what it is a view of, may have a buffer."""
-    return array._buffer is not None or array._view is not None
+def may_have_room(x: Any) -> bool:
+    """Whether something is an array that has a buffer, or may be a view of one that has."""
+    return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
 def _is_on_cpu(array: Array) -> bool:

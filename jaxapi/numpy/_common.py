@@ -31,7 +31,7 @@ def as_floats(x):
 
 def strong(x):
     """Return an array in its own dtype, also one that was made of a Python number, whose dtype is weak."""
-    return x.astype(x.dtype)
+    return x.astype(x.dtype) if x.weak_type else x
 
 
 def refuse(is_bad, error, text):

@@ -14,8 +14,8 @@ from .._core._errors import numpy_error
 from .._core._programs import any_traced, is_traced
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, unwrap, wrap
-from ..mutable._capacity._functions import may_have_room, of_elements, way_on_rows
+from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
+from ..mutable._capacity._functions import of_elements, way_on_rows
 from ..mutable._capacity._selecting import WAYS
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together

@@ -14,10 +14,11 @@ import jax.random as jr
 import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode, x64_on
-from .._core._programs import any_traced, in_a_trace, is_traced
+from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
+from ..mutable._constants import constant
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
 from ._wrap import as_ours, as_type, into, ours, value_of
@@ -95,8 +96,8 @@ class BitGenerator:
                     "there: numpy.random.default_rng(key), with key = jax.random.key(seed)"
                 )
             if self.of_numpy is not None:
-                words = [int(word) % 2**32 for word in self.of_numpy.random_raw(2)]
-                return jr.fold_in(jr.key(words[0]), words[1])
+                words = self.of_numpy.random_raw(2).astype(np.uint32)  # the lower half of each
+                return _key_of(words, jax.config.jax_default_prng_impl)
             self.key, taken = jr.split(self.key)
             return taken
 
@@ -108,6 +109,51 @@ class _Mersenne(BitGenerator):
         made = np.random.MT19937()
         made.state = np.random.RandomState(seed).get_state(legacy=False)
         return made
+
+
+# Each of these is one program: on a GPU a number drawn step by step takes the time of twenty.
+
+
+@functools.partial(compiled, static_argnums=1)
+def _key_of(words, implementation):
+    return jr.fold_in(jr.key(words[0], impl=implementation), words[1])
+
+
+@functools.partial(compiled, static_argnums=(1, 2))
+def _uniform(key, shape, dtype):
+    return jr.uniform(key, shape, dtype)
+
+
+@functools.partial(compiled, static_argnums=(1, 2))
+def _integers_from(key, shape, dtype, low, span):
+    """Return as many integers from one on as there are; None stands for all of 64 bits."""
+    drawn = jr.bits(key, shape, np.uint64) if span is None else jr.randint(key, shape, 0, span, np.uint64)
+    return (drawn + low).astype(dtype)
+
+
+@functools.partial(compiled, static_argnums=(2, 3, 5))
+def _chosen(key, a, shape, replace, p, axis):
+    return jr.choice(key, a, shape, replace, p, axis)
+
+
+@functools.partial(compiled, static_argnums=(2, 3))
+def _in_random_order(key, x, axis, independent):
+    return jr.permutation(key, x, axis, independent)
+
+
+@functools.partial(compiled, static_argnums=(1, 2, 3, 4))
+def _sampled(key, name, shape, computed, dtype, values):
+    """Draw from one of `SAMPLERS`; for parameters that NumPy refuses, NaN, or of integers -1."""
+    sampler = SAMPLERS[name]
+    is_valid = jnp.ones(shape, bool)
+    given = []
+    for value, parameter in zip(values, sampler.parameters, strict=True):  # with others a loop might not end
+        value = jnp.broadcast_to(jnp.asarray(value, computed), shape)
+        holds = parameter.rule.holds(value)
+        is_valid &= holds
+        given.append(jnp.where(holds, value, parameter.rule.instead))
+    drawn = sampler.draw(key, shape, computed, *given)
+    return jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan).astype(dtype)
 
 
 def _is_key(seed) -> bool:
@@ -221,7 +267,7 @@ class Generator:
             raise TypeError(f"Unsupported dtype {dtype!r} for random")
         shape = _shape(_size_of(size, out))
         with x64_for(dtype):
-            return into(out, ours(jr.uniform(self._take(), shape, dtype)))
+            return into(out, ours(_uniform(self._take(), shape, dtype)))
 
     def integers(self, low, high=None, size=None, dtype=None, endpoint=False) -> Array:
         """Return integers from ``low`` up to ``high``, without that; from 0 to ``low`` if it is None."""
@@ -242,13 +288,10 @@ class Generator:
         span = high - low
         if not np.all(_is_drawn_evenly(span)):
             return self._integers_on_host(low, high, shape, dtype)
+        is_every_one = np.any(span == 2**64)
         with x64_on():  # as unsigned differences, which hold every range but the whole one
-            key = self._take()
-            if np.any(span == 2**64):
-                drawn = jr.bits(key, shape, np.uint64)
-            else:
-                drawn = jr.randint(key, shape, 0, np.asarray(span, np.uint64), np.uint64)
-            return ours((drawn + np.asarray(low % 2**64, np.uint64)).astype(dtype))
+            span = None if is_every_one else np.asarray(span, np.uint64)
+            return ours(_integers_from(self._take(), shape, dtype, np.asarray(low % 2**64, np.uint64), span))
 
     def _integers_on_host(self, low, high, shape, dtype) -> Array:
         """Draw from a range of which `jax.random` would draw some integers more often than others."""
@@ -298,7 +341,7 @@ class Generator:
         if np.ndim(a) == 0:
             a = jnp.arange(int(count), dtype=default_dtype(int))
         with x64_for(a.dtype):
-            return ours(jr.choice(self._take(), a, shape, replace, p, axis))
+            return ours(_chosen(self._take(), a, shape, bool(replace), p, axis))
 
     def permutation(self, x, axis=0) -> Array:
         """Return an array in random order along an axis, or the numbers below ``x``."""
@@ -308,7 +351,7 @@ class Generator:
                 raise np.exceptions.AxisError(f"x must be an integer or have axes, got {x!r}")
             x = jnp.arange(int(x), dtype=default_dtype(int))
         with x64_for(x.dtype):
-            return ours(jr.permutation(self._take(), x, axis))
+            return ours(_in_random_order(self._take(), x, axis, False))
 
     def permuted(self, x, *, axis=None, out=None) -> Array:
         """Return an array with each row along an axis, or all elements, in a random order of its own."""
@@ -317,7 +360,7 @@ class Generator:
             raise TypeError("permuted takes an array with axes: use permutation(n) for the numbers below n")
         flat = x.reshape(-1) if axis is None else x
         with x64_for(x.dtype):
-            mixed = jr.permutation(self._take(), flat, axis or 0, independent=True)
+            mixed = _in_random_order(self._take(), flat, axis or 0, True)
         return into(out, ours(mixed.reshape(x.shape)))
 
     def shuffle(self, x, axis=0) -> None:
@@ -426,6 +469,11 @@ def _within(x, dtype):
     return float(np.copysign(min(max(abs(x), float(limits.tiny)), float(limits.max)), x))
 
 
+def _operand(x, dtype):
+    """Return a parameter as a program takes it: one number is kept on the device."""
+    return constant(float(x), dtype) if isinstance(x, (int, float)) else as_array(x)
+
+
 _REQUIRED = inspect.Parameter.empty  # in place of a default
 
 
@@ -467,15 +515,8 @@ def _sampling(name: str, sampler: Sampler):
         values = [_within(value_of(given[n]), computed) for n in names]
         shape = _shape(_size_of(given["size"], out), *values)
         with x64_for(computed):
-            values = [jnp.broadcast_to(jnp.asarray(x, computed), shape) for x in values]
-            is_valid = jnp.ones(shape, bool)
-            for i, parameter in enumerate(sampler.parameters):  # with others a loop might not end
-                holds = parameter.rule.holds(values[i])
-                is_valid &= holds
-                values[i] = jnp.where(holds, values[i], parameter.rule.instead)
-            drawn = sampler.draw(self._take(), shape, computed, *values)
-            drawn = jnp.where(is_valid, drawn, -1 if sampler.is_discrete else jnp.nan)
-            return into(out, ours(drawn.astype(dtype)))
+            values = [_operand(x, computed) for x in values]
+            return into(out, ours(_sampled(self._take(), name, shape, computed, dtype, values)))
 
     text = f"Return numbers distributed as `numpy.random.Generator.{name}`'s."
     return _as_method(method, name, signature, text)

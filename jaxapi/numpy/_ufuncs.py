@@ -13,9 +13,9 @@ import numpy as np
 from .._core._dtypes import refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, from_numpy, unwrap
+from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
 from ..mutable._at import AT
-from ..mutable._capacity._functions import may_have_room, of_elements
+from ..mutable._capacity._functions import of_elements
 from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy

@@ -13,8 +13,7 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
-from ..mutable._array import NUMPY, Array, copied, from_numpy, shared, unwrap, wrap, wrap_rows
-from ..mutable._capacity._functions import may_have_room
+from ..mutable._array import NUMPY, Array, copied, from_numpy, may_have_room, shared, unwrap, wrap, wrap_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together

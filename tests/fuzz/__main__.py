@@ -22,6 +22,7 @@ CHECKS = [
     "distances",
     "fused",
     "indexing",
+    "lengths",
     "programs",
     "programs-traced",
     "trees",

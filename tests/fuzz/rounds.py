@@ -7,7 +7,7 @@ import jax
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from . import cells, derivatives, distances, functions, fused, indexing, programs, trees
+from . import cells, derivatives, distances, functions, fused, indexing, lengths, programs, trees
 from .report import Report
 
 __all__ = ["work"]
@@ -19,6 +19,7 @@ CHECKS = {
     "distances": (distances.check, 6),
     "fused": (fused.check, 20),
     "indexing": (indexing.check, 30),
+    "lengths": (lengths.check, 20),
     "programs": (programs.check, 20),
     "programs-traced": (programs.check_traced, 1),
     "trees": (trees.check, 6),

@@ -379,6 +379,34 @@ def test_new_lengths_compile_nothing(xp):
             program(count)
 
 
+@NAMESPACES
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_masks_of_exact_arrays(xp):
+    """What is computed of the elements where a mask is True is written back, whatever their number."""
+    host = data_of(20 * 33).reshape(20, 33)
+    x = xp.zeros((20, 33), dtype=np.float32)
+    x += xp.asarray(host)
+    assert not has_room(x)
+
+    def write(count):
+        mask = (np.arange(20 * 33) % 660 < count).reshape(20, 33)
+        x[xp.asarray(mask)] = x[xp.asarray(mask)] * 2 - 1
+        host[mask] = host[mask] * 2 - 1
+        x[mask] = 3 - x[mask]
+        host[mask] = 3 - host[mask]
+        x.T[mask.T] = x.T[mask.T] / 2
+        host.T[mask.T] = host.T[mask.T] / 2
+        assert_same(x, host)
+
+    for count in (300, 390, 391, 500, 512):
+        write(count)
+    with pytest.raises((ValueError, TypeError)):
+        x[x > 0] = xp.asarray(data_of(40))
+    with no_compilation():
+        for count in (301, 380, 444, 501):
+            write(count)
+
+
 def test_where_arrays_are_exact():
     host = data_of(70)
     x = mutable.asarray(host)

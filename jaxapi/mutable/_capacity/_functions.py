@@ -16,14 +16,14 @@ import jaxapi
 from ..._core._dtypes import WIDE, resolve_dtype, x64_mode
 from ..._core._exact import exact
 from ..._core._programs import compiled
-from .._array import NUMPY, Array, wrap, wrap_rows
+from .._array import NUMPY, Array, may_have_room, wrap, wrap_rows
 from ._elementwise import computed
 from ._fillers import filled
 from ._rows import Rows, is_exact, is_possible, number_of
 from ._selecting import WAYS
 from ._table import EACH_ROW, TABLE, Rule
 
-__all__ = ["may_have_room", "of_elements", "way_on_rows"]
+__all__ = ["of_elements", "way_on_rows"]
 
 _SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims"])
 # Arguments that may be given as their defaults, at which there is nothing to do.
@@ -77,11 +77,6 @@ def _is_plain(name: str, value: Any) -> bool:
         is_dtype = value is None or isinstance(value, (type, np.dtype))
         return is_dtype and (x64_mode() or resolve_dtype(value) not in WIDE)
     return type(value) in (bool, int, float)
-
-
-def may_have_room(x: Any) -> bool:
-    """Whether something is an array that has a buffer, or may be a view of one that has."""
-    return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:

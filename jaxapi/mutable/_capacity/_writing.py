@@ -63,26 +63,32 @@ def write_selection(array: Array, part: Selection, new: Any) -> None:
 
 
 def write_where(array: Array, mask: Any, new: Any) -> bool:
-    """Write where a mask of the first axes is True to an array that has a buffer.
+    """Write where a mask of the first axes is True, if the array or what is written to it has a buffer.
 
-    False is returned where the exact array is needed.
+    False is returned where exact arrays are needed.
     """
     if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
         return False
-    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
-    buffer = array._value_with_room
-    length = len(buffer)
-    if chosen is None or (isinstance(chosen, Rows) and len(chosen.value) > length):
+    value = array._value_with_room
+    given = _given(new, value)
+    length = len(value)
+    del value  # so that nobody else holds it
+    has_room = array._has_room()
+    if not has_room and not isinstance(given, Rows):
         return False
-    given = _given(new, buffer)
-    del buffer  # so that nobody else holds it
+    chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
+    if isinstance(chosen, Rows) and len(chosen.value) > length:
+        chosen = None if has_room else chosen.exact()
+    if chosen is None:
+        return False
     is_true = value_of_content(chosen, length, "zero")
     axes_behind = array.ndim - mask.ndim
     varies = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
     if varies and (len(given.shape) != axes_behind + 1 or given.shape[0] != int(count_of_mask(is_true))):
         return False
-    value = _value_with_room(given) if varies and len(given) else _exact_of(new, given)
-    array._replace_rows(_write_mask, is_true, value, varies)
+    written = _value_with_room(given) if varies and len(given) else _exact_of(new, given)
+    replace = array._replace_rows if has_room else array._replace
+    replace(_write_mask, is_true, written, varies)
     return True
 
 

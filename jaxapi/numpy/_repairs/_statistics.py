@@ -15,7 +15,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
-from ..._core._programs import is_traced
+from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
 from ...linalg._matrices import full_precision
 from ...mutable._promotion import cast, narrowed, result_dtype
@@ -408,17 +408,31 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(minlength < 0, ValueError, "'minlength' must not be negative")
     text = f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'"
     refuse(x.size and x.dtype.kind not in "iub", TypeError, text)
-    is_negative = not is_traced(x) and x.size and int(x.astype(int).min()) < 0
-    refuse(is_negative, ValueError, "'list' argument must have no negative elements")
+    length = None  # which JAX refuses for what is traced
+    if x.size and not is_traced(x):
+        least, greatest = np.asarray(_extremes(x)).tolist()
+        refuse(least < 0, ValueError, "'list' argument must have no negative elements")
+        length = max(greatest + 1, minlength)
     dtype = default_dtype(int) if weights is None else float_dtype()
     if weights is not None:
         unlike = weights.shape != x.shape
         refuse(unlike, ValueError, "The weights and list don't have the same length.")
         refuse(jnp.iscomplexobj(weights), TypeError, "Cannot cast array data from complex to float64")
-        weights = weights.astype(dtype)
     if not x.size:
         return jnp.zeros(minlength, default_dtype(int))
-    return jnp.bincount(x.astype(int), weights, minlength).astype(dtype)
+    return _counts_of(x, weights, minlength, length, dtype)
+
+
+@compiled
+def _extremes(x):
+    x = x.astype(int)
+    return jnp.stack([x.min(), x.max()])
+
+
+@functools.partial(compiled, static_argnums=(2, 3, 4))
+def _counts_of(x, weights, minlength, length, dtype):
+    weights = None if weights is None else weights.astype(dtype)
+    return jnp.bincount(x.astype(int), weights, minlength, length=length).astype(dtype)
 
 
 def _edges(a, bins, range, weights=None):
