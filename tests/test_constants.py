@@ -9,6 +9,7 @@ import jaxapi as xp
 from jaxapi._core import _programs
 from jaxapi._core._constants import Operands
 from jaxapi._core._dtypes import x64_as
+from jaxapi._interop import as_argument
 
 X = np.asarray([-1.5, -0.0, 0.0, 2.0], np.float32)
 NAN_OF_OTHER_SIGN = np.copysign(np.nan, -1.0).item()
@@ -146,3 +147,20 @@ def test_64_bits_of_numbers():
             assert xp.add(xp.asarray([2**40], dtype="int64"), 2**41).tolist() == [2**40 + 2**41]
             with pytest.raises(OverflowError):
                 xp.add(xp.asarray([1], dtype="int64"), 2**64)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_lists_and_numbers_are_arguments_of_programs(x64):
+    """Sent with the program, not before it; in JAX's default dtypes, and no int is cut."""
+    values = [[1, 2], (1.0, -0.0), [True, False], [[1j], [2]], 3, 2.5, np.float32(2.5), np.int8(3)]
+    with x64_as(x64):
+        for value in values:
+            argument = as_argument(value)
+            assert type(argument) is np.ndarray
+            assert argument.tolist() == np.asarray(value).tolist()
+            assert argument.dtype == xp.asarray(value).dtype
+            np.testing.assert_array_equal(xp.isin(xp.asarray(value), value), np.isin(value, value))
+        with pytest.raises(OverflowError):
+            xp.isin(xp.asarray([1]), [2**64])
+        with jax.disable_jit():
+            assert xp.isin(xp.asarray([1, 2]), [2, 3]).tolist() == [False, True]

@@ -47,11 +47,17 @@ def as_argument(x) -> Any:
     """Return what a compiled function takes for an array: a `jax.Array` as it is, else `as_array` of it.
 
     A small array of NumPy's is copied, and stays one: as an argument of a program it takes a tenth of the
-    time that `jax.device_put` takes. So does a number of NumPy's, as an array without axes.
+    time that `jax.device_put` takes. So does a number, as an array without axes, and a short list of numbers.
     """
     if type(x) is np.ndarray and is_passed_on(x):
         return x.copy()
-    return np.array(x) if isinstance(x, np.generic) and is_passed_on(x) else as_array(x)
+    if isinstance(x, np.generic) and is_passed_on(x):
+        return np.array(x)
+    is_plain = isinstance(x, (list, tuple, int, float, complex))
+    if is_plain and (types := leaf_types([x])) <= PYTHON_NUMBERS:
+        host = numbers_to_numpy(x, types, None)
+        return host if is_passed_on(host) else copy_host(host)
+    return as_array(x)
 
 
 def is_passed_on(host: np.ndarray | np.generic) -> bool:
