@@ -150,19 +150,19 @@ INTERNALS = [
     Internal(
         "jax.extend.core.find_top_trace",
         tells_traces,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "jax.extend.core.get_opaque_trace_state",
     ),
     Internal(
         "jax.core.eval_context",
         computes_at_once,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "jax.ensure_compile_time_eval",
     ),
     Internal(
         "jax.core.Tracer",
         tells_tracers,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "a jax.Array of another class than type(jnp.zeros(()))",
     ),
     Internal(
@@ -236,9 +236,9 @@ def test_the_page_lists_it(internal):
 
 MODULES = {
     ("_core/_exact.py", "jax.extend.core"),
-    ("_core/_programs.py", "jax.core"),  # of which eval_context is asked for by its name
-    ("_core/_programs.py", "jax.core.Tracer"),
-    ("_core/_programs.py", "jax.extend.core"),
+    ("_core/_traces.py", "jax.core"),  # of which eval_context is asked for by its name
+    ("_core/_traces.py", "jax.core.Tracer"),
+    ("_core/_traces.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
 }
 
