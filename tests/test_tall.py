@@ -168,10 +168,11 @@ def test_on_a_gpu_tall_matrices_go_this_way(monkeypatch):
     monkeypatch.setattr(_tall, "_of_cuda", certified(cholesky_qr, nan_qr))
     rng = np.random.default_rng(4)
     for shape, mode, is_tall in [
-        ((1024, 4), "reduced", True),
-        ((2, 1024, 4), "reduced", True),
-        ((1024, 4), "complete", False),
-        ((1023, 4), "reduced", False),
+        ((1024, 128), "reduced", True),
+        ((32, 1024, 4), "reduced", True),
+        ((31, 1024, 4), "reduced", False),
+        ((1024, 128), "complete", False),
+        ((1023, 129), "reduced", False),
         ((1024, 257), "reduced", False),
     ]:
         x = (rng.normal(size=shape) * np.geomspace(1, 1e-30, shape[-1])).astype("float32")

@@ -21,6 +21,7 @@ from ._householder import repaired_qr, slopes
 __all__ = ["cholesky_qr", "is_tall", "qr_of_tall", "thin_qr"]
 
 _LEAST_ROWS = 1024
+_LEAST_ELEMENTS = 2**17  # of all the batch: below, reflections take no longer than two products
 _ROWS_FOR_A_COLUMN = 4
 # In the 2-norm of Q^H Q - I: the condition number of what is decomposed again is below 1.3.
 _FARTHEST_FROM_ORTHOGONAL = 0.25
@@ -28,10 +29,12 @@ _FARTHEST_FROM_ORTHOGONAL = 0.25
 
 def is_tall(x: Array) -> bool:
     """Whether the matrices have so many rows for each column that Cholesky factors are faster."""
-    rows, columns = x.shape[-2:]
-    are_known = isinstance(rows, int) and isinstance(columns, int)
+    lengths_are_known = all(isinstance(n, int) for n in x.shape)
     has_decompositions = x.dtype.itemsize >= 4
-    return has_decompositions and are_known and rows >= max(_LEAST_ROWS, _ROWS_FOR_A_COLUMN * columns)
+    if not (has_decompositions and lengths_are_known and x.size >= _LEAST_ELEMENTS):
+        return False
+    rows, columns = x.shape[-2:]
+    return rows >= max(_LEAST_ROWS, _ROWS_FOR_A_COLUMN * columns)
 
 
 def qr_of_tall(x: Array) -> tuple[Array, Array]:
