@@ -57,3 +57,22 @@ def test_every_public_name_is_declared_and_functions_with_their_parameters(stubs
         parameters = inspect.signature(getattr(module, function)).parameters.values()
         named = {p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
         assert named <= {each.arg for each in in_stub} <= named | {"out"}, function
+
+
+@pytest.mark.parametrize(
+    ("name", "functions"),
+    [
+        ("mutable/__init__.pyi", ("asarray", "concat", "sin", "sum", "vecdot")),
+        ("mutable/linalg.pyi", ("inv", "vector_norm")),
+        ("mutable/spatial/distance.pyi", ("cdist", "cosine")),
+        ("numpy/__init__.pyi", ("concatenate", "median")),
+    ],
+)
+def test_functions_that_return_an_array_say_so(stubs, name, functions):
+    """On each release of JAX, which names the class of arrays by another module."""
+    results = {
+        statement.name: ast.unparse(statement.returns)
+        for statement in ast.parse(stubs[name]).body
+        if isinstance(statement, ast.FunctionDef)
+    }
+    assert {results[function] for function in functions} == {"Array"}

@@ -15,6 +15,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
+from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
@@ -178,6 +179,7 @@ def repeat(a: Array, repeats, axis=None):
     if isinstance(repeats, jax.Array) and repeats.size > 1 and np.can_cast(repeats.dtype, np.int64):
         refuse(repeats.ndim > 1, ValueError, "object too deep for desired array")
         return jaxapi.repeat(a, repeats, axis=axis)  # which reads their sum alone
+    refuse_traced("repeats", repeats)
     counts = np.asarray(repeats)
     if not counts.size:
         counts = counts.astype(int)
