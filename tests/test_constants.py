@@ -4,12 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compilations import no_compilation
 
 import jaxapi as xp
 from jaxapi._core import _programs
 from jaxapi._core._constants import Operands
 from jaxapi._core._dtypes import x64_as
 from jaxapi._interop import as_argument
+from jaxapi._interop._host_memory import aligned_empty
 
 X = np.asarray([-1.5, -0.0, 0.0, 2.0], np.float32)
 NAN_OF_OTHER_SIGN = np.copysign(np.nan, -1.0).item()
@@ -62,13 +64,16 @@ def test_numbers_are_kept_from_their_second_use_on(compiled):
 def test_results_are_not_what_is_kept(compiled):
     """Whoever has a result may delete or donate it, and write to memory that he gave."""
     program = compiled(lambda y: y)
-    memory = np.asarray([1.0, 2.0], np.float32)
-    for _ in range(4):
+    memory = aligned_empty((8,), np.dtype(np.float32))  # such as JAX may share
+    for i in range(8):
+        memory[:] = i % 2
         program(3.5).delete()
         given = program(memory)
         np.testing.assert_array_equal(given, memory)
         given.delete()
-        memory += 1
+    memory[:] = 5
+    for i in range(2):
+        np.testing.assert_array_equal(program(np.full(8, i, np.float32)), i)
     with jax.disable_jit():
         result = program(3.5)
     assert isinstance(result, float), "not what is kept"
@@ -105,6 +110,16 @@ def test_numbers_that_no_dtype_holds_raise(compiled):
     for _ in range(3):
         with pytest.raises(OverflowError):
             program(jnp.asarray(X), 2**70)
+
+
+def test_keeping_a_number_compiles_nothing(compiled):
+    x = jax.device_put(X, jax.devices()[-1])
+    program = compiled(lambda x, y: x.astype(complex) + y.astype(complex).sum())
+    for number in (0.5, 3, True, 2j, np.float32(0.5), np.asarray([1.0, 2.0], np.float16)):
+        program(x, number)
+        with no_compilation():
+            for _ in range(3):
+                np.testing.assert_array_equal(program(x, number), X + np.sum(number))
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
