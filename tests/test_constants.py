@@ -1,5 +1,9 @@
 """Numbers that calls repeat: kept on the device, where programs for GPUs read them."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -179,3 +183,54 @@ def test_lists_and_numbers_are_arguments_of_programs(x64):
             xp.isin(xp.asarray([1]), [2**64])
         with jax.disable_jit():
             assert xp.isin(xp.asarray([1, 2]), [2, 3]).tolist() == [False, True]
+
+
+CALLS = """
+import jax, numpy as np
+import jaxapi as xp
+from jaxapi._core import _programs
+
+jax.default_backend = lambda: "gpu"
+_programs._FASTER.clear()
+x, table = xp.arange(16, dtype="float32"), xp.ones((4, 4), dtype="float32")
+mask = table > 0
+calls = {
+    "clip": lambda: xp.clip(x, 0.0, 1.0),
+    "add": lambda: xp.add(x, 2),
+    "where": lambda: xp.where(mask, table, 0.0),
+    "full": lambda: xp.full((4,), 2.0),
+    "eye": lambda: xp.eye(5),
+    "linspace": lambda: xp.linspace(0, 1, 16),
+    "tril": lambda: xp.tril(table),
+    "roll": lambda: xp.roll(x, 3),
+    "diff": lambda: xp.diff(x),
+    "std": lambda: xp.std(x),
+    "any": lambda: xp.any(mask),
+    "argmax": lambda: xp.argmax(x),
+    "cumulative_sum": lambda: xp.cumulative_sum(x),
+    "isin": lambda: xp.isin(x, [1.0, 2.0]),
+    "searchsorted": lambda: xp.searchsorted(x, x),
+    "float64": lambda: xp.add(xp.ones(3, dtype="float64"), 0.1),
+}
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+for name, call in calls.items():
+    compiled.clear()
+    call()
+    call()
+    with jax.transfer_guard_host_to_device("disallow_explicit"):
+        call()
+    print(name, len(compiled))
+"""
+
+
+def test_eager_calls_are_one_program_and_send_nothing():
+    """As on a GPU, from the third call on; in a process of its own, where nothing is compiled yet."""
+    environment = os.environ | {"JAX_ENABLE_X64": "0", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", CALLS], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    programs = dict(line.split() for line in done.stdout.splitlines())
+    assert programs.pop("float64") == "2", "with the one that makes the array"
+    assert set(programs.values()) == {"1"}, programs
