@@ -1,15 +1,21 @@
 """Numbers that calls repeat: kept on the device, where programs for GPUs read them."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compilations import no_compilation
 
 import jaxapi as xp
 from jaxapi._core import _programs
 from jaxapi._core._constants import Operands
 from jaxapi._core._dtypes import x64_as
 from jaxapi._interop import as_argument
+from jaxapi._interop._host_memory import aligned_empty
 
 X = np.asarray([-1.5, -0.0, 0.0, 2.0], np.float32)
 NAN_OF_OTHER_SIGN = np.copysign(np.nan, -1.0).item()
@@ -62,13 +68,16 @@ def test_numbers_are_kept_from_their_second_use_on(compiled):
 def test_results_are_not_what_is_kept(compiled):
     """Whoever has a result may delete or donate it, and write to memory that he gave."""
     program = compiled(lambda y: y)
-    memory = np.asarray([1.0, 2.0], np.float32)
-    for _ in range(4):
+    memory = aligned_empty((8,), np.dtype(np.float32))  # such as JAX may share
+    for i in range(8):
+        memory[:] = i % 2
         program(3.5).delete()
         given = program(memory)
         np.testing.assert_array_equal(given, memory)
         given.delete()
-        memory += 1
+    memory[:] = 5
+    for i in range(2):
+        np.testing.assert_array_equal(program(np.full(8, i, np.float32)), i)
     with jax.disable_jit():
         result = program(3.5)
     assert isinstance(result, float), "not what is kept"
@@ -105,6 +114,16 @@ def test_numbers_that_no_dtype_holds_raise(compiled):
     for _ in range(3):
         with pytest.raises(OverflowError):
             program(jnp.asarray(X), 2**70)
+
+
+def test_keeping_a_number_compiles_nothing(compiled):
+    x = jax.device_put(X, jax.devices()[-1])
+    program = compiled(lambda x, y: x.astype(complex) + y.astype(complex).sum())
+    for number in (0.5, 3, True, 2j, np.float32(0.5), np.asarray([1.0, 2.0], np.float16)):
+        program(x, number)
+        with no_compilation():
+            for _ in range(3):
+                np.testing.assert_array_equal(program(x, number), X + np.sum(number))
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
@@ -164,3 +183,54 @@ def test_lists_and_numbers_are_arguments_of_programs(x64):
             xp.isin(xp.asarray([1]), [2**64])
         with jax.disable_jit():
             assert xp.isin(xp.asarray([1, 2]), [2, 3]).tolist() == [False, True]
+
+
+CALLS = """
+import jax, numpy as np
+import jaxapi as xp
+from jaxapi._core import _programs
+
+jax.default_backend = lambda: "gpu"
+_programs._FASTER.clear()
+x, table = xp.arange(16, dtype="float32"), xp.ones((4, 4), dtype="float32")
+mask = table > 0
+calls = {
+    "clip": lambda: xp.clip(x, 0.0, 1.0),
+    "add": lambda: xp.add(x, 2),
+    "where": lambda: xp.where(mask, table, 0.0),
+    "full": lambda: xp.full((4,), 2.0),
+    "eye": lambda: xp.eye(5),
+    "linspace": lambda: xp.linspace(0, 1, 16),
+    "tril": lambda: xp.tril(table),
+    "roll": lambda: xp.roll(x, 3),
+    "diff": lambda: xp.diff(x),
+    "std": lambda: xp.std(x),
+    "any": lambda: xp.any(mask),
+    "argmax": lambda: xp.argmax(x),
+    "cumulative_sum": lambda: xp.cumulative_sum(x),
+    "isin": lambda: xp.isin(x, [1.0, 2.0]),
+    "searchsorted": lambda: xp.searchsorted(x, x),
+    "float64": lambda: xp.add(xp.ones(3, dtype="float64"), 0.1),
+}
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+)
+for name, call in calls.items():
+    compiled.clear()
+    call()
+    call()
+    with jax.transfer_guard_host_to_device("disallow_explicit"):
+        call()
+    print(name, len(compiled))
+"""
+
+
+def test_eager_calls_are_one_program_and_send_nothing():
+    """As on a GPU, from the third call on; in a process of its own, where nothing is compiled yet."""
+    environment = os.environ | {"JAX_ENABLE_X64": "0", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", CALLS], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    programs = dict(line.split() for line in done.stdout.splitlines())
+    assert programs.pop("float64") == "2", "with the one that makes the array"
+    assert set(programs.values()) == {"1"}, programs

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ._dtypes import WIDE, x64_for, x64_mode
@@ -111,7 +110,8 @@ def _device_of(args: tuple[Any, ...]) -> Any:
 def _repeated(value: Any, device: Any) -> Any:
     """Return a number, or its array if it was used before: of its dtype, weak for Python's, bound nowhere."""
     kind: Any = type(value)
-    if kind in _PYTHON:
+    is_pythons = kind in _PYTHON
+    if is_pythons:
         kept = _kept(kind, _bits(value), x64_mode(), device)
     else:
         kept = _kept(value.shape, value.tobytes(), value.dtype, device)
@@ -122,7 +122,8 @@ def _repeated(value: Any, device: Any) -> Any:
         return value
     try:
         with jax.default_device(device):
-            kept.array = jnp.array(value)
+            # Compiles nothing, unlike jnp.array; of NumPy's memory, which may change, it is given a copy.
+            kept.array = jax.device_put(value if is_pythons else np.array(value))
     except OverflowError:  # of which the program says more
         return value
     return kept.array
