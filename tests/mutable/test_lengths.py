@@ -551,6 +551,10 @@ def test_shapes(xp):
         (xp.concat([x, xp.asarray(data_of(70, "int32"))]), np.concat([host, data_of(70, "int32")])),
     ):
         assert_same(found, expected)
+    line = xp.reshape(x, (-1,))
+    assert line[69] == line[-1] == host[69]
+    with pytest.raises(IndexError, match="size 70"):
+        line[70]
     view = xp.reshape(x, (70, 1))
     view[3:60] = 5
     np.testing.assert_array_equal(np.asarray(x)[3:60], 5)
