@@ -14,7 +14,7 @@ from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
 from ._selection import Selection, broadcast, compiled_pair, on_any_mesh, put, read_before, values_for
 
-__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "read"]
+__all__ = ["accumulate", "check_indices", "count_of_mask", "element_of", "is_symbolic", "on_host", "read"]
 __all__ += ["reads_on_host", "selected_in_buffer", "selection_of", "write", "write_mask"]
 
 _INTS = frozenset([int])
@@ -270,10 +270,8 @@ def _count_and_counts(mask):
 
 def _read_on_host(value, mask, axis):
     """Select in NumPy, for which no program is compiled for a number of elements."""
-    host_value = value
-    if not (_is_on_host(value) or _is_on_host(mask)):
-        host_value, mask = all_in_host_memory(value, mask)
-    selected = np.asarray(host_value)[(FULL,) * axis + (np.asarray(mask),)]
+    host_value, host_mask = on_host(value, mask)
+    selected = host_value[(FULL,) * axis + (host_mask,)]
     with x64_for(selected.dtype):
         selected = jax.device_put(selected)  # jnp.asarray compiles for each shape
     if not value.committed:
@@ -282,6 +280,13 @@ def _read_on_host(value, mask, axis):
     if isinstance(sharding, jax.sharding.NamedSharding):  # any number of elements: on every device
         sharding = jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
     return jax.device_put(selected, sharding)
+
+
+def on_host(value, mask) -> tuple[np.ndarray, np.ndarray]:
+    """Return two arrays as NumPy's, which one program brings to the host."""
+    if not (_is_on_host(value) or _is_on_host(mask)):
+        value, mask = all_in_host_memory(value, mask)
+    return np.asarray(value), np.asarray(mask)
 
 
 def count_of_mask(mask):

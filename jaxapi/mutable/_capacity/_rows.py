@@ -16,7 +16,7 @@ from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
 from .._constants import constant
 
-__all__ = ["Buffer", "Rows", "checks_programs", "host_rows_of", "is_exact", "is_of_kind", "is_possible"]
+__all__ = ["Buffer", "Rows", "checks_programs", "is_exact", "is_of_kind", "is_possible"]
 __all__ += ["number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
@@ -158,11 +158,6 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
     room[count:] = 0
     with eagerly(), x64_on():
         return Rows(jax.device_put(room, sharding), count)
-
-
-def host_rows_of(rows: Any) -> np.ndarray:
-    """Return what counts in the host's memory."""
-    return np.asarray(rows.value)[: rows.count] if isinstance(rows, Rows) else np.asarray(rows)
 
 
 def with_rows(value: Any, length: int) -> Any:

@@ -18,9 +18,9 @@ from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
 from .._array import Array, wrap, wrap_rows
-from .._indexing import check_indices, reads_on_host, selected_in_buffer
+from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
 from ._fillers import filled
-from ._rows import Rows, host_rows_of, is_possible, number_of, rows_of_host, takes_room, with_rows
+from ._rows import Rows, is_possible, number_of, rows_of_host, takes_room, with_rows
 
 __all__ = ["WAYS", "content_of", "read_by_array", "value_of_content"]
 
@@ -77,8 +77,8 @@ def _selected(x: Array, mask: Any) -> Any:
     if not has_own_length(value, is_true):
         return None
     if reads_on_host(value, is_true):
-        selected = host_rows_of(own)[host_rows_of(chosen)]
-        return _of_host(selected, value, x._module)
+        rows, host_mask = on_host(value_of_content(own), value_of_content(chosen))
+        return _of_host(rows[: len(own)][host_mask[: len(chosen)]], value, x._module)
     count, buffer = selected_in_buffer(value, is_true)
     return wrap_rows(Rows(buffer, count), x._module)
 
