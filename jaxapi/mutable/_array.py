@@ -710,9 +710,13 @@ class Array(Storage):
 
     def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
         """Return what an operator of each element makes of buffers; None where it is not of these."""
-        if by is MATMUL or not is_possible():
+        if not is_possible():
             return None
         module = self._module
+        if by is MATMUL:
+            module = NUMPY if isinstance(other, Array) and other._module != module else module
+            operands = (other, self) if is_reflected else (self, other)
+            return _products().product_of(by.of_values, *operands, module)
         rows = self._rows_if_possible()
         operand = other
         other_rows = None
@@ -1104,6 +1108,14 @@ def _writing() -> types.ModuleType:
     from ._capacity import _writing
 
     return _writing
+
+
+@functools.cache
+def _products() -> types.ModuleType:
+    """Return what multiplies buffers, loaded as `_selecting`."""
+    from ._capacity import _products
+
+    return _products
 
 
 @functools.cache

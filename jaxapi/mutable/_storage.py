@@ -106,8 +106,11 @@ class Storage:
     @property
     def _value_with_room(self) -> jax.Array:
         """The value, or the buffer if there is one, in which the positions of what counts are the same."""
-        buffer = self._buffer
-        return self._value if buffer is None else buffer._value
+        if self._buffer is not None:
+            return self._buffer._value
+        is_of_all = self._view is not None and self._view.part is None
+        rows = self._rows() if is_of_all else None
+        return self._value if rows is None else rows.value
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""

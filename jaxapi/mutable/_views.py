@@ -72,14 +72,25 @@ class View:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
         owner = self.owner
         part = self.part
-        if self.component is not None or self.reshaped is not None:
+        if self.component is not None:
             return None
         if part is None:
-            return owner._rows_if_possible()
+            return self._reshaped_rows(owner._rows_if_possible())
+        if self.reshaped is not None:
+            return None
         if owner._host is not None or owner._view or not has_many_rows(part):
             return None
         rows = owner._rows_if_possible()
         return selected_rows(owner._value if rows is None else rows, part)
+
+    def _reshaped_rows(self, rows: Rows | None) -> Rows | None:
+        """Return all rows of the owner in the shape of the view; None if the first axis is another."""
+        shape = self.reshaped
+        if rows is None or shape is None or rows.shape == shape:
+            return rows
+        if not shape or shape[0] != rows.count:
+            return None
+        return Rows(jnp.reshape(rows.value, (len(rows.value), *shape[1:])), rows.count)
 
     def write(self, new: jax.Array) -> None:
         """Put another part in its place."""

@@ -24,6 +24,7 @@ _OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _el
 _OF_ARRAYS = frozenset(
     ["asarray", "broadcast_arrays", "broadcast_to", "empty", "empty_like", "from_dlpack", "full"]
 )
+_OF_LISTS = frozenset(["concat"])
 _OF_ARRAYS |= {
     "full_like",
     "meshgrid",
@@ -50,12 +51,15 @@ def wrap_function(function, name: str, module: str):
     elementwise = function in _OF_OPERANDS
     makes_scalars = name not in _OF_ARRAYS
     makes_room = name in WAYS
+    takes_list = name in _OF_LISTS
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         if way is not None:
             for x in args:
-                if type(x) is Array and (x._buffer is not None or x._view is not None or makes_room):
+                if takes_list or (
+                    type(x) is Array and (x._buffer is not None or x._view is not None or makes_room)
+                ):
                     made = way(args, kwargs)
                     if made is not None:
                         return made

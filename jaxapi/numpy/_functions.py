@@ -15,8 +15,7 @@ from .._core._programs import any_traced, is_traced
 from ..linalg._matrices import full_precision
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_numpy, layout_of, may_have_room, unwrap, wrap
-from ..mutable._capacity._functions import of_elements, way_on_rows
-from ..mutable._capacity._selecting import WAYS
+from ..mutable._capacity._functions import of_elements
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
@@ -29,6 +28,7 @@ from ._wrap import (
     cast,
     computed_by_numpy,
     into,
+    on_rows_first,
     ours,
     value_of,
     with_numpys_signature,
@@ -543,25 +543,10 @@ def _nanarg(extreme):
 _NANARG = {extreme: _nanarg(extreme) for extreme in ("max", "min")}
 
 
-def _on_rows_first(name, function):
-    """Return a function that takes the buffers of arrays with room, if there is a way for it."""
-    way = way_on_rows(function, name, NUMPY)
-    if way is None:
-        return function
-    makes_room = name in WAYS
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        made = way(args, kwargs) if args and (makes_room or may_have_room(args[0])) else None
-        return function(*args, **kwargs) if made is None else made
-
-    return call
-
-
 FUNCTIONS = {name: _of_values(name, getattr(jaxapi, name)) for name in OF_JAXAPI}
 FUNCTIONS |= {name: _of_values(name, getattr(jnp, name)) for name in OF_JAX}
 FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.items()}
-FUNCTIONS = {name: _on_rows_first(name, function) for name, function in FUNCTIONS.items()}
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
 FUNCTIONS |= {name: globals()[name] for name in _ours_here}
+FUNCTIONS = {name: on_rows_first(name, function) for name, function in FUNCTIONS.items()}

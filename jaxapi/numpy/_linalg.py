@@ -15,6 +15,7 @@ from ..linalg._singular import decomposition, default_rtol, pseudo_inverse, sing
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
+from ._wrap import on_rows_first as _on_rows_first
 from ._wrap import with_numpys_signature as _signed
 
 _OF_SQUARE = "cholesky det eig eigh eigvals eigvalsh inv matrix_power slogdet solve"
@@ -219,6 +220,6 @@ def _matrix_transpose(x, /):
 
 for _name in _OF_FLOATS + _OF_ANY.split():
     _numpys = getattr(np.linalg, _name)
-    _function = _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg")
+    _function = _on_rows_first(_name, _signed(_name, _numpys, _checked(_name), "jaxapi.numpy.linalg"))
     globals()[_name] = _in_numpys_way(_name, _numpys, _function)
 matrix_transpose = _in_numpys_way("matrix_transpose", np.linalg.matrix_transpose, _matrix_transpose)

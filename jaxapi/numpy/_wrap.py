@@ -14,14 +14,16 @@ from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
 from ..mutable._array import NUMPY, Array, copied, from_numpy, may_have_room, shared, unwrap, wrap, wrap_rows
+from ..mutable._capacity._functions import way_on_rows
 from ..mutable._capacity._rows import Rows
+from ..mutable._capacity._selecting import WAYS
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
 __all__ = ["as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
-__all__ += ["in_numpys_way", "into", "made", "on_host", "ours", "signed_as", "value_of"]
+__all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "ours", "signed_as", "value_of"]
 __all__ += ["with_numpys_signature"]
 
 # NumPy's arguments that change no value here: arrays are in C order, of one class, and sort is stable.
@@ -427,4 +429,23 @@ def host_function(name: str, module=np):
 
     call.__module__ = "jaxapi.numpy"
     call.__doc__ = f"As `numpy.{name}`, of copies in host memory."
+    return call
+
+
+_VIEWS = frozenset(["expand_dims"])  # here, and copies in the standard
+_OF_LISTS = frozenset(["concat", "concatenate"])
+
+
+def on_rows_first(name, function):
+    """Return a function that takes the buffers of arrays with room, if there is a way for it."""
+    way = None if name in _VIEWS else way_on_rows(function, name, NUMPY)
+    if way is None:
+        return function
+    is_always_asked = name in WAYS or name in _OF_LISTS
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        made = way(args, kwargs) if args and (is_always_asked or any(map(may_have_room, args))) else None
+        return function(*args, **kwargs) if made is None else made
+
     return call

@@ -459,3 +459,105 @@ def test_one_array_at_a_time():
     np.testing.assert_array_equal(np.asarray(first), host[:66])
     for given_away in before:
         np.testing.assert_array_equal(given_away, host)
+
+
+@NAMESPACES
+def test_products(xp):
+    host, table, other = data_of(70), data_of(70, columns=3), data_of(70, columns=3)[::-1].copy()
+    host[3], table[5, 1] = np.inf, np.nan  # which 0 in the other operand does not leave out
+    finite = data_of(70, columns=3)
+    x, rows, more, clean = map(xp.asarray, (host, table, other, finite))
+    small = table[20:23] + 1
+    weights = xp.asarray(small)
+    exact = xp.asarray(jnp.asarray(other))
+    for found, expected, keeps_rows in (
+        (rows @ weights, table @ small, True),
+        (rows @ small, table @ small, True),
+        (rows @ weights[0], table @ small[0], True),
+        (xp.matmul(clean, weights), finite @ small, True),
+        (clean.T @ more, finite.T @ other, False),
+        (clean.T @ exact, finite.T @ other, False),
+        (exact.T @ clean, other.T @ finite, False),
+        (clean.mT @ x, finite.T @ host, False),
+        (clean[:, 0] @ more, finite[:, 0] @ other, False),
+        (clean[:, 0] @ more[:, 1], finite[:, 0] @ other[:, 1], False),
+        (other[:, 0] @ clean, other[:, 0] @ finite, False),
+        (xp.vecdot(clean, more), np.vecdot(finite, other), True),
+        (xp.vecdot(clean[:, 0], more[:, 1]), np.vecdot(finite[:, 0], other[:, 1]), False),
+        (xp.tensordot(clean, weights, axes=1), np.tensordot(finite, small, axes=1), True),
+        (xp.tensordot(clean, more, axes=((0,), (0,))), finite.T @ other, False),
+        (xp.tensordot(clean, more, axes=2), np.tensordot(finite, other, axes=2), False),
+        (clean[:, :, None] @ weights[0][None, :], finite[:, :, None] @ small[0][None, :], True),
+    ):
+        assert has_room(found) == keeps_rows
+        assert_same(found, expected)
+    for wrong in (
+        lambda: rows.T @ xp.asarray(data_of(66)),
+        lambda: rows @ more,
+        lambda: x @ xp.asarray(data_of(72)),
+        lambda: xp.tensordot(rows, xp.asarray(data_of(66)), axes=((0,), (0,))),
+        lambda: xp.vecdot(rows, xp.asarray(data_of(66, columns=3))),
+    ):
+        with pytest.raises((ValueError, TypeError)) as error:
+            wrong()
+        assert "72" not in str(error.value) or "(72,)" in str(error.value)
+
+
+@NAMESPACES
+def test_decompositions(xp):
+    for columns, rank in ((3, 3), (3, 2)):
+        host = data_of(70, columns=columns)
+        if rank < columns:
+            host[:, 2] = host[:, 0]  # whose singular vectors to 0 are of rows that count, too
+        x = xp.asarray(host)
+        u, s, vh = xp.linalg.svd(x, full_matrices=False)
+        q, r = xp.linalg.qr(x)
+        assert has_room(u)
+        assert has_room(q)
+        assert_same(s, np.linalg.svdvals(host))
+        assert_same(xp.linalg.svdvals(x), np.linalg.svdvals(host))
+        np.testing.assert_allclose(np.asarray(u * s @ vh), host, atol=1e-4)
+        np.testing.assert_allclose(np.asarray(q @ r), host, atol=1e-4)
+        for basis in (u, q):
+            np.testing.assert_allclose(np.asarray(basis).T @ np.asarray(basis), np.eye(columns), atol=1e-5)
+    wide = data_of(18, columns=40)
+    assert_same(xp.linalg.svd(xp.asarray(wide), full_matrices=False)[1], np.linalg.svdvals(wide))
+    assert_same(xp.linalg.svdvals(xp.asarray(wide)), np.linalg.svdvals(wide))
+    assert xp.linalg.svd(xp.asarray(data_of(20, columns=2)))[0].shape == (20, 20)
+
+
+@NAMESPACES
+def test_shapes(xp):
+    host, table = data_of(70), data_of(70, columns=4)
+    x, rows = map(xp.asarray, (host, table))
+    exact = xp.asarray(jnp.asarray(table))
+    for found, expected in (
+        (xp.concat([rows, rows[:20], exact, rows[3:6]]), np.concat([table, table[:20], table, table[3:6]])),
+        (xp.concat([x, x[60:]]), np.concat([host, host[60:]])),
+        (xp.reshape(x, (-1, 1)) + 1, host[:, None] + 1),
+        (xp.reshape(x, (70,)) + 1, host + 1),
+        (xp.reshape(rows, (70, 2, -1)) + 1, table.reshape(70, 2, 2) + 1),
+        (xp.expand_dims(x, axis=1) + 1, host[:, None] + 1),
+        (xp.expand_dims(rows, axis=-1) + 1, table[:, :, None] + 1),
+    ):
+        assert has_room(found)
+        assert_same(found, expected)
+    for found, expected in (
+        (xp.concat([x, x], axis=-1), np.concat([host, host])),
+        (xp.concat([rows, rows], axis=1), np.concat([table, table], axis=1)),
+        (xp.concat([rows, rows], axis=None), np.concat([table, table], axis=None)),
+        (xp.expand_dims(x, axis=0), host[None]),
+        (xp.reshape(rows, (35, 8)) + 1, table.reshape(35, 8) + 1),
+        (xp.concat([x, xp.asarray(data_of(70, "int32"))]), np.concat([host, data_of(70, "int32")])),
+    ):
+        assert_same(found, expected)
+    line = xp.reshape(x, (-1,))
+    assert line[69] == line[-1] == host[69]
+    with pytest.raises(IndexError, match="size 70"):
+        line[70]
+    view = xp.reshape(x, (70, 1))
+    view[3:60] = 5
+    np.testing.assert_array_equal(np.asarray(x)[3:60], 5)
+    for wrong in (lambda: xp.concat([rows, x]), lambda: xp.concat([rows, rows[:, :3]])):
+        with pytest.raises((ValueError, TypeError)):
+            wrong()

@@ -19,6 +19,7 @@ from ..._core._programs import compiled
 from .._array import NUMPY, Array, may_have_room, wrap, wrap_rows
 from ._elementwise import computed
 from ._fillers import filled
+from ._products import PRODUCTS
 from ._rows import Rows, is_exact, is_possible, number_of
 from ._selecting import WAYS
 from ._table import EACH_ROW, TABLE, Rule
@@ -107,6 +108,8 @@ def way_on_rows(
     """
     if name in WAYS:
         return _selecting_way(WAYS[name], module)
+    if name in PRODUCTS:
+        return _way_of_shapes(PRODUCTS[name], module)
     entry = entry_of(function, name)
     if entry is None:
         return None
@@ -124,6 +127,20 @@ def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple
         if not isinstance(args[0], Array) or not names.issuperset(kwargs) or len(args) > len(names):
             return None
         return function(*args, module=module, **kwargs) if is_possible() else None
+
+    return way
+
+
+def _way_of_shapes(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
+    """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone."""
+    parameters = inspect.signature(function).parameters.values()
+    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name == "axis"])
+    most = len(parameters) - 1
+
+    def way(args, kwargs):
+        if not names.issuperset(kwargs) or len(args) > most or not is_possible():
+            return None
+        return function(*args, module=module, **kwargs)
 
     return way
 
