@@ -25,7 +25,8 @@ import numpy as np
 from ._typing import Array, ArrayLike, DTypeLike
 
 __all__ = ["NARROWED", "WIDE", "allow_explicit_dtypes", "as_indices", "as_inexact", "check_dtype"]
-__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "is_kept", "lacks_64_bits", "native_dtype"]
+__all__ += ["default_dtype", "explicit_64_bits", "has_64_bits", "is_kept", "is_numpys", "is_registered"]
+__all__ += ["lacks_64_bits", "native_dtype"]
 __all__ += [
     "promoted",
     "promoted_dtype",
@@ -48,6 +49,7 @@ NARROWED = {
 }
 WIDE = frozenset(NARROWED)
 
+_FIRST_OF_OTHERS = 256  # the number of the first dtype that another library registers with NumPy
 _AS_IT_IS = contextlib.nullcontext()
 _config = jax.config
 
@@ -89,6 +91,20 @@ def has_64_bits(x: Any) -> bool:
 def lacks_64_bits(x: Any) -> bool:
     """Whether x64 mode is off and the array ``x`` 64 bits wide: JAX then lacks some operations."""
     return x.dtype in WIDE and not x64_mode()
+
+
+def is_numpys(dtype: np.dtype) -> bool:
+    """Whether a dtype is one of NumPy's numbers, in the machine's byte order.
+
+    ``dtype.isbuiltin`` is 0 for a copy of such a dtype, as what was unpickled has; and JAX, which keeps
+    dtypes by their values, gives copies to arrays that have nothing to do with it.
+    """
+    return dtype.kind in "biufc" and dtype.isnative and dtype.num < _FIRST_OF_OTHERS
+
+
+def is_registered(dtype: np.dtype) -> bool:
+    """Whether a dtype is one of NumPy's numbers or, as bfloat16, one that was registered with it."""
+    return is_numpys(dtype) or dtype.isbuiltin == 2
 
 
 def x64_as(on: bool) -> AbstractContextManager[Any]:

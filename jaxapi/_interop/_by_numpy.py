@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._core._dtypes import default_dtype, x64_for
+from .._core._dtypes import default_dtype, is_numpys, x64_for
 from .._core._programs import in_a_trace, is_traced
 from .._core._typing import Array
 from ._host_memory import aligned_empty
@@ -58,7 +58,7 @@ def _memory_of(x: Any) -> np.ndarray | None:
     """Return the memory of an array that NumPy may compute with."""
     if type(x) is np.ndarray or in_a_trace():
         return None
-    if x.dtype.isbuiltin != 1 or x.dtype.kind not in "biuf" or x.dtype == np.float16 or x.weak_type:
+    if not is_numpys(x.dtype) or x.dtype.kind == "c" or x.dtype == np.float16 or x.weak_type:
         return None
     if not isinstance(x.sharding, jax.sharding.SingleDeviceSharding) or not x.is_fully_addressable:
         return None

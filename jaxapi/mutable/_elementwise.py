@@ -10,7 +10,7 @@ import numpy as np
 import jaxapi
 
 from .._core._constants import constant
-from .._core._dtypes import NARROWED, WIDE, lacks_64_bits, promoted_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, is_numpys, lacks_64_bits, promoted_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
 from .._elementwise._division import float_floor_divide
@@ -159,7 +159,7 @@ def _plan(name: str, kinds: tuple, dtype, casting, wide: bool):
     """
     numpys = getattr(np, name)
     given = [kind for kind in kinds if isinstance(kind, np.dtype)]
-    if any(d.isbuiltin != 1 for d in given):
+    if not all(map(is_numpys, given)):
         return None, True
     options: dict[str, Any] = {}
     if dtype is not None:

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from .._core._dtypes import NARROWED, WIDE, promoted_dtype, x64_for, x64_mode
+from .._core._dtypes import NARROWED, WIDE, is_numpys, promoted_dtype, x64_for, x64_mode
 from .._core._programs import compiled
 from .._interop import as_array
 
@@ -29,7 +29,7 @@ def result_dtype(*values) -> np.dtype:
     dtypes = [getattr(x, "dtype", x) for x in values]
     if isinstance(dtypes[0], np.dtype) and all(d == dtypes[0] for d in dtypes):
         return dtypes[0]
-    if not x64_mode() or any(getattr(d, "isbuiltin", 1) != 1 for d in dtypes):
+    if not x64_mode() or not all(is_numpys(d) for d in dtypes if isinstance(d, np.dtype)):
         return promoted_dtype(*values)
     return np.result_type(*dtypes)
 

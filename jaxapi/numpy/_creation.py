@@ -12,7 +12,7 @@ import numpy as np
 import jaxapi
 
 from .. import mutable
-from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._dtypes import default_dtype, is_registered, resolve_dtype
 from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
@@ -101,12 +101,12 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None, blo
     dtype = resolve_dtype(dtype)
     if copy is False:
         raise ValueError(f"a cast to {dtype} needs a copy: leave out copy=False")
-    if isinstance(a, (np.ndarray, np.generic)) and a.dtype.isbuiltin and dtype.isbuiltin:
+    if isinstance(a, (np.ndarray, np.generic)) and is_registered(a.dtype) and is_registered(dtype):
         return asarray_of_any(a.astype(dtype), device=device)  # by NumPy, whose casts wrap
     if isinstance(a, (Array, jax.Array, np.ndarray, np.generic)):
         return as_type(asarray_of_any(a, device=device), dtype)
     if not isinstance(a, (list, tuple)) or leaf_types(a) <= PYTHON_NUMBERS:
-        return asarray_of_any(np.asarray(a, dtype) if dtype.isbuiltin else a, dtype=dtype, device=device)
+        return asarray_of_any(np.asarray(a, dtype) if is_registered(dtype) else a, dtype=dtype, device=device)
     return as_type(asarray_of_any(a, device=device), dtype)
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._dtypes import refuse_complex, resolve_dtype, x64_for
+from .._core._dtypes import is_numpys, is_registered, refuse_complex, resolve_dtype, x64_for
 from .._core._typing import ArrayLike, DTypeLike
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
@@ -169,7 +169,7 @@ class ufunc:
 
     def _check_loop(self, given_dtype, dtype):
         """Raise NumPy's TypeError where its function has no loop for a fold of such elements."""
-        if given_dtype.isbuiltin == 1:
+        if is_numpys(given_dtype):
             self._numpys.resolve_dtypes((dtype, given_dtype, None), reduction=True)
 
     def _casting_of_fold(self, result):
@@ -328,7 +328,7 @@ class ufunc:
         A Python number takes the dtype of the array, as in a call, and as in NumPy from 2.6 on: one that this
         dtype does not hold raises OverflowError.
         """
-        if type(b) in _WEAK_TYPES and isinstance(a, Array) and a.dtype.isbuiltin:
+        if type(b) in _WEAK_TYPES and isinstance(a, Array) and is_registered(a.dtype):
             dtypes = self._numpys.resolve_dtypes((a.dtype, type(b), None))
             b = np.asarray(b, dtypes[1])
         if b is None:

@@ -1,6 +1,7 @@
 """Edge inputs beside NumPy: the least integers, infinities, NaN, negative zeros, no elements."""
 
 import functools
+import pickle
 
 import jax
 import numpy as np
@@ -635,3 +636,19 @@ def test_what_numpy_takes_beside_it():
         np.testing.assert_array_equal(made, expected)
     check_same(*both(lambda np, x: np.delete(x, [0, -1], 1), x))
     check_same(*both(lambda np, x: np.delete(x, -6), x))
+
+
+def test_copies_of_dtypes_are_numpys(way):
+    """What was unpickled has a copy of NumPy's dtype, which JAX then gives to other arrays, too."""
+    unpickled = pickle.loads(pickle.dumps(np.arange(1, 6)))
+    assert unpickled.dtype.isbuiltin == 0
+    single = np.arange(5, dtype=np.float32)
+    with jax.enable_x64(True):
+        x = ours.asarray(unpickled)
+        check_same(ours.asarray(single) + x, single + unpickled)
+        check_same(single + x, single + unpickled)
+        check_same(ours.average(single, weights=x), np.average(single, weights=unpickled))
+        check_same(ours.asarray(unpickled, np.int8), unpickled.astype(np.int8))
+        with pytest.raises(OverflowError):
+            ours.add.at(ours.asarray(unpickled.astype(np.int8)), 0, 300)
+        check_same(ours.add.reduce(x, dtype=np.float32), np.add.reduce(unpickled, dtype=np.float32))
