@@ -20,6 +20,7 @@ from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind, is_possible
+from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -665,7 +666,7 @@ class Array(Storage):
             self._check_writeable()
             if owner._has_room():
                 _writing().write_selection(owner, selection, value)
-            else:
+            elif not _writes_number_to_rows(owner, selection, value):
                 owner._replace(put, selection, unwrap(value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
@@ -1108,6 +1109,14 @@ def _writing() -> types.ModuleType:
     from ._capacity import _writing
 
     return _writing
+
+
+_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
+    """Write a number to many rows by a program for other numbers of rows, too; say whether that was done."""
+    return type(value) in _NUMBERS and has_many_rows(part) and _writing().write_number(array, part, value)
 
 
 @functools.cache

@@ -301,6 +301,42 @@ def test_writes(data, count, dtype, columns):
 
 
 @NAMESPACES
+def test_writes_of_numbers_and_lines(xp):
+    """Write to arrays with room and to exact ones what is the same in each row."""
+    table = data_of(80, columns=20)
+    line = data_of(20)
+    keys = slice(30), slice(60, 21, -1), slice(55, None), slice(1, 79), slice(2, 75, 3), slice(-2, 3, -2)
+    for make in (lambda: xp.asarray(table.copy()), lambda: xp.asarray(jnp.asarray(table))):
+        for key in keys:
+            for new in (7, 2.5, True, xp.asarray(line), line, xp.asarray(line)[None, :], np.float32(3)):
+                x = make()
+                expected = table.copy()
+                expected[key] = np.asarray(new)
+                given_away = jnp.asarray(x)
+                x[key] = new
+                np.testing.assert_array_equal(np.asarray(x), expected)
+                np.testing.assert_array_equal(given_away, table)
+    x = xp.asarray(jnp.asarray(table))
+    with pytest.raises(TypeError):
+        x[:30] = 1j
+
+
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_numbers_in_exact_arrays_compile_once():
+    x = mutable.zeros((700, 3), dtype=mutable.float32)
+    host = np.zeros((700, 3), np.float32)
+    for count in (17, 21, 25, 40, 50, 90, 100, 150, 200, 300, 400, 530, 650):
+        x[:count] = 1
+    with no_compilation():
+        for count in (18, 23, 30, 45, 60, 95, 111, 170, 222, 333, 444, 555, 666):
+            x[:count] = count
+            host[:count] = count
+            x[-count:] = 2
+            host[-count:] = 2
+    np.testing.assert_array_equal(np.asarray(x)[5:], host[5:])
+
+
+@NAMESPACES
 def test_refused_writes(xp):
     host = data_of(70)
     x = xp.asarray(host.copy())
