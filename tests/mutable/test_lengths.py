@@ -13,6 +13,7 @@ from rooms import poison_rooms
 
 import jaxapi.numpy
 from jaxapi import mutable
+from jaxapi._core import _lengths
 from jaxapi.mutable import Array, _host_way
 
 LENGTHS = 70, 66, 81, 93  # of one capacity
@@ -184,6 +185,31 @@ def test_selecting(xp):
                 x[xp.asarray(wrong)]
     with pytest.raises(IndexError, match="boolean index did not match"):
         x[xp.asarray(np.ones(71, bool))]
+
+
+@NAMESPACES
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_arrays_of_one_length_have_buffers_of_one_length(xp, monkeypatch):
+    """Whatever is in them, and whichever function made them, so that they fit each other."""
+    monkeypatch.setattr(_lengths, "_FINE_FROM", 1 << 9)  # bytes: 87 rows of 4 are below, of 8 or more above
+    host = np.arange(200)
+    mask = xp.asarray((host % 7 < 3).astype(np.int32))  # 87 of them
+    table = xp.asarray(data_of(200, columns=3))
+    chosen = mask > 0
+    distinct = xp.unique_all(xp.asarray(np.repeat(data_of(87), 3)))
+    arrays = [
+        table[chosen],
+        table[:, 0][chosen],
+        *xp.nonzero(chosen),
+        xp.repeat(table, mask, axis=0),
+        distinct.values,
+        distinct.indices,
+        distinct.counts,
+        table[:87],
+        xp.asarray(data_of(87, columns=3)),
+    ]
+    assert {len(x) for x in arrays} == {87}
+    assert {len(x._rows().value) for x in arrays} == {96}
 
 
 def test_distinct_nan():
