@@ -106,6 +106,35 @@ def check_reduction(xp, name, host, x, **options):
 
 
 @NAMESPACES
+def test_norms(xp):
+    for columns in (0, 3):
+        host = data_of(70, columns=columns)
+        x = xp.asarray(host)
+        names = ["vector_norm"] if xp is mutable else ["vector_norm", "norm"]
+        for name in names:
+            found_by, expected_by = getattr(xp.linalg, name), getattr(np.linalg, name)
+            for options in (
+                {},
+                {"axis": 0},
+                {"axis": -1, "keepdims": True},
+                {"axis": 0, "ord": 1},
+                {"axis": 0, "ord": np.inf},
+                {"axis": 0, "ord": -np.inf},
+                {"axis": 0, "ord": -1},
+                {"axis": 0, "ord": 0},
+                {"ord": 1},
+                {"ord": np.inf},
+                {"ord": -1},
+            ):
+                assert_same(found_by(x, **options), expected_by(host, **options), np.float32)
+        if xp is jaxapi.numpy:
+            for order in (None, 2, "fro", "nuc", -2):
+                if columns:
+                    assert_same(xp.linalg.norm(x, order), np.linalg.norm(host, order))
+    assert has_room(xp.linalg.vector_norm(x, axis=1))
+
+
+@NAMESPACES
 def test_divisors(xp):
     host = data_of(70, columns=3)
     x = xp.asarray(host)
@@ -248,6 +277,8 @@ def test_elements(xp):
         (x[3:60:2] * 2, host[3:60:2] * 2),
         (x[5:][5:][::-1] + 1, host[5:][5:][::-1] + 1),
         (x.astype("float16"), host.astype("float16")),
+        (xp.asarray(x, dtype=np.dtype("int8")), host.astype("int8")),
+        (xp.asarray(x, dtype=np.dtype("float32"), copy=True), host),
     ):
         assert has_room(found)
         assert_same(found, expected)
