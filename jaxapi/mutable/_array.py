@@ -202,8 +202,9 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
         rows = self._rows()
-        if rows is not None:
-            return wrap_rows(computed(of_values, (rows,)), self._module)
+        made_rows = None if rows is None else computed(of_values, (rows,))
+        if made_rows is not None:
+            return wrap_rows(made_rows, self._module)
         made = of_values(self._value)
         return wrap(made, self._module, is_scalar=not made.ndim)
 

@@ -299,6 +299,10 @@ def test_elements(xp):
         assert "72" not in str(error.value)
     with pytest.raises(IndexError, match="index 70 is out of bounds for axis 0 with size 70"):
         x[70]
+    with pytest.raises(TypeError, match="negative"):
+        -(x > 0)
+    with pytest.raises(TypeError, match="invert"):
+        ~x
 
 
 counts = st.sampled_from([17, 40, *LENGTHS])
