@@ -55,7 +55,7 @@ def text_of(annotation) -> str:
     in_stub = {"np.": "numpy.", "collections.abc.": "", "typing.": "", "jaxapi.numpy._random.": ""}
     for name, shorter in in_stub.items():
         text = re.sub(rf"\b{re.escape(name)}", shorter, text)
-    return re.sub(r"(jaxlib\._jax|jaxapi\.mutable\._array|jax)\.Array", "Array", text)
+    return re.sub(r"\b(\w+\.)+Array\b", "Array", text)  # JAX's is in another module in each release
 
 
 def parameter_type(annotation) -> str:

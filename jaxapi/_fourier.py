@@ -1,13 +1,13 @@
 """The discrete Fourier transforms of the standard's extension `fft`."""
 
 import functools
-import operator
 
 import jax  # noqa: F401  (JAX's example of fftn, which runs here, names it)
 import jax.numpy as jnp
 from numpy.lib.array_utils import normalize_axis_index
 
 from ._core._docs import of_standard
+from ._core._errors import whole_number
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
 from ._frequencies import fftfreq, rfftfreq
@@ -91,7 +91,7 @@ def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: str = 
     >>> print(abs(ihfft(jnp.ones(4))))
     [1. 0. 0.]
     """
-    return _ihfft(as_array(x), n, operator.index(axis), norm)
+    return _ihfft(as_array(x), n, whole_number(axis, "axis"), norm)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

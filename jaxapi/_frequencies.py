@@ -1,7 +1,6 @@
 """The frequencies of discrete Fourier transforms."""
 
 import functools
-import operator
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +9,7 @@ from jax import lax
 from ._core._devices import check_device, put
 from ._core._docs import Completion, sharing
 from ._core._dtypes import default_dtype, resolve_dtype, x64_for
+from ._core._errors import whole_number
 from ._core._programs import compiled
 from ._core._quotients import quotient
 from ._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -90,7 +90,7 @@ def rfftfreq(
 
 
 def _length(n) -> int:
-    n = operator.index(n)
+    n = whole_number(n, "n")
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
     return n

@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from ._core._devices import computed_in_host_memory
 from ._core._docs import of_standard
 from ._core._dtypes import WIDE, as_indices, x64_for
-from ._core._errors import raises_as_numpy
+from ._core._errors import NEEDS_A_VALUE, raises_as_numpy, whole_number, with_remedy
 from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import index_dtype_for, put_at
 from ._core._programs import compiled, eagerly_unless_traced, is_traced
@@ -83,6 +83,8 @@ def _check_reshape(size: int, lengths: list[int]) -> None:
 @functools.wraps(jnp.tile)
 def tile(x, repetitions):
     counts = repetitions if isinstance(repetitions, tuple) else (repetitions,)
+    if not all(hasattr(n, "__index__") for n in counts):
+        raise TypeError(f"repetitions must be integers, got {repetitions!r}")
     if any(isinstance(n, int | np.integer) and n < 0 for n in counts):  # with which JAX fails to compile
         raise ValueError(f"repetitions must not be negative, got {repetitions}")
     return jnp.tile(x, repetitions)
@@ -153,7 +155,7 @@ def expand_dims(x: ArrayLike, /, axis: int | Sequence[int]) -> Array:
     (1, 2, 3, 1)
     """
     axes = axis if isinstance(axis, list | tuple) else (axis,)
-    return _expand_dims(as_operand(x), tuple(map(operator.index, axes)))  # type: ignore[arg-type]
+    return _expand_dims(as_operand(x), tuple(whole_number(axis, "axis") for axis in axes))
 
 
 @functools.partial(compiled, static_argnums=1, inline=True)
@@ -190,7 +192,7 @@ def permute_dims(x: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> permute_dims(jnp.ones((2, 3, 4)), (-1, 0, 1)).shape
     (4, 2, 3)
     """
-    return _permute_dims(as_operand(x), tuple(map(operator.index, axes)))
+    return _permute_dims(as_operand(x), tuple(whole_number(axis, "axes") for axis in axes))
 
 
 @functools.partial(compiled, static_argnums=1, inline=True)
@@ -251,7 +253,7 @@ def repeat(
     """
     x = as_operand(x)
     if axis is not None:
-        axis = normalize_axis_index(operator.index(axis), max(np.ndim(x), 1))
+        axis = normalize_axis_index(whole_number(axis, "axis"), max(np.ndim(x), 1))
     if isinstance(repeats, int | np.integer):
         repeats = operator.index(repeats)
         _refuse_negative(repeats)
@@ -265,7 +267,10 @@ def repeat(
             return _repeat_into_buffer(as_array(x), counts, axis)
         counts = np.asarray(counts)
         _refuse_negative(counts)
-    return _repeat_each(x, counts, axis, total_repeat_length)
+    try:
+        return _repeat_each(x, counts, axis, total_repeat_length)
+    except NEEDS_A_VALUE as error:
+        raise with_remedy(error, "repeat") from None
 
 
 def _is_one_for_each(counts, x, axis) -> bool:

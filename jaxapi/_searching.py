@@ -1,7 +1,6 @@
 """Searching functions (chapter "Searching functions" of the standard)."""
 
 import functools
-import operator
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from ._core._devices import computed_in_host_memory
 from ._core._docs import ROOM, Completion, of_standard, sharing
 from ._core._dtypes import as_indices, promoted, promoted_dtype, x64_for
-from ._core._errors import raises_as_numpy
+from ._core._errors import raises_as_numpy, whole_number
 from ._core._lengths import capacity, cut, has_own_length
 from ._core._masks import count_true, index_dtype_for, running_counts, true_positions
 from ._core._order import float_keys, insertion_points
@@ -309,7 +308,7 @@ def _as_integer(number, name: str) -> int:
     """Return a number that shapes the result, which is of integer type and no truth value."""
     if isinstance(number, bool | np.bool) or not hasattr(number, "__index__"):
         raise TypeError(f"{name} must be an integer, got {number!r}: round it first, as in int(x)")
-    return operator.index(number)
+    return whole_number(number, name)
 
 
 @functools.partial(compiled, static_argnums=(1, 2, 3), inline=True)

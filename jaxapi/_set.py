@@ -11,7 +11,7 @@ from ._core._dtypes import promoted_dtype, x64_for
 from ._core._order import insertion_points, keys_of
 from ._core._programs import compiled
 from ._core._typing import Array, ArrayLike
-from ._interop import as_array, as_operands
+from ._interop import as_argument, as_operands
 from ._interop._arguments import takes_array
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult, in_two_programs
 
@@ -63,7 +63,7 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     [False  True False  True]
     """
     if type(x1) is not type(x2) or not isinstance(x1, Array):
-        x1, x2 = map(as_array, as_operands(x1, x2))
+        x1, x2 = map(as_argument, as_operands(x1, x2))
     return _isin(x1, x2, invert)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
+import jaxapi.numpy as np_
 from jaxapi._core._errors import numpy_error
 
 X = np.arange(6.0).reshape(2, 3)
@@ -128,3 +129,81 @@ def test_a_number_of_samples_that_is_none(function):
 def test_isdtype_refuses_none(call):
     with pytest.raises(TypeError, match="must be a dtype or a kind of dtypes, got None"):
         call()
+
+
+def test_text_that_is_no_argument():
+    for call in (
+        lambda: xp.roll(X, "a"),
+        lambda: xp.take(X, "a"),
+        lambda: xp.std(X, correction="a"),
+        lambda: xp.var(X, correction="a"),
+        lambda: xp.tile(X, "a"),
+        lambda: xp.tile(X, (2, 1.5)),
+    ):
+        with pytest.raises(TypeError, match=r"not an array of numbers|must be (a number|integers), got"):
+            call()
+    with pytest.raises(ValueError, match="copy must be True, False or None, got 'never'"):
+        xp.asarray(X, copy="never")
+
+
+SHAPES_THE_PROGRAM = {
+    "arange": lambda n: xp.arange(n), "broadcast_to": lambda n: xp.broadcast_to(X, (n, 2, 3)),
+    "concat": lambda n: xp.concat((X, X), axis=n), "diff": lambda n: xp.diff(X, n=n),
+    "expand_dims": lambda n: xp.expand_dims(X, axis=n), "eye": lambda n: xp.eye(n),
+    "eye, k": lambda n: xp.eye(3, k=n), "fft": lambda n: xp.fft.fft(X, n=n),
+    "fftfreq": lambda n: xp.fft.fftfreq(n), "flip": lambda n: xp.flip(X, axis=n),
+    "full": lambda n: xp.full((n,), 1.0), "ihfft": lambda n: xp.fft.ihfft(X, axis=n),
+    "cross": lambda n: xp.linalg.cross(X, X, axis=n), "linspace": lambda n: xp.linspace(0, 1, n),
+    "logspace": lambda n: xp.logspace(0, 1, n), "matrix_norm": lambda n: xp.linalg.matrix_norm(X, ord=n),
+    "matrix_power": lambda n: xp.linalg.matrix_power(X @ X.T, n), "moveaxis": lambda n: xp.moveaxis(X, n, 0),
+    "permute_dims": lambda n: xp.permute_dims(X, (n, 0)), "repeat, axis": lambda n: xp.repeat(X, 2, axis=n),
+    "reshape": lambda n: xp.reshape(X, (n, -1)), "roll": lambda n: xp.roll(X, 1, axis=n),
+    "std": lambda n: xp.std(X, correction=n), "sum": lambda n: xp.sum(X, axis=n),
+    "take": lambda n: xp.take(X, [0], axis=n), "tensordot": lambda n: xp.tensordot(X, X.T, axes=n),
+    "tile": lambda n: xp.tile(X, (n,)), "top_k": lambda n: xp.top_k(X, n), "tril": lambda n: xp.tril(X, k=n),
+    "vecdot": lambda n: xp.vecdot(X, X, axis=n), "vector_norm": lambda n: xp.linalg.vector_norm(X, ord=n),
+    "zeros": lambda n: xp.zeros(n), "zeros, of two": lambda n: xp.zeros((2, n)),
+    "numpy.arange": lambda n: np_.arange(n), "numpy.cumsum": lambda n: np_.cumsum(X, n),
+    "numpy.diagonal": lambda n: np_.diagonal(X, n), "numpy.eye": lambda n: np_.eye(n),
+    "numpy.full": lambda n: np_.full(n, 1.0), "numpy.histogram": lambda n: np_.histogram(X, bins=n),
+    "numpy.pad": lambda n: np_.pad(X, n), "numpy.random.random": lambda n: np_.random.random(n),
+    "numpy.repeat": lambda n: np_.repeat(X, n), "numpy.reshape": lambda n: np_.reshape(X, (n, -1)),
+    "numpy.rot90": lambda n: np_.rot90(X, n), "numpy.split": lambda n: np_.split(X, n),
+    "numpy.std": lambda n: np_.std(X, ddof=n), "numpy.swapaxes": lambda n: np_.swapaxes(X, n, 0),
+    "numpy.transpose": lambda n: np_.transpose(X, (n, 0)), "numpy.tri": lambda n: np_.tri(n),
+    "numpy.vander": lambda n: np_.vander(X[0], n), "numpy.zeros": lambda n: np_.zeros((n, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", list(SHAPES_THE_PROGRAM.values()), ids=list(SHAPES_THE_PROGRAM))
+def test_a_traced_argument_that_shapes_the_program(call):
+    with pytest.raises(TypeError, match=r"shapes? the program, so .* static_argnames of jax\.jit") as raised:
+        jax.eval_shape(call, 1)
+    assert "racer" not in str(raised.value)
+
+
+def test_where_a_traced_argument_comes_from():
+    def of_user(length):
+        return xp.zeros(length)
+
+    with pytest.raises(TypeError, match=r"of_user at .*test_errors\.py.*the argument length"):
+        jax.jit(of_user)(3)
+
+
+VALUES_SHAPE_THE_RESULT = {
+    "nonzero": xp.nonzero, "repeat": lambda n: xp.repeat(X[0], n), "unique_all": xp.unique_all,
+    "unique_counts": xp.unique_counts, "unique_inverse": xp.unique_inverse, "unique_values": xp.unique_values,
+    "numpy.argwhere": lambda n: np_.argwhere(n), "numpy.bincount": lambda n: np_.bincount(n),
+    "numpy.flatnonzero": lambda n: np_.flatnonzero(n), "numpy.nonzero": lambda n: np_.nonzero(n),
+    "numpy.union1d": lambda n: np_.union1d(n, n), "numpy.unique": lambda n: np_.unique(n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(VALUES_SHAPE_THE_RESULT))
+def test_values_that_shape_the_result(name):
+    function = VALUES_SHAPE_THE_RESULT[name]
+    short = name.removeprefix("numpy.")
+    text = rf"the shape of {short}'s result depends on values, .* jax\.numpy\.{short} with its length given"
+    with pytest.raises(TypeError, match=text) as raised:
+        jax.eval_shape(function, np.asarray([1, 0, 2], np.int32))
+    assert "racer" not in str(raised.value)

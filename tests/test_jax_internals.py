@@ -13,13 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxapi
 from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
 from jaxapi.spatial._engines._cuda import _launch
 
-ROOT = pathlib.Path(__file__).parents[1]
-SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "jaxapi").rglob("*.py")}
-PAGE = (ROOT / "docs" / "kdtree-design.md").read_text(encoding="utf-8").partition("## Beyond JAX's")[2]
+PAGE_FILE = pathlib.Path(__file__).parents[1] / "docs" / "kdtree-design.md"
+PAGE = PAGE_FILE.read_text(encoding="utf-8").partition("## Beyond JAX's")[2]
+PACKAGE = pathlib.Path(jaxapi.__file__).parent  # the imported one: an sdist runs its tests on a wheel
+SOURCES = {path: path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
 
 
 class Internal(NamedTuple):
@@ -150,19 +152,19 @@ INTERNALS = [
     Internal(
         "jax.extend.core.find_top_trace",
         tells_traces,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "jax.extend.core.get_opaque_trace_state",
     ),
     Internal(
         "jax.core.eval_context",
         computes_at_once,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "jax.ensure_compile_time_eval",
     ),
     Internal(
         "jax.core.Tracer",
         tells_tracers,
-        ("_core/_programs.py",),
+        ("_core/_traces.py",),
         "a jax.Array of another class than type(jnp.zeros(()))",
     ),
     Internal(
@@ -231,14 +233,14 @@ def test_the_page_lists_it(internal):
     assert len(rows) == 1
     for name in internal.files:
         assert f"`{name}`" in rows[0]
-        assert ROOT / "jaxapi" / name in SOURCES
+        assert PACKAGE / name in SOURCES
 
 
 MODULES = {
     ("_core/_exact.py", "jax.extend.core"),
-    ("_core/_programs.py", "jax.core"),  # of which eval_context is asked for by its name
-    ("_core/_programs.py", "jax.core.Tracer"),
-    ("_core/_programs.py", "jax.extend.core"),
+    ("_core/_traces.py", "jax.core"),  # of which eval_context is asked for by its name
+    ("_core/_traces.py", "jax.core.Tracer"),
+    ("_core/_traces.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
 }
 
@@ -250,6 +252,6 @@ def test_nothing_else_is_used():
     for path, source in SOURCES.items():
         for line in source.splitlines():
             code = re.sub(r"#.*|\"[^\"]*\"|`[^`]*`", "", line)
-            file = path.relative_to(ROOT / "jaxapi").as_posix()
+            file = path.relative_to(PACKAGE).as_posix()
             used |= {(file, name) for name in re.findall(pattern, code)}
     assert used == MODULES

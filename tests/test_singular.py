@@ -11,7 +11,7 @@ from jax import lax
 import jaxapi as xp
 from jaxapi import numpy
 from jaxapi.linalg import _singular
-from jaxapi.linalg._singular import certified, inverse_by_svd, thin_svd, values_of
+from jaxapi.linalg._singular import certified_svd, inverse_by_svd, thin_svd, values_of
 
 default_svd = functools.partial(lax.linalg.svd, full_matrices=False)
 DTYPES = ["float32", "float64", "complex64", "complex128"]
@@ -33,8 +33,8 @@ def skew_svd(x):
     return u * 2, s / 2, vh
 
 
-of_default = certified(default_svd, nan_svd)
-of_wrong = certified(wrong_svd, default_svd)
+of_default = certified_svd(default_svd, nan_svd)
+of_wrong = certified_svd(wrong_svd, default_svd)
 
 
 def matrices(dtype, shape=(3, 7, 5)):
@@ -59,7 +59,7 @@ def test_the_safe_algorithm_takes_over(dtype, x64):
         check(x, jax.jit(of_default)(xp.asarray(x)))
         x[1, 0, 0] = 0
         for broken in (wrong_svd, nan_svd, skew_svd):
-            check(x, jax.jit(certified(broken, default_svd))(xp.asarray(x)))
+            check(x, jax.jit(certified_svd(broken, default_svd))(xp.asarray(x)))
 
 
 def test_a_batch_is_one_choice():
@@ -141,7 +141,7 @@ def test_on_a_gpu_the_certified_form_is_taken(monkeypatch):
 
     def of_cpu(full_matrices):
         safe = functools.partial(lax.linalg.svd, full_matrices=full_matrices)
-        return certified(lambda x: tuple(part * jnp.nan for part in safe(x)), safe)
+        return certified_svd(lambda x: tuple(part * jnp.nan for part in safe(x)), safe)
 
     monkeypatch.setattr(_singular, "_of_cuda", of_cpu)
     x = matrices("float32", (40, 36))

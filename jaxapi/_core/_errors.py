@@ -5,16 +5,34 @@ recognised changes nothing: JAX's exception passes.
 """
 
 import functools
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["check_broadcast", "numpy_error", "raises_as_numpy"]
+from ._programs import any_traced
+
+__all__ = ["NEEDS_A_VALUE", "SHAPED_BY_VALUES", "check_broadcast", "numpy_error", "raises_as_numpy"]
+__all__ += ["refuse_traced", "whole_number", "with_remedy"]
+
+# What JAX raises where a program needs a value that it does not know while it compiles.
+NEEDS_A_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+_UNIQUE = ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
+_SETS = ("intersect1d", "setdiff1d", "setxor1d", "union1d")
+SHAPED_BY_VALUES = {
+    "argwhere", "bincount", "compress", "extract", "flatnonzero", "nonzero", "repeat", *_SETS, *_UNIQUE,
+}  # fmt: skip
 
 _SHAPE = re.compile(r"\((?:\d+,?(?: \d+,?)*)?\)")
+_TRACED = ("Non-hashable static arguments", "Shapes must be 1D sequences of concrete values")
 _AXIS = re.compile(r"axis -?\d+ is out of bounds for array of dimension \d+")
 _TYPE_ERRORS_OF_SHAPES = (
     "Cannot concatenate arrays",
@@ -28,6 +46,8 @@ _TYPE_ERRORS_OF_SHAPES = (
 def numpy_error(error: Exception) -> Exception | None:
     """Return the exception that NumPy raises for the same mistake; None where JAX's is of that type."""
     text = str(error)
+    if "Tracer" in text and any(part in text for part in _TRACED):
+        return TypeError(_shapes_the_program("an argument (an axis, a length, a shape)"))
     if "ncompatible shapes for broadcasting" in text:
         shapes = " ".join(shape.replace(" ", "") for shape in _SHAPE.findall(text))
         return ValueError(f"operands could not be broadcast together with shapes {shapes or text}")
@@ -50,6 +70,49 @@ def raises_as_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return traced
+
+
+def with_remedy(error: Exception, name: str) -> Exception:
+    """Return one of `NEEDS_A_VALUE`, which says now what to do about a call of the function ``name``.
+
+    JAX's sentence about the user's function and its argument stays.
+    """
+    if name in SHAPED_BY_VALUES:
+        text = (
+            f"the shape of {name}'s result depends on values, which a compiled program does not know: call "
+            "it outside of jax.jit, jax.vmap and jax.grad, use where(mask, x, value), or "
+            f"jax.numpy.{name} with its length given (size=, length= or total_repeat_length=)"
+        )
+    else:
+        text = _shapes_the_program(f"an argument of {name} (an axis, a length, a shape)")
+    return _reworded(error, text)
+
+
+def _reworded(error: Exception, text: str) -> Exception:
+    wheres = [line for line in str(error).splitlines() if line.startswith("The error occurred while tracing")]
+    error.args = (". ".join([text, *wheres]),)
+    return error
+
+
+def whole_number(number: Any, name: str) -> int:
+    """Return the integer argument ``name``, which shapes a program, as a Python int."""
+    try:
+        return operator.index(number)
+    except jax.errors.TracerIntegerConversionError as error:
+        raise _reworded(error, _shapes_the_program(name)) from None
+
+
+def _shapes_the_program(name: str) -> str:
+    return (
+        f"{name} shapes the program, so it must be a Python number, not traced: close over it or name it in "
+        "static_argnames of jax.jit"
+    )
+
+
+def refuse_traced(name: str, *values: Any) -> None:
+    """Refuse abstract values, also in lists, where the argument ``name`` shapes a program."""
+    if any_traced(*values) or any(any_traced(*each) for each in values if isinstance(each, list | tuple)):
+        raise TypeError(_shapes_the_program(name))
 
 
 def check_broadcast(name: str, *shapes: tuple[int, ...]) -> None:

@@ -67,9 +67,9 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
         tried = below + step
         positions = jnp.minimum(tried, n) - 1
         if sorted_keys is None:
-            keys_there = keys_of(x[positions])
+            keys_there = keys_of(_at(x, positions))
         else:
-            keys_there = tuple(key[positions] for key in sorted_keys)
+            keys_there = tuple(_at(key, positions) for key in sorted_keys)
         comes_before = _less(keys_there, keys) if side == "left" else ~_less(keys, keys_there)
         return jnp.where((tried <= n) & comes_before, tried, below)
 
@@ -88,6 +88,13 @@ def insertion_points(x: jax.Array, values: jax.Array, side: str) -> jax.Array:
     keys = keys_of(values)
     none_below = lax.full_like(keys[0], 0, index_dtype)  # sharded as the values are
     return lax.platform_dependent(none_below, cpu=one_by_one, default=at_once)
+
+
+def _at(x: jax.Array, positions: jax.Array) -> jax.Array:
+    """Return elements of x (n,) at positions that are in it, of which an index would ask whether they are."""
+    dimensions = lax.GatherDimensionNumbers((), (0,), (0,))
+    mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
+    return lax.gather(x, positions[..., None], dimensions, (1,), mode=mode)
 
 
 def _less(left: Sequence[jax.Array], right: Sequence[jax.Array]) -> jax.Array:

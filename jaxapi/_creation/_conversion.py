@@ -69,6 +69,8 @@ def asarray(
     if isinstance(obj, jax.Array) and dtype is None and device is None and not copy:
         return obj
     check_device(device)
+    if isinstance(copy, str):
+        raise ValueError(f"copy must be True, False or None, got {copy!r}")
     dtype = resolve_dtype(dtype)
     try:
         if isinstance(obj, jax.Array):

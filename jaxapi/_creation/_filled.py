@@ -1,7 +1,6 @@
 """Arrays of one value, of a shape or like another array, and the identity matrix: one compiled call each."""
 
 import functools
-import operator
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ from jax import lax
 from .._core._devices import as_sharding, check_device
 from .._core._docs import sharing
 from .._core._dtypes import default_dtype, refuse_complex, resolve_dtype, x64_for
+from .._core._errors import NEEDS_A_VALUE, whole_number
 from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
 from .._interop import as_array
@@ -198,7 +198,7 @@ def eye(
     check_device(device)
     shape = _lengths((n_rows, n_rows if n_cols is None else n_cols))
     # Beyond the corners every diagonal is empty; clipped, k fits any integer dtype.
-    diagonal = np.int32(max(-shape[0], min(operator.index(k), shape[1])))
+    diagonal = np.int32(max(-shape[0], min(whole_number(k, "k"), shape[1])))
     return _call(_eye, diagonal, shape=shape, dtype=_float_unless(dtype), device=device)
 
 
@@ -342,7 +342,9 @@ def _lengths(shape) -> tuple[int, ...]:
     """Return ``shape`` as a tuple of ints; an int is a shape of one axis."""
     is_sequence = hasattr(shape, "__getitem__") and getattr(shape, "ndim", None) != 0
     try:
-        lengths = tuple(operator.index(n) for n in shape) if is_sequence else (operator.index(shape),)
+        lengths = tuple(whole_number(n, "shape") for n in (shape if is_sequence else [shape]))
+    except NEEDS_A_VALUE:
+        raise
     except TypeError as error:
         raise TypeError(f"shape must be an int or a tuple of ints, got {shape!r}: {error}") from None
     if any(n < 0 for n in lengths):

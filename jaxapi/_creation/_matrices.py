@@ -1,11 +1,11 @@
 """Grids and triangles: arrays made of arrays."""
 
 import functools
-import operator
 
 import jax.numpy as jnp
 
 from .._core._docs import of_standard
+from .._core._errors import whole_number
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_operand
@@ -20,7 +20,7 @@ def _of_a_triangle(function):
     @functools.wraps(function)
     def of_matrices(m, k=0):
         rows, columns = m.shape[-2:] if m.ndim > 1 else (m.size, m.size)
-        return function(m, max(-rows - 1, min(operator.index(k), columns + 1)))
+        return function(m, max(-rows - 1, min(whole_number(k, "k"), columns + 1)))
 
     return of_matrices
 

@@ -12,18 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core._errors import numpy_error
+from .._core._errors import SHAPED_BY_VALUES, numpy_error
 from .._core._programs import is_traced
 
 __all__ = ["translate"]
 
 _LIBRARIES = ("jax", "jaxlib", "jaxapi", "numpy", "functools", "contextlib")
-_UNIQUE = ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values")
 _NEEDS_A_VALUE = (jax.errors.ConcretizationTypeError, jax.errors.TracerIntegerConversionError)
 _NO_SUCH_OUT = re.compile(
     r"(\w+)\(\) got an unexpected keyword argument 'out'|The 'out' argument to jnp.(\w+)"
 )
-_SHAPED_BY_VALUES = {"argwhere", "compress", "extract", "flatnonzero", "nonzero", "repeat", *_UNIQUE}
 
 
 def translate(error: Exception, name: str) -> Exception | None:
@@ -80,7 +78,7 @@ def _answer_by_class(
     if not (asks_for_truth or isinstance(error, _NEEDS_A_VALUE)):
         return None
     for function in functions:
-        if function in _SHAPED_BY_VALUES:
+        if function in SHAPED_BY_VALUES:
             return TypeError(
                 f"the shape of {function}'s result depends on values {where}, and a compiled function "
                 "needs to know all shapes. Call it outside the fused function, use jaxapi.where(mask, x, "

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._core._docs import with_paragraph
 from .._core._dtypes import WIDE, promoted, resolve_dtype
-from .._core._errors import check_broadcast, numpy_error, raises_as_numpy
+from .._core._errors import NEEDS_A_VALUE, check_broadcast, numpy_error, raises_as_numpy, with_remedy
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from ._by_numpy import with_numpy
@@ -29,7 +29,8 @@ __all__ = ["static_argument", "static_axis", "takes_array", "takes_operands", "t
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PLAIN = frozenset({bool, int, float, str, type(None)})
+_NUMBERS = frozenset({bool, int, float, type(None)})
+_PLAIN = _NUMBERS | {str}
 
 
 def takes_array(
@@ -70,6 +71,8 @@ def takes_array(
             args = tuple([form(arg) for form, arg in zip(forms.values(), args, strict=False)])
             kwargs = {name: forms[name](arg) for name, arg in kwargs.items()}
             return call(x, *args, **kwargs)
+        except NEEDS_A_VALUE as error:
+            raise with_remedy(error, function.__name__) from None
         except (TypeError, ValueError) as error:
             if (numpys := numpy_error(error)) is not None:
                 raise numpys from None
@@ -133,8 +136,11 @@ def takes_sequence(
                 raise TypeError(f"{function.__name__} takes a sequence of arrays, got one of shape ()")
         if not args and not kwargs:
             return call(arrays)
-        args = tuple([static_argument(arg) for arg in args])
-        kwargs = {name: _FORMS.get(name, static_argument)(arg) for name, arg in kwargs.items()}
+        try:
+            args = tuple([static_argument(arg) for arg in args])
+            kwargs = {name: _FORMS.get(name, static_argument)(arg) for name, arg in kwargs.items()}
+        except NEEDS_A_VALUE as error:
+            raise with_remedy(error, function.__name__) from None
         return call(arrays, *args, **kwargs)
 
     return converting
@@ -162,7 +168,7 @@ def _compiled(function, static: list[str]):
 
 
 def _operand(value):
-    return value if type(value) in _PLAIN else as_operand(value)
+    return value if type(value) in _NUMBERS else as_operand(value)
 
 
 def static_argument(value):
@@ -197,7 +203,14 @@ def _shift(value):
     return _operand(value)
 
 
-_FORMS = {"axis": static_axis, "shift": _shift}  # of arguments by their names
+def _correction(value):
+    """Return the degrees of freedom that a variance loses."""
+    if isinstance(value, str):
+        raise TypeError(f"correction must be a number, got {value!r}")
+    return static_argument(value)
+
+
+_FORMS = {"axis": static_axis, "correction": _correction, "shift": _shift}  # of arguments by their names
 
 
 def _stands_for(function, difference=""):

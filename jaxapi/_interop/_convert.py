@@ -47,12 +47,20 @@ def as_argument(x) -> Any:
     """Return what a compiled function takes for an array: a `jax.Array` as it is, else `as_array` of it.
 
     A small array of NumPy's is copied, and stays one: as an argument of a program it takes a tenth of the
-    time that `jax.device_put` takes.
+    time that `jax.device_put` takes. So does a number, as an array without axes, and a short list of numbers.
     """
-    return x.copy() if type(x) is np.ndarray and is_passed_on(x) else as_array(x)
+    if type(x) is np.ndarray and is_passed_on(x):
+        return x.copy()
+    if isinstance(x, np.generic) and is_passed_on(x):
+        return np.array(x)
+    is_plain = isinstance(x, (list, tuple, int, float, complex))
+    if is_plain and (types := leaf_types([x])) <= PYTHON_NUMBERS:
+        host = numbers_to_numpy(x, types, None)
+        return host if is_passed_on(host) else copy_host(host)
+    return as_array(x)
 
 
-def is_passed_on(host: np.ndarray) -> bool:
+def is_passed_on(host: np.ndarray | np.generic) -> bool:
     """Whether a copy of host memory is an argument of compiled functions: a small one, of JAX's dtypes."""
     return host.nbytes <= SMALL and is_kept(host.dtype) and not jax.config.jax_disable_jit
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 import numpy as np
 
+from .._core._constants import constant, may_be_kept
 from .._core._dtypes import WIDE, default_dtype, x64_mode, x64_on
+from .._core._programs import in_a_trace
 
 __all__ = ["KINDS", "PYTHON_NUMBERS", "leaf_types", "numbers_to_numpy", "refuse_masked", "scalar_like"]
 
@@ -47,7 +49,7 @@ def numbers_to_numpy(numbers, types: set[type], dtype: np.dtype | None) -> np.nd
 
 
 def scalar_like(x, array):
-    """Return a Python number in a form that keeps its precision next to an array; anything else as it is.
+    """Return a Python number as a program's operand that keeps its precision next to an array; else ``x``.
 
     Where x64 is off JAX would make an int32 or float32 of it first. An int that does not fit the array's
     dtype raises OverflowError.
@@ -57,6 +59,8 @@ def scalar_like(x, array):
     if dtype is None or dtype.kind not in dtype_kinds:
         return x
     if dtype in WIDE and not x64_mode():
+        if may_be_kept() and not in_a_trace():
+            return constant(x, dtype)
         host = np.asarray(x, dtype)
         with x64_on():
             return jnp.asarray(host)

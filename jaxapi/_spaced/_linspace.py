@@ -11,6 +11,7 @@ from jax import lax
 
 from .._core._devices import check_device, put
 from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._errors import NEEDS_A_VALUE, with_remedy
 from .._core._exact import exact
 from .._core._programs import compiled, is_traced
 from .._core._typing import Array, ArrayLike, Device, DTypeLike
@@ -102,7 +103,10 @@ def arange(
         if x is None or isinstance(x, (str, bytes, list, tuple)):
             raise TypeError(f"arange: start, stop and step must be numbers, got {x!r}")
     if not all(isinstance(x, (int, float, np.number)) for x in given):
-        return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
+        try:
+            return jnp.arange(start, stop, step, dtype, device=device)  # its errors; symbolic dimensions
+        except NEEDS_A_VALUE as error:
+            raise with_remedy(error, "arange") from None
     if dtype is None:
         dtype = spaced_dtype(*given)
         dtype = default_dtype(int) if dtype == jnp.bool else dtype

@@ -7,7 +7,6 @@ are carried along: double-word arithmetic, as in T. J. Dekker, "A floating-point
 available precision", Numerische Mathematik 18 (1971).
 """
 
-import operator
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from jax import lax
 from numpy.lib.array_utils import normalize_axis_index
 
 from .._core._dtypes import NARROWED, WIDE, check_dtype, explicit_64_bits, x64_mode, x64_on
+from .._core._errors import whole_number
 from .._core._programs import any_traced
 from .._core._typing import Array
 from .._interop import as_array
@@ -152,7 +152,7 @@ def checked_num(num) -> int:
     """Give NumPy's errors for a bad number of samples."""
     if not hasattr(num, "__index__"):
         raise TypeError(f"num, the number of samples, must be an integer, got {num!r}")
-    num = operator.index(num)
+    num = whole_number(num, "num, the number of samples,")
     if num < 0:
         raise ValueError(f"num, the number of samples, must be non-negative, got {num}")
     return num

@@ -1,5 +1,6 @@
 """NearestNDInterpolator: SciPy's interface."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -85,6 +86,8 @@ class NearestNDInterpolator:
             raise ValueError("invalid shape for input data points")
         if points.shape[1] < 2:
             raise ValueError("input data must be at least 2-D")
+        if tree_options is not None and not isinstance(tree_options, Mapping):
+            raise TypeError(f"tree_options must be a dict of KDTree's arguments, got {tree_options!r}")
         options = dict(tree_options or {})
         if n is not None:
             options["n"] = n

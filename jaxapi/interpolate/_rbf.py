@@ -12,6 +12,7 @@ from .._core._dtypes import x64_for
 from .._core._programs import any_traced, is_traced
 from .._core._typing import Array, ArrayLike
 from ..spatial import KDTree
+from ..spatial._arguments import real_number
 from ._arguments import (
     as_columns,
     as_dtype,
@@ -161,14 +162,14 @@ class RBFInterpolator:
         self._count = row_count(n, rows)
         dtype = wider(points.dtype, self._values.dtype)
         self._smoothing = _smoothing_of(smoothing, rows, dtype)
-        kernel_name = kernel.lower()
+        kernel_name = kernel.lower() if isinstance(kernel, str) else None
         if kernel_name not in KERNELS:
-            raise ValueError(f"`kernel` must be one of {set(KERNELS)}.")
+            raise ValueError(f"`kernel` must be one of {set(KERNELS)}, got {kernel!r}.")
         self._epsilon = _epsilon_of(epsilon, kernel_name, dtype)
         self._basis = Basis(kernel_name, _degree_of(degree, kernel_name), dimensions)
         # A traced count cannot be compared: there a system of too few points gives nan.
         point_count = rows if self._count is None or is_traced(self._count) else int(self._count)
-        self._neighbors = None if neighbors is None else int(min(neighbors, rows))
+        self._neighbors = None if neighbors is None else _neighbor_count(neighbors, rows)
         points_in_system = point_count if neighbors is None else min(self._neighbors, point_count)
         if self._basis.monomial_count > points_in_system:
             raise ValueError(
@@ -375,12 +376,20 @@ def _epsilon_of(epsilon, kernel: str, dtype) -> Array:
     return array.reshape(())
 
 
+def _neighbor_count(neighbors: float, rows: int) -> int:
+    """Return how many neighbors an interpolant has, at most all rows; as in SciPy a float is cut off."""
+    number = real_number(neighbors, "`neighbors`")
+    if not number >= 1:
+        raise ValueError(f"`neighbors` must be at least 1, got {number:g}: leave it out for all points.")
+    return int(min(number, rows))
+
+
 def _degree_of(degree: int | None, kernel: str) -> int:
     """Return the degree of the polynomial; warn where it is too low for the kernel."""
     least = MIN_DEGREES.get(kernel, -1)
     if degree is None:
         return max(least, 0)
-    degree = int(degree)
+    degree = int(real_number(degree, "`degree`"))
     if degree < -1:
         raise ValueError("`degree` must be at least -1.")
     if -1 < degree < least:

@@ -21,6 +21,7 @@ from ._matrices import (
 )
 from ._results import EighResult, EigResult, QRResult, SVDResult
 from ._singular import decomposition, singular_values
+from ._tall import is_tall, qr_of_tall
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -148,7 +149,9 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """QR decomposition.
 
     Each column is scaled by a power of two, so that the squares of its elements neither overflow nor vanish,
-    and matrices of which cuBLAS loses precision are decomposed again, column by column.
+    and matrices of which cuBLAS loses precision are decomposed again, column by column. On NVIDIA GPUs, with
+    ``mode='reduced'``, matrices of at least 1024 rows and four rows for each column, 2**17 elements in all,
+    are decomposed by Cholesky factors, if all of a batch are far from singular ones.
 
     Parameters
     ----------
@@ -160,7 +163,9 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     Returns
     -------
     QRResult
-        ``Q`` with orthonormal columns and the upper triangular ``R``; ``Q @ R = x``.
+        ``Q`` with orthonormal columns and the upper triangular ``R``; ``Q @ R = x``. The diagonal of ``R`` is
+        positive where Cholesky factors were found, and has the signs of LAPACK, or of cuSOLVER, elsewhere:
+        ``s = sign(diagonal(R))`` makes it positive by ``Q * s`` and ``conj(s)[:, None] * R``.
 
     Raises
     ------
@@ -186,8 +191,11 @@ def _qr(x, mode):
         return QRResult(*jnp.linalg.qr(x, mode=mode))
     power = largest_power(x, axis=-2)
     x = times(x, 1 / power)  # exact, and no sum of squares of a column overflows or vanishes
-    q, r = jnp.linalg.qr(x, mode=mode)
-    q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
+    if mode == "reduced" and is_tall(x):
+        q, r = lax.platform_dependent(x, cuda=qr_of_tall, default=lambda x: tuple(jnp.linalg.qr(x)))
+    else:
+        q, r = jnp.linalg.qr(x, mode=mode)
+        q, r = lax.platform_dependent(x, q, r, cuda=repaired_qr, default=lambda x, q, r: (q, r))
     return QRResult(q, times(r, power))
 
 

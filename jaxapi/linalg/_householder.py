@@ -13,7 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from .._core._typing import Array
 from ._matrices import largest_power, times
 
-__all__ = ["repaired_qr"]
+__all__ = ["repaired_qr", "slopes"]
 
 
 @jax.custom_jvp
@@ -31,11 +31,11 @@ def _repaired_qr_jvp(primals, tangents):
         dx, jax_dq, jax_dr = tangents
         lost = _is_lost(*primals)
         q, r = repaired_qr(*primals)
-        dq, dr = _slopes(x, q, r, dx, lost)
+        dq, dr = slopes(x, q, r, dx, lost)
         return (q, r), (jnp.where(lost, dq, jax_dq), jnp.where(lost, dr, jax_dr))
 
 
-def _slopes(x, q, r, dx, lost):
+def slopes(x, q, r, dx, lost):
     """Return the derivatives of Q and R along dx; of matrices that are not `lost` any finite ones.
 
     Of x = q r, with q unitary and r triangular, the square part of r has those of a thin decomposition.

@@ -5,7 +5,6 @@ types; `jnp.vecdot` also runs as several dispatches. Each function here checks i
 call of one compiled contraction in the full precision of the dtype.
 """
 
-import operator
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,7 +16,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from .._core._docs import of_standard
 from .._core._dtypes import with_operands_promoted
-from .._core._errors import check_broadcast
+from .._core._errors import check_broadcast, whole_number
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
 from .._interop import as_argument
@@ -197,7 +196,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         x1 = as_argument(x1)
         x2 = as_argument(x2)
     if type(axis) is not int:
-        axis = operator.index(axis)
+        axis = whole_number(axis, "axis")
     return _vecdot(x1, x2, axis)
 
 
@@ -269,7 +268,7 @@ def _precise(dtype: np.dtype) -> dict:
 def _contracted_axes(axes, ndim1: int, ndim2: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Spell `tensordot`'s ``axes`` out as two tuples of non-negative axes."""
     if _is_int(axes):
-        n = operator.index(axes)
+        n = whole_number(axes, "axes")
         if n < 0:
             raise ValueError(f"tensordot: axes must be non-negative when it is an integer, got {n}")
         if n > min(ndim1, ndim2):

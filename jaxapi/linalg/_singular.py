@@ -15,9 +15,10 @@ from jax import lax
 
 from .._core._dtypes import as_inexact
 from .._core._typing import Array
+from ._certified import certified
 from ._matrices import full_precision
 
-__all__ = ["certified", "decomposition", "default_rtol", "inverse_by_svd", "pseudo_inverse"]
+__all__ = ["certified_svd", "decomposition", "default_rtol", "inverse_by_svd", "pseudo_inverse"]
 __all__ += ["singular_values", "thin_svd", "values_of"]
 
 Decomposition = Callable[[Array], Any]  # of matrices (..., m, n) into U, S and Vh
@@ -78,31 +79,20 @@ def _of_cuda(full_matrices: bool) -> Decomposition:
     algorithms = lax.linalg.SvdAlgorithm
     polar = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=algorithms.POLAR)
     qr = functools.partial(lax.linalg.svd, full_matrices=full_matrices, algorithm=algorithms.QR)
-    return certified(polar, qr)
+    return certified_svd(polar, qr)
 
 
-def certified(fast: Decomposition, safe: Decomposition) -> Decomposition:
+def certified_svd(fast: Decomposition, safe: Decomposition) -> Decomposition:
     """Return a decomposition by ``fast`` where all of a batch are right, else by ``safe``.
 
-    Both take matrices of at least as many rows as columns. Under `jax.vmap` the batch is decomposed as one,
-    since of a choice for each item both sides would be computed.
+    Both take matrices of at least as many rows as columns.
     """
 
-    @jax.custom_batching.custom_vmap
-    def of_tall(x: Array) -> Any:
-        fast_parts = tuple(fast(x))
+    def checked(x: Array) -> Any:
+        parts = tuple(fast(x))
+        return parts, _is_right(x, *parts)
 
-        def keep(x: Array, fast_parts: Any) -> Any:
-            return fast_parts
-
-        def decompose_safely(x: Array, fast_parts: Any) -> Any:
-            return tuple(safe(x))
-
-        return lax.cond(_is_right(x, *fast_parts), keep, decompose_safely, x, fast_parts)
-
-    @of_tall.def_vmap
-    def of_batch(size: int, is_batched: Any, x: Array) -> Any:
-        return of_tall(x), (True, True, True)
+    of_tall = certified(checked, safe)
 
     def decompose(x: Array) -> Any:
         if x.shape[-2] >= x.shape[-1]:

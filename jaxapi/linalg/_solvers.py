@@ -1,7 +1,6 @@
 """Systems, determinants, inverses, powers and norms of matrices, in the full precision of the dtype."""
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from .._core._dtypes import as_inexact
+from .._core._errors import refuse_traced, whole_number
 from .._core._exact import exact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
@@ -302,7 +302,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
     [[ 4.  0.]
      [ 0. 64.]]
     """
-    return of_squares(jnp.linalg.matrix_power, x, n=operator.index(n))
+    return of_squares(jnp.linalg.matrix_power, x, n=whole_number(n, "n"))
 
 
 @documented()
@@ -335,6 +335,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | s
     >>> print(matrix_norm(jnp.asarray([[2.0, 0.0], [0.0, 8.0]]), ord=2))
     8.0
     """
+    refuse_traced("ord", ord)
     return of_matrices(_norm_of_matrices, x, keepdims=keepdims, ord=ord)
 
 

@@ -1,7 +1,6 @@
 """Norms of vectors, and products of them that are no contractions."""
 
 import functools
-import operator
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -9,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .._core._docs import of_standard
 from .._core._dtypes import as_inexact, with_operands_promoted
-from .._core._errors import raises_as_numpy
+from .._core._errors import raises_as_numpy, refuse_traced, whole_number
 from .._core._exact import exact
 from .._core._programs import compiled
 from .._core._typing import Array, ArrayLike
@@ -53,7 +52,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     if type(x1) is not type(x2) or not isinstance(x1, Array):
         x1 = as_argument(x1)
         x2 = as_argument(x2)
-    return _cross(x1, x2, operator.index(axis))
+    return _cross(x1, x2, whole_number(axis, "axis"))
 
 
 @functools.partial(compiled, static_argnums=2, inline=True)
@@ -145,6 +144,7 @@ def vector_norm(
     >>> print(vector_norm([3, 4]), vector_norm([[3, 4], [6, 8]], axis=1, ord=1))
     5.0 [ 7. 14.]
     """
+    refuse_traced("ord", ord)
     return _vector_norm(as_argument(x), static_axis(axis), keepdims, ord)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import jaxapi
 
+from .._core._constants import constant
 from .._core._dtypes import NARROWED, WIDE, lacks_64_bits, promoted_dtype, x64_for, x64_mode
 from .._core._errors import numpy_error
 from .._core._programs import compiled, in_a_trace
@@ -17,7 +18,6 @@ from .._interop import scalar_like
 from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
-from ._constants import constant
 from ._promotion import cast
 
 __all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "may_raise"]

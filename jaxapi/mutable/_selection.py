@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._constants import constant
+from .._core._constants import positions as positions_of
 from .._core._dtypes import refuse_complex, x64_for
 from .._core._programs import compiled, in_a_trace, is_traced
 from .._interop import as_array
 from .._interop._numbers import leaf_types
-from ._constants import constant
-from ._constants import positions as positions_of
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Selection", "broadcast", "change", "compiled_pair", "on_any_mesh", "put", "read_before"]

@@ -13,6 +13,7 @@ import jaxapi
 
 from .. import mutable
 from .._core._dtypes import default_dtype, resolve_dtype
+from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap
@@ -227,6 +228,7 @@ def _filled(name):
 
 def _shape(shape):
     value = unwrap(shape)
+    refuse_traced("a shape", value)
     if value is None:
         raise TypeError("a shape is an int or a tuple of ints, got None: Use () for an array without axes")
     if np.size(value) and np.asarray(value).dtype == np.bool:
@@ -275,6 +277,7 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
     """Return evenly spaced numbers up to ``stop``: `jaxapi.arange`, with dtype by place."""
+    refuse_traced("a bound or step of arange", unwrap(start), unwrap(stop), unwrap(step))
     given = [x if x is None else np.asarray(unwrap(x)).item() for x in (start, stop, step)]
     strong = [x for x in (start, stop, step) if hasattr(x, "dtype")]
     if dtype is None and strong:

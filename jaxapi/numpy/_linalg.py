@@ -44,6 +44,8 @@ def _checked(name):
         kwargs = {name: _as_array(x) if name in _OPERANDS else x for name, x in kwargs.items()}
         arrays = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, jax.Array)]
         refuse(not arrays, LinAlgError, f"{name} takes arrays with axes, got numbers")
+        is_alone = name == "multi_dot" and len(arrays) < 2
+        refuse(is_alone, ValueError, f"Expecting at least two arrays, got {len(arrays)}.")
         first = arrays[0]
         lacks_axis = name in ("cross", "vecdot") and not all(x.ndim for x in arrays)
         refuse(lacks_axis, ValueError, f"{name} takes vectors, got an array without axes")

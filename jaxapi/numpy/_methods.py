@@ -86,7 +86,7 @@ def setflags(a, write=None, align=None, uic=None):
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     if axis is None:
         raise TypeError("sort in place takes one axis")
-    a[...] = FUNCTIONS["sort"](a, axis)
+    a[...] = FUNCTIONS["sort"](a, axis, kind)
 
 
 def transpose(a, *axes):

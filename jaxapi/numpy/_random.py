@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from .._core._constants import constant
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for, x64_mode, x64_on
+from .._core._errors import refuse_traced
 from .._core._programs import any_traced, compiled, in_a_trace, is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
-from ..mutable._constants import constant
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
 from ._wrap import as_ours, as_type, into, ours, value_of
@@ -192,6 +193,7 @@ def _shape(size, *parameters) -> tuple[int, ...]:
         return wanted
     if isinstance(size, (bool, np.bool_)):
         raise TypeError(f"size is an int or a tuple of ints, got {size!r}")
+    refuse_traced("size", size)
     lengths = size if np.ndim(size) else [size]
     size = tuple(operator.index(n) for n in lengths)
     if min(size, default=0) < 0:

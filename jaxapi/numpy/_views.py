@@ -2,11 +2,11 @@
 
 import functools
 import math
-import operator
 
 import numpy as np
 
 from .. import mutable
+from .._core._errors import NEEDS_A_VALUE, whole_number, with_remedy
 from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_host, layout_of, view_of
 from ._creation import check_order
@@ -23,7 +23,10 @@ def _of_numpys(name):
 
     @functools.wraps(function)
     def call(a, *args, **kwargs):
-        return function(as_ours(a), *args, **kwargs)
+        try:
+            return function(as_ours(a), *args, **kwargs)
+        except NEEDS_A_VALUE as error:
+            raise with_remedy(error, name) from None
 
     call.__module__ = "jaxapi.numpy"
     call.__doc__ = f"As `numpy.{name}`, of our arrays: views where those are."
@@ -65,7 +68,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
     if isinstance(shape, Array):
         shape = tuple(shape.tolist()) if shape.ndim else int(shape)
     shape = (shape,) if not isinstance(shape, (tuple, list)) else tuple(shape)
-    shape = tuple(operator.index(n) for n in shape)
+    shape = tuple(whole_number(n, "a shape") for n in shape)
     if sum(n < 0 for n in shape) > 1 or min(shape, default=0) < -1:
         raise ValueError("can only specify one unknown dimension")
     known = math.prod(n for n in shape if n != -1)
@@ -114,7 +117,7 @@ def transpose(a, axes=None):
     order = range(a.ndim)[::-1] if axes is None else axes
     if len(order) != a.ndim:
         raise ValueError("axes don't match array")
-    return a._transposed(_axes(tuple(order), a.ndim))
+    return a._transposed(_axes(tuple(whole_number(axis, "axes") for axis in order), a.ndim))
 
 
 permute_dims = transpose
@@ -131,8 +134,8 @@ def swapaxes(a, axis1, axis2):
     """Return a view with two axes exchanged."""
     a = as_ours(a)
     order = list(range(a.ndim))
-    i = _axis(axis1, a.ndim)
-    j = _axis(axis2, a.ndim)
+    i = _axis(whole_number(axis1, "axis1"), a.ndim)
+    j = _axis(whole_number(axis2, "axis2"), a.ndim)
     order[i] = j
     order[j] = i
     return a._transposed(tuple(order))
@@ -159,7 +162,7 @@ def rot90(m, k=1, axes=(0, 1)):
     if len(axes) != 2 or axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
         raise ValueError("len(axes) must be 2 and axes must be different.")
     first, second = (_in_range(i, m) for i in axes)
-    quarter_turns = operator.index(k) % 4
+    quarter_turns = whole_number(k, "k") % 4
     if quarter_turns == 0:
         return m[...]
     if quarter_turns == 1:

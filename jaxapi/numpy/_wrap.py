@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core._dtypes import default_dtype, resolve_dtype, x64_for
-from .._core._errors import numpy_error
+from .._core._errors import NEEDS_A_VALUE, numpy_error, with_remedy
 from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
@@ -280,6 +280,8 @@ def with_numpys_signature(name: str, numpys, function, module: str):
         try:
             with x64_for(*[getattr(x, "dtype", x) for x in typed]):
                 result = function(*operands, **values)
+        except NEEDS_A_VALUE as error:
+            raise with_remedy(error, name) from None
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         result = ours(result, *args, *kwargs.values())

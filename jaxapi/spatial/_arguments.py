@@ -25,15 +25,15 @@ from ._search import Columns
 __all__ = ["boxsize_per_axis", "broadcast_shape", "capacity", "check_rows", "check_vectors", "counted_radii"]
 __all__ += ["leaf_size", "neighbor_columns", "norm_order", "number_array", "numbers", "scalar"]
 __all__ += ["on_one_device", "one_of", "one_radius", "pair_weights", "periodic_boxsize", "query_array"]
-__all__ += ["radii_of", "real_array"]
-__all__ += ["rounded", "row_count", "row_numbers", "same_dimensions", "whole", "worker_count"]
+__all__ += ["radii_of", "real_array", "real_number", "rounded", "row_count", "row_numbers"]
+__all__ += ["same_dimensions", "what_is_in", "whole", "worker_count"]
 
 # NumPy's own dtypes of real numbers; of JAX's others it takes longer to tell what they are.
 _USUAL = frozenset(map(np.dtype, "?" + np.typecodes["AllInteger"] + "efd"))
 
 
-def real_array(x, copy: bool | None = None) -> Any:
-    """Return `x` as a NumPy or jax array of real numbers; where it is one already, as it is.
+def real_array(x, copy: bool | None = None, name: str | None = None) -> Any:
+    """Return `x`, points or what ``name`` says, as an array of real numbers; one of NumPy or jax as it is.
 
     ``copy=True`` copies arrays of CuPy and PyTorch, which may be written to later. NumPy's are copied by who
     keeps them: `KDTree` when it brings them to its device.
@@ -52,10 +52,16 @@ def real_array(x, copy: bool | None = None) -> Any:
         raise TypeError("KDTree does not work with complex data")
     if not (jnp.issubdtype(x.dtype, jnp.number) or x.dtype == bool) or x.dtype.itemsize > 8:
         is_object = x.dtype == object and x.ndim == 0
-        given = repr(x.item())[:40] if is_object else f"dtype {x.dtype}"
-        remedy = "pass an array of shape (n, m)" if is_object else "convert them first"
-        raise TypeError(f"KDTree takes real numbers of at most 64 bits, got {given}: {remedy}")
+        remedy = "pass an array of shape (n, m)" if is_object and name is None else "convert them first"
+        rule = "KDTree takes" if name is None else f"{name} must be"
+        raise TypeError(f"{rule} real numbers of at most 64 bits, got {what_is_in(x)}: {remedy}")
     return x
+
+
+def what_is_in(x) -> str:
+    """Say what an array that holds no numbers was made of: the object itself, or the dtype of several."""
+    is_object = x.dtype == object and x.ndim == 0
+    return repr(x.item())[:40] if is_object else f"dtype {x.dtype}"
 
 
 def on_one_device(x) -> Any:
@@ -129,7 +135,7 @@ def neighbor_columns(k) -> Columns:
     if type(k) is int and k > 0:
         return Columns(k, None)
     if k is None:
-        raise ValueError("k must be an integer or a sequence of integers")
+        raise ValueError("k must be an integer or a sequence of integers, got None")
     if is_traced(k):
         raise TypeError(
             "k shapes the result, so it must be a Python integer or a sequence of them, not traced"
@@ -148,11 +154,17 @@ def neighbor_columns(k) -> Columns:
     return Columns(max(columns), None if np.ndim(k) == 0 or first else columns)
 
 
-def _real(value, name: str) -> float:
+def real_number(value, name: str) -> float:
     """Return a real number as a Python float; text is none, although `float` takes it."""
-    if isinstance(value, str | bytes | complex | None):
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    return float(value)
+    if is_traced(value):
+        raise TypeError(
+            f"{name} shapes the program, so it must be a Python number, not traced: close over it or name it"
+            " in static_argnames of jax.jit"
+        )
+    if not isinstance(value, str | bytes | complex | np.complexfloating):
+        with contextlib.suppress(TypeError):
+            return float(value)
+    raise TypeError(f"{name} must be a real number, got {value!r}")
 
 
 def whole(number, name: str) -> int:
@@ -178,7 +190,7 @@ def norm_order(p) -> float:
             "p shapes the compiled search, so it must be a Python number, not traced: mark it as static, "
             "as by jax.jit(..., static_argnames='p')"
         )
-    p = _real(p, "p")
+    p = real_number(p, "p")
     if not p >= 1:
         raise ValueError(f"Only p-norms with 1<=p<=infinity permitted, got p={p}")
     return p
@@ -200,7 +212,7 @@ def scalar(value, name: str):
         if value.ndim:
             raise ValueError(f"{name} must be a scalar, got shape {value.shape}")
         return value
-    value = _real(value, name)
+    value = real_number(value, name)
     if math.isnan(value):
         raise ValueError(f"{name} must not be nan")
     return value
@@ -286,7 +298,7 @@ def number_array(r, name: str):
     """Return `r` as a NumPy array, or a jax array where it is traced."""
     r = numbers(r)
     if not (jnp.issubdtype(r.dtype, jnp.floating) or jnp.issubdtype(r.dtype, jnp.integer) or r.dtype == bool):
-        raise TypeError(f"{name} must be a real number or an array of them, got dtype {r.dtype}")
+        raise TypeError(f"{name} must be a real number or an array of them, got {what_is_in(r)}")
     return r
 
 
@@ -310,7 +322,7 @@ def row_numbers(indices, batch: tuple[int, ...]):
     """Return rows for each point of a batch, or several."""
     indices = indices if isinstance(indices, jax.Array) else numbers(indices)
     if not jnp.issubdtype(indices.dtype, jnp.integer):
-        raise TypeError(f"indices must be integers, got dtype {indices.dtype}")
+        raise TypeError(f"indices must be integers, got {what_is_in(indices)}")
     if indices.shape[: len(batch)] != batch:
         raise ValueError(
             f"the shape of indices must begin with {batch}, that of x without its last axis, "

@@ -1660,7 +1660,7 @@ class KDTree:
         min_samples = _at_least(min_samples, 1, "min_samples")
         weights = sample_weight
         if weights is not None:
-            weights = _arguments.real_array(weights)
+            weights = _arguments.real_array(weights, name="sample_weight")
             inside = self._layout is not None and layout_now(self._layout, self._data).mesh is None
             n = len(self._data) if inside else self._row_count
             if weights.shape != (n,):

@@ -61,8 +61,8 @@ def single_linkage(rows: ArrayLike, distances: ArrayLike) -> Array:
     >>> xp.spatial.single_linkage(*edges).tolist()
     [[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 2.0, 3.0]]
     """
-    edges = _arguments.real_array(rows)
-    lengths = _arguments.real_array(distances)
+    edges = _arguments.real_array(rows, name="rows")
+    lengths = _arguments.real_array(distances, name="distances")
     if not jnp.issubdtype(edges.dtype, jnp.integer):
         raise TypeError(f"rows must be integers, got dtype {edges.dtype}")
     edge_count = len(lengths)

@@ -11,6 +11,7 @@ from .._core._dtypes import x64_for
 from .._core._programs import compiled, eagerly, is_traced
 from .._core._typing import Array, ArrayLike
 from .._interop import as_array
+from ._arguments import whole
 from ._arrays import constant_on
 from ._engines._choice import engine_of
 from ._tree._build import padded_size
@@ -64,13 +65,7 @@ def pad_rows(x: ArrayLike, sizes: int | Iterable[int] | None = None) -> tuple[Ar
     if x.ndim == 0:
         raise ValueError("x must have rows, got an array without axes")
     rows = x.shape[0]
-    if isinstance(sizes, int):
-        sizes = (sizes,)
-    size: int | None = padded_size(rows)
-    if sizes is not None:
-        size = min((each for each in sizes if each >= rows), default=None)
-    if size is None:
-        raise ValueError(f"x has {rows} rows, more than the largest of the sizes: pass a larger one")
+    size = padded_size(rows) if sizes is None else _least_size(sizes, rows)
     if is_traced(x) or len(x.sharding.device_set) > 1:
         padded = jnp.pad(x, ((0, size - rows), *((0, 0),) * (x.ndim - 1)))
     else:
@@ -81,6 +76,20 @@ def pad_rows(x: ArrayLike, sizes: int | Iterable[int] | None = None) -> tuple[Ar
             if not isinstance(padded, jax.Array):
                 padded = _read(padded, count, engine=engine)
     return padded, jax.device_put(np.int32(rows))
+
+
+def _least_size(sizes, rows: int) -> int:
+    """Return the least of the sizes that all rows fit into."""
+    given = sizes
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable) or getattr(sizes, "ndim", 1) == 0:
+        given = (sizes,)
+    lengths = [whole(size, "sizes, a length or several,") for size in given]
+    large_enough = [length for length in lengths if length >= rows]
+    if not large_enough:
+        raise ValueError(
+            f"x has {rows} rows, more than the largest of the sizes, {lengths}: pass a larger one"
+        )
+    return min(large_enough)
 
 
 @partial(compiled, static_argnames="engine")

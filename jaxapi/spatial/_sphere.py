@@ -50,7 +50,7 @@ def unit_vectors(latlon: ArrayLike, /) -> Array:
     >>> tree.query_ball_point(unit_vectors(cities[1]), chord_length(1000 / 6371), return_sorted=True)
     [0, 1]
     """
-    latlon = as_array(latlon)
+    latlon = _real_numbers(latlon, "latlon")
     if latlon.shape[-1:] != (2,):
         raise ValueError(f"latlon must be of shape (..., 2), latitude and longitude, got {latlon.shape}")
     remedy = "convert degrees with numpy.radians"
@@ -101,7 +101,7 @@ def great_circle_distance(chord: ArrayLike, /) -> Array:
     >>> great_circle_distance([0.0, 2.0, float("inf")]).tolist()
     [0.0, 3.1415927410125732, inf]
     """
-    chord = as_array(chord)
+    chord = _real_numbers(chord, "chord")
     _refuse_outside(
         chord, 0, 2, "chords of the unit sphere must be from 0 to 2, or inf", "divide by its radius"
     )
@@ -143,7 +143,7 @@ def chord_length(angle: ArrayLike, /) -> Array:
     >>> float(chord_length(3.141592653589793))
     2.0
     """
-    angle = as_array(angle)
+    angle = _real_numbers(angle, "angle")
     _refuse_outside(
         angle,
         0,
@@ -157,6 +157,14 @@ def chord_length(angle: ArrayLike, /) -> Array:
 @jax.jit
 def _chord_length(angle: Array) -> Array:
     return 2 * jnp.sin(jnp.minimum(angle, jnp.pi) / 2)
+
+
+def _real_numbers(x: ArrayLike, name: str) -> Array:
+    """Return anything array-like as an array, in which numbers are real."""
+    x = as_array(x)
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        raise TypeError(f"{name} must be real, got complex numbers: pass their real parts")
+    return x
 
 
 def _refuse_outside(x: Array, low: float, high: float, rule: str, remedy: str) -> None:

@@ -80,6 +80,8 @@ def test_lists():
         lambda N: N(X, VALUES)([0.5]),
         lambda N: N(X, VALUES)(PLACES, radius=3),
         lambda N: N(X * [np.nan, 1, 1], VALUES),
+        lambda N: N(X, VALUES, tree_options=3),
+        lambda N: N(X, VALUES, tree_options={"leaves": 3}),
     ],
 )
 def test_errors(call):

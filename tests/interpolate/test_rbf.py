@@ -243,6 +243,16 @@ def test_errors(call):
 def test_own_errors():
     with pytest.raises(ValueError, match=r"`kernel` must be one of \{'"):
         RBFInterpolator(Y, D, kernel="cubist")
+    with pytest.raises(ValueError, match=r"`kernel` must be one of \{.*, got None"):
+        RBFInterpolator(Y, D, kernel=None)
+    for name in ("neighbors", "degree"):
+        with pytest.raises(TypeError, match=f"`{name}` must be a real number, got 'a'"):
+            RBFInterpolator(Y, D, **{name: "a"})
+        with pytest.raises(TypeError, match=f"`{name}` shapes the program"):
+            jax.jit(lambda number, name=name: RBFInterpolator(Y, D, **{name: number})(Y))(3)
+    for neighbors in (0, -1, np.nan):
+        with pytest.raises(ValueError, match=f"`neighbors` must be at least 1, got {neighbors}"):
+            RBFInterpolator(Y, D, neighbors=neighbors, kernel="linear", degree=-1)
     with pytest.raises(TypeError, match="`y` must be real"):
         RBFInterpolator(Y + 1j, D)
     with pytest.raises(TypeError, match="`epsilon` must be a number"):

@@ -602,3 +602,36 @@ def test_powers_in_place_are_those_of_the_operator(module, exponent):
         for found in (x, part, module.asarray(host) ** exponent):
             np.testing.assert_array_equal(np.asarray(found), expected)
             np.testing.assert_array_equal(np.signbit(np.asarray(found))[:5], np.signbit(expected)[:5])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np, x: np.delete(x, 9, 0),
+        lambda np, x: np.delete(x, [0, -3], 0),
+        lambda np, x: np.delete(x, [5, 6]),
+        lambda np, x: np.sort(x, kind="x"),
+        lambda np, x: np.argsort(x, kind="fast"),
+        lambda np, x: x.sort(kind="x"),
+        lambda np, x: np.pad(x, 1, mode="mirror"),
+        lambda np, x: np.linalg.multi_dot([x]),
+        lambda np, x: np.std(x, ddof="a"),
+        lambda np, x: np.var(x, ddof=None),
+    ],
+)
+def test_what_numpy_refuses(call):
+    made, expected = both(call, np.arange(6.0).reshape(2, 3))
+    assert isinstance(expected, Exception)
+    check_same(made, expected)
+    assert "racer" not in str(made)
+    assert "abstract" not in str(made)
+
+
+def test_what_numpy_takes_beside_it():
+    x = np.asarray([[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]])
+    for kind in ("quicksort", "mergesort", "heapsort", "stable", "Quick", None):
+        check_same(*both(lambda np, x, kind=kind: np.sort(x, kind=kind), x))
+        made, expected = both(lambda np, x, kind=kind: np.argsort(x, kind=kind), x)
+        np.testing.assert_array_equal(made, expected)
+    check_same(*both(lambda np, x: np.delete(x, [0, -1], 1), x))
+    check_same(*both(lambda np, x: np.delete(x, -6), x))

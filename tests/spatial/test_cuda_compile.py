@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import types
@@ -46,6 +47,19 @@ KERNELS = [
     (Kernel.of("join", m=8, dtype=F64, warps=2, relation=2), "90"),
     (Kernel.of("keys", m=16, dtype=F64), "90"),
     (Kernel.of("lined", m=3, dtype=F32), "90"),
+    (
+        Kernel.of("lines", m=1, dtype=F64, **{"from": "float", "to": "double", "from_half": 0, "missing": 0}),
+        "75",
+    ),
+    (
+        Kernel.of(
+            "lines",
+            m=1,
+            dtype=F32,
+            **{"from": "unsigned short", "to": "float", "from_half": 11, "missing": 0},
+        ),
+        "90",
+    ),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "75"),
     (Kernel.of("split", m=3, dtype=F32, room=4096, threads=512), "90"),
     (Kernel.of("split", m=3, dtype=F64, room=4096, threads=512), "80"),
@@ -76,6 +90,8 @@ KERNELS = [
     (Kernel.of("fill", m=3, dtype=F32, relation=0, wide=0, writes=0, warps=2), "75"),
     (Kernel.of("fill", m=3, dtype=F32, relation=1, wide=0, writes=1, warps=2), "90"),
     (Kernel.of("fill", m=3, dtype=F32, relation=2, wide=1, writes=2, warps=2), "80"),
+    (Kernel.of("sums", m=1, dtype=F32, blocks=1), "75"),
+    (Kernel.of("sums", m=1, dtype=F32, blocks=0), "90"),
     (Kernel.of("uniform", m=3, dtype=F32), "75"),
     (Kernel.of("pairwise", m=1, dtype=F32, term=0, weighted=0), "75"),
     (Kernel.of("pairwise", m=1, dtype=F32, term=0, weighted=0), "90"),
@@ -96,12 +112,12 @@ KERNELS = [
 ]
 
 
-def log_of(nvrtc, name, options):
+def log_of(nvrtc, name, options, behind=""):
     """Return what the compiler says, which the next run reads: it depends on nothing else."""
-    parts = repr([name, options, nvrtc.nvrtcVersion(), _compile.sources()])
+    parts = repr([name, options, nvrtc.nvrtcVersion(), _compile.sources(), behind])
     written = kept(parts, ".log")
     if not written.exists():
-        program = _compile.built(name, options)
+        program = _compile.built(name, options, behind)
         fresh = written.with_suffix(f".{os.getpid()}")
         fresh.write_text(_compile.log(program))
         nvrtc.nvrtcDestroyProgram(program)
@@ -109,16 +125,58 @@ def log_of(nvrtc, name, options):
     return written.read_text()
 
 
+def options_of(nvrtc, architecture, macros):
+    """Return the options with which the log says what registers a kernel needs."""
+    options = [*_compile.OPTIONS, *_compile.defines(macros), "--ptxas-options=-v"]
+    options.append(f"--gpu-architecture=sm_{architecture}")
+    if nvrtc.nvrtcVersion()[1:] >= (12, 9):
+        options.append("--no-cache")  # what is kept has no log
+    return options
+
+
 @pytest.mark.kernels
 @pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
 def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):
     """For GPUs of all generations; lists of up to 32 neighbours stay in registers."""
-    options = [*_compile.OPTIONS, *_compile.defines(kernel.macros), "--ptxas-options=-v"]
-    options.append(f"--gpu-architecture=sm_{architecture}")
-    if nvrtc.nvrtcVersion()[1:] >= (12, 9):
-        options.append("--no-cache")  # what is kept has no log
-    log = log_of(nvrtc, kernel.name, options)
+    log = log_of(nvrtc, kernel.name, options_of(nvrtc, architecture, kernel.macros))
     assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log, log
+
+
+def parameters_of(ptx, name):
+    """Return how many pointers a kernel takes."""
+    (entry,) = re.findall(r"\.visible \.entry (\w+)\(([^)]*)\)", ptx)
+    assert entry[0] == name
+    return entry[1].count(".param .u64")
+
+
+FIRST_OF_EACH_NAME = {kernel.name: (kernel, architecture) for kernel, architecture in reversed(KERNELS)}
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", sorted(FIRST_OF_EACH_NAME))
+def test_kernels_of_batches_compile(name, nvrtc, monkeypatch):
+    """For vmapped trees: each takes all arrays of the kernel, and where items are; in registers, too."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(kept("", "").parent))  # for the next run
+    kernel, architecture = FIRST_OF_EACH_NAME[name]
+    arrays = parameters_of(_compile.compiled(name, architecture, kernel.macros), name)
+    operands = _compile.Operands(inputs=arrays - 1, outputs=1)
+    ptx = _compile.compiled(name, architecture, kernel.macros, operands)
+    assert parameters_of(ptx, _compile.entry_name(name)) == arrays + 1
+    options = options_of(nvrtc, architecture, (*kernel.macros, ("ITEMS", "1")))
+    log = log_of(nvrtc, name, options, _compile.entry(name, operands))
+    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log, log
+
+
+def test_every_kernel_is_compiled_here():
+    names = {file.removesuffix(".cu") for file in _compile.sources() if file.endswith(".cu")}
+    assert set(FIRST_OF_EACH_NAME) == names
+
+
+def test_batches_of_arrays_that_a_kernel_does_not_take_raise(nvrtc):
+    kernel = Kernel.of("nodes", m=2, dtype=F32)
+    arrays = parameters_of(_compile.compiled("nodes", "90", kernel.macros), "nodes")
+    with pytest.raises(RuntimeError, match=r"NVRTC does not compile nodes\.cu"):
+        _compile.compiled("nodes", "90", kernel.macros, _compile.Operands(arrays, 1))
 
 
 @pytest.mark.parametrize("kernel", [Kernel.of("singles", m=3, dtype=F64, p=1.5, k=1024, floor=1, warps=4)])

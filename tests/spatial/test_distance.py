@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
+from jax import lax
 from metrics import BOOLEAN, METRICS, OURS, WEIGHTED
 from scipy.spatial import distance as scipys
 
@@ -242,6 +243,22 @@ def test_the_type_of_names_holds_them_all():
         (ValueError, "equal lengths", lambda: distance.hamming([1, 2, 3], [1, 2])),
         (ValueError, "entirely false", lambda: distance.sokalsneath([0, 0], [0, 0])),
         (ValueError, "k must be", lambda: distance.nearest(A, B, 0)),
+        (TypeError, "k must be an integer .* got 2.5", lambda: distance.nearest(A, B, 2.5)),
+        (TypeError, "k must be an integer .* got 'a'", lambda: distance.nearest(A, B, "a")),
+        (TypeError, "k shapes the program", lambda: jax.jit(lambda k: distance.nearest(A, B, k))(2)),
+        (TypeError, "p shapes the program", lambda: jax.jit(lambda p: distance.pdist(A, "pnorm", p=p))(2)),
+        (TypeError, "p must be a real number, got 'a'", lambda: distance.minkowski(A[0], B[0], p="a")),
+        (TypeError, "NoneType is not array-like", lambda: distance.cdist(A, None)),
+        (TypeError, "NoneType is not array-like", lambda: distance.nearest(A, None)),
+        (TypeError, "NoneType is not array-like", lambda: distance.kernel_sum(jnp.exp, A, None)),
+        (ValueError, "one real number .* got 'a'", lambda: distance.cdist(A, B, lambda u, v: "a")),
+        (ValueError, r"one real number .* shape \(5,\)", lambda: distance.cdist(A, B, lambda u, v: u)),
+        (
+            ValueError,
+            "one real number .* got complex",
+            lambda: distance.cdist(A, B, lambda u, v: lax.complex(u[0], v[0])),
+        ),
+        (ValueError, "one real number .* got None", lambda: distance.cdist(A, B, lambda u, v: None)),
         (ValueError, "weights must be", lambda: distance.kernel_sum(jnp.exp, A, B, W)),
         (ValueError, "same number of columns", lambda: distance.directed_hausdorff(A, B[:, :3])),
         (ValueError, "at least one row", lambda: distance.directed_hausdorff(A[:0], B)),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "jaxapi" / "spatial"
-PAGE = ROOT / "docs" / "kdtree-design.md"
+import jaxapi.spatial
+
+PACKAGE = Path(jaxapi.spatial.__file__).parent  # the imported one: an sdist runs its tests on a wheel
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kdtree-design.md"
 
 
 def name_of(path: Path) -> tuple[str, ...]:

@@ -16,7 +16,17 @@ from radius_engines import use
 from scipy.spatial import cKDTree
 
 from jaxapi import asarray
-from jaxapi.spatial import KDTree, _arguments, _arrays, _tree_programs
+from jaxapi.spatial import (
+    KDTree,
+    _arguments,
+    _arrays,
+    _tree_programs,
+    chord_length,
+    great_circle_distance,
+    pad_rows,
+    single_linkage,
+    unit_vectors,
+)
 from jaxapi.spatial._engines import _choice, _cuda
 from jaxapi.spatial._engines._by_platform import BY_PLATFORM
 from jaxapi.spatial._engines._cuda import _compile, _launch
@@ -49,6 +59,12 @@ POINTS = np.random.default_rng(0).random((100, 3))
         ({"data": -POINTS, "boxsize": 2.0}, ValueError, "Negative input data"),
         ({"boxsize": np.nan}, ValueError, "nan"),
         ({"boxsize": [1.0, 2.0]}, ValueError, "one for each of the 3 dimensions"),
+        ({"boxsize": "a"}, TypeError, "boxsize must be a real number"),
+        ({"axis_name": 3}, TypeError, "axis_name must be the name of an axis .* got 3"),
+        ({"axis_name": "points"}, ValueError, "axis_name='points': no such axis .* inside of jax.shard_map"),
+        ({"axis_name": ("points", "more")}, ValueError, r"axis_name=\('points', 'more'\): no such axis"),
+        ({"batch": 1.5}, TypeError, "batch must be integers, got dtype float64"),
+        ({"cell": np.eye(3), "batch": object}, TypeError, "batch must be integers, got <class 'object'>"),
         ({"boxsize": np.ma.masked_array([2.0, 2.0, 2.0], [0, 0, 1])}, TypeError, "mask would be lost"),
     ],
 )
@@ -94,7 +110,7 @@ def test_settings_of_a_tree_brought_into_another_box():
         ({"x": 1.0}, ValueError, r"vectors of length 3 but has shape \(1,\)"),
         ({"x": [[np.nan, 0, 0]]}, ValueError, "'x' must be finite"),
         ({"x": [[0, 0, 0], [np.inf, 0, 0]]}, ValueError, "'x' must be finite"),
-        ({"k": None}, ValueError, "k must be an integer or a sequence"),
+        ({"k": None}, ValueError, "k must be an integer or a sequence of integers, got None"),
         ({"k": 0}, ValueError, "at least 1"),
         ({"k": -1}, ValueError, "at least 1"),
         ({"k": []}, ValueError, "at least 1"),
@@ -109,6 +125,9 @@ def test_settings_of_a_tree_brought_into_another_box():
         ({"workers": -2}, ValueError, "Invalid number of workers -2"),
         ({"workers": 1.0}, TypeError, "workers must be an integer"),
         ({"distance_upper_bound": np.nan}, ValueError, "nan"),
+        ({"distance_upper_bound": [1, 2]}, TypeError, r"must be a real number, got \[1, 2\]"),
+        ({"eps": {}}, TypeError, r"eps must be a real number, got \{\}"),
+        ({"p": np.complex64(2)}, TypeError, "p must be a real number"),
         ({"n_jobs": 1}, TypeError, "n_jobs"),
     ],
 )
@@ -131,6 +150,40 @@ def test_concrete_queries_inside_of_transformations(x, x64):
         return y
 
     jax.vmap(search)(jnp.arange(2))
+
+
+def test_refuses_what_is_no_radius_and_no_row():
+    tree = KDTree(POINTS)
+    rows = np.zeros(100, int)
+    calls = [
+        (lambda: tree.query_radius(POINTS, None), "r must be a real number or an array of them, got None"),
+        (lambda: tree.query_pairs({}), r"r must be a real number or an array of them, got \{\}"),
+        (lambda: tree.query_ball_point(POINTS, "a"), "r must be a real number or an array of them"),
+        (lambda: tree.dbscan(None), "eps must be a real number or an array of them, got None"),
+        (lambda: tree.dbscan(0.1, sample_weight="a"), "^sample_weight must be real numbers"),
+        (lambda: tree.sparse_distance_matrix(tree, None), "max_distance must be a real number .* got None"),
+        (lambda: tree.displacements(POINTS, None), "indices must be integers, got None"),
+        (lambda: tree.displacements(POINTS, rows / 2), "indices must be integers, got dtype float64"),
+        (lambda: single_linkage("a", [1.0]), "^rows must be real numbers"),
+        (lambda: single_linkage([[0, 1]], "a"), "^distances must be real numbers"),
+    ]
+    for call, text in calls:
+        with pytest.raises(TypeError, match=text):
+            call()
+
+
+def test_refuses_what_is_no_angle_and_no_length_of_rows():
+    for function in (unit_vectors, chord_length, great_circle_distance):
+        with pytest.raises(TypeError, match="must be real, got complex numbers"):
+            function([1j, 0])
+    for sizes in ("a", 2.5, [4, 2.5], dict):
+        with pytest.raises(TypeError, match="sizes, a length or several, must be an integer, got"):
+            pad_rows(POINTS, sizes)
+    for sizes in (-1, 99, np.int64(99), [5, 10], []):
+        with pytest.raises(ValueError, match=r"x has 100 rows, more than the largest of the sizes, \["):
+            pad_rows(POINTS, sizes)
+    for sizes in (128, np.int64(128), [99, 256, 128], (size for size in (128, 256)), np.asarray([128])):
+        assert pad_rows(POINTS, sizes)[0].shape == (128, 3)
 
 
 def test_attributes():

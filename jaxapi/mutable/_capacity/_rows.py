@@ -9,12 +9,12 @@ import numpy as np
 from jax import lax
 from jax.sharding import get_abstract_mesh
 
+from ..._core._constants import constant
 from ..._core._dtypes import WIDE, x64_mode, x64_on
 from ..._core._lengths import KEPT, capacity, cut
 from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
-from .._constants import constant
 
 __all__ = ["Buffer", "Rows", "checks_programs", "is_exact", "is_of_kind", "is_possible"]
 __all__ += ["number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._constants import positions as positions_of
 from ..._core._programs import compiled
-from .._constants import positions as positions_of
 from .._selection import Selection, take
 from ._rows import Rows, is_exact, number_of, rows_in, takes_room
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._core._constants import positions as positions_of
 from ..._core._dtypes import refuse_complex
 from .._array import Array
-from .._constants import positions as positions_of
 from .._indexing import count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_exact, is_possible, rows_in, takes_room, with_rows

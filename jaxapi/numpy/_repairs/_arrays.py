@@ -15,6 +15,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import default_dtype, x64_for, x64_on
+from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
@@ -73,7 +74,16 @@ def delete(arr: Array, obj, axis=None):
         length = arr.size if axis is None else arr.shape[axis]
         is_of_other_length = obj.dtype == bool and obj.shape != (length,)
         refuse(is_of_other_length, ValueError, f"obj of bools must be of shape {(length,)}, got {obj.shape}")
+        if obj.dtype != bool and not is_traced(obj):
+            _refuse_beyond(np.asarray(obj), length, axis or 0)
     return jnp.delete(arr, obj, axis)
+
+
+def _refuse_beyond(positions: np.ndarray, length: int, axis: int) -> None:
+    """Refuse positions beyond an axis, as NumPy does."""
+    wrong = positions[(positions < -length) | (positions >= length)]
+    if wrong.size:
+        raise IndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {length}")
 
 
 def insert(arr: Array, obj, values, axis=None):
@@ -178,6 +188,7 @@ def repeat(a: Array, repeats, axis=None):
     if isinstance(repeats, jax.Array) and repeats.size > 1 and np.can_cast(repeats.dtype, np.int64):
         refuse(repeats.ndim > 1, ValueError, "object too deep for desired array")
         return jaxapi.repeat(a, repeats, axis=axis)  # which reads their sum alone
+    refuse_traced("repeats", repeats)
     counts = np.asarray(repeats)
     if not counts.size:
         counts = counts.astype(int)
@@ -345,14 +356,22 @@ def take_along_axis(arr: Array, indices: Array, axis=-1):
 # Sorting, searching and extremes
 
 
-def argsort(a: Array, axis=-1, descending=False):
+def argsort(a: Array, axis=-1, kind=None, descending=False):
+    _check_kind(kind)
     a, axis = on_flat(jnp.atleast_1d(a), axis)
     if jnp.iscomplexobj(a) and not descending:
         return _order_of_complex(a, axis)
     return jnp.argsort(a, axis, descending=descending)
 
 
-def sort(a: Array, axis=-1, descending=False):
+def _check_kind(kind) -> None:
+    """Refuse names of sorts that NumPy does not know; every sort is stable."""
+    is_known = kind is None or str(kind)[:1].lower() in ("h", "m", "q", "s")
+    refuse(not is_known, ValueError, f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+
+
+def sort(a: Array, axis=-1, kind=None, descending=False):
+    _check_kind(kind)
     refuse(not a.ndim and axis is not None, np.exceptions.AxisError, f"axis {axis} of an array without axes")
     a, axis = on_flat(a, axis)
     if jnp.iscomplexobj(a) and not descending:

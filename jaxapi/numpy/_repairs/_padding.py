@@ -22,7 +22,24 @@ __all__ = ["pad"]
 _STATISTICS = {"maximum": max, "mean": mean, "median": median, "minimum": min}
 
 
+_MODES = [
+    "constant",
+    "edge",
+    "empty",
+    "linear_ramp",
+    "maximum",
+    "mean",
+    "median",
+    "minimum",
+    "reflect",
+    "symmetric",
+    "wrap",
+]
+
+
 def pad(array: Array, pad_width, mode="constant", **kwargs):
+    if isinstance(mode, str) and mode not in _MODES:
+        raise ValueError(f"mode {mode!r} is not supported: NumPy's are {', '.join(_MODES)}")
     if isinstance(pad_width, dict):
         pad_width = _widths_of_axes(pad_width, array.ndim)
     refuse(np.size(pad_width) == 0, TypeError, f"`pad_width` must be of integral type, got {pad_width!r}")

@@ -254,6 +254,7 @@ _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 
 
 def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+    refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
     """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
     a = as_floats(a)
     options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}

@@ -9,7 +9,7 @@ import numpy as np
 from ..._core._dtypes import x64_for
 from ..._core._programs import any_traced, eagerly, is_traced
 from ..._core._typing import Array
-from .._arguments import broadcast_shape, number_array, numbers
+from .._arguments import broadcast_shape, number_array, numbers, what_is_in
 from ._lattice import is_singular, lattice_of
 from ._points import ImagePoints
 
@@ -57,7 +57,7 @@ def cloud_ids(batch, shape: tuple[int, ...], data: Array):
     """Return the numbers of clouds, int32, of the points or of queries; flat, where the data are."""
     ids = batch if isinstance(batch, jax.Array) else numbers(batch)
     if not jnp.issubdtype(ids.dtype, jnp.integer):
-        raise TypeError(f"batch must be integers, got dtype {ids.dtype}")
+        raise TypeError(f"batch must be integers, got {what_is_in(ids)}")
     if broadcast_shape(ids.shape, shape) != shape:
         raise ValueError(f"batch must be one id for each point, of shape {shape}, got shape {ids.shape}")
     size = math.prod(shape)

@@ -71,12 +71,28 @@ def row_count_of_all(data, axis_name) -> int:
     """Return how many rows all devices have together."""
     if axis_name is None:
         return data.shape[0]
-    return data.shape[0] * jax.lax.axis_size(_as_names(axis_name))
+    return data.shape[0] * _device_count(_as_names(axis_name))
 
 
 def _as_names(axis_name) -> tuple[str, ...]:
     """Return the names of one axis or of several."""
-    return (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    names = (axis_name,) if isinstance(axis_name, str) else axis_name
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"axis_name must be the name of an axis of a mesh, or a tuple of names, got {names!r}"
+        )
+    return names
+
+
+def _device_count(names: tuple[str, ...]) -> int:
+    """Return how many devices share the points, which the caller's `jax.shard_map` knows."""
+    try:
+        return jax.lax.axis_size(names)
+    except NameError:
+        raise ValueError(
+            f"axis_name={names[0] if len(names) == 1 else names!r}: no such axis is mapped here: call KDTree "
+            "inside of jax.shard_map over that axis, or pass sharding= instead"
+        ) from None
 
 
 def place_points(data, sharding, axis_name, n):
@@ -86,7 +102,7 @@ def place_points(data, sharding, axis_name, n):
     """
     if axis_name is not None:
         names = _as_names(axis_name)
-        return data, _counting(MeshLayout(None, Axes(names, jax.lax.axis_size(names)), 0), data, n)
+        return data, _counting(MeshLayout(None, Axes(names, _device_count(names)), 0), data, n)
     if sharding is None:
         if _hides_its_sharding(data):
             raise ValueError(

@@ -12,6 +12,7 @@ from ..._core._dtypes import promoted_dtype, x64_for
 from ..._core._programs import any_traced, compiled
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
+from .._arguments import real_number
 from ._metric import Metric, Parameters
 from ._metrics import METRICS, UserMetric
 
@@ -105,7 +106,7 @@ def with_parameters(
     if "centered" in options:
         parameters = replace(parameters, centered=bool(options["centered"]))
     if metric.name == "minkowski":
-        p = float(options.get("p", 2))
+        p = real_number(options.get("p", 2), "p")
         if not p > 0:
             raise ValueError(f"p must be greater than 0, got {p}")
         of_name = {1.0: "cityblock", 2.0: "euclidean", np.inf: "chebyshev"}.get(p)

@@ -3,6 +3,7 @@
 Derivatives are those of a metric's `distance`. Where it has a corner, as at 0, they are 0.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -657,7 +658,15 @@ class UserMetric(ByRows):
         options = dict(self.options_of_function) | parameters.keywords
 
         def of_vectors(u: Array, v: Array) -> Array:
-            return jnp.asarray(self.function(u, v, **options))
+            distance = self.function(u, v, **options)
+            number = None
+            if not isinstance(distance, str):
+                with contextlib.suppress(TypeError, ValueError):  # what JAX raises for None and objects
+                    number = jnp.asarray(distance)
+            if number is None or number.ndim or jnp.iscomplexobj(number):
+                given = repr(distance) if number is None else f"{number.dtype} of shape {number.shape}"
+                raise ValueError(f"a metric must return one real number for two vectors, got {given}")
+            return number
 
         return jnp.vectorize(of_vectors, signature="(m),(m)->()")(u, v)
 

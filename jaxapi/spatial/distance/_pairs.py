@@ -10,6 +10,7 @@ from jax import lax
 from ..._core._dtypes import x64_on
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
+from .._arguments import whole
 from . import _matrices
 from ._arguments import as_numbers, computed, pair_of_rows, with_parameters, working_dtype
 from ._metric import Metric, NormalRows, Parameters
@@ -119,7 +120,7 @@ def pdist(
     shape = as_numbers(X).shape
     if len(shape) < 2:
         raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
-    call = _checked(X, None, metric, kwargs)
+    call = _checked(X, X, metric, kwargs, is_alone=True)
     return _written(_pdist(call.dtype, call.metric, call.XA, call.parameters), out)
 
 
@@ -200,7 +201,7 @@ def nearest(
     ValueError
         If k is below 1, and as `cdist`.
     TypeError
-        As `cdist`.
+        If k is no integer, and as `cdist`.
 
     Notes
     -----
@@ -214,10 +215,11 @@ def nearest(
     >>> near.rows.tolist()
     [[1, 0], [2, 0]]
     """
-    if isinstance(k, bool) or k != int(k) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+    k = whole(k, "k")
+    if k < 1:
+        raise ValueError(f"k must be an integer of at least 1, got {k}")
     call = _checked(XA, XB, metric, kwargs)
-    return NearestRows(*_nearest(call.dtype, call.metric, int(k), call.XA, call.XB, call.parameters))
+    return NearestRows(*_nearest(call.dtype, call.metric, k, call.XA, call.XB, call.parameters))
 
 
 def kernel_sum(
@@ -336,10 +338,11 @@ class _Call(NamedTuple):
     parameters: Parameters
 
 
-def _checked(XA: ArrayLike, XB: ArrayLike | None, metric: MetricLike, options: dict[str, Any]) -> _Call:
-    """Return what a public function was given; XB None for XA again."""
-    is_alone = XB is None
-    XA, XB, dtype = pair_of_rows(XA, XA if XB is None else XB)
+def _checked(
+    XA: ArrayLike, XB: ArrayLike, metric: MetricLike, options: dict[str, Any], is_alone: bool = False
+) -> _Call:
+    """Return what a public function was given; ``is_alone`` where XB is XA."""
+    XA, XB, dtype = pair_of_rows(XA, XB)
     row_count = XA.shape[-2] + (0 if is_alone else XB.shape[-2])
     found, parameters = with_parameters(find_metric(metric), options, XA.shape[-1], row_count, dtype)
     return _Call(dtype, found, XA, XB, parameters)
