@@ -120,14 +120,14 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         if self._has_room() and _changed_in_room(self, other, by):
             return self
         view = self._view
-        has_room = view is not None and view.is_part_alone and view.owner._has_room()
+        has_room = view is not None and view.is_selection and view.owner._has_room()
         if has_room and _changed_part_in_room(self, other, by):
             return self
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
         used = _used_in_place(self, by, operand)
-        if view and view.is_part_alone:
+        if view and view.is_selection:
             self._check_writeable()
             view.owner._replace_part(used.write_part, view.part, operand)
         else:
@@ -140,7 +140,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
     """Return the operator of an array's namespace for an operand."""
     used = by.of_standard if array._module == MUTABLE else by
-    return used.for_exponent(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
+    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -663,7 +663,7 @@ class Array(Storage):
             self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._selection_in_owner(selection)
-        if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
+        if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
             self._check_writeable()
             if owner._has_room():
                 _writing().write_selection(owner, selection, value)
@@ -705,7 +705,7 @@ class Array(Storage):
         if module == MUTABLE:
             used = by.of_standard
         elif not is_reflected and not self._is_scalar:
-            used = by.for_exponent(operand, self.dtype)
+            used = by.for_operand(operand, self.dtype)
         operands = (operand, self._value) if is_reflected else (self._value, operand)
         made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
@@ -734,7 +734,7 @@ class Array(Storage):
         if module == MUTABLE:
             used = by.of_standard
         elif not is_reflected:
-            used = by.for_exponent(operand, self.dtype)
+            used = by.for_operand(operand, self.dtype)
         own = self._value if rows is None else rows
         made = computed(used.of_values, (operand, own) if is_reflected else (own, operand))
         return None if made is None else wrap_rows(made, module)
