@@ -292,13 +292,16 @@ def _repeat_into_buffer(x, counts, axis):
         return cut(total, repeated)[0] if axis == 0 else repeated
 
 
-def repeated_in_buffer(x, counts, axis):
-    """Return how long an axis is whose elements are repeated, and the result; along axis 0 a buffer of it."""
+def repeated_in_buffer(x, counts, axis, row_bytes=None):
+    """Return how long an axis is whose elements are repeated, and the result; along axis 0 a buffer of it.
+
+    ``row_bytes`` decides how long that is (see `capacity`), by default those of a row.
+    """
     with x64_for(np.dtype(np.int64)):  # in which they do not overflow
         least, total = np.asarray(computed_in_host_memory(_least_and_sum, counts)).tolist()
     if least < 0:
         _refuse_negative(np.asarray(counts))
-    row_bytes = x.dtype.itemsize * math.prod(x.shape[1:])
+    row_bytes = row_bytes or x.dtype.itemsize * math.prod(x.shape[1:])
     length = capacity(total, row_bytes) if axis == 0 else total
     index_dtype = index_dtype_for(max(length, counts.size))
     with x64_for(x.dtype, counts.dtype, index_dtype):

@@ -36,14 +36,17 @@ def _nonzero(a, *, size=None, fill_value=None):
         return cut(count, *indices)
 
 
-def nonzero_in_buffers(a):
-    """Return how many elements are not 0, and buffers that begin with their indices along each axis."""
+def nonzero_in_buffers(a, row_bytes=None):
+    """Return how many elements are not 0, and buffers that begin with their indices along each axis.
+
+    ``row_bytes`` decides how long they are (see `capacity`), by default those of an index along each axis.
+    """
     index_dtype = jnp.result_type(int)
     with x64_for(a.dtype, index_dtype, index_dtype_for(a.size)):
         count = computed_in_host_memory(count_true, a)
         counts = running_counts(a)  # computed while the host waits for the number of all
         count = int(count)
-        length = capacity(count, a.ndim * index_dtype.itemsize, most=a.size)
+        length = capacity(count, row_bytes or a.ndim * index_dtype.itemsize, most=a.size)
         return count, _indices_of_nonzero(a, counts, length, index_dtype)
 
 

@@ -77,11 +77,12 @@ def in_two_programs(function):
     return unique
 
 
-def distinct_in_buffers(x, parts, size=None, equal_nan=False):
+def distinct_in_buffers(x, parts, size=None, equal_nan=False, row_bytes=None):
     """Return how many elements are distinct, and parts of a result in buffers.
 
     Inverse indices have the shape of ``x``. If there is a ``size``, so many elements of ``x`` count, and the
-    others sort behind them. NaN differs from NaN unless ``equal_nan``.
+    others sort behind them. NaN differs from NaN unless ``equal_nan``. ``row_bytes`` decides how long buffers
+    are (see `capacity`), by default those of an element and its indices.
     """
     index_dtype = jnp.result_type(int)
     with_order = "indices" in parts or "inverse_indices" in parts
@@ -89,7 +90,7 @@ def distinct_in_buffers(x, parts, size=None, equal_nan=False):
         in_order = _sorted(x, size, with_order, equal_nan)
         count = int(in_host_memory(in_order.distinct_count))
         index_parts = [part for part in parts if part in ("indices", "counts")]
-        row_bytes = x.dtype.itemsize + len(index_parts) * index_dtype.itemsize
+        row_bytes = row_bytes or x.dtype.itemsize + len(index_parts) * index_dtype.itemsize
         length = capacity(count, row_bytes, most=x.size)
         return count, _taken(in_order, size, x.shape, length, parts, equal_nan, index_dtype)
 

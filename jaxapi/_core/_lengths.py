@@ -18,7 +18,11 @@ from ._devices import cpu_device
 from ._dtypes import x64_for
 from ._programs import any_traced, in_a_trace
 
-__all__ = ["capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
+__all__ = ["KEPT", "capacity", "cut", "first_rows", "has_own_length", "tensor_of"]
+
+# The bytes of a row for `capacity` where the buffer itself is kept: whatever is in them, arrays of one length
+# have buffers of one length, and fit each other.
+KEPT = 4
 
 _LEAST = 16  # rows
 _FINE_FROM = 1 << 22  # bytes, from where on memory matters more than the time that programs take to compile

@@ -20,6 +20,7 @@ from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
 from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind, is_possible
+from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
 from ._indexing import element_of, is_symbolic, read, selection_of, write
@@ -119,14 +120,14 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
         if self._has_room() and _changed_in_room(self, other, by):
             return self
         view = self._view
-        has_room = view is not None and view.is_part_alone and view.owner._has_room()
+        has_room = view is not None and view.is_selection and view.owner._has_room()
         if has_room and _changed_part_in_room(self, other, by):
             return self
         operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return NotImplemented
         used = _used_in_place(self, by, operand)
-        if view and view.is_part_alone:
+        if view and view.is_selection:
             self._check_writeable()
             view.owner._replace_part(used.write_part, view.part, operand)
         else:
@@ -139,7 +140,7 @@ def _in_place(by: Operator) -> Callable[[Any, Any], "Array"]:
 def _used_in_place(array: "Array", by: Operator, operand: Any) -> Operator:
     """Return the operator of an array's namespace for an operand."""
     used = by.of_standard if array._module == MUTABLE else by
-    return used.for_exponent(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
+    return used.for_operand(float(operand) if isinstance(operand, np.floating) else operand, array.dtype)
 
 
 def _changed_in_room(array: "Array", other: Any, by: Operator) -> bool:
@@ -201,8 +202,9 @@ def _unary(name: str) -> Callable[[Any], "Array"]:
         if host is not None:
             return from_numpy(of_numpy(host), self._module, (host,))
         rows = self._rows()
-        if rows is not None:
-            return wrap_rows(computed(of_values, (rows,)), self._module)
+        made_rows = None if rows is None else computed(of_values, (rows,))
+        if made_rows is not None:
+            return wrap_rows(made_rows, self._module)
         made = of_values(self._value)
         return wrap(made, self._module, is_scalar=not made.ndim)
 
@@ -661,11 +663,11 @@ class Array(Storage):
             self._rewrite(write, keys, unwrap(value))
             return
         owner, selection = self._selection_in_owner(selection)
-        if not isinstance(value, Array) or not value._view or not value._view.is_part(owner, selection):
+        if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
             self._check_writeable()
             if owner._has_room():
                 _writing().write_selection(owner, selection, value)
-            else:
+            elif not _writes_number_to_rows(owner, selection, value):
                 owner._replace(put, selection, unwrap(value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
@@ -703,7 +705,7 @@ class Array(Storage):
         if module == MUTABLE:
             used = by.of_standard
         elif not is_reflected and not self._is_scalar:
-            used = by.for_exponent(operand, self.dtype)
+            used = by.for_operand(operand, self.dtype)
         operands = (operand, self._value) if is_reflected else (self._value, operand)
         made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
@@ -732,7 +734,7 @@ class Array(Storage):
         if module == MUTABLE:
             used = by.of_standard
         elif not is_reflected:
-            used = by.for_exponent(operand, self.dtype)
+            used = by.for_operand(operand, self.dtype)
         own = self._value if rows is None else rows
         made = computed(used.of_values, (operand, own) if is_reflected else (own, operand))
         return None if made is None else wrap_rows(made, module)
@@ -1108,6 +1110,14 @@ def _writing() -> types.ModuleType:
     from ._capacity import _writing
 
     return _writing
+
+
+_NUMBERS = frozenset([bool, int, float, complex])
+
+
+def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
+    """Write a number to many rows by a program for other numbers of rows, too; say whether that was done."""
+    return type(value) in _NUMBERS and has_many_rows(part) and _writing().write_number(array, part, value)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core._devices import all_in_host_memory, computed_in_host_memory
 from .._core._dtypes import as_indices, x64_for
-from .._core._lengths import capacity, cut, has_own_length
+from .._core._lengths import KEPT, capacity, cut, has_own_length
 from .._core._masks import count_true, index_dtype_for, put_at, running_counts, targets, true_positions
 from .._core._programs import compiled, is_traced
 from ._keys import FULL, check_int, expand, indices_along, is_array, is_mask, length_of, parts_of
@@ -258,7 +258,7 @@ def selected_in_buffer(value, mask):
     """Return how many of the first axes' elements a mask selects, and a buffer that begins with them."""
     count, counts = _count_and_counts(mask)
     with x64_for(value.dtype, counts.dtype):
-        return count, _take_true(value, mask, counts, capacity(count, row_bytes=4, most=mask.size), 0)
+        return count, _take_true(value, mask, counts, capacity(count, KEPT, most=mask.size), 0)
 
 
 def _count_and_counts(mask):

@@ -65,8 +65,8 @@ class Operator:
             return x.astype(x.dtype.str)
         return x
 
-    def for_exponent(self, exponent: Any, dtype: np.dtype) -> "Operator":
-        """Return the operator that NumPy has for powers with this exponent: a square or a root, or itself."""
+    def for_operand(self, other: Any, dtype: np.dtype) -> "Operator":
+        """Return the operator that NumPy has for this operand: itself, or of a power a square or a root."""
         return self
 
     def write(self, value: jax.Array, other: Any, made: list | None) -> jax.Array:
@@ -113,7 +113,8 @@ class Power(Operator):
     error of a power's.
     """
 
-    def for_exponent(self, exponent: Any, dtype: np.dtype) -> Operator:
+    def for_operand(self, other: Any, dtype: np.dtype) -> Operator:
+        exponent = other
         if type(exponent) not in (int, float):
             return self
         is_inexact = dtype.kind in "fc"

@@ -45,6 +45,11 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
+        rows = None if dtype is None or move_to is not None else obj._rows()
+        if rows is not None:
+            cast = jaxapi.asarray(rows.value, dtype=dtype, copy=None if copy else copy)
+            if cast is not rows.value:
+                return wrap_rows(Rows(cast, rows.count), module)
         value = jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy)
         return _again(obj, value, copy, is_for_device=move_to is not None)
     if isinstance(obj, (np.ndarray, list, tuple)) and copy is not False:

@@ -45,7 +45,7 @@ class View:
         return self.part is None and self.reshaped is None and self.component is None
 
     @property
-    def is_part_alone(self) -> bool:
+    def is_selection(self) -> bool:
         """Whether it is what is selected of its owner, as it is there."""
         return self.part is not None and self.reshaped is None and self.component is None
 
@@ -116,7 +116,7 @@ class View:
         axes = [None if axis is None else slice(None) for axis in self.part.axes]
         return part[(*axes, ...)]
 
-    def is_part(self, owner, selection: Selection) -> bool:
+    def selects(self, owner, selection: Selection) -> bool:
         """Whether it is this part, as what the last step of ``x[key] += y`` writes is."""
         return self.owner is owner and self.reshaped is None and self.part == selection
 

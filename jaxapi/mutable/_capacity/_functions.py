@@ -26,9 +26,11 @@ from ._table import EACH_ROW, TABLE, Rule
 
 __all__ = ["of_elements", "way_on_rows"]
 
-_SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims"])
+_SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims", "ord"])
 # Arguments that may be given as their defaults, at which there is nothing to do.
-_OTHER = frozenset(["descending", "include_initial", "initial", "mean", "order", "out", "stable", "where"])
+_OTHER = frozenset(
+    ["descending", "include_initial", "initial", "mean", "ord", "order", "out", "stable", "where"]
+)
 _NUMPYS_OTHER = frozenset(["kind"])  # sorting is stable, whatever is asked for
 
 
@@ -77,6 +79,8 @@ def _is_plain(name: str, value: Any) -> bool:
     if name == "dtype":
         is_dtype = value is None or isinstance(value, (type, np.dtype))
         return is_dtype and (x64_mode() or resolve_dtype(value) not in WIDE)
+    if name == "ord":
+        return type(value) in (int, float) and value > 0
     return type(value) in (bool, int, float)
 
 

@@ -62,7 +62,7 @@ def _transposed_rows(x: Array) -> Rows | None:
     """Return the rows of what a matrix is the transpose of; None if it is no such view."""
     view = x._view
     part = None if view is None else view.part
-    if view is None or part is None or not view.is_part_alone:
+    if view is None or part is None or not view.is_selection:
         return None
     shape = view.owner.shape
     is_transpose = part.axes == (1, 0) and part.ranges == tuple(map(range, shape))

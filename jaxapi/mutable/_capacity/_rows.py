@@ -11,7 +11,7 @@ from jax.sharding import get_abstract_mesh
 
 from ..._core._constants import constant
 from ..._core._dtypes import WIDE, x64_mode, x64_on
-from ..._core._lengths import capacity, cut
+from ..._core._lengths import KEPT, capacity, cut
 from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
@@ -124,8 +124,7 @@ def is_exact(count: float) -> bool:
 
 def rows_in(count: int) -> int:
     """Return how many rows a buffer has in which so many count."""
-    # By the number of rows alone, whatever is in them: so arrays of one length have buffers of one length.
-    return count if is_exact(count) else capacity(count, row_bytes=4)
+    return count if is_exact(count) else capacity(count, KEPT)
 
 
 def number_of(rows: int) -> jax.Array:

@@ -12,7 +12,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._dtypes import as_indices
-from ..._core._lengths import has_own_length
+from ..._core._lengths import KEPT, has_own_length
 from ..._core._programs import compiled
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
@@ -119,7 +119,7 @@ def _nonzero(x: Any, *, module: str) -> Any:
     own = content_of(x)
     if own is None or not has_own_length(value_of_content(own)):
         return None
-    count, indices = nonzero_in_buffers(value_of_content(own, filler="zero"))
+    count, indices = nonzero_in_buffers(value_of_content(own, filler="zero"), KEPT)
     return tuple([wrap_rows(Rows(along_axis, count), module) for along_axis in indices])
 
 
@@ -131,10 +131,10 @@ def _distinct(x: Any, parts: tuple[str, ...], module: str, equal_nan: bool = Fal
     value = value_of_content(own, filler="last")
     equal_nan = equal_nan and value.dtype.kind == "f"
     if not isinstance(own, Rows):
-        count, made = distinct_in_buffers(value, parts, equal_nan=equal_nan)
+        count, made = distinct_in_buffers(value, parts, equal_nan=equal_nan, row_bytes=KEPT)
     else:
         size = number_of(math.prod(own.shape))
-        count, made = distinct_in_buffers(value, parts, size, equal_nan)
+        count, made = distinct_in_buffers(value, parts, size, equal_nan, row_bytes=KEPT)
     arrays = {}
     for part, array in zip(parts, made, strict=True):
         if part != "inverse_indices":
@@ -196,7 +196,7 @@ def _repeat(x: Any, repeats: Any, axis: Any = None, *, module: str) -> Any:
     if not has_own_length(value, numbers):
         return None
     try:
-        total, buffer = repeated_in_buffer(value, as_indices(numbers), 0)
+        total, buffer = repeated_in_buffer(value, as_indices(numbers), 0, KEPT)
     except ValueError:
         return None  # as the exact arrays raise, too
     return wrap_rows(Rows(buffer, total), module)

@@ -12,7 +12,7 @@ from ..._core._programs import compiled
 from .._selection import Selection, take
 from ._rows import Rows, is_exact, number_of, rows_in, takes_room
 
-__all__ = ["has_many_rows", "selected_rows"]
+__all__ = ["has_many_rows", "is_of_rows_alone", "selected_rows"]
 
 
 def has_many_rows(part: Selection) -> bool:
@@ -34,19 +34,19 @@ def selected_rows(memory: jax.Array | Rows, part: Selection) -> Rows | None:
     value: Any = memory.value if isinstance(memory, Rows) else memory
     size = memory.count if isinstance(memory, Rows) else value.shape[0]
     is_every_row = count == size and positions == range(size)
-    is_of_rows_alone = _is_of_rows_alone(part, value.shape)
+    are_whole_rows = is_of_rows_alone(part, value.shape)
     if not is_buffer:
-        changes_length_alone = is_of_rows_alone and not is_every_row and rows_in(count) != count
+        changes_length_alone = are_whole_rows and not is_every_row and rows_in(count) != count
         if not changes_length_alone or not takes_room(value):
             return None
     rows = Rows(value, count) if is_every_row else Rows(_sliced(value, positions, size), count)
-    if is_of_rows_alone:
+    if are_whole_rows:
         return rows
     within_buffer = Selection((range(len(rows.value)), *part.ranges[1:]), part.axes)
     return Rows(take(rows.value, within_buffer), count)
 
 
-def _is_of_rows_alone(part: Selection, shape: tuple[int, ...]) -> bool:
+def is_of_rows_alone(part: Selection, shape: tuple[int, ...]) -> bool:
     """Whether each row that is selected is there as it is in an array of this shape."""
     if len(shape) == 1:
         return part.axes == (0,)

@@ -32,10 +32,12 @@ TABLE = {
     "max": Rule("least"),
     "mean": Rule("zero", takes_count=True),
     "min": Rule("greatest"),
+    "norm": Rule("zero"),  # orders above 0, of vectors and matrices
     "prod": Rule("one"),
     "std": Rule("zero", takes_count=True),
     "sum": Rule("zero"),
     "var": Rule("zero", takes_count=True),
+    "vector_norm": Rule("zero"),
     # sorting: what does not count comes last, behind NaN, as sorting is stable
     "argsort": Rule("last", folds=False),
     "sort": Rule("last", folds=False),

@@ -12,10 +12,11 @@ from ..._core._dtypes import refuse_complex
 from .._array import Array
 from .._indexing import count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
-from ._rows import Rows, is_exact, rows_in, with_rows
+from ._rows import Rows, is_exact, is_possible, rows_in, takes_room, with_rows
 from ._selecting import content_of, value_of_content
+from ._slices import is_of_rows_alone
 
-__all__ = ["write_selection", "write_where"]
+__all__ = ["write_number", "write_selection", "write_where"]
 
 
 def _given(new: Any, buffer: jax.Array) -> Any:
@@ -55,11 +56,44 @@ def write_selection(array: Array, part: Selection, new: Any) -> None:
     if is_short or not fits:  # as it is done, or refused, for exact arrays
         array._replace_rows(put, part, _exact_of(new, given))
         return
-    numbers = positions_of((positions.start, positions.step, len(positions)))
     if len(given.shape) == array.ndim and given.shape[0] > 1:
+        numbers = positions_of((positions.start, positions.step, len(positions)))
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
-        array._replace_rows(_write_one, given, numbers)
+        length = _window(positions, array._value_with_room)
+        array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), length)
+
+
+def write_number(array: Array, part: Selection, number: complex) -> bool:
+    """Write a number to rows of an exact array, by a program for many numbers of rows.
+
+    False is returned where the program for this number of rows alone is as good.
+    """
+    count = len(part.ranges[0])
+    is_of_few_lengths = rows_in(count) == count or count == array.shape[0]
+    if array._view or is_of_few_lengths or not is_possible():
+        return False
+    value = array._value
+    if not takes_room(value) or not is_of_rows_alone(part, value.shape):
+        return False
+    given = values_for(number, value)
+    length = _window(part.ranges[0], value)
+    del value  # so that nobody else holds it
+    array._replace(_write_one, given, _numbers_of(part.ranges[0]), length)
+    return True
+
+
+def _numbers_of(positions: range) -> jax.Array:
+    """Return the first position, the step and the number of positions, as programs take them."""
+    if positions.step == -1:
+        positions = positions[::-1]
+    return positions_of((positions.start, positions.step, len(positions)))
+
+
+def _window(positions: range, value: jax.Array) -> int:
+    """Return how many rows a program reads and writes that changes these: more where they have gaps."""
+    has_gaps = abs(positions.step) > 1
+    return len(value) if has_gaps else min(rows_in(len(positions)), len(value))
 
 
 def write_where(array: Array, mask: Any, new: Any) -> bool:
@@ -100,8 +134,8 @@ def _write_rows(buffer, new, numbers, made):
     return _with_rows_at(made, buffer, new, numbers)
 
 
-def _write_one(buffer, new, numbers, made):
-    return _with_one_at(made, buffer, new, numbers)
+def _write_one(buffer, new, numbers, length, made):
+    return _with_one_at(made, buffer, new, numbers, length)
 
 
 def _rows_written(buffer, new, numbers):
@@ -114,15 +148,18 @@ def _rows_written(buffer, new, numbers):
     return buffer.at[where_to].set(new, mode="drop", unique_indices=True)
 
 
-def _one_written(buffer, new, numbers):
-    """Write the same row, or a number, at positions."""
+def _one_written(buffer, new, numbers, length):
+    """Write the same row, or a number, at positions among as many rows."""
     start, step, count = numbers
-    distance = lax.iota(np.int32, buffer.shape[0]) - start
+    first = jnp.clip(start, 0, buffer.shape[0] - length)
+    window = lax.dynamic_slice_in_dim(buffer, first, length)
+    distance = first + lax.iota(np.int32, length) - start
     number = distance // step
     is_written = (number * step == distance) & (number >= 0) & (number < count)
     is_written = is_written.reshape(-1, *(1,) * (buffer.ndim - 1))
-    return jnp.where(is_written, new.astype(buffer.dtype), buffer)
+    window = jnp.where(is_written, new.astype(buffer.dtype), window)
+    return lax.dynamic_update_slice_in_dim(buffer, window, first, 0)
 
 
 _with_rows_at = compiled_pair(_rows_written)
-_with_one_at = compiled_pair(_one_written)
+_with_one_at = compiled_pair(_one_written, static_argnums=3)
