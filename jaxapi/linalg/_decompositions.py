@@ -151,7 +151,8 @@ def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     Each column is scaled by a power of two, so that the squares of its elements neither overflow nor vanish,
     and matrices of which cuBLAS loses precision are decomposed again, column by column. On NVIDIA GPUs, with
     ``mode='reduced'``, matrices of at least 1024 rows and four rows for each column, 2**17 elements in all,
-    are decomposed by Cholesky factors, if all of a batch are far from singular ones.
+    are decomposed by Cholesky factors, if all of a batch are far from singular ones: one that is not sends
+    all of them the other way.
 
     Parameters
     ----------

@@ -173,22 +173,25 @@ def _operand_with_room(other: Any, by: Operator) -> Any:
 
 def _changed_part_in_room(array: "Array", other: Any, by: Operator) -> bool:
     """Let an operator write to a part of a buffer; return False where the exact array is needed."""
-    rows = None if by is MATMUL else array._rows()
-    operand = NotImplemented if rows is None else _operand_with_room(other, by)
-    values = None if operand is NotImplemented else aligned((rows, operand))
-    if rows is None or values is None:
+    operand = NotImplemented if by is MATMUL else _operand_with_room(other, by)
+    if operand is NotImplemented:
         return False
     used = _used_in_place(array, by, operand)
     array._check_writeable()
-    try:
-        new = used.write(values[0], values[1], None)
-    except (TypeError, ValueError, OverflowError):
-        return False  # as the exact arrays raise, too
-    del values  # so that nobody else holds the buffer
-    count = rows.count
-    del rows
     view: Any = array._view
-    _writing().write_selection(view.owner, view.part, Rows(new, count))
+    with view.owner._lock:  # no other thread writes between reading and writing
+        rows = array._rows()
+        values = None if rows is None else aligned((rows, operand))
+        if rows is None or values is None:
+            return False
+        try:
+            new = used.write(values[0], values[1], None)
+        except (TypeError, ValueError, OverflowError):
+            return False  # as the exact arrays raise, too
+        del values  # so that nobody else holds the buffer
+        count = rows.count
+        del rows
+        _writing().write_selection(view.owner, view.part, Rows(new, count))
     return True
 
 
@@ -389,7 +392,7 @@ class Array(Storage):
 
     @property
     def imag(self) -> Any:
-        """The imaginary parts: a view on the host, elsewhere a copy."""
+        """The imaginary parts; of complex numbers a view."""
         return self._attribute("imag")
 
     @imag.setter
@@ -398,7 +401,7 @@ class Array(Storage):
 
     @property
     def real(self) -> Any:
-        """The real parts: a view on the host, elsewhere a copy of those of complex numbers."""
+        """The real parts, a view; of real numbers the array itself."""
         return self._attribute("real")
 
     @real.setter

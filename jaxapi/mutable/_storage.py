@@ -15,7 +15,7 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._capacity._rows import Buffer, Rows, checks_programs, is_of_kind, is_possible
+from ._capacity._rows import Buffer, Rows, checks_programs, is_of_kind, is_possible, rows_in, with_rows
 from ._selection import Selection
 from ._views import View
 
@@ -106,11 +106,21 @@ class Storage:
     @property
     def _value_with_room(self) -> jax.Array:
         """The value, or the buffer if there is one, in which the positions of what counts are the same."""
-        if self._buffer is not None:
-            return self._buffer._value
+        buffer = self._living_buffer()
+        if buffer is not None:
+            return buffer._value
         is_of_all = self._view is not None and self._view.part is None
         rows = self._rows() if is_of_all else None
         return self._value if rows is None else rows.value
+
+    def _living_buffer(self) -> Buffer | None:
+        """Return the buffer; None if the exact array, a view of its memory, was donated to a program."""
+        buffer = self._buffer
+        if buffer is not None:
+            with contextlib.suppress(AttributeError):  # if there is no exact array
+                if _value_slot.__get__(self, Storage).is_deleted():
+                    return None
+        return buffer
 
     def _rows(self) -> Rows | None:
         """Return the rows that count and their buffer; None for an array that is exact, or has to be."""
@@ -120,15 +130,17 @@ class Storage:
 
     def _rows_if_possible(self) -> Rows | None:
         """Return the same where arrays may have room now (`is_possible`)."""
-        buffer = self._buffer
-        if buffer is None:
+        if self._buffer is None:
             return None if self._view is None else self._view.rows()
+        buffer = self._living_buffer()
+        if buffer is None:
+            return None
         rows = buffer.rows()
         return rows if is_of_kind(rows.value.dtype) else None
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
-        buffer = self._buffer
+        buffer = self._living_buffer()
         return buffer is not None and is_possible() and is_of_kind(buffer._value.dtype)
 
     @property
@@ -253,6 +265,10 @@ class Storage:
     def _replace_rows(self, program, *args) -> None:
         """Replace the buffer by ``program(buffer, *args, made)``, of as many rows; see `_replace`."""
         with self._lock:
+            if self._buffer is None:  # another thread's write has just made the array exact
+                value = self._value
+                room = duplicate(with_rows(value, rows_in(len(value))))
+                self._buffer = Buffer(Rows(room, len(value)))
             with contextlib.suppress(AttributeError):
                 del self._value  # what was kept for reuse
             _replace_in(self._buffer, program, args)

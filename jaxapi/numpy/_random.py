@@ -179,11 +179,10 @@ def _is_drawn_evenly(span) -> bool:
 
 
 def _bounds(numbers) -> np.ndarray:
-    """Return bounds of integers as Python's numbers, of any size; what is no number raises as `int` does."""
+    """Return bounds of integers as Python's, of any size, cut as `int` cuts; it raises for what is none."""
     given = np.asarray(numbers)
     if given.dtype.kind in "fU":
-        for number in given.flat:
-            int(number)
+        return np.array([int(number) for number in given.flat], object).reshape(given.shape)
     return np.asarray(numbers, object)
 
 
@@ -557,7 +556,7 @@ class RandomState(Generator):
         """Start anew."""
         self._start(self._bits(seed))
 
-    def get_state(self, legacy=False):
+    def get_state(self, legacy=True):
         """Return what `set_state` takes."""
         return self.bit_generator.key if self._numpys is None else self._numpys.get_state(legacy)
 

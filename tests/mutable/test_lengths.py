@@ -1,6 +1,8 @@
 """Arrays with room: NumPy says what counts, the rest does not matter, and new lengths compile nothing."""
 
 import operator
+import sys
+import threading
 import warnings
 
 import jax
@@ -661,3 +663,53 @@ def test_shapes(xp):
     for wrong in (lambda: xp.concat([rows, x]), lambda: xp.concat([rows, rows[:, :3]])):
         with pytest.raises((ValueError, TypeError)):
             wrong()
+
+
+def test_writes_of_two_threads():
+    """Each write is whole, in a buffer, too; one that makes the array exact may come in between."""
+
+    def changed_by(*writes, count):
+        x = jaxapi.numpy.asarray(np.zeros(40, np.float32))
+        barrier = threading.Barrier(len(writes))
+
+        def work(write):
+            barrier.wait()
+            for _ in range(count):
+                write(x)
+
+        threads = [threading.Thread(target=work, args=(write,)) for write in writes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return np.asarray(x)
+
+    def add(x):
+        x[5:35] += 1
+
+    def set_rows(x):
+        x[10:35] = 1
+
+    def set_places(x):
+        x[np.arange(3)] = 2
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        added = changed_by(add, add, count=100)
+        for _ in range(30):
+            written = changed_by(set_rows, set_places, count=1)
+            np.testing.assert_array_equal(written, [2] * 3 + [0] * 7 + [1] * 25 + [0] * 5)
+    finally:
+        sys.setswitchinterval(interval)
+    np.testing.assert_array_equal(added, [0] * 5 + [200] * 30 + [0] * 5)
+
+
+def test_donated_arrays_are_gone():
+    x = jaxapi.numpy.asarray(data_of(70))
+    jax.jit(lambda a: a + 1, donate_argnums=0)(x)
+    if not x._value.is_deleted():
+        pytest.skip("JAX donates nothing here")
+    for use in (lambda: np.asarray(x + 0), lambda: float(x.sum()), lambda: x[1:] + 0, lambda: float(x[3])):
+        with pytest.raises((RuntimeError, ValueError), match=r"deleted|donated"):
+            use()

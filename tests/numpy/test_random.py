@@ -271,10 +271,18 @@ def test_order_and_choice():
     assert wide.min() < -(2**62) < 2**62 < wide.max()
 
 
+def test_float_bounds_of_integers_are_cut(way):
+    for low, high in ((0.5, 3.4), (-0.5, 3), (-1.5, 3), ([0.5] * 300, [3.4] * 300)):
+        found = ours.random.default_rng(0).integers(low, high, 300)
+        expected = np.random.default_rng(0).integers(low, high, 300)
+        np.testing.assert_array_equal(np.unique(np.asarray(found)), np.unique(expected))
+
+
 def test_state():
     ours.random.seed(3)
     first = ours.random.rand(3).tolist()
     state = ours.random.get_state()
+    assert state[0] == "MT19937"  # the older form, a tuple
     second = ours.random.randn(2, 2).tolist()
     ours.random.set_state(state)
     assert ours.random.randn(2, 2).tolist() == second

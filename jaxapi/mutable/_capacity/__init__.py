@@ -6,7 +6,9 @@ rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 
 - functions of each element run on buffers as they are (`_elementwise`);
 - functions that mix rows fill the others first with what changes nothing: the table in `_table`;
-- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`).
+- what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`);
+- products sum rows of 0 (`_products`);
+- writes change the buffer (`_writing`).
 
 What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is
 also what a user, a pytree, DLPack and JAX's transformations get. All checks are of shapes, never of buffers.

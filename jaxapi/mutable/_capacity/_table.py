@@ -12,7 +12,7 @@ __all__ = ["EACH_ROW", "TABLE", "Rule"]
 class Rule(NamedTuple):
     """How a function of one array treats rows where it mixes them."""
 
-    filler: str  # what rows that do not count hold: "nothing" of these names, or one of `_functions._FILLERS`
+    filler: str  # what rows that do not count hold: "nothing" of these names, or one of `_fillers._FILLERS`
     folds: bool = True  # whether the first axis is gone then, or of length 1
     takes_count: bool = False  # whether it divides by the number of rows
 

@@ -426,7 +426,6 @@ def bincount(x: Array, weights: Array = None, minlength=0):
 
 @compiled
 def _extremes(x):
-    x = x.astype(int)
     return jnp.stack([x.min(), x.max()])
 
 
