@@ -668,10 +668,10 @@ class Array(Storage):
         owner, selection = self._selection_in_owner(selection)
         if not isinstance(value, Array) or not value._view or not value._view.selects(owner, selection):
             self._check_writeable()
-            if owner._has_room():
+            if has_many_rows(selection) and owner._has_room():
                 _writing().write_selection(owner, selection, value)
             elif not _writes_number_to_rows(owner, selection, value):
-                owner._replace(put, selection, unwrap(value))
+                owner._replace_part(put, selection, unwrap(value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""

@@ -86,13 +86,13 @@ def _is_plain(name: str, value: Any) -> bool:
 
 def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], module: str) -> Any:
     """Return what a function of each element makes of arrays with room; None where it needs exact ones."""
-    if kwargs:
+    if kwargs or not is_possible():
         return None
     operands = []
     has_rows = False
     for x in args:
         if isinstance(x, Array):
-            rows = x._rows()
+            rows = x._rows_if_possible()
             has_rows = has_rows or rows is not None
             operands.append(x._value if rows is None else rows)
         else:
