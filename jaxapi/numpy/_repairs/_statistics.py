@@ -411,7 +411,8 @@ def bincount(x: Array, weights: Array = None, minlength=0):
     refuse(x.size and x.dtype.kind not in "iub", TypeError, text)
     length = None  # which JAX refuses for what is traced
     if x.size and not is_traced(x):
-        least, greatest = np.asarray(_extremes(x)).tolist()
+        with x64_on():
+            least, greatest = np.asarray(_extremes(x)).tolist()
         refuse(least < 0, ValueError, "'list' argument must have no negative elements")
         length = max(greatest + 1, minlength)
     dtype = default_dtype(int) if weights is None else float_dtype()
@@ -426,6 +427,7 @@ def bincount(x: Array, weights: Array = None, minlength=0):
 
 @compiled
 def _extremes(x):
+    x = x.astype(np.int64)
     return jnp.stack([x.min(), x.max()])
 
 
