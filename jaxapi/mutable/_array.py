@@ -695,9 +695,10 @@ class Array(Storage):
             made = self._operate_on_rows(other, by, is_reflected)
             if made is not None:
                 return made
+        takes_parts = by is not MATMUL
         if isinstance(other, Array):
             module = module if other._module == module else NUMPY
-            operand = other._value
+            operand = other._operand() if takes_parts else other._value
         elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
             return int(self) * other  # a list several times, as Python has it
         else:
@@ -709,7 +710,8 @@ class Array(Storage):
             used = by.of_standard
         elif not is_reflected and not self._is_scalar:
             used = by.for_operand(operand, self.dtype)
-        operands = (operand, self._value) if is_reflected else (self._value, operand)
+        own = self._operand() if takes_parts else self._value
+        operands = (operand, own) if is_reflected else (own, operand)
         made = used.of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
 

@@ -19,6 +19,7 @@ from .._interop._convert import ARRAY_TYPES
 from .._interop._numbers import KINDS
 from .._missing import _RENAMED
 from ._promotion import cast
+from ._selection import Part, computed_of_parts
 
 __all__ = ["ELEMENTWISE", "STANDARDS_FLOOR_DIVIDE", "Elementwise", "may_raise"]
 
@@ -51,14 +52,14 @@ class Elementwise:
         if _PYTHON.issuperset(kinds):  # arrays of JAX that are as weak as numbers
             kinds = tuple([getattr(x, "dtype", kind) for x, kind in zip(operands, kinds, strict=True)])
         if self.name in _COMPARISONS and _are_unlike_integers(kinds):  # which have no dtype in common
-            return self._function(*operands)
+            return self._function(*_read(operands))
         loop, is_direct = _plan(self.name, kinds, dtype, casting, x64_mode())
         try:
             if is_direct:
-                result = self._function(*self._with_constants(operands, loop))
+                result = self._computed(self._with_constants(operands, loop))
             else:
                 with x64_for(*loop):
-                    result = self._function(*self._cast(operands, loop))
+                    result = self._function(*self._cast(_read(operands), loop))
         except (TypeError, ValueError) as error:
             raise numpy_error(error) or error from None
         if loop is None or (self.numpys.nout == 1 and result.dtype == loop[-1]):
@@ -68,6 +69,15 @@ class Elementwise:
                 return result.astype(loop[-1])
             made = zip(result, loop[self.numpys.nin :], strict=True)
             return tuple(part.astype(dtype) for part, dtype in made)
+
+    def _computed(self, operands):
+        """Compute with operands of their dtypes; parts of arrays are read by the program that does."""
+        types_of_operands = {*map(type, operands)}
+        if Part not in types_of_operands:
+            return self._function(*operands)
+        if _PYTHON.isdisjoint(types_of_operands):
+            return computed_of_parts(self._function, operands)
+        return self._function(*_read(operands))
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
@@ -110,6 +120,11 @@ class Elementwise:
             np.asarray(x, array.dtype)
         # JAX raises to an int by other means than to a float
         return scalar_like(x, array) if self.name == "power" else x
+
+
+def _read(operands):
+    """Return operands with parts as arrays of their own."""
+    return [x.taken() if type(x) is Part else x for x in operands]
 
 
 def _are_unlike_integers(kinds) -> bool:

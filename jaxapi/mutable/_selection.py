@@ -22,8 +22,8 @@ from .._interop import as_array
 from .._interop._numbers import leaf_types
 from ._keys import LONG, check_int, expand, indices_along
 
-__all__ = ["Selection", "broadcast", "change", "compiled_pair", "on_any_mesh", "put", "read_before"]
-__all__ += ["take", "values_for"]
+__all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
+__all__ += ["put", "read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -100,6 +100,51 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     if selection.is_all(value.shape):
         return value
     return _take(value, *_program_of(selection, value))
+
+
+class Part:
+    """An operand that is selected of a value: the program that computes with it reads it."""
+
+    __slots__ = ("selection", "value")
+    weak_type = False
+
+    def __init__(self, value: jax.Array, selection: Selection):
+        """Hold a value on one device and a selection of a part of it."""
+        self.value = value
+        self.selection = selection
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.value.dtype
+
+    def taken(self) -> jax.Array:
+        """Return what is selected."""
+        return take(self.value, self.selection)
+
+
+def computed_of_parts(function, operands) -> Any:
+    """Return ``function(*operands)``, by one program that reads the parts among them."""
+    values = []
+    starts = []
+    layouts = []
+    for x in operands:
+        start: Any = None
+        layout = None
+        if type(x) is Part:
+            start, layout = _program_of(x.selection, x.value)
+            x = x.value
+        values.append(x)
+        starts.append(start)
+        layouts.append(layout)
+    return _computed(values, starts, tuple(layouts), function)
+
+
+@functools.partial(compiled, static_argnums=(2, 3))
+def _computed(values, starts, layouts, function):
+    operands = []
+    for value, start, layout in zip(values, starts, layouts, strict=True):
+        operands.append(value if layout is None else _taken(value, start, layout))
+    return function(*operands)
 
 
 def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:

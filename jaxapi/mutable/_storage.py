@@ -103,6 +103,10 @@ class Storage:
         """What has the dtype and the device, and more rows than count if the array has room."""
         return self._value_with_room if self._host is None else self._host
 
+    def _operand(self) -> Any:
+        """Return the value, or of a view what a program reads that computes with it."""
+        return self._value if self._view is None else self._view.operand()
+
     @property
     def _value_with_room(self) -> jax.Array:
         """The value, or the buffer if there is one, in which the positions of what counts are the same."""

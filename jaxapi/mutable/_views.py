@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._core._programs import in_a_trace, is_traced
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, selected_rows
-from ._selection import Selection, put, take
+from ._selection import Part, Selection, put, take
 
 __all__ = ["View"]
 
@@ -67,6 +68,16 @@ class View:
         if self.part is not None:
             value = take(value, self.part)
         return value if self.reshaped is None else jnp.reshape(value, self.reshaped)
+
+    def operand(self) -> Any:
+        """Return the part, or what the program that computes with it reads, which is a program less."""
+        if not self.is_selection or in_a_trace():
+            return self.value()
+        buffer = self.owner._buffer
+        value = self.owner._value if buffer is None else buffer._value
+        if is_traced(value) or len(value.sharding.device_set) > 1 or self.part.is_all(value.shape):
+            return self.value()
+        return Part(value, self.part)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""
