@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core._devices import in_host_memory
 from .._core._dtypes import refuse_complex, x64_mode
-from .._core._programs import is_traced
+from .._core._programs import in_a_trace, is_traced
 from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
@@ -671,7 +671,7 @@ class Array(Storage):
             if has_many_rows(selection) and owner._has_room():
                 _writing().write_selection(owner, selection, value)
             elif not _writes_number_to_rows(owner, selection, value):
-                owner._replace_part(put, selection, unwrap(value))
+                owner._replace_part(put, selection, _operand_written(owner, value))
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -725,15 +725,16 @@ class Array(Storage):
             operands = (other, self) if is_reflected else (self, other)
             return _products().product_of(by.of_values, *operands, module)
         rows = self._rows_if_possible()
-        operand = other
-        other_rows = None
+        other_rows = other._rows_if_possible() if isinstance(other, Array) else None
+        if rows is None and other_rows is None:
+            return None
+        operand: Any = other_rows
         if isinstance(other, Array):
             module = module if other._module == module else NUMPY
-            other_rows = other._rows_if_possible()
             operand = other._value if other_rows is None else other_rows
-        elif rows is not None:
+        else:
             operand = by.operand(other)
-        if (rows is None and other_rows is None) or operand is NotImplemented:
+        if operand is NotImplemented:
             return None
         used = by
         if module == MUTABLE:
@@ -1080,6 +1081,19 @@ _ELSEWHERE = object()  # in place of what is not in the host's memory
 def may_have_room(x: Any) -> bool:
     """Whether something is an array that has a buffer, or may be a view of one that has."""
     return type(x) is Array and (x._buffer is not None or x._view is not None)
+
+
+def _operand_written(owner: Array, value: Any) -> Any:
+    """Return what is written to an array: a value, a part of another array, or a selection of its own."""
+    view = value._view if type(value) is Array else None
+    if view is None:
+        return unwrap(value)
+    if value._owner is not owner:
+        return value._operand()
+    is_program = view.is_selection and view.owner is owner and not in_a_trace()
+    if not is_program or is_traced(owner._memory) or len(owner._memory.sharding.device_set) > 1:
+        return unwrap(value)
+    return view.part
 
 
 def _is_on_cpu(array: Array) -> bool:

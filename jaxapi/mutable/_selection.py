@@ -148,7 +148,16 @@ def _computed(values, starts, layouts, function):
 
 
 def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
-    """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
+    """Return the array after ``new`` was written there, in its memory if ``made`` is a list.
+
+    A selection stands for what it selects of the array itself, before anything is written.
+    """
+    if isinstance(new, Selection):
+        return _put_own(made, value, *_inputs_of(selection, value, new, value))
+    if type(new) is Part:
+        if new.dtype == value.dtype and len(value.sharding.device_set) == 1:
+            return _put_part(made, value, new.value, *_inputs_of(selection, value, new.selection, new.value))
+        new = new.taken()
     with x64_for(value.dtype):
         new = values_for(new, value)
         starts, layout = _program_of(selection, value)
@@ -159,6 +168,13 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
             one_by_one = has_gaps and len(value.sharding.device_set) > 1
         value, new = read_before(value, new)
         return _put(made, value, new, starts, layout, one_by_one)
+
+
+def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: jax.Array) -> tuple[Any, ...]:
+    """Return the starts of what is written and of what is read, and the layouts of both."""
+    starts, layout = _program_of(written, value)
+    starts_of_read, layout_of_read = _program_of(read, source)
+    return starts, starts_of_read, layout, layout_of_read
 
 
 def change(value: jax.Array, selection: Selection, function, operand, made: list | None) -> jax.Array:
@@ -343,6 +359,20 @@ def _written(value, new, starts, layout, one_by_one):
 
 
 _put = compiled_pair(_written, static_argnums=(3, 4))
+
+
+def _part_written(value, source, starts, starts_of_read, layout, layout_of_read):
+    return _written(value, _taken(source, starts_of_read, layout_of_read), starts, layout, False)
+
+
+def _own_part_written(value, starts, starts_of_read, layout, layout_of_read):
+    new = _taken(value, starts_of_read, layout_of_read)
+    value, new = lax.optimization_barrier((value, new))  # all is read before anything is written
+    return _written(value, new, starts, layout, False)
+
+
+_put_part = compiled_pair(_part_written, static_argnums=(4, 5))
+_put_own = compiled_pair(_own_part_written, static_argnums=(3, 4))
 
 
 def _changed(value, operand, starts, layout, function):
