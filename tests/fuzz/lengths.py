@@ -157,7 +157,7 @@ class Program:
             "copy": lambda xp, x: xp.asarray(x, copy=True),
             "where": lambda xp, x: xp.where(x == one, x, xp.zeros_like(x)),
             "int32": lambda xp, x: (x.real if kind == "c" else x).astype("int32"),
-            "x[:, None]": lambda xp, x: x[:, None] if x.ndim == 1 else x[:, 1],
+            "x[:, None]": lambda xp, x: x[:, None] if x.ndim == 1 else x[:, -1],
         }
         name = list(functions)[self.rng.integers(len(functions))]
         if name == "x + x" and np.abs(host).max(initial=0) > 60:
@@ -190,7 +190,7 @@ class Program:
         elif name == "sort":
             self.keep(f"sort(x{i}, {axis})", self.xp.sort(x, axis=axis), np.sort(host, axis))
         else:
-            places = self.xp.argsort(x, axis=axis) % 7
+            places = self.xp.argsort(x, axis=axis, stable=True) % 7
             self.keep(f"argsort(x{i}, {axis}) % 7", places, np.argsort(host, axis, kind="stable") % 7)
 
     def find(self, i, j):
