@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import jaxapi.mutable as xp
+from jaxapi.mutable import _views
 
 pytestmark = pytest.mark.parametrize("size", ["small", "large"], indirect=True)
 
@@ -158,3 +159,46 @@ def test_reshape_and_copy():
     assert xp.reshape(xp.zeros((0, 3)), (3, 0)).shape == (3, 0)
     with pytest.raises(ValueError, match="reshape"):
         xp.reshape(x, (4, 2))
+
+
+def test_programs_read_the_parts_that_they_compute_with(monkeypatch, way):
+    """No program of its own reads a view that an operator computes with, or a write copies."""
+    host, other = (np.random.default_rng(k).normal(size=(32, 34)).astype(np.float32) for k in (0, 1))
+    x, y = xp.asarray(host.copy()), xp.asarray(other)
+
+    def refuse(value, selection):
+        raise AssertionError(f"{selection} is read by itself")
+
+    with monkeypatch.context() as context:
+        if way == "jaxs":
+            context.setattr(_views, "take", refuse)
+        results = [
+            x[1:, 1:] + x[:-1, :-1],
+            4 * x[1:-1, ::-1],
+            x[2:, :5] ** 2,
+            x[:, 3] < y[::-1, 4],
+            x.T - y.T,
+        ]
+        x[1:-1, 1:-1] = y[2:, 2:]
+        x[:, -1] = x[:, -2]
+        x[3:20, 1:] = x[2:19, 1:]
+        x[0, :] = x[5, ::-1]
+    expected = [
+        *(host[1:, 1:] + host[:-1, :-1], 4 * host[1:-1, ::-1], host[2:, :5] ** 2),
+        *(host[:, 3] < other[::-1, 4], host.T - other.T),
+    ]
+    host[1:-1, 1:-1] = other[2:, 2:]
+    host[:, -1] = host[:, -2]
+    host[3:20, 1:] = host[2:19, 1:]
+    host[0, :] = host[5, ::-1]
+    for found, wanted in zip([*results, x], [*expected, host], strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises((ValueError, TypeError), match=r"shape|broadcast"):
+        x[1:, 1:] + x[:, 1:]
+    with pytest.raises(ValueError, match="broadcast"):
+        x[1:, 1:] = y[:, 1:]
+    integers = xp.asarray(np.arange(40, dtype=np.int16).reshape(4, 10))
+    x[:4, :9] = integers[:, 1:]
+    np.testing.assert_array_equal(x[:4, :9], np.arange(40).reshape(4, 10)[:, 1:])
+    total = jax.jit(lambda a: a[1:, 1:] + a[:-1, :-1])(x)
+    np.testing.assert_array_equal(total, np.asarray(x)[1:, 1:] + np.asarray(x)[:-1, :-1])
