@@ -75,9 +75,10 @@ class Elementwise:
         types_of_operands = {*map(type, operands)}
         if Part not in types_of_operands:
             return self._function(*operands)
-        if _PYTHON.isdisjoint(types_of_operands):
-            return computed_of_parts(self._function, operands)
-        return self._function(*_read(operands))
+        depends_on_numbers = self.name == "power" or not _PYTHON.isdisjoint(types_of_operands)
+        if depends_on_numbers:  # which a program would not know
+            return self._function(*_read(operands))
+        return computed_of_parts(self._function, operands)
 
     def _with_constants(self, operands, loop):
         """Return operands with numbers as arrays on the device, where statements run one by one."""
@@ -289,10 +290,17 @@ def _heaviside(x, y):
 
 
 def _power(x, y):
-    """Return powers; those with the number 0.5 are roots, as NumPy has it: of -inf NaN, of -0 -0."""
+    """Return powers; with numbers as exponents NumPy's roots and squares, which are rounded once.
+
+    The root of -inf is NaN, and of -0 it is -0.
+    """
     is_number = not isinstance(y, jax.Array) and np.ndim(y) == 0
-    is_root = is_number and y == 0.5 and jnp.result_type(x).kind == "f"
-    return jaxapi.sqrt(x) if is_root else jaxapi.pow(x, y)
+    kind = jnp.result_type(x).kind
+    if is_number and kind == "f" and y == 0.5:
+        return jaxapi.sqrt(x)
+    if is_number and kind in "fc" and y == 2:
+        return jaxapi.square(x)
+    return jaxapi.pow(x, y)
 
 
 def _spacing(x):

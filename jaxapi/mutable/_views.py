@@ -71,13 +71,14 @@ class View:
 
     def operand(self) -> Any:
         """Return the part, or what the program that computes with it reads, which is a program less."""
-        if not self.is_selection or in_a_trace():
+        part = self.part
+        if part is None or not self.is_selection or in_a_trace():
             return self.value()
         buffer = self.owner._buffer
         value = self.owner._value if buffer is None else buffer._value
-        if is_traced(value) or len(value.sharding.device_set) > 1 or self.part.is_all(value.shape):
+        if is_traced(value) or len(value.sharding.device_set) > 1 or part.is_all(value.shape):
             return self.value()
-        return Part(value, self.part)
+        return Part(value, part)
 
     def rows(self) -> Rows | None:
         """Return the part as rows of a buffer where that is possible; None where it is read exactly."""

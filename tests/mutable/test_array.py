@@ -90,6 +90,31 @@ def test_matmul():
     np.testing.assert_array_equal(x, a @ b)
 
 
+@of_both_sizes
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_squares_and_roots_are_rounded_once(dtype):
+    """Of whole arrays and of parts, as NumPy's are for numbers as exponents."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(8, 9)).astype(dtype)
+    if a.dtype.kind == "c":  # of whole numbers, which every order of additions gives exactly
+        a = (rng.integers(-9, 9, (8, 9)) + 1j * rng.integers(-9, 9, (8, 9))).astype(dtype)
+    square = a * a
+    x = xp.asarray(a)
+    for exponent in (2, 2.0, a.dtype.type(2)):
+        np.testing.assert_array_equal(x**exponent, square)
+        np.testing.assert_array_equal(x[1:, ::-1] ** exponent, square[1:, ::-1])
+    if a.dtype.kind == "f":
+        np.testing.assert_array_equal(abs(x)[1:] ** 0.5, np.sqrt(abs(a))[1:])
+        minus_infinity = xp.asarray(np.full((4, 5), -np.inf, dtype))
+        with np.errstate(invalid="ignore"):  # of which NumPy warns
+            assert np.isnan(np.asarray(minus_infinity[1:] ** 0.5)).all()
+    x **= 2
+    np.testing.assert_array_equal(x, square)
+    y = xp.asarray(a)
+    y[2:] **= 2
+    np.testing.assert_array_equal(y[2:], square[2:])
+
+
 def test_unary():
     a = np.asarray([-1, 2], np.int16)
     for apply in (operator.neg, operator.pos, operator.abs, operator.invert):
