@@ -1,7 +1,9 @@
 """Arrays with room whose rows that do not count hold what does harm: NaN, extremes and True."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxapi.mutable._capacity import _rows
 
@@ -17,11 +19,19 @@ def poison_rooms(monkeypatch, exact_up_to):
 
     def init(self, value, count):
         if len(value) > count:
-            value = value.at[count:].set(_harm(value.dtype, count))
+            with jax.enable_x64(True):  # else a program narrows 64 bits
+                value = _with_harm(value, np.int32(count), _harm(value.dtype, count))
         made(self, value, count)
 
     monkeypatch.setattr(_rows.Rows, "__init__", init)
     monkeypatch.setattr(_rows, "EXACT_UP_TO", exact_up_to)
+
+
+@jax.jit
+def _with_harm(value, count, harm):
+    """Return a buffer with a value in the rows that do not count, by one program for every count."""
+    counts = lax.broadcasted_iota(np.int32, value.shape, 0) < count
+    return jnp.where(counts, value, harm)
 
 
 def _harm(dtype, count):

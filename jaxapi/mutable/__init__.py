@@ -13,11 +13,22 @@ from ._array import Array
 from ._at import add_at as _add_at
 from ._fuse import fuse
 from ._grad import grad, value_and_grad
-from ._sharing import asarray, astype, from_dlpack, reshape
+from ._sharing import arange, asarray, astype, empty, from_dlpack, reshape
 from ._wrap import wrap_namespace as _wrap_namespace
 
-__all__ = ["Array", "asarray", "astype", "fft", "from_dlpack", "fuse", "grad", "interpolate", "linalg"]
-__all__ += ["reshape", "spatial", "value_and_grad"]
+__all__ = [
+    "Array",
+    "arange",
+    "asarray",
+    "astype",
+    "empty",
+    "fft",
+    "from_dlpack",
+    "fuse",
+    "grad",
+    "interpolate",
+]
+__all__ += ["linalg", "reshape", "spatial", "value_and_grad"]
 
 _wrapped = [name for name in _plain.__all__ if name not in (*__all__, "numpy")]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)

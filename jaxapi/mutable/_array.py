@@ -15,11 +15,11 @@ import numpy as np
 
 from .._core._devices import in_host_memory
 from .._core._dtypes import refuse_complex, x64_mode
-from .._core._programs import in_a_trace, is_traced
+from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, is_exact, is_of_kind, is_possible
+from ._capacity._rows import Buffer, Rows, has_positions, is_exact, is_of_kind, is_possible
 from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
@@ -48,8 +48,8 @@ from ._operators import (
     XOR,
     Operator,
 )
-from ._selection import Selection, put, take
-from ._storage import Storage, duplicate
+from ._selection import Selection, one_program_suffices, put, put_own, take
+from ._storage import MUTABLE, NUMPY, Storage, duplicate
 from ._views import View
 
 __all__ = [
@@ -67,9 +67,6 @@ __all__ = [
 __all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
 
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
-# the namespaces that arrays come from
-MUTABLE = "jaxapi.mutable"
-NUMPY = "jaxapi.numpy"
 
 
 def _binary(by: Operator, is_reflected: bool = False) -> Callable[[Any, Any], "Array"]:
@@ -643,7 +640,7 @@ class Array(Storage):
         return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        if self._is_scalar:
+        if self._is_scalar and self._module != MUTABLE:  # the standard knows arrays without axes, no scalars
             raise TypeError("a scalar does not support item assignment: make an array of it first")
         host = self._host
         if is_eager():
@@ -671,7 +668,7 @@ class Array(Storage):
             if has_many_rows(selection) and owner._has_room():
                 _writing().write_selection(owner, selection, value)
             elif not _writes_number_to_rows(owner, selection, value):
-                owner._replace_part(put, selection, _operand_written(owner, value))
+                _write_part(owner, selection, value)
 
     def _write_by_numpy(self, host: np.ndarray, key: Any, value: Any) -> bool:
         """Write to the host's memory; return False for what NumPy cannot read."""
@@ -726,12 +723,16 @@ class Array(Storage):
             return _products().product_of(by.of_values, *operands, module)
         rows = self._rows_if_possible()
         other_rows = other._rows_if_possible() if isinstance(other, Array) else None
-        if rows is None and other_rows is None:
+        has_transpose = _is_transpose(self) or _is_transpose(other)
+        if rows is None and other_rows is None and not has_transpose:
             return None
         operand: Any = other_rows
         if isinstance(other, Array):
             module = module if other._module == module else NUMPY
-            operand = other._value if other_rows is None else other_rows
+            if has_transpose:
+                operand = other
+            elif other_rows is None:
+                operand = other._value
         else:
             operand = by.operand(other)
         if operand is NotImplemented:
@@ -741,6 +742,9 @@ class Array(Storage):
             used = by.of_standard
         elif not is_reflected:
             used = by.for_operand(operand, self.dtype)
+        if has_transpose:
+            operands = (operand, self) if is_reflected else (self, operand)
+            return _products().computed_of_transposes(used.of_values, operands, module)
         own = self._value if rows is None else rows
         made = computed(used.of_values, (operand, own) if is_reflected else (own, operand))
         return None if made is None else wrap_rows(made, module)
@@ -1083,17 +1087,32 @@ def may_have_room(x: Any) -> bool:
     return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
-def _operand_written(owner: Array, value: Any) -> Any:
-    """Return what is written to an array: a value, a part of another array, or a selection of its own."""
-    view = value._view if type(value) is Array else None
-    if view is None:
-        return unwrap(value)
-    if value._owner is not owner:
-        return value._operand()
-    is_program = view.is_selection and view.owner is owner and not in_a_trace()
-    if not is_program or is_traced(owner._memory) or len(owner._memory.sharding.device_set) > 1:
-        return unwrap(value)
-    return view.part
+def _write_part(owner: Array, selection: Selection, value: Any) -> None:
+    """Write to what is selected; a view is read by the program that writes, where that is possible."""
+    if type(value) is not Array or value._view is None:
+        owner._replace_part(put, selection, unwrap(value))
+    elif value._owner is not owner:
+        owner._replace_part(put, selection, value._operand())
+    elif _is_part_for_a_program(value._view, owner):
+        owner._replace_part(put_own, selection, value._view.part)
+    else:
+        owner._replace_part(put, selection, unwrap(value))
+
+
+def _is_part_for_a_program(view: View, owner: Array) -> bool:
+    """Whether a view selects of an array itself, not of a view of it, and one program can copy that there."""
+    if not view.is_selection or view.owner is not owner or owner._host is not None:
+        return False
+    return one_program_suffices(owner._value_with_room)
+
+
+def _is_transpose(x: Any) -> bool:
+    """Whether an array is a view of all of a matrix with room, transposed."""
+    view = x._view if type(x) is Array else None
+    part = None if view is None else view.part
+    if view is None or part is None or not view.is_selection or part.axes != (1, 0):
+        return False
+    return view.owner._buffer is not None
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1195,7 +1214,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     count = rows.count
     if count == len(rows.value):
         return wrap(rows.value, module)
-    if is_exact(count) or not is_of_kind(rows.value.dtype):
+    if is_exact(count) or not is_of_kind(rows.value.dtype) or not has_positions(rows.value):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)

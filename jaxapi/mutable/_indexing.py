@@ -1,10 +1,12 @@
 """Reading and writing by index, as functions of `jax.Array` values."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .._core._devices import all_in_host_memory, computed_in_host_memory
 from .._core._dtypes import as_indices, x64_for
@@ -184,12 +186,45 @@ def _gather(value, indices, layout):
 
 @on_any_mesh(3)
 def _scattered(value, indices, new, layout, how):
+    if how == "set" and new.size > 1:
+        sizes = _sizes_along_arrays(value.shape, layout)
+        indices = [_without_overwritten(indices, sizes), *indices[1:]]
     key = _assembled(indices, layout)
     shape = jax.eval_shape(lambda x: x[key], value).shape
     return getattr(value.at[key], how)(broadcast(new.astype(value.dtype), shape))
 
 
 _scatter = compiled_pair(_scattered, static_argnums=(3, 4))
+
+
+def _sizes_along_arrays(shape, layout) -> list[int]:
+    """Return the lengths of the axes along which a key has arrays."""
+    axes = [part for part in layout if part is not None]
+    return [size for size, part in zip(shape, axes, strict=True) if part == "array"]
+
+
+def _without_overwritten(indices, sizes):
+    """Return the first index array, out of bounds where later elements of the arrays are the same position.
+
+    So what is written there last remains, as in NumPy, though only the CPU writes one after another.
+    """
+    dtype = indices[0].dtype if sizes[0] <= np.iinfo(indices[0].dtype).max else np.dtype(np.int64)
+
+    def as_given(first, *others):
+        return jnp.broadcast_arrays(first, *others)[0].astype(dtype)
+
+    def last_of_equal(*indices):
+        shape = np.broadcast_shapes(*[x.shape for x in indices])
+        count = math.prod(shape)
+        order_dtype = index_dtype_for(count)
+        with x64_for(order_dtype):
+            order = lax.iota(order_dtype, count).reshape(shape)
+            last = jnp.full(sizes, -1, order_dtype).at[tuple(indices)].max(order)
+            is_last = last[tuple(indices)] == order
+        return jnp.where(is_last, indices[0].astype(dtype), np.asarray(sizes[0], dtype))
+
+    with x64_for(dtype):
+        return lax.platform_dependent(*indices, cpu=as_given, default=last_of_equal)
 
 
 # Masks

@@ -23,7 +23,7 @@ from .._interop._numbers import leaf_types
 from ._keys import LONG, check_int, expand, indices_along
 
 __all__ = ["Part", "Selection", "broadcast", "change", "compiled_pair", "computed_of_parts", "on_any_mesh"]
-__all__ += ["put", "read_before", "take", "values_for"]
+__all__ += ["one_program_suffices", "put", "put_own", "read_before", "take", "values_for"]
 
 
 # XLA's older compilers drop the barriers of `read_before`: there each element is written by itself.
@@ -102,20 +102,28 @@ def take(value: jax.Array, selection: Selection) -> jax.Array:
     return _take(value, *_program_of(selection, value))
 
 
+def one_program_suffices(value: jax.Array) -> bool:
+    """Whether one program can read or write a part and do more: of a concrete value, on one device."""
+    return not (is_traced(value) or in_a_trace()) and len(value.sharding.device_set) == 1
+
+
 class Part:
     """An operand that is selected of a value: the program that computes with it reads it."""
 
     __slots__ = ("selection", "value")
-    weak_type = False
 
     def __init__(self, value: jax.Array, selection: Selection):
-        """Hold a value on one device and a selection of a part of it."""
+        """Hold a value and a selection of a part of it, for which `one_program_suffices`."""
         self.value = value
         self.selection = selection
 
     @property
     def dtype(self) -> np.dtype:
         return self.value.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.value.weak_type
 
     def taken(self) -> jax.Array:
         """Return what is selected."""
@@ -148,15 +156,12 @@ def _computed(values, starts, layouts, function):
 
 
 def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.Array:
-    """Return the array after ``new`` was written there, in its memory if ``made`` is a list.
-
-    A selection stands for what it selects of the array itself, before anything is written.
-    """
-    if isinstance(new, Selection):
-        return _put_own(made, value, *_inputs_of(selection, value, new, value))
+    """Return the array after ``new`` was written there, in its memory if ``made`` is a list."""
     if type(new) is Part:
-        if new.dtype == value.dtype and len(value.sharding.device_set) == 1:
-            return _put_part(made, value, new.value, *_inputs_of(selection, value, new.selection, new.value))
+        if new.dtype == value.dtype and one_program_suffices(value):
+            with x64_for(value.dtype):
+                inputs = _inputs_of(selection, value, new.selection, new.value)
+                return _put_part(made, value, new.value, *inputs)
         new = new.taken()
     with x64_for(value.dtype):
         new = values_for(new, value)
@@ -170,6 +175,15 @@ def put(value: jax.Array, selection: Selection, new, made: list | None) -> jax.A
         return _put(made, value, new, starts, layout, one_by_one)
 
 
+def put_own(value: jax.Array, selection: Selection, own: Selection, made: list | None) -> jax.Array:
+    """Return the array after a part of its own was written there, as it was before.
+
+    That is one program, in its memory if ``made`` is a list, of an array for which `one_program_suffices`.
+    """
+    with x64_for(value.dtype):
+        return _put_own(made, value, *_inputs_of(selection, value, own, value))
+
+
 def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: jax.Array) -> tuple[Any, ...]:
     """Return the starts of what is written and of what is read, and the layouts of both."""
     starts, layout = _program_of(written, value)
@@ -180,9 +194,9 @@ def _inputs_of(written: Selection, value: jax.Array, read: Selection, source: ja
 def change(value: jax.Array, selection: Selection, function, operand, made: list | None) -> jax.Array:
     """Return the array after ``function(part, operand)`` was written to the part that is selected.
 
-    Where arrays are concrete and on one device that is one program, in its memory if ``made`` is a list.
+    Where `one_program_suffices` that is one program, in its memory if ``made`` is a list.
     """
-    if is_traced(value) or in_a_trace() or len(value.sharding.device_set) > 1:
+    if not one_program_suffices(value):
         return put(value, selection, function(take(value, selection), operand), made)
     with x64_for(value.dtype):
         starts, layout = _program_of(selection, value)

@@ -1,21 +1,23 @@
-"""The functions that may return their argument, or its memory."""
+"""The functions that may return their argument, or its memory; and those that make arrays with room."""
 
 import functools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
 import jaxapi
 
+from .._core._dtypes import default_dtype, resolve_dtype
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
 from . import _host_way as host_way
 from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap, wrap_rows
-from ._capacity._rows import Rows, is_exact, is_possible, rows_of_host
+from ._capacity._rows import Rows, counted_rows, empty_rows, is_exact, is_of_kind, is_possible, rows_of_host
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
-__all__ = ["asarray", "astype", "from_dlpack", "reshape"]
+__all__ = ["arange", "asarray", "astype", "empty", "from_dlpack", "reshape"]
 
 # What arrays are made of, not around, unless without a copy.
 _COPIED = (bool, int, float, complex, list, tuple, np.ndarray)
@@ -45,11 +47,14 @@ def as_array_of(module, obj, dtype=None, device=None, copy=None):
         if not copy and (dtype is None or _has(obj, dtype)) and device in (None, obj.device):
             return obj
         move_to = _elsewhere(obj, device)
-        rows = None if dtype is None or move_to is not None else obj._rows()
+        is_computed = copy or dtype is not None
+        rows = obj._rows() if is_computed and move_to is None else None
         if rows is not None:
             cast = jaxapi.asarray(rows.value, dtype=dtype, copy=None if copy else copy)
             if cast is not rows.value:
                 return wrap_rows(Rows(cast, rows.count), module)
+            if copy:
+                return copied(obj)
         value = jaxapi.asarray(obj._value, dtype=dtype, device=move_to, copy=None if copy else copy)
         return _again(obj, value, copy, is_for_device=move_to is not None)
     if isinstance(obj, (np.ndarray, list, tuple)) and copy is not False:
@@ -67,8 +72,8 @@ def _rows_of_host(obj, dtype, device) -> Rows | None:
     if device is not None or is_exact(count) or not is_possible():
         return None
     if isinstance(obj, np.ndarray):
-        is_as_it_is = dtype is None or dtype == obj.dtype
-        return rows_of_host(obj) if type(obj) is np.ndarray and is_as_it_is else None
+        cast = _cast_on_host(obj, dtype) if type(obj) is np.ndarray else None
+        return None if cast is None else rows_of_host(cast)
     types = leaf_types(obj)
     if not types or not types <= PYTHON_NUMBERS or type(dtype) not in (type(None), np.dtype):
         return None
@@ -76,6 +81,41 @@ def _rows_of_host(obj, dtype, device) -> Rows | None:
         return rows_of_host(numbers_to_numpy(obj, types, dtype))
     except (TypeError, ValueError, OverflowError):
         return None  # as jaxapi's function raises, too
+
+
+def _cast_on_host(host: np.ndarray, dtype: Any) -> np.ndarray | None:
+    """Return an array in a dtype; None for a cast whose result NumPy and JAX may not have in common."""
+    if dtype is None or dtype == host.dtype:
+        return host
+    if not isinstance(dtype, (np.dtype, type)):
+        return None
+    dtype = resolve_dtype(dtype)
+    are_floats = host.dtype.kind == dtype.kind == "f" and is_of_kind(dtype)
+    if not are_floats:
+        return None
+    with np.errstate(all="ignore"):  # JAX says nothing of infinities, either
+        return host.astype(dtype)
+
+
+@_like(jaxapi.empty)
+def empty(shape, *, dtype=None, device=None):
+    rows = None
+    if elsewhere(device) is None:
+        rows = empty_rows(shape, default_dtype(float) if dtype is None else resolve_dtype(dtype))
+    if rows is not None:
+        return wrap_rows(rows)
+    return wrap(jaxapi.empty(unwrap(shape), dtype=dtype, device=elsewhere(device)))
+
+
+@_like(jaxapi.arange)
+def arange(start, stop=None, step=None, dtype=None, *, device=None):
+    rows = None
+    if elsewhere(device) is None:
+        rows = counted_rows(start, stop, step, resolve_dtype(dtype))
+    if rows is not None:
+        return wrap_rows(rows)
+    given = unwrap((start, stop, step))
+    return wrap(jaxapi.arange(*given, dtype=dtype, device=elsewhere(device)))
 
 
 def _no_scalar(scalar):

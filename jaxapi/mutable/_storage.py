@@ -19,7 +19,11 @@ from ._capacity._rows import Buffer, Rows, checks_programs, is_of_kind, is_possi
 from ._selection import Selection
 from ._views import View
 
-__all__ = ["Storage", "copied_to_jax", "duplicate", "is_for_host"]
+__all__ = ["MUTABLE", "NUMPY", "Storage", "copied_to_jax", "duplicate", "is_for_host"]
+
+# the namespaces that arrays come from
+MUTABLE = "jaxapi.mutable"
+NUMPY = "jaxapi.numpy"
 
 SMALL = 2**16  # bytes that are copied as fast as they are written in place
 
@@ -52,7 +56,7 @@ class Storage:
     _buffer: Buffer | None
     _host: np.ndarray | None
     _is_read_only: bool  # what ``flags.writeable = False`` says; NumPy's array in _host has a flag of its own
-    _is_scalar: bool  # whether NumPy's would be a scalar, which nobody can write to
+    _is_scalar: bool  # whether NumPy's would be a scalar, which only the standard's namespace writes to
     _lock: Any  # which a view lacks, and what _host holds
     _module: str  # the namespace that made it
     _shared: bool  # whether its memory may be in use elsewhere, beyond what references to _value tell
@@ -223,8 +227,8 @@ class Storage:
         self._replace(program, *args)
 
     def _check_writeable(self) -> None:
-        """Raise for a scalar and for what ``flags.writeable = False`` was said of."""
-        if self._is_scalar:
+        """Raise for a scalar of NumPy's and for what ``flags.writeable = False`` was said of."""
+        if self._is_scalar and self._module != MUTABLE:
             raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
         if self._is_read_only:
             raise ValueError(

@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._core._programs import in_a_trace, is_traced
 from ._capacity._rows import Rows
 from ._capacity._slices import has_many_rows, selected_rows
-from ._selection import Part, Selection, put, take
+from ._selection import Part, Selection, one_program_suffices, put, take
 
 __all__ = ["View"]
 
@@ -72,11 +71,11 @@ class View:
     def operand(self) -> Any:
         """Return the part, or what the program that computes with it reads, which is a program less."""
         part = self.part
-        if part is None or not self.is_selection or in_a_trace():
+        if part is None or not self.is_selection:
             return self.value()
         buffer = self.owner._buffer
         value = self.owner._value if buffer is None else buffer._value
-        if is_traced(value) or len(value.sharding.device_set) > 1 or part.is_all(value.shape):
+        if part.is_all(value.shape) or not one_program_suffices(value):
             return self.value()
         return Part(value, part)
 

@@ -24,7 +24,7 @@ _OF_OPERANDS = frozenset([jaxapi.where] + [getattr(jaxapi, name) for name in _el
 _OF_ARRAYS = frozenset(
     ["asarray", "broadcast_arrays", "broadcast_to", "empty", "empty_like", "from_dlpack", "full"]
 )
-_OF_LISTS = frozenset(["concat"])
+_OF_LISTS = frozenset(["concat", "stack"])
 _OF_ARRAYS |= {
     "full_like",
     "meshgrid",

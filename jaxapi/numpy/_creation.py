@@ -16,7 +16,8 @@ from .._core._dtypes import default_dtype, is_registered, resolve_dtype
 from .._core._errors import refuse_traced
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types
 from ..mutable import _host_way as host_way
-from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap
+from ..mutable._array import NUMPY, Array, copied, from_host, from_numpy, unwrap, wrap_rows
+from ..mutable._capacity._rows import counted_rows, empty_rows
 from ..mutable._numpy_arguments import DEFAULTS, NotOnHost, narrow, refuse_overflow, to_numpy
 from ..mutable._promotion import narrowed
 from ..mutable._sharing import as_array_of
@@ -217,7 +218,12 @@ def _filled(name):
         if host_way.is_default() and device is None:
             dtype = default_dtype(float) if dtype is None else resolve_on_host(dtype)
             return from_host(numpys(to_numpy(shape), dtype, order), NUMPY)
-        return made(function(_shape(shape), dtype=resolve_dtype(dtype or float), device=device))
+        lengths = _shape(shape)
+        dtype = resolve_dtype(dtype or float)
+        rows = empty_rows(lengths, dtype) if name == "empty" and device is None else None
+        if rows is not None:
+            return wrap_rows(rows, NUMPY)
+        return made(function(lengths, dtype=dtype, device=device))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = (
@@ -287,6 +293,9 @@ def arange(start, stop=None, step=1, dtype=None, *, device=None, like=None):
         return asarray(np.arange(*given, dtype=bool))  # NumPy's, which takes no more than two
     if (dtype is not None and resolve_dtype(dtype).kind == "c") or any(isinstance(x, complex) for x in given):
         return asarray(np.arange(*given), dtype)
+    rows = counted_rows(*given, resolve_dtype(dtype)) if device is None else None
+    if rows is not None:
+        return wrap_rows(rows, NUMPY)
     return made(jaxapi.arange(*given, dtype=dtype, device=device))
 
 

@@ -433,7 +433,7 @@ def host_function(name: str, module=np):
 
 
 _VIEWS = frozenset(["expand_dims"])  # here, and copies in the standard
-_OF_LISTS = frozenset(["concat", "concatenate"])
+_OF_LISTS = frozenset(["concat", "concatenate", "stack"])
 
 
 def on_rows_first(name, function):

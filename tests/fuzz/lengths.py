@@ -157,6 +157,8 @@ class Program:
             "copy": lambda xp, x: xp.asarray(x, copy=True),
             "where": lambda xp, x: xp.where(x == one, x, xp.zeros_like(x)),
             "int32": lambda xp, x: (x.real if kind == "c" else x).astype("int32"),
+            "diff": lambda xp, x: xp.diff(x, axis=0) if kind != "b" else x,
+            "transpose": lambda xp, x: (x.T == x.T).T,
             "x[:, None]": lambda xp, x: x[:, None] if x.ndim == 1 else x[:, -1],
         }
         name = list(functions)[self.rng.integers(len(functions))]
@@ -242,7 +244,7 @@ class Program:
         x, host = self.arrays[i], self.hosts[i]
         key = self.key(len(host))
         number = int(self.rng.integers(2))
-        choice = self.rng.integers(6)
+        choice = self.rng.integers(7)
         mask, host_mask = self.mask_of(i)
         for array, selected, own_mask in ((x, self.arrays[j], mask), (host, self.hosts[j], host_mask)):
             if choice == 0:
@@ -258,8 +260,15 @@ class Program:
                 array[-1] = number
             elif choice == 5 and host.dtype != bool:
                 array[key] *= number
+            elif choice == 6 and host.ndim == 2:
+                array[:, -1] = own_mask
         text = (f"x{i}[{key}] = {number}", f"x{i}[mask] = {number}", f"x{i}[mask] = x{i}[mask]")
-        text += (f"x{i} = half of x{j}", f"x{i}[-1] = {number}", f"x{i}[{key}] *= {number}")
+        text += (
+            f"x{i} = half of x{j}",
+            f"x{i}[-1] = {number}",
+            f"x{i}[{key}] *= {number}",
+            f"x{i}[:, -1] = mask",
+        )
         self.texts.append(text[choice])
 
     def give_away(self, i, j):

@@ -90,6 +90,28 @@ def test_matmul():
     np.testing.assert_array_equal(x, a @ b)
 
 
+def test_arrays_without_axes_are_written_to():
+    """The standard has no scalars: sums and elements can be written to, and nothing else changes."""
+    x = xp.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for key in ((), ..., np.asarray(True), xp.asarray(True)):
+        total, element = xp.sum(x), x[1, 2]
+        total_before = xp.asarray(total, copy=True)
+        total[key] = -1
+        element[key] = xp.nan
+        assert float(total) == -1
+        assert np.isnan(float(element))
+        assert float(total_before) == 15
+    total[np.asarray(False)] = 7
+    assert float(total) == -1
+    old = total
+    total += 1
+    assert (float(old), float(total)) == (-1, 0)
+    np.testing.assert_array_equal(x, np.arange(6).reshape(2, 3))
+    zero, other = xp.sum(xp.zeros(3)), xp.sum(xp.zeros(3))  # equal values, and perhaps one value of JAX
+    zero[...] = 1
+    assert float(other) == 0
+
+
 @of_both_sizes
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
 def test_squares_and_roots_are_rounded_once(dtype):

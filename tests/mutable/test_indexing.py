@@ -1,6 +1,7 @@
 """Reading and writing by index: what NumPy does with the same keys."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -241,6 +242,58 @@ def test_masks_of_any_count():
         x[xp.asarray(mask)] = new
         host[mask] = new
         np.testing.assert_array_equal(x, host)
+
+
+def test_the_last_value_of_a_repeated_position_remains(monkeypatch):
+    """In whatever order a device writes."""
+
+    def on_a_gpu(*operands, cpu, default):
+        return default(*operands)
+
+    monkeypatch.setattr(_indexing.lax, "platform_dependent", on_a_gpu)
+    rng = np.random.default_rng(6)
+    for dtype in (np.int32, np.int64, np.uint32):
+        for shapes in [((7,),), ((4, 1), (5,)), ((3, 2), (2,), ())]:
+            sizes = [3, 4, 2][: len(shapes)]
+            least = 0 if dtype == np.uint32 else -1
+            pairs = zip(sizes, shapes, strict=True)
+            indices = [rng.integers(least * n, n, shape).astype(dtype) for n, shape in pairs]
+            new = rng.normal(size=np.broadcast_shapes(*shapes)).astype(np.float32)
+            wanted = np.zeros(sizes, np.float32)
+            wanted[tuple(indices)] = new
+            first = np.asarray(_indexing._without_overwritten(list(map(jnp.asarray, indices)), sizes))
+            is_written = first < sizes[0]
+            positions = np.broadcast_arrays(first, *indices[1:])
+            found = np.zeros(sizes, np.float32)
+            order = rng.permutation(np.count_nonzero(is_written))
+            found[tuple([x[is_written][order] for x in positions])] = new[is_written][order]
+            np.testing.assert_array_equal(found, wanted)
+
+
+@of_both_sizes
+def test_positions_that_come_twice():
+    """Of one axis and of several, beside slices, of parts, and in augmented assignments."""
+    rng = np.random.default_rng(7)
+    host = rng.normal(size=(5, 6, 4)).astype(np.float32)
+    rows, columns = rng.integers(-5, 5, 9), rng.integers(0, 6, 9)
+    keys = [
+        rows,
+        (rows, columns),
+        (slice(None), columns),
+        (slice(1, None, 2), 2, columns % 4),
+        (..., columns % 3),
+    ]
+    keys += [(rows[:, None], columns), (host[:, 0, 0] > 0, 3)]
+    for key in keys:
+        x, y = xp.asarray(host), host.copy()
+        new = rng.normal(size=y[key].shape).astype(np.float32)
+        x[key], y[key] = new, new
+        np.testing.assert_array_equal(x, y)
+        x[key] += new
+        y[key] += new
+        np.testing.assert_array_equal(x, y)
+        x[::-1][key], y[::-1][key] = new, new
+        np.testing.assert_array_equal(x, y)
 
 
 def test_masks_of_arrays_that_the_host_does_not_have(monkeypatch):

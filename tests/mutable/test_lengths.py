@@ -13,6 +13,7 @@ from compilations import no_compilation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rooms import poison_rooms
+from scipy import stats
 
 import jaxapi.numpy
 from jaxapi import mutable
@@ -156,6 +157,33 @@ def test_divisors(xp):
 
 
 @NAMESPACES
+def test_arrays_without_elements(xp):
+    """They are exact: a function of their elements would look for the first of none."""
+    host = data_of(70)[:, None] + np.zeros((1, 0), np.float32)
+    x = xp.asarray(data_of(70))[:, None] + xp.zeros((1, 0), dtype=np.float32)
+    assert not has_room(x)
+    for name in ("unique_values", "sum", "all", "sort", "isnan"):
+        assert_same(getattr(xp, name)(x), getattr(np, name)(host))
+    for name in ("unique_all", "unique_counts", "unique_inverse", "nonzero"):
+        for found, expected in zip(getattr(xp, name)(x), getattr(np, name)(host), strict=True):
+            assert_same(found, expected)
+    for name in ("max", "min", "argmax", "argmin"):
+        assert_same(getattr(xp, name)(x, axis=0), getattr(np, name)(host, axis=0))
+        with pytest.raises(ValueError, match=r"empty|zero-size"):
+            getattr(xp, name)(x)
+    assert_same(x[xp.asarray(data_of(70) > 0)], host[data_of(70) > 0])
+
+
+def test_means_of_complex_infinities():
+    for infinity in (complex(-np.inf, -np.inf), complex(np.inf, 0), complex(3, np.inf)):
+        host = data_of(70, "complex64")
+        host[5] = infinity
+        with np.errstate(invalid="ignore"):
+            expected = np.mean(host)
+        assert_same(jaxapi.numpy.mean(jaxapi.numpy.asarray(host)), expected, np.complex64)
+
+
+@NAMESPACES
 def test_functions_of_rows(xp):
     for dtype in DTYPES:
         for columns in (0, 3):
@@ -174,6 +202,12 @@ def test_functions_of_rows(xp):
                 assert has_room(sums)
                 assert_same(sums, np.cumulative_sum(host, axis=0))
             assert_same(xp.zeros_like(x), np.zeros_like(host), host.dtype)
+    if xp is jaxapi.numpy:
+        for kind in (None, "quicksort", "heapsort", "mergesort", "stable"):
+            assert has_room(xp.sort(x, kind=kind))
+        for name in ("sort", "argsort"):
+            with pytest.raises(ValueError, match="kind"):
+                getattr(xp, name)(x, kind="fast")
     ordered = np.sort(data_of(70))
     looked_up = data_of(81)
     for side in ("left", "right"):
@@ -385,6 +419,28 @@ def test_writes_of_numbers_and_lines(xp):
         x[:30] = 1j
 
 
+@NAMESPACES
+def test_writes_where_a_mask_is_true_of_views(xp):
+    """Write rows to views of an array with room: of a part of it, or in another shape."""
+    views = (
+        lambda m, x: m.reshape(x, (70, 1)),
+        lambda m, x: m.reshape(x, (2, 35)),
+        lambda m, x: x[3:],
+        lambda m, x: x[::-2],
+        lambda m, x: x[:, None],
+    )
+    for view_of in views:
+        host = data_of(70)
+        x = xp.asarray(host.copy())
+        view, view_of_host = view_of(xp, x), view_of(np, host)
+        mask = view_of_host > -1
+        values = data_of(93)[: mask.sum()]
+        view[xp.asarray(mask)] = xp.asarray(values)
+        view_of_host[mask] = values
+        np.testing.assert_array_equal(np.asarray(view), view_of_host)
+        np.testing.assert_array_equal(np.asarray(x), host)
+
+
 @pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
 def test_numbers_in_exact_arrays_compile_once():
     x = mutable.zeros((700, 3), dtype=mutable.float32)
@@ -522,9 +578,6 @@ def test_where_arrays_are_exact():
         assert not has_room(x + 1)
     with jax.disable_jit():
         assert not has_room(x + 1)
-    with jax.enable_x64(False):
-        assert not has_room(mutable.asarray(host.astype(np.float64)))
-        assert_same(x + host.astype(np.float64), host + host.astype(np.float64))
     with jax.enable_x64(True):
         wide = mutable.asarray(data_of(70, "float64"))
         assert has_room(wide)
@@ -641,6 +694,17 @@ def test_shapes(xp):
         (xp.reshape(rows, (70, 2, -1)) + 1, table.reshape(70, 2, 2) + 1),
         (xp.expand_dims(x, axis=1) + 1, host[:, None] + 1),
         (xp.expand_dims(rows, axis=-1) + 1, table[:, :, None] + 1),
+        (xp.broadcast_to(rows, (70, 4)), table),
+        (xp.concat([x[3:], xp.asarray(host[:1])], axis=-1), np.concat([host[3:], host[:1]])),
+        (xp.concat([rows, x[:, None], exact], axis=1), np.concat([table, host[:, None], table], axis=1)),
+        (xp.stack([x, rows[:, 1]], axis=1), np.stack([host, table[:, 1]], axis=1)),
+        (xp.stack([rows, exact], axis=-1), np.stack([table, table], axis=-1)),
+        (xp.broadcast_to(x[:, None], (70, 4)), np.broadcast_to(host[:, None], (70, 4))),
+        (xp.moveaxis(x, 0, -1) + 1, host + 1),
+        (xp.moveaxis(rows[:, :, None], 1, -1) + 1, np.moveaxis(table[:, :, None], 1, -1) + 1),
+        (xp.permute_dims(rows[:, None], (0, -1, 1)) + 1, table[:, :, None] + 1),
+        (xp.squeeze(rows[:, 1:2], axis=1) + 1, table[:, 1] + 1),
+        (xp.squeeze(rows[:, None, 1:2], axis=(-1, 1)) + 1, table[:, 1] + 1),
     ):
         assert has_room(found)
         assert_same(found, expected)
@@ -649,6 +713,10 @@ def test_shapes(xp):
         (xp.concat([rows, rows], axis=1), np.concat([table, table], axis=1)),
         (xp.concat([rows, rows], axis=None), np.concat([table, table], axis=None)),
         (xp.expand_dims(x, axis=0), host[None]),
+        (xp.stack([x, x]), np.stack([host, host])),
+        (xp.broadcast_to(x, (2, 70)), np.broadcast_to(host, (2, 70))),
+        (xp.moveaxis(rows, 0, 1), table.T),
+        (xp.permute_dims(rows, (1, 0)), table.T),
         (xp.reshape(rows, (35, 8)) + 1, table.reshape(35, 8) + 1),
         (xp.concat([x, xp.asarray(data_of(70, "int32"))]), np.concat([host, data_of(70, "int32")])),
     ):
@@ -660,9 +728,332 @@ def test_shapes(xp):
     view = xp.reshape(x, (70, 1))
     view[3:60] = 5
     np.testing.assert_array_equal(np.asarray(x)[3:60], 5)
-    for wrong in (lambda: xp.concat([rows, x]), lambda: xp.concat([rows, rows[:, :3]])):
+    for wrong in (
+        lambda: xp.concat([rows, x]),
+        lambda: xp.concat([rows, rows[:, :3]]),
+        lambda: xp.concat([rows, rows[:66]], axis=1),
+        lambda: xp.stack([x, x[:66]], axis=1),
+        lambda: xp.stack([x, x[:66]]),
+        lambda: xp.broadcast_to(x, (72,)),
+        lambda: xp.broadcast_to(rows, (70, 5)),
+        lambda: xp.moveaxis(rows, 0, 2),
+        lambda: xp.moveaxis(rows, (0, 1), 0),
+        lambda: xp.permute_dims(rows, (0, 0)),
+        lambda: xp.squeeze(rows, axis=1),
+        lambda: xp.squeeze(rows, axis=0),
+    ):
         with pytest.raises((ValueError, TypeError)):
             wrong()
+
+
+@NAMESPACES
+def test_taking(xp):
+    host, table = data_of(70), data_of(70, columns=3)
+    x, rows = map(xp.asarray, (host, table))
+    exact = xp.asarray(jnp.asarray(table))
+    for positions in (np.arange(69, 3, -2), np.random.default_rng(0).integers(-70, 70, 81)):
+        for dtype in ("int32", "int64", "int8"):
+            places = xp.asarray(positions.astype(dtype))
+            for found, expected in (
+                (xp.take(x, places), host[positions]),
+                (xp.take(rows, places, axis=0), table[positions]),
+                (xp.take(exact, places, axis=-2), table[positions]),
+                (xp.take_along_axis(x, places, axis=-1), host[positions]),
+                (xp.take_along_axis(x, places), host[positions]),
+            ):
+                assert has_room(found)
+                assert_same(found, expected)
+    columns = xp.asarray([2, 0, -1])
+    assert_same(xp.take(rows, columns, axis=1), table[:, [2, 0, -1]])
+    assert_same(xp.take(x, xp.asarray([3, -1])), host[[3, -1]])
+    order = np.argsort(table, axis=0)
+    assert_same(xp.take_along_axis(rows, xp.asarray(order), axis=0), np.sort(table, axis=0))
+    for beyond in (70, 71, 90, -71):
+        places = xp.asarray(np.r_[np.arange(40), beyond])
+        of_exact = xp.asarray(jnp.asarray(host))
+        for name in ("take", "take_along_axis"):
+            if xp is jaxapi.numpy:
+                with pytest.raises(IndexError, match=str(beyond)):
+                    getattr(xp, name)(x, places)
+            else:
+                expected = getattr(xp, name)(of_exact, xp.asarray(jnp.asarray(places)))
+                np.testing.assert_array_equal(np.asarray(getattr(xp, name)(x, places)), np.asarray(expected))
+
+
+@NAMESPACES
+def test_differences(xp):
+    for dtype in DTYPES:
+        host = data_of(70, dtype)
+        x = xp.asarray(host)
+        last = np.asarray([3, 5], dtype)
+        for name, found, expected in (
+            ("diff", xp.diff(x), np.diff(host)),
+            ("diff at the end", xp.diff(x, append=xp.asarray(last)), np.diff(host, append=last)),
+            ("diff at the start", xp.diff(x, axis=0, prepend=xp.asarray(last)), np.diff(host, prepend=last)),
+            ("second diff", xp.diff(x, n=2), np.diff(host, n=2)),
+        ):
+            assert has_room(found) == (name != "second diff" and dtype != "bool")
+            assert_same(found, expected, host.dtype)
+    table = data_of(70, columns=3)
+    for axis in (0, 1):
+        assert_same(xp.diff(xp.asarray(table), axis=axis), np.diff(table, axis=axis))
+    assert_same(xp.diff(xp.asarray(data_of(17))), np.diff(data_of(17)))
+
+
+@NAMESPACES
+def test_columns(xp):
+    """Write to a part of every row: of arrays with room, of exact ones, of numbers and of lines."""
+    table = data_of(70, columns=4)
+    columns = data_of(70, columns=2)
+    x = xp.asarray(table.copy())
+    longer = xp.asarray(data_of(140))
+    column = longer[:70]  # whose buffer has another length
+    for key, new, host in (
+        (np.s_[:, 1], column, data_of(140)[:70]),
+        (np.s_[:, 2], columns[:, 0], columns[:, 0]),
+        (np.s_[:, 3], xp.asarray(jnp.asarray(columns[:, 1])), columns[:, 1]),
+        (np.s_[:, :2], xp.asarray(columns), columns),
+        (np.s_[:, 3:1:-1], xp.asarray(columns), columns),
+        (np.s_[:, 1:3], xp.asarray(columns[:, :1]), columns[:, :1]),
+        (np.s_[:, 1:3], xp.asarray(columns[:1]), columns[:1]),
+        (np.s_[:, 0], 5, 5),
+        (np.s_[:, 0], x[:, 1], None),
+        (np.s_[:, 2], xp.asarray(data_of(70, "int32")), data_of(70, "int32")),
+    ):
+        given_away = jnp.asarray(x)
+        before = np.array(given_away)
+        table[key] = table[:, 1] if host is None else host
+        x[key] = new
+        assert has_room(x)
+        np.testing.assert_array_equal(np.asarray(x), table)
+        np.testing.assert_array_equal(given_away, before)
+    for error, new in (
+        (ValueError, xp.asarray(data_of(66))),
+        (ValueError, longer[:72]),
+        (TypeError, xp.asarray(data_of(70, "complex64"))),
+    ):
+        with pytest.raises(error):
+            x[:, 1] = new
+        np.testing.assert_array_equal(np.asarray(x), table)
+
+
+@NAMESPACES
+def test_transposes(xp):
+    """Operators take rows as columns, beside a vector along them, too."""
+    host, table = data_of(70), data_of(70, columns=3)
+    x, rows = map(xp.asarray, (host, table))
+    for found, expected in (
+        (x * rows.T, host * table.T),
+        (rows.T - x, table.T - host),
+        (rows.T / rows.mT, table.T / table.T),
+        (2 - rows.T, 2 - table.T),
+        (rows.T**2, table.T**2),
+        (rows[:, 1] + rows.T, table[:, 1] + table.T),
+        (x < rows.T, host < table.T),
+        (rows.T * rows[3, 1], table.T * table[3, 1]),
+    ):
+        assert has_room(found.T + 0)
+        assert_same(found, expected)
+    assert_same((x * rows.T) @ rows, (host * table.T) @ table)
+    for found, expected in (
+        (rows.T + xp.asarray(table[0][:, None]), table.T + table[0][:, None]),
+        (rows.T + xp.asarray(jnp.asarray(host)), table.T + host),
+        (rows.T + host, table.T + host),
+    ):
+        assert_same(found, expected)
+    for wrong in (
+        lambda: rows.T * xp.asarray(data_of(66)),
+        lambda: rows.T + rows,
+        lambda: rows.T + xp.asarray(data_of(72)),
+        lambda: rows.T + xp.asarray(data_of(66, columns=3)).T,
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            wrong()
+
+
+@NAMESPACES
+def test_empty(xp):
+    for shape in ((70,), (70, 3), 70):
+        x = xp.empty(shape, dtype=np.float32)
+        assert has_room(x)
+        assert x.shape == np.empty(shape).shape
+        assert x.dtype == np.float32
+        x[:] = 3
+        np.testing.assert_array_equal(np.asarray(x), np.full(shape, 3, np.float32))
+    assert xp.empty(70).dtype == xp.zeros(70).dtype
+    assert not has_room(xp.empty(5))
+    assert xp.empty((70, 0)).shape == (70, 0)
+    assert xp.empty((0, 70)).shape == (0, 70)
+    for wrong in (-70, (70, -1), (70.5,), "a"):
+        with pytest.raises((ValueError, TypeError)):
+            xp.empty(wrong)
+
+
+@NAMESPACES
+def test_arange(xp):
+    for numbers in ((70,), (3, 70), (70, 3, -1), (-5, 200, 3), (-90, -20)):
+        for dtype in (None, "int32", "float32", "uint32", "float64", "int64"):
+            if dtype == "uint32" and numbers[0] < 0:
+                continue
+            x = xp.arange(*numbers, dtype=dtype)
+            goes_below_zero = dtype == "uint32" and numbers[-1] == -1  # in rows that do not count
+            assert has_room(x) != goes_below_zero
+            assert x.dtype == (xp.asarray([1]).dtype if dtype is None else dtype)
+            np.testing.assert_array_equal(np.asarray(x), np.arange(*numbers, dtype=dtype))
+    near_the_end = 2**31 - 71, 2**31 - 1
+    assert_same(xp.arange(*near_the_end), np.arange(*near_the_end))
+    assert not has_room(xp.arange(5))
+    np.testing.assert_array_equal(np.asarray(xp.arange(100, dtype="int8")), np.arange(100))
+    np.testing.assert_array_equal(np.asarray(xp.arange(0.5, 70)), np.arange(0.5, 70, dtype="f"))
+    with pytest.raises(ZeroDivisionError):
+        xp.arange(0, 70, 0)
+    with pytest.raises(OverflowError):
+        xp.arange(2**31 - 70, 2**31 + 70, dtype="int32")
+
+
+@NAMESPACES
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128"])
+def test_64_bits_without_x64_mode(xp, dtype):
+    """Arrays of 64 bits keep them and their room, and results have the dtypes that exact arrays give."""
+    with jax.enable_x64(False):
+        host = data_of(70, columns=3).astype(dtype) + np.asarray(1 / 3, "f8").astype(dtype)
+        x = xp.asarray(host)
+        exact = xp.asarray(jax.device_put(mutable.asarray(host)._value))
+        assert has_room(x)
+        assert not has_room(exact)
+        for name in REDUCTIONS:
+            try:
+                expected = getattr(xp, name)(exact, axis=0)
+            except TypeError:
+                continue
+            found = getattr(xp, name)(x, axis=0)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-13)
+        column = x[:, 1]
+        of_column = host[:, 1]
+        cases = [
+            (x + x, host + host, True),
+            (x[3:50] * 3, host[3:50] * np.asarray(3, dtype), True),
+            (x[x[:, 0] != 0], host[host[:, 0] != 0], True),
+            (x - xp.sum(x, axis=0), host - host.sum(axis=0), True),
+            (x[xp.asarray(np.arange(69, 30, -1))], host[69:30:-1], True),
+            (xp.concat([x, x])[::-1] + x[0], np.concat([host, host])[::-1] + host[0], True),
+            (xp.repeat(column, xp.asarray(np.arange(70) % 3)), of_column.repeat(np.arange(70) % 3), True),
+            (x.T @ x, host.T @ host, False),
+        ]
+        if dtype != "complex128":
+            ordered = np.sort(of_column)
+            found = xp.searchsorted(xp.sort(column), column)
+            assert found.dtype == xp.searchsorted(xp.asarray(ordered)[:9], column[:9]).dtype
+            cases += [
+                (xp.sort(column), ordered, True),
+                (xp.argsort(column), np.argsort(of_column, kind="stable"), True),
+                (xp.unique_values(column), np.unique(of_column), True),
+                (found, np.searchsorted(ordered, of_column), True),
+            ]
+        for found, expected, keeps_room in cases:
+            assert has_room(found) == keeps_room
+            assert found.dtype == expected.dtype or {found.dtype, expected.dtype} == {
+                np.dtype("i4"),
+                np.dtype("i8"),
+            }
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13)
+        x[3:40] = 1
+        x[50:] = x[20:40]
+        x[:, 1] = column
+        x[x == 1] = 3
+        x += 1
+        host[3:40] = 1
+        host[50:] = host[20:40]
+        host[:, 1] = of_column
+        host[host == 1] = 3
+        host += np.asarray(1, dtype)
+        assert has_room(x)
+        np.testing.assert_array_equal(np.asarray(x), host)
+        narrow = data_of(70, columns=3)
+        if dtype == "float64":
+            for name in ("sum", "mean", "cumulative_sum"):
+                found = getattr(xp, name)(xp.asarray(narrow), axis=0, dtype=np.dtype(dtype))
+                assert found.dtype == dtype
+                expected = getattr(np, name)(narrow, axis=0, dtype=dtype)
+                np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("on_device", ["as it comes"], indirect=True)
+def test_consumers_compile_nothing():
+    """Programs as libraries write them: mixtures, scalers, distances and moments."""
+    xp = mutable
+
+    def mixture(x):
+        responsibilities = xp.asarray(np.random.default_rng(0).random((len(x), 2)), dtype=xp.float32)
+        responsibilities /= xp.sum(responsibilities, axis=1)[:, None]
+        weights = xp.sum(responsibilities, axis=0)
+        means = (responsibilities.T @ x) / weights[:, None]
+        distances = xp.empty((len(x), 2), dtype=x.dtype)
+        for k in range(2):
+            away = x - means[k]
+            covariance = (responsibilities[:, k] * away.T) @ away / weights[k]
+            distances[:, k] = xp.sum(xp.square(away @ covariance), axis=1)
+        largest = xp.max(distances, axis=1, keepdims=True)
+        copy = xp.asarray(distances, copy=True)
+        copy[distances == largest] = -xp.inf
+        total = xp.squeeze(xp.log1p(xp.sum(xp.exp(copy - largest), axis=1, keepdims=True)) + largest, axis=1)
+        return xp.mean(total)
+
+    def scaler(x):
+        total = xp.sum(x, axis=0, dtype=xp.float64)
+        away = x - total / len(x)
+        away **= 2
+        return xp.sum(away, axis=0, dtype=xp.float64)
+
+    def distances(x):
+        wide = xp.astype(x, xp.float64)
+        centers = wide[:5]
+        made = -2 * (wide @ centers.T)
+        made += xp.sum(wide * wide, axis=1)[:, None]
+        made += xp.sum(centers * centers, axis=1)[None, :]
+        narrow = xp.empty((len(x), 5), dtype=xp.float32)
+        narrow[:, :5] = xp.astype(made, xp.float32)
+        return xp.sum(xp.sqrt(xp.maximum(narrow, xp.asarray(0.0, dtype=xp.float32))), axis=0)
+
+    def skewness(x):
+        sample = xp.broadcast_to(xp.moveaxis(x[:, 0], 0, -1), (len(x),))
+        away = sample - xp.mean(sample, axis=0, keepdims=True)
+        return xp.mean(away**3) / xp.mean(away**2) ** 1.5
+
+    def ranks(x):
+        sample = x[:, 0]
+        order = xp.argsort(sample, axis=-1, stable=True)
+        ordered = xp.take_along_axis(sample, order, axis=-1)
+        differs = xp.concat([xp.ones((1,), dtype=xp.bool), ordered[..., :-1] != ordered[..., 1:]], axis=-1)
+        firsts = xp.arange(len(x))[differs]
+        counts = xp.diff(firsts, append=xp.asarray([len(x)], dtype=firsts.dtype))
+        numbers = xp.arange(1, len(x) + 1, dtype=xp.float32)
+        of_distinct = numbers[differs] + (xp.astype(counts, xp.float32) - 1) / 2
+        repeated = xp.reshape(xp.repeat(of_distinct, counts), x.shape[:1])
+        return xp.take_along_axis(repeated, xp.argsort(order, axis=-1, stable=True), axis=-1)[:12]
+
+    programs = mixture, scaler, distances, skewness, ranks
+
+    def run(count):
+        host = np.round(data_of(count, columns=3), 1)
+        x = xp.asarray(host)
+        results = [np.asarray(program(x)) for program in programs]
+        away = host.astype(float) - host.mean(axis=0, dtype=float)
+        np.testing.assert_allclose(results[1], (away**2).sum(axis=0), rtol=1e-5)
+        squares = ((host[:, None].astype(float) - host[:5]) ** 2).sum(axis=2)
+        np.testing.assert_allclose(results[2], np.sqrt(squares).sum(axis=0), rtol=1e-4)
+        np.testing.assert_array_equal(results[4], stats.rankdata(host[:, 0])[:12])
+        second = np.mean(away[:, 0] ** 2)
+        third = np.mean(away[:, 0] ** 3)
+        np.testing.assert_allclose(results[3], third / second**1.5, rtol=1e-3, atol=1e-5)
+
+    with jax.enable_x64(False):
+        for count in (70, 81):
+            run(count)
+        with no_compilation():
+            for count in (66, 67, 75, 79):
+                run(count)
 
 
 def test_writes_of_two_threads():

@@ -1,6 +1,7 @@
 """Slices and transposes are parts of their array: what NumPy does, step by step."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -203,3 +204,35 @@ def test_programs_read_the_parts_that_they_compute_with(monkeypatch, way):
     np.testing.assert_array_equal(x[:4, :9], np.arange(40).reshape(4, 10)[:, 1:])
     total = jax.jit(lambda a: a[1:, 1:] + a[:-1, :-1])(x)
     np.testing.assert_array_equal(total, np.asarray(x)[1:, 1:] + np.asarray(x)[:-1, :-1])
+
+
+def test_parts_keep_what_their_owner_has(way):
+    """Weak dtypes, 64 bits where JAX would make 32 of them, and values that left a trace."""
+    weak = xp.asarray(jnp.full(4, 1.0) if way == "jaxs" else np.ones(4, np.float32))
+    if way == "jaxs":
+        assert weak._value.weak_type
+        half = xp.asarray(np.ones(4, np.float16))
+        assert (weak[1:] + half[1:]).dtype == np.float16
+        assert (half[1:] * weak[:-1]).dtype == np.float16
+    with jax.enable_x64(True):
+        wide, other = xp.asarray(np.arange(40.0)), xp.asarray(np.arange(40.0) / 3)
+    expected = np.arange(40.0)
+    with jax.enable_x64(False):
+        wide[1:] = other[:-1]
+        wide[20:30] = wide[19:29]
+    expected[1:] = np.arange(39.0) / 3
+    expected[20:30] = expected[19:29]
+    np.testing.assert_array_equal(np.asarray(wide), expected)
+    left = []
+    jax.jit(lambda t: left.append(t * 1) or t)(xp.asarray(np.arange(6.0, dtype=np.float32)))
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        left[0][1:] = xp.ones(6)[:-1]
+
+
+def test_views_made_in_a_trace_of_an_array_that_becomes_numpys():
+    x = jax.jit(lambda t: t)(xp.asarray(np.arange(6, dtype=np.float32)) * 1)
+    views = []
+    jax.jit(lambda t: (views.append(x[1:]), views.append(x[:-1]), t)[2])(1.0)
+    x[0] = 9
+    views[0][...] = views[1]
+    np.testing.assert_array_equal(x, [9, 9, 1, 2, 3, 4])

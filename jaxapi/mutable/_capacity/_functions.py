@@ -13,15 +13,16 @@ from jax import lax
 
 import jaxapi
 
-from ..._core._dtypes import WIDE, resolve_dtype, x64_mode
+from ..._core._dtypes import resolve_dtype, x64_for
 from ..._core._exact import exact
 from ..._core._programs import compiled
 from .._array import NUMPY, Array, may_have_room, wrap, wrap_rows
 from ._elementwise import computed
 from ._fillers import filled
 from ._products import PRODUCTS
-from ._rows import Rows, is_exact, is_possible, number_of
-from ._selecting import WAYS
+from ._rows import Rows, as_positions, is_exact, is_possible, number_of
+from ._selecting import TAKES, WAYS
+from ._shapes import SHAPES
 from ._table import EACH_ROW, TABLE, Rule
 
 __all__ = ["of_elements", "way_on_rows"]
@@ -31,7 +32,10 @@ _SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdi
 _OTHER = frozenset(
     ["descending", "include_initial", "initial", "mean", "ord", "order", "out", "stable", "where"]
 )
-_NUMPYS_OTHER = frozenset(["kind"])  # sorting is stable, whatever is asked for
+_OF_SHAPES = PRODUCTS | SHAPES | TAKES
+_NAMED = frozenset(["axes", "axis", "destination", "shape", "source"])  # in both namespaces
+_OF_POSITIONS = frozenset(["argmax", "argmin", "argsort", "count_nonzero"])
+_KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")  # sorting is stable, whatever is asked for
 
 
 class Entry:
@@ -51,7 +55,8 @@ class Entry:
             return None
         options = {}
         for name, value in [*zip(self.defaults, args, strict=False), *kwargs.items()]:
-            if value is np._NoValue or (module == NUMPY and name in _NUMPYS_OTHER):
+            is_a_kind = module == NUMPY and name == "kind" and value in _KINDS
+            if value is np._NoValue or is_a_kind:
                 continue
             if name in _SHAPING and _is_plain(name, value):
                 options[name] = value
@@ -77,8 +82,7 @@ def _is_plain(name: str, value: Any) -> bool:
         are_plain = type(value) is tuple and all(type(i) is int for i in value)
         return value is None or type(value) is int or are_plain
     if name == "dtype":
-        is_dtype = value is None or isinstance(value, (type, np.dtype))
-        return is_dtype and (x64_mode() or resolve_dtype(value) not in WIDE)
+        return value is None or isinstance(value, (type, np.dtype))
     if name == "ord":
         return type(value) in (int, float) and value > 0
     return type(value) in (bool, int, float)
@@ -112,8 +116,8 @@ def way_on_rows(
     """
     if name in WAYS:
         return _selecting_way(WAYS[name], module)
-    if name in PRODUCTS:
-        return _way_of_shapes(PRODUCTS[name], module)
+    if name in _OF_SHAPES:
+        return _way_of_shapes(_OF_SHAPES[name], module)
     entry = entry_of(function, name)
     if entry is None:
         return None
@@ -138,7 +142,7 @@ def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple
 def _way_of_shapes(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
     """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone."""
     parameters = inspect.signature(function).parameters.values()
-    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name == "axis"])
+    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name in _NAMED])
     most = len(parameters) - 1
 
     def way(args, kwargs):
@@ -171,10 +175,15 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
     if 0 not in axes:
         rule = EACH_ROW
     program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
+    given_dtype = resolve_dtype(options.get("dtype"))
+    dtypes = (rows.value.dtype,) if given_dtype is None else (rows.value.dtype, given_dtype)
     try:
-        made = program(rows.value, number_of(rows.count))
+        with x64_for(*dtypes):
+            made = program(rows.value, number_of(rows.count))
     except (TypeError, ValueError, OverflowError, NotImplementedError):
         return None  # as the exact array raises, too
+    if entry.name in _OF_POSITIONS:
+        made = as_positions(made)
     if rule.folds:
         return wrap(made, x._module, is_scalar=not made.ndim)
     return wrap_rows(Rows(made, rows.count), x._module)
@@ -208,12 +217,20 @@ def _number(value: jax.Array, count: jax.Array, axis: Any, dtype: np.dtype) -> j
 
 @exact
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
-    return lax.div(x, y.astype(x.dtype))
+    """Divide by real numbers; complex infinities as NumPy does, which multiplies by the imaginary part 0."""
+    if x.dtype.kind != "c":
+        return lax.div(x, y.astype(x.dtype))
+    real = lax.real(x)
+    imag = lax.imag(x)
+    divisor = y.astype(real.dtype)
+    return lax.complex(lax.div(real + imag * 0, divisor), lax.div(imag - real * 0, divisor))
 
 
 def _mean_in(value, count, axis, dtype, keepdims):
     total = jnp.sum(filled(value, count, "zero"), axis=axis, dtype=dtype, keepdims=keepdims)
-    return _quotient(total, jnp.broadcast_to(_number(value, count, axis, dtype), total.shape))
+    real_dtype = lax.real(total).dtype if total.dtype.kind == "c" else total.dtype
+    number = _number(value, count, axis, real_dtype)
+    return _quotient(total, jnp.broadcast_to(number, total.shape))
 
 
 def _computed_in(dtype: np.dtype) -> np.dtype:

@@ -15,6 +15,7 @@ from jax import lax
 
 import jaxapi
 
+from ..._core._dtypes import x64_for
 from ..._core._lengths import has_own_length
 from ..._core._programs import compiled
 from ...linalg._results import QRResult, SVDResult
@@ -22,9 +23,9 @@ from .._array import NUMPY, Array, wrap, wrap_rows
 from .._promotion import together
 from ._elementwise import computed
 from ._fillers import filled
-from ._rows import Rows, is_exact, is_of_kind, number_of, rows_in, takes_room, with_rows
+from ._rows import Rows, compiled_in_width, is_exact, is_of_kind, number_of, rows_in, takes_room, with_rows
 
-__all__ = ["PRODUCTS", "product_of"]
+__all__ = ["PRODUCTS", "computed_of_transposes", "product_of"]
 
 _ERRORS = (TypeError, ValueError, IndexError)
 
@@ -67,6 +68,32 @@ def _transposed_rows(x: Array) -> Rows | None:
     shape = view.owner.shape
     is_transpose = part.axes == (1, 0) and part.ranges == tuple(map(range, shape))
     return view.owner._rows_if_possible() if is_transpose else None
+
+
+def computed_of_transposes(function: Callable[..., Any], operands: Sequence[Any], module: str) -> Any:
+    """Return what a function of each element makes where rows of a matrix are columns of an operand.
+
+    The result is the transpose of rows, too. None is returned where the exact arrays are needed.
+    """
+    transposes = []
+    has_transpose = False
+    for x in operands:
+        content = x
+        if isinstance(x, Array):
+            rows = _transposed_rows(x)
+            has_transpose = has_transpose or rows is not None
+            content = _as_column(x) if rows is None else rows
+        if np.ndim(content) and not isinstance(content, Rows):
+            return None
+        transposes.append(content)
+    made = computed(function, transposes) if has_transpose else None
+    return made if made is None else wrap_rows(made, module).T
+
+
+def _as_column(x: Array) -> Any:
+    """Return the rows of a vector as a matrix of one column; of another array its value."""
+    rows = x._rows_if_possible() if x.ndim == 1 else None
+    return x._value if rows is None else Rows(jaxapi.expand_dims(rows.value, 1), rows.count)
 
 
 def _exact(x: Any) -> Any:
@@ -116,7 +143,7 @@ def _contracted(function: Callable[..., Any], left: _Operand, right: _Operand, o
     return _sum_of_rows(*values, number_of(count), function, left.is_transposed, tuple(options.items()))
 
 
-@functools.partial(compiled, static_argnums=(3, 4, 5))
+@functools.partial(compiled_in_width, static_argnums=(3, 4, 5))
 def _sum_of_rows(left, right, count, function, is_transposed, options):
     left = filled(left, count, "zero")
     right = filled(right, count, "zero")
@@ -216,7 +243,7 @@ def _qr(x: Any, mode: str = "reduced", *, module: str) -> Any:
     return QRResult(wrap_rows(Rows(q, rows.count), module), wrap(r, module))
 
 
-@compiled
+@compiled_in_width
 def _qr_of_rows(value, count):
     return jaxapi.linalg.qr(filled(value, count, "zero"))
 
@@ -229,7 +256,7 @@ def _svd(x: Any, full_matrices: bool = True, *, module: str) -> Any:
     return SVDResult(wrap_rows(Rows(u, rows.count), module), wrap(s, module), wrap(vh, module))
 
 
-@compiled
+@compiled_in_width
 def _svd_of_rows(value, count):
     """Decompose the small factor of a QR decomposition, whose other factor is 0 in the rows of 0.
 
@@ -245,13 +272,14 @@ def _svdvals(x: Any, *, module: str) -> Any:
     return None if rows is None else wrap(_svdvals_of_rows(rows.value, number_of(rows.count)), module)
 
 
-@compiled
+@compiled_in_width
 def _svdvals_of_rows(value, count):
     return jaxapi.linalg.svdvals(filled(value, count, "zero"))
 
 
-def _concat(arrays: Any, axis: Any = 0, *, module: str) -> Any:
-    if type(arrays) not in (tuple, list) or axis != 0 or type(axis) is not int:
+def _contents_of(arrays: Any) -> list[Any] | None:
+    """Return arrays of one dtype and as many axes as rows or values; None without rows, or for others."""
+    if type(arrays) not in (tuple, list):
         return None
     contents: list[Any] = []
     for x in arrays:
@@ -264,18 +292,73 @@ def _concat(arrays: Any, axis: Any = 0, *, module: str) -> Any:
     if not any(isinstance(x, Rows) for x in contents) or not has_own_length(*values):
         return None
     first = values[0]
-    if any(x.dtype != first.dtype or x.shape[1:] != first.shape[1:] for x in values):
+    return contents if all(x.dtype == first.dtype and x.ndim == first.ndim for x in values) else None
+
+
+def _concat(arrays: Any, axis: Any = 0, *, module: str) -> Any:
+    contents = _contents_of(arrays)
+    if contents is None or type(axis) is not int:
         return None
+    ndim = len(contents[0].shape)
+    if not -ndim <= axis < ndim:
+        return None
+    if axis % ndim:
+        return _side_by_side(jaxapi.concat, contents, axis % ndim, module)
+    made = _one_after_another(contents)
+    return None if made is None else wrap_rows(made, module)
+
+
+def _one_after_another(contents: list[Any]) -> Rows | None:
+    values = [x.value if isinstance(x, Rows) else x for x in contents]
+    first = values[0]
     counts = [len(x) for x in contents]
     total = sum(counts)
-    if is_exact(total):
+    if is_exact(total) or any(x.shape[1:] != first.shape[1:] for x in values):
         return None
     starts = [number_of(sum(counts[:i])) for i in range(len(counts))]
-    return wrap_rows(Rows(_one_after_another(values, starts, rows_in(total)), total), module)
+    with x64_for(first.dtype):
+        return Rows(_joined(values, starts, rows_in(total)), total)
+
+
+def _stack(arrays: Any, axis: Any = 0, *, module: str) -> Any:
+    contents = _contents_of(arrays)
+    if contents is None or type(axis) is not int:
+        return None
+    ndim = len(contents[0].shape) + 1
+    if not -ndim <= axis < ndim or axis % ndim == 0 or len({x.shape for x in contents}) > 1:
+        return None
+    return _side_by_side(jaxapi.stack, contents, axis % ndim, module)
+
+
+def _side_by_side(function: Callable[..., Any], contents: list[Any], axis: int, module: str) -> Any:
+    """Return arrays of as many rows, put together along another axis by ``function``."""
+    if len({len(x) for x in contents}) > 1:
+        return None
+    made = computed(lambda *values: function(values, axis=axis), contents)
+    return None if made is None else wrap_rows(made, module)
+
+
+def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None, *, module: str) -> Any:
+    if not isinstance(a, Array) or a.ndim != 1 or axis not in (0, -1) or n != 1 or a.dtype.kind not in "iufc":
+        return None
+    contents = _contents_of([x for x in (prepend, a, append) if x is not None])
+    if contents is None:
+        return None
+    rows = contents[0] if len(contents) == 1 else _one_after_another(contents)
+    if rows is None:
+        return None
+    count = rows.count - 1
+    return wrap_rows(Rows(_differences(rows.value, rows_in(count)), count), module)
+
+
+@functools.partial(compiled_in_width, static_argnums=1)
+def _differences(value, length):
+    """Return differences between neighbors in so many rows."""
+    return with_rows(jaxapi.diff(value), length)
 
 
 @functools.partial(compiled, static_argnums=2)
-def _one_after_another(values, starts, length):
+def _joined(values, starts, length):
     """Write values one after another, each over the room of the one before it."""
     longest = max(x.shape[0] for x in values)
     buffer = jnp.zeros((length + longest, *values[0].shape[1:]), values[0].dtype)
@@ -305,10 +388,12 @@ def _axes_of_result(axis: Any, ndim: int) -> tuple[int, ...] | None:
 PRODUCTS: dict[str, Callable[..., Any]] = {
     "concat": _concat,
     "concatenate": _concat,
+    "diff": _diff,
     "dot": _dot,
     "expand_dims": _expand_dims,
     "matmul": _matmul,
     "qr": _qr,
+    "stack": _stack,
     "svd": _svd,
     "svdvals": _svdvals,
     "tensordot": _tensordot,

@@ -1,6 +1,9 @@
 """Buffers, the number of rows that count in them, and when arrays have room."""
 
+import functools
+import math
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -9,19 +12,22 @@ import numpy as np
 from jax import lax
 from jax.sharding import get_abstract_mesh
 
+import jaxapi
+
 from ..._core._constants import constant
-from ..._core._dtypes import WIDE, x64_mode, x64_on
+from ..._core._dtypes import WIDE, default_dtype, x64_for, x64_on
 from ..._core._lengths import KEPT, capacity, cut
 from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
 
-__all__ = ["Buffer", "Rows", "checks_programs", "is_exact", "is_of_kind", "is_possible"]
-__all__ += ["number_of", "rows_in", "rows_of_host", "takes_room", "with_rows"]
+__all__ = ["Buffer", "Rows", "as_positions", "checks_programs", "compiled_in_width", "counted_rows"]
+__all__ += ["empty_rows", "has_positions", "is_exact", "is_of_kind", "is_possible", "number_of", "rows_in"]
+__all__ += ["rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
 _INT32 = np.dtype(np.int32)
-_NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's that JAX has in both modes
+_NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's of up to 32 bits
 _MANY = 2**31  # elements, from which on a position is no int32
 
 
@@ -133,15 +139,38 @@ def number_of(rows: int) -> jax.Array:
 
 
 def is_of_kind(dtype: np.dtype) -> bool:
-    """Whether arrays of a dtype may have room: one of NumPy's that JAX has in its mode."""
-    return dtype in _NARROW or (dtype in WIDE and x64_mode())
+    """Whether arrays of a dtype may have room: one of NumPy's numbers."""
+    return dtype in _NARROW or dtype in WIDE
+
+
+def compiled_in_width(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return what `compiled` does, of arrays that keep their 64 bits while x64 mode is off."""
+    program = compiled(function, **options)
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        with x64_for(*[x.dtype for x in args if isinstance(x, jax.Array)]):
+            return program(*args)
+
+    return run
+
+
+def as_positions(made: jax.Array) -> jax.Array:
+    """Return positions that a program of 64-bit arrays made in the default dtype of integers."""
+    dtype = default_dtype(int)
+    return made if made.dtype == dtype else made.astype(dtype)
+
+
+def has_positions(value: Any) -> bool:
+    """Whether there are elements, of which each has an int32 for its position."""
+    return 0 < value.size < _MANY
 
 
 def takes_room(value: Any) -> bool:
-    """Whether a value is an array on one device whose dtype JAX has, and no weak one, in its mode."""
+    """Whether a value is an array on one device, of numbers whose dtype is no weak one."""
     if not isinstance(value, jax.Array) or is_traced(value) or not value.ndim:
         return False
-    if not is_of_kind(value.dtype) or value.weak_type or not 0 < value.size < _MANY:
+    if not is_of_kind(value.dtype) or value.weak_type or not has_positions(value):
         return False
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
@@ -159,8 +188,37 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
         return Rows(jax.device_put(room, sharding), count)
 
 
+def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
+    """Return a buffer for an array that is to be written to; None where it has none, or shapes are wrong."""
+    lengths = (shape,) if type(shape) is int else shape
+    if type(lengths) is not tuple or not lengths or any(type(n) is not int or n < 1 for n in lengths):
+        return None
+    count = lengths[0]
+    length = rows_in(count)
+    if length == count or math.prod(lengths) >= _MANY // 2 or not is_of_kind(dtype) or not is_possible():
+        return None
+    return Rows(jaxapi.empty((length, *lengths[1:]), dtype=dtype), count)
+
+
+def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
+    """Return a buffer that begins with evenly spaced integers; None where numbers or dtype are others."""
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    if not all(type(number) is int for number in (start, stop, step)) or step == 0:
+        return None
+    count = len(range(start, stop, step))
+    length = rows_in(count)
+    dtype = default_dtype(int) if dtype is None else dtype
+    last = start + step * (length - 1)
+    fits = max(abs(start), abs(last)) < _MANY and (dtype.kind in "if" or (dtype.kind == "u" and last >= 0))
+    if length == count or dtype.itemsize < 4 or not fits or not is_of_kind(dtype) or not is_possible():
+        return None
+    return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
+
+
 def with_rows(value: Any, length: int) -> Any:
-    """Return an array of the host or a device with more rows, of which the new ones are 0."""
+    """Return an array of the host or a device with so many rows, of which new ones are 0."""
     missing = length - value.shape[0]
     if not missing:
         return value
@@ -174,4 +232,4 @@ def _padded_by(value, missing):
     return lax.pad(value, zero, [(0, missing, 0), *[(0, 0, 0)] * (value.ndim - 1)])
 
 
-_padded = compiled(_padded_by, static_argnums=1)
+_padded = compiled_in_width(_padded_by, static_argnums=1)

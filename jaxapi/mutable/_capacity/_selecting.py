@@ -11,20 +11,29 @@ import numpy as np
 
 import jaxapi
 
+from ..._core._devices import in_host_memory
 from ..._core._dtypes import as_indices
 from ..._core._lengths import KEPT, has_own_length
-from ..._core._programs import compiled
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
-from .._array import Array, wrap, wrap_rows
+from .._array import NUMPY, Array, wrap, wrap_rows
 from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
 from ._fillers import filled
-from ._rows import Rows, is_possible, number_of, rows_of_host, takes_room, with_rows
+from ._rows import (
+    Rows,
+    as_positions,
+    compiled_in_width,
+    is_possible,
+    number_of,
+    rows_of_host,
+    takes_room,
+    with_rows,
+)
 
-__all__ = ["WAYS", "content_of", "read_by_array", "value_of_content"]
+__all__ = ["TAKES", "WAYS", "content_of", "read_by_array", "value_of_content"]
 
-_filled = compiled(filled, static_argnums=2)
+_filled = compiled_in_width(filled, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
 
 
@@ -105,7 +114,33 @@ def _gathered(x: Array, positions: Any) -> Any:
     return wrap(made, x._module) if count is None else wrap_rows(Rows(made, count), x._module)
 
 
-@compiled
+def _taken_by_function(x: Any, positions: Any, module: str) -> Any:
+    """Return rows at positions, of which one array has room, with the functions' own rules beyond the end."""
+    own = content_of(x)
+    places = content_of(positions)
+    if own is None or places is None or not (isinstance(own, Rows) or isinstance(places, Rows)):
+        return None
+    value = value_of_content(own)
+    where = value_of_content(places, filler="zero")
+    if where.dtype.kind not in "iu" or not has_own_length(value, where):
+        return None
+    numbers, is_within = _numbered(as_indices(where), number_of(len(own)), len(value))
+    if module == NUMPY and not in_host_memory(is_within):
+        return None  # as the exact arrays raise, too
+    made = jaxapi.take(value, numbers, axis=0)
+    return wrap_rows(Rows(made, places.count), module) if isinstance(places, Rows) else wrap(made, module)
+
+
+@functools.partial(compiled_in_width, static_argnums=2)
+def _numbered(positions, count, beyond):
+    """Return positions from 0 on, and whether all are within; those that are not are moved beyond."""
+    count = count.astype(positions.dtype)
+    positions = jnp.where(positions < 0, positions + count, positions)
+    is_within = (positions >= 0) & (positions < count)
+    return jnp.where(is_within, positions, jnp.asarray(beyond, positions.dtype)), is_within.all()
+
+
+@compiled_in_width
 def _taken(value, positions, count):
     positions = jnp.where(positions < 0, positions + count.astype(positions.dtype), positions)
     positions = jnp.clip(positions, 0, count.astype(positions.dtype) - 1)
@@ -213,17 +248,44 @@ def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, m
     places = value_of_content(looked_up)
     if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
         return None
-    made = _insertion_points(value, number_of(len(ordered)), places, side)
+    made = as_positions(_insertion_points(value, number_of(len(ordered)), places, side))
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 
 
-@functools.partial(compiled, static_argnums=3)
+@functools.partial(compiled_in_width, static_argnums=3)
 def _insertion_points(ordered, count, looked_up, side):
     found = jaxapi.searchsorted(filled(ordered, count, "last"), looked_up, side=side)
     return jnp.minimum(found, count.astype(found.dtype))
 
 
+def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
+    if not isinstance(a, Array) or not isinstance(indices, Array) or not indices.ndim:
+        return None
+    if type(axis) is int and axis != 0 and -a.ndim < axis < a.ndim:
+        return _take_in_rows(a, indices, axis, module)
+    is_by_rows = axis in (0, -a.ndim) or (axis is None and a.ndim == 1)
+    return _taken_by_function(a, indices, module) if is_by_rows else None
+
+
+def _take_in_rows(a: Array, indices: Array, axis: int, module: str) -> Any:
+    """Take the same positions in every row."""
+    rows = a._rows_if_possible()
+    if rows is None or module == NUMPY:  # which looks at positions first
+        return None
+    try:
+        made = jaxapi.take(rows.value, indices._value, axis=axis)
+    except (TypeError, ValueError):
+        return None  # as the exact arrays raise, too
+    return wrap_rows(Rows(made, rows.count), module)
+
+
+def _take_along_axis(arr: Any, indices: Any, axis: Any = -1, *, module: str) -> Any:
+    are_vectors = isinstance(arr, Array) and isinstance(indices, Array) and arr.ndim == indices.ndim == 1
+    return _taken_by_function(arr, indices, module) if are_vectors and axis in (0, -1) else None
+
+
+TAKES: dict[str, Callable[..., Any]] = {"take": _take, "take_along_axis": _take_along_axis}
 WAYS: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero,
     "repeat": _repeat,

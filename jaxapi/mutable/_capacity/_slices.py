@@ -8,9 +8,8 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
-from ..._core._programs import compiled
 from .._selection import Selection, take
-from ._rows import Rows, is_exact, number_of, rows_in, takes_room
+from ._rows import Rows, compiled_in_width, is_exact, number_of, rows_in, takes_room
 
 __all__ = ["has_many_rows", "is_of_rows_alone", "selected_rows"]
 
@@ -96,8 +95,8 @@ def _first_of(value, length):
     return lax.slice_in_dim(value, 0, length)
 
 
-_backward = compiled(_cut_backward, static_argnums=2)
-_from_beyond = compiled(_cut_from_beyond, static_argnums=2)
-_taken = compiled(_taken_by_steps, static_argnums=2)
-_from = compiled(_cut_from, static_argnums=2)
-_first = compiled(_first_of, static_argnums=1)
+_backward = compiled_in_width(_cut_backward, static_argnums=2)
+_from_beyond = compiled_in_width(_cut_from_beyond, static_argnums=2)
+_taken = compiled_in_width(_taken_by_steps, static_argnums=2)
+_from = compiled_in_width(_cut_from, static_argnums=2)
+_first = compiled_in_width(_first_of, static_argnums=1)

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
-from ..._core._dtypes import refuse_complex
+from ..._core._dtypes import refuse_complex, x64_for
 from .._array import Array
 from .._indexing import count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
@@ -53,6 +53,9 @@ def write_selection(array: Array, part: Selection, new: Any) -> None:
     is_short = not is_of_rows or is_exact(len(positions))
     lengths = zip(reversed(given.shape), reversed(part.shape), strict=False)
     fits = len(given.shape) <= len(part.shape) and all(n in (1, m) for n, m in lengths)
+    if fits and not is_of_rows and part.axes[0] == 0 and positions == range(len(array)):
+        _write_to_every_row(array, part, new, given)
+        return
     if is_short or not fits:  # as it is done, or refused, for exact arrays
         array._replace_rows(put, part, _exact_of(new, given))
         return
@@ -62,6 +65,18 @@ def write_selection(array: Array, part: Selection, new: Any) -> None:
     else:
         length = _window(positions, array._value_with_room)
         array._replace_rows(_write_one, _exact_of(new, given), _numbers_of(positions), length)
+
+
+def _write_to_every_row(array: Array, part: Selection, new: Any, given: Any) -> None:
+    """Write to a part of every row, such as a column, in rows that do not count, too."""
+    length = len(array._value_with_room)
+    every_row = Selection((range(length), *part.ranges[1:]), part.axes)
+    varies = len(given.shape) == len(part.shape) and given.shape[0] > 1
+    if not varies:
+        written = _exact_of(new, given)
+    else:
+        written = with_rows(given.value if isinstance(given, Rows) else given, length)
+    array._replace_rows(put, every_row, written)
 
 
 def write_number(array: Array, part: Selection, number: complex) -> bool:
@@ -103,11 +118,11 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     """
     if not getattr(mask, "ndim", 0) or mask.dtype != bool or mask.shape != array.shape[: mask.ndim]:
         return False
-    value = array._value_with_room
+    has_room = array._has_room()
+    value = array._value_with_room if has_room else array._value  # which is written to
     given = _given(new, value)
     length = len(value)
     del value  # so that nobody else holds it
-    has_room = array._has_room()
     if not has_room and not isinstance(given, Rows):
         return False
     chosen = mask if isinstance(mask, np.ndarray) else content_of(mask)
@@ -131,11 +146,13 @@ def _write_mask(buffer, mask, new, varies, made):
 
 
 def _write_rows(buffer, new, numbers, made):
-    return _with_rows_at(made, buffer, new, numbers)
+    with x64_for(buffer.dtype, new.dtype):
+        return _with_rows_at(made, buffer, new, numbers)
 
 
 def _write_one(buffer, new, numbers, length, made):
-    return _with_one_at(made, buffer, new, numbers, length)
+    with x64_for(buffer.dtype, new.dtype):
+        return _with_one_at(made, buffer, new, numbers, length)
 
 
 def _rows_written(buffer, new, numbers):
