@@ -940,6 +940,8 @@ def test_64_bits_without_x64_mode(xp, dtype):
             (xp.concat([x, x])[::-1] + x[0], np.concat([host, host])[::-1] + host[0], True),
             (xp.repeat(column, xp.asarray(np.arange(70) % 3)), of_column.repeat(np.arange(70) % 3), True),
             (x.T @ x, host.T @ host, False),
+            (x[np.arange(70) < 3], host[:3], False),
+            (exact[exact[:, 0] == exact[3, 0]], host[host[:, 0] == host[3, 0]], False),
         ]
         if dtype != "complex128":
             ordered = np.sort(of_column)

@@ -12,7 +12,7 @@ import numpy as np
 import jaxapi
 
 from ..._core._devices import in_host_memory
-from ..._core._dtypes import as_indices
+from ..._core._dtypes import as_indices, x64_for
 from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
@@ -96,7 +96,10 @@ def _of_host(host: np.ndarray, value: jax.Array, module: str) -> Any:
     """Return what was selected on the host as an array on the device of a value."""
     sharding = value.sharding if value.committed else None
     rows = rows_of_host(host, sharding)
-    return wrap(jax.device_put(host, sharding), module) if rows is None else wrap_rows(rows, module)
+    if rows is not None:
+        return wrap_rows(rows, module)
+    with x64_for(host.dtype):
+        return wrap(jax.device_put(host, sharding), module)
 
 
 def _gathered(x: Array, positions: Any) -> Any:
