@@ -16,6 +16,7 @@ import pytest
 import jaxapi
 from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
+from jaxapi.mutable._capacity import _fused
 from jaxapi.spatial._engines._cuda import _launch
 
 PAGE_FILE = pathlib.Path(__file__).parents[1] / "docs" / "kdtree-design.md"
@@ -111,6 +112,17 @@ def runs_programs_with_other_quotients():
     return is_sealed and _exact.exact(lambda x: jnp.mean(x) - 1)(x) == 0
 
 
+def tells_rows_apart():
+    x = jnp.ones(20)
+    arguments = _fused.Arguments({}, {0: x}, frozenset([0]), 17)
+
+    def of_program(function):
+        return _fused.have_rows(jax.jit(function), (x,), {}, arguments)
+
+    of_each_row = of_program(lambda x: jnp.where(x > 0, jnp.sqrt(x), x / 3))
+    return of_each_row == [True] and of_program(lambda x: x - x.mean()) is of_program(jnp.cumsum) is None
+
+
 def has_the_setting():
     return jax.config.jax_explicit_x64_dtypes.name in ("ALLOW", "WARN", "ERROR")
 
@@ -192,6 +204,12 @@ INTERNALS = [
         "primitives bound one by one; without it quotients in compiled programs are XLA's",
     ),
     Internal(
+        "export.symbolic_shape",
+        tells_rows_apart,
+        ("mutable/_capacity/_fused.py",),
+        "the new names of primitives; without them fused functions compile for each length",
+    ),
+    Internal(
         "jax_explicit_x64_dtypes",
         has_the_setting,
         ("_core/_dtypes.py",),
@@ -241,6 +259,7 @@ MODULES = {
     ("_core/_traces.py", "jax.core"),  # of which eval_context is asked for by its name
     ("_core/_traces.py", "jax.core.Tracer"),
     ("_core/_traces.py", "jax.extend.core"),
+    ("mutable/_capacity/_fused.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
 }
 

@@ -640,7 +640,7 @@ class Array(Storage):
         return wrap(made, self._module, is_scalar=not made.ndim and ... not in keys)
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        if self._is_scalar and self._module != MUTABLE:  # the standard knows arrays without axes, no scalars
+        if self._is_numpys_scalar:
             raise TypeError("a scalar does not support item assignment: make an array of it first")
         host = self._host
         if is_eager():
@@ -1300,7 +1300,7 @@ def reshaped(array: Array, shape: tuple[int, ...]) -> Array | None:
             return from_host(host.reshape(shape, copy=False), array._module)
         except ValueError:
             return None
-    if array._is_scalar:
+    if array._is_numpys_scalar:
         return None
     if array._view:
         try:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ._array import Array, unwrap
+from ._array import Array, may_have_room, unwrap
+from ._capacity._writing import accumulate_rows
 from ._indexing import accumulate
 
 __all__ = ["AT", "add_at"]
@@ -24,7 +25,8 @@ def _at(name: str, how: str):
     def at(a, indices, b):
         if not isinstance(a, Array):
             raise TypeError(f"{name}.at writes to a jaxapi.mutable.Array, got {type(a).__name__}")
-        a._rewrite(write, unwrap(indices), unwrap(b))
+        if not (may_have_room(indices) and accumulate_rows(a, indices, b, how)):
+            a._rewrite(write, unwrap(indices), unwrap(b))
 
     at.__doc__ = f"Do ``a[indices] = {name}(a[indices], b)``, once for each index that comes again."
     return at

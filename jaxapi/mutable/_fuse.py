@@ -1,16 +1,21 @@
 """`fuse` for functions that change their arguments."""
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 import jax
 import numpy as np
 
+from .._core._dtypes import x64_mode
 from .._fuse._fuse import fused
 from .._fuse._fusion import Fusion as _Fusion
+from .._fuse._fusion import Options
+from .._fuse._inputs import signature_of
 from .._fuse._objects import belongs_to_method, fields_of
 from .._fuse._static import Static
-from ._array import MUTABLE, Array, unwrap, view_of, wrap
+from ._array import MUTABLE, Array, unwrap, view_of, wrap, wrap_rows
+from ._capacity._fused import arguments_with_room, as_rows, have_rows, write_content
+from ._capacity._rows import Rows, is_possible
 from ._storage import duplicate
 
 __all__ = ["Fusion", "fuse"]
@@ -37,8 +42,19 @@ class Fusion(_Fusion[P, R]):
 
     _module = MUTABLE  # the namespace of arrays inside, and of what is returned
 
+    def __init__(self, func: Callable[P, R], name: str | None = None, **options: Unpack[Options]):
+        super().__init__(func, name, **options)
+        self._results_with_rows: dict[Any, list[bool] | None] = {}  # of the signatures of calls
+
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
+        if self._takes_plain_arguments and is_possible():
+            made = self._call_on_rows(args, kwargs)
+            if made is not NotImplemented:
+                return made
+        return self._call_exactly(args, kwargs)
+
+    def _call_exactly(self, args, kwargs):
         given, named, arrays = _outside(self.func, args, kwargs, self._donated)
         call: Any = super().__call__  # which returns what _call_func does
         before = [(x, x._shared) for group in arrays.values() for x in group if isinstance(x, Array)]
@@ -50,6 +66,38 @@ class Fusion(_Fusion[P, R]):
         if written:
             _hand_over(written, arrays, self.name)
         return jax.tree.map(lambda value: wrap(value, self._module, not value.ndim), result)
+
+    def _call_on_rows(self, args, kwargs):
+        """Return what the function makes of arrays with room; NotImplemented where it needs exact ones."""
+        arguments = arguments_with_room(args, kwargs)
+        if arguments is None:
+            return NotImplemented
+        given, named, _ = _outside(self.func, *arguments.in_order())
+        signature = (x64_mode(), arguments.of_rows, *map(signature_of, arguments.values.values()), *named)
+        if signature not in self._results_with_rows:
+            self._results_with_rows[signature] = have_rows(self._jit, given, named, arguments)
+        of_rows = self._results_with_rows[signature]
+        if of_rows is None:
+            return NotImplemented
+        made = super().__call__(*given, **named)  # what _call_func returns
+        result, written = as_rows(made, of_rows, arguments)
+        for place, content in written.items():
+            argument, _ = place.rsplit(" ", 1)
+            target = arguments.arrays.get(argument)
+            if target is None:
+                _refuse_to_change(argument, self.name)
+            write_content(target, content)
+        return jax.tree.map(self._wrap_content, result)
+
+    def _wrap_content(self, content):
+        if isinstance(content, Rows):
+            return wrap_rows(content, self._module)
+        return wrap(content, self._module, not content.ndim)
+
+    def clear_cache(self) -> None:
+        """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
+        super().clear_cache()
+        self._results_with_rows.clear()
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""
@@ -188,10 +236,7 @@ def _hand_over(written, arrays, name) -> None:
         argument, i = place.rsplit(" ", 1)
         group = arrays.get(argument)
         if not group:
-            raise TypeError(
-                f"fused function {name!r} changes its argument {argument}, which cannot be changed: pass a "
-                "jaxapi.mutable.Array"
-            )
+            _refuse_to_change(argument, name)
         target = group[int(i)]
         if not isinstance(target, Array):
             np.copyto(target, value)
@@ -202,6 +247,13 @@ def _hand_over(written, arrays, name) -> None:
                 "twice: pass a copy"
             )
         target._rewrite(lambda old, new, donate: new, value)
+
+
+def _refuse_to_change(argument, name) -> None:
+    raise TypeError(
+        f"fused function {name!r} changes its argument {argument}, which cannot be changed: pass a "
+        "jaxapi.mutable.Array"
+    )
 
 
 @overload

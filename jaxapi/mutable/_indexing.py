@@ -21,6 +21,7 @@ __all__ += ["reads_on_host", "selected_in_buffer", "selection_of", "write", "wri
 
 _INTS = frozenset([int])
 _SMALL = 2**16  # bytes that are faster read on the host than selected on the device
+_SMALL_GRID = 2**20  # positions of which each can have a number in little memory
 
 
 def element_of(shape: tuple, keys: tuple) -> list[int] | None:
@@ -204,27 +205,61 @@ def _sizes_along_arrays(shape, layout) -> list[int]:
 
 
 def _without_overwritten(indices, sizes):
-    """Return the first index array, out of bounds where later elements of the arrays are the same position.
+    """Return the first index array with positions out of bounds where a later element is the same one.
 
-    So what is written there last remains, as in NumPy, though only the CPU writes one after another.
+    They are not written then. So what comes last remains, as in NumPy, though only the CPU writes one after
+    another.
     """
-    dtype = indices[0].dtype if sizes[0] <= np.iinfo(indices[0].dtype).max else np.dtype(np.int64)
+    first = indices[0].dtype
+    dtype = (
+        first if sizes[0] <= np.iinfo(first).max else np.dtype(np.int64)
+    )  # which has a number out of bounds
 
-    def as_given(first, *others):
+    def of_cpu(first, *others):
         return jnp.broadcast_arrays(first, *others)[0].astype(dtype)
 
-    def last_of_equal(*indices):
-        shape = np.broadcast_shapes(*[x.shape for x in indices])
-        count = math.prod(shape)
-        order_dtype = index_dtype_for(count)
-        with x64_for(order_dtype):
-            order = lax.iota(order_dtype, count).reshape(shape)
-            last = jnp.full(sizes, -1, order_dtype).at[tuple(indices)].max(order)
-            is_last = last[tuple(indices)] == order
+    def of_others(*indices):
+        indices = jnp.broadcast_arrays(*indices)
+        last_of_equal = _last_in_grid if _has_small_grid(sizes, indices[0].size) else _last_when_sorted
+        is_last = last_of_equal(indices, sizes)
         return jnp.where(is_last, indices[0].astype(dtype), np.asarray(sizes[0], dtype))
 
     with x64_for(dtype):
-        return lax.platform_dependent(*indices, cpu=as_given, default=last_of_equal)
+        return lax.platform_dependent(*indices, cpu=of_cpu, default=of_others)
+
+
+def _has_small_grid(sizes, count) -> bool:
+    """Whether a number for each position takes little memory, or not much more than the positions given."""
+    return math.prod(sizes) <= max(_SMALL_GRID, 4 * count)
+
+
+def _last_in_grid(indices, sizes):
+    """Say which elements are the last of equal positions, by the last one at each position that there is."""
+    dtype = index_dtype_for(indices[0].size)
+    with x64_for(dtype):
+        order = lax.iota(dtype, indices[0].size).reshape(indices[0].shape)
+        last = jnp.full(sizes, -1, dtype).at[tuple(indices)].max(order)
+        return last[tuple(indices)] == order
+
+
+def _last_when_sorted(indices, sizes):
+    """Say the same by sorting positions, in memory for them alone."""
+    dtype = index_dtype_for(math.prod(sizes))
+    order_dtype = index_dtype_for(indices[0].size)
+    with x64_for(dtype, order_dtype):
+        numbers = jnp.zeros(indices[0].shape, dtype)
+        is_within = jnp.ones(indices[0].shape, bool)
+        for index, size in zip(indices, sizes, strict=True):
+            index = index.astype(dtype)
+            index = jnp.where(index < 0, index + size, index)
+            is_within &= (index >= 0) & (index < size)
+            numbers = numbers * size + index
+        numbers = jnp.where(is_within, numbers, -1).reshape(-1)
+        order = lax.iota(order_dtype, numbers.size)
+        numbers, order = lax.sort((numbers, order), num_keys=1, is_stable=True)
+        is_last = jnp.append(numbers[1:] != numbers[:-1], True)
+        in_order = jnp.zeros(numbers.size, bool).at[order].set(is_last, unique_indices=True)
+        return in_order.reshape(indices[0].shape)
 
 
 # Masks

@@ -85,11 +85,13 @@ def _rows_of_host(obj, dtype, device) -> Rows | None:
 
 def _cast_on_host(host: np.ndarray, dtype: Any) -> np.ndarray | None:
     """Return an array in a dtype; None for a cast whose result NumPy and JAX may not have in common."""
-    if dtype is None or dtype == host.dtype:
+    if dtype is None:
         return host
     if not isinstance(dtype, (np.dtype, type)):
         return None
     dtype = resolve_dtype(dtype)
+    if dtype == host.dtype:
+        return host
     are_floats = host.dtype.kind == dtype.kind == "f" and is_of_kind(dtype)
     if not are_floats:
         return None

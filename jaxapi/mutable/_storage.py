@@ -98,6 +98,11 @@ class Storage:
         self._host.shape = shape
 
     @property
+    def _is_numpys_scalar(self) -> bool:
+        """Whether it cannot be written to, as a scalar of NumPy's; the standard knows arrays alone."""
+        return self._is_scalar and self._module != MUTABLE
+
+    @property
     def _typed(self) -> Any:
         """The host's memory or the value, either of which can be printed."""
         return self._value if self._host is None else self._host
@@ -228,7 +233,7 @@ class Storage:
 
     def _check_writeable(self) -> None:
         """Raise for a scalar of NumPy's and for what ``flags.writeable = False`` was said of."""
-        if self._is_scalar and self._module != MUTABLE:
+        if self._is_numpys_scalar:
             raise TypeError("a scalar cannot be written to: make an array of it, as numpy.array(x) does")
         if self._is_read_only:
             raise ValueError(

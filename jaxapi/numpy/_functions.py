@@ -19,6 +19,7 @@ from ..mutable._capacity._functions import of_elements
 from ..mutable._numpy_arguments import NotOnHost, narrow, to_numpy
 from ..mutable._promotion import narrowed, result_dtype, together
 from . import _creation, _views
+from ._counting import COUNTING
 from ._repairs import REPAIRS
 from ._table import OF_JAX, OF_JAXAPI, OURS
 from ._ufuncs import UFUNCS
@@ -549,4 +550,4 @@ FUNCTIONS |= {name: _of_values(name, function) for name, function in REPAIRS.ite
 _here = globals().keys() - REPAIRS.keys()
 _ours_here = [name for names in OURS.values() for name in names if name in _here]
 FUNCTIONS |= {name: globals()[name] for name in _ours_here}
-FUNCTIONS = {name: on_rows_first(name, function) for name, function in FUNCTIONS.items()}
+FUNCTIONS = {name: on_rows_first(name, function, COUNTING.get(name)) for name, function in FUNCTIONS.items()}

@@ -167,13 +167,13 @@ class Flags:
     @property
     def writeable(self):
         """Whether elements can be assigned to; views that are made later are as their array is."""
-        return not (self._array._is_scalar or self._array._is_read_only)
+        return not (self._array._is_numpys_scalar or self._array._is_read_only)
 
     @writeable.setter
     def writeable(self, is_writeable):
         array = self._array
         is_of_read_only = array._view and array._owner._is_read_only
-        if is_writeable and (array._is_scalar or is_of_read_only):
+        if is_writeable and (array._is_numpys_scalar or is_of_read_only):
             raise ValueError("cannot set WRITEABLE flag to True of this array")
         array._is_read_only = not is_writeable
 

@@ -16,6 +16,7 @@ from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy, may_have_room, unwrap
 from ..mutable._at import AT
 from ..mutable._capacity._functions import of_elements
+from ..mutable._capacity._writing import accumulate_rows
 from ..mutable._elementwise import ELEMENTWISE
 from ..mutable._indexing import accumulate as write_each
 from ..mutable._numpy_arguments import NotOnHost, to_numpy
@@ -345,6 +346,9 @@ class ufunc:
         how = AT.get(self.__name__)
         if how in ("max", "min") and a.dtype.kind == "c":  # of which JAX's writes lose NaN
             how = None
+        has_room = may_have_room(indices) and _is_written_by_rows(a, b)
+        if how and has_room and accumulate_rows(a, indices, b, how):
+            return
         new: Any = None if b is None else as_ours(b)._value
         if new is not None:
             refuse_complex(new.dtype, a.dtype)
@@ -371,6 +375,11 @@ class ufunc:
     def resolve_dtypes(self, dtypes, **options):
         """Return NumPy's dtypes of the operands and the result."""
         return self._numpys.resolve_dtypes(dtypes, **options)
+
+
+def _is_written_by_rows(a, b) -> bool:
+    """Whether an operand has a dtype that an array is written to with as it is."""
+    return isinstance(b, (Array, np.ndarray, np.generic)) and a.dtype == b.dtype != np.bool
 
 
 def _computes_in_its_own_numbers(dtype, other) -> bool:

@@ -14,7 +14,7 @@ from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
 from ..mutable._array import NUMPY, Array, copied, from_numpy, may_have_room, shared, unwrap, wrap, wrap_rows
-from ..mutable._capacity._functions import way_on_rows
+from ..mutable._capacity._functions import way_of_shapes, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import WAYS
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
@@ -436,9 +436,15 @@ _VIEWS = frozenset(["expand_dims"])  # here, and copies in the standard
 _OF_LISTS = frozenset(["concat", "concatenate", "stack"])
 
 
-def on_rows_first(name, function):
-    """Return a function that takes the buffers of arrays with room, if there is a way for it."""
-    way = None if name in _VIEWS else way_on_rows(function, name, NUMPY)
+def on_rows_first(name, function, on_rows=None):
+    """Return a function that takes the buffers of arrays with room, if there is a way for it.
+
+    ``on_rows`` is what does so for a function that NumPy alone has.
+    """
+    if on_rows is not None:
+        way = way_of_shapes(on_rows, NUMPY)
+    else:
+        way = None if name in _VIEWS else way_on_rows(function, name, NUMPY)
     if way is None:
         return function
     is_always_asked = name in WAYS or name in _OF_LISTS

@@ -413,3 +413,11 @@ def test_divmod_is_numpys(x, y):
     ):
         assert isinstance(actual, xp.Array)
         np.testing.assert_array_equal(actual, expected)
+
+
+def test_arrays_without_axes_have_views():
+    total = xp.sum(xp.asarray([1.0, 2.0]))
+    assert total.flags.writeable
+    view = xp.reshape(total, (1,))
+    view[0] = 5
+    assert float(total) == 5

@@ -244,8 +244,10 @@ def test_masks_of_any_count():
         np.testing.assert_array_equal(x, host)
 
 
-def test_the_last_value_of_a_repeated_position_remains(monkeypatch):
+@pytest.mark.parametrize("has_small_grid", [True, False])
+def test_the_last_value_of_a_repeated_position_remains(monkeypatch, has_small_grid):
     """In whatever order a device writes."""
+    monkeypatch.setattr(_indexing, "_has_small_grid", lambda sizes, count: has_small_grid)
 
     def on_a_gpu(*operands, cpu, default):
         return default(*operands)

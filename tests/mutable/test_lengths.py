@@ -912,6 +912,33 @@ def test_arange(xp):
 
 
 @NAMESPACES
+def test_arguments_are_refused_as_those_of_exact_arrays(xp):
+    x = xp.asarray(data_of(70))
+    positions = xp.asarray(np.ones(70, int))
+    wrong = [
+        lambda x: xp.diff(x, n=1.0),
+        lambda x: xp.diff(x, axis=0.0),
+        lambda x: xp.diff(x, axis=xp.asarray([0, 0])),
+        lambda x: xp.take(x, positions, axis=0.0),
+        lambda x: xp.take_along_axis(x, positions, axis=0.0),
+    ]
+    exact = xp.asarray(jnp.asarray(data_of(70)))
+    for call in wrong:
+        for array in (x, exact):
+            with pytest.raises(TypeError):
+                call(array)
+
+
+@pytest.mark.parametrize("kind", [float, int, complex])
+def test_dtypes_named_by_pythons_types(kind):
+    """They are the default ones, whatever the length."""
+    with jax.enable_x64(False):
+        for count in (3, 70):
+            host = np.arange(count).astype(kind)
+            assert mutable.asarray(host, dtype=kind).dtype == mutable.asarray([1], dtype=kind).dtype
+
+
+@NAMESPACES
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128"])
 def test_64_bits_without_x64_mode(xp, dtype):
     """Arrays of 64 bits keep them and their room, and results have the dtypes that exact arrays give."""

@@ -366,6 +366,9 @@ OTHERS = {
     "truth of complex": lambda np: (np.all(np.asarray([1j, 1])), np.any(np.asarray([0, 2j]), axis=0)),
     "zeros around complex": lambda np: np.trim_zeros(np.asarray([0, 1j, 0, 2j, 0])),
     "variance of integers": lambda np: np.nanvar(np.asarray([1, 2]), ddof=3),
+    "positions of few bits": lambda np: [
+        np.take(np.arange(300), np.asarray([3, -1], dtype="int8"), mode=mode) for mode in ("raise", "wrap")
+    ],
 }
 
 

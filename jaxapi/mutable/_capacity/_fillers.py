@@ -16,6 +16,8 @@ def filled(value: jax.Array, count: Any, filler: str) -> jax.Array:
     if filler == "nothing":
         return value
     counts = lax.broadcasted_iota(np.int32, value.shape, 0) < count
+    if filler == "first":
+        return jnp.where(counts, value, value[:1])
     return jnp.where(counts, value, np.asarray(_FILLERS[filler](value.dtype), value.dtype))
 
 
@@ -40,6 +42,7 @@ _FILLERS: dict[str, Callable[[np.dtype], Any]] = {
     "greatest": _greatest,
     "last": _last,
     "least": _least,
+    "missing": _last,  # of floats, which may be NaN
     "one": lambda dtype: 1,
     "zero": lambda dtype: 0,
 }

@@ -17,7 +17,7 @@ from ..._core._dtypes import resolve_dtype, x64_for
 from ..._core._exact import exact
 from ..._core._programs import compiled
 from .._array import NUMPY, Array, may_have_room, wrap, wrap_rows
-from ._elementwise import computed
+from ._elementwise import aligned, computed
 from ._fillers import filled
 from ._products import PRODUCTS
 from ._rows import Rows, as_positions, is_exact, is_possible, number_of
@@ -25,15 +25,16 @@ from ._selecting import TAKES, WAYS
 from ._shapes import SHAPES
 from ._table import EACH_ROW, TABLE, Rule
 
-__all__ = ["of_elements", "way_on_rows"]
+__all__ = ["of_elements", "way_of_shapes", "way_on_rows"]
 
 _SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims", "ord"])
+_CHOOSING = ("where", "initial")
 # Arguments that may be given as their defaults, at which there is nothing to do.
 _OTHER = frozenset(
     ["descending", "include_initial", "initial", "mean", "ord", "order", "out", "stable", "where"]
 )
 _OF_SHAPES = PRODUCTS | SHAPES | TAKES
-_NAMED = frozenset(["axes", "axis", "destination", "shape", "source"])  # in both namespaces
+_NAMED = frozenset(["axes", "axis", "bins", "destination", "q", "shape", "source"])  # in both namespaces
 _OF_POSITIONS = frozenset(["argmax", "argmin", "argsort", "count_nonzero"])
 _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")  # sorting is stable, whatever is asked for
 
@@ -58,7 +59,9 @@ class Entry:
             is_a_kind = module == NUMPY and name == "kind" and value in _KINDS
             if value is np._NoValue or is_a_kind:
                 continue
-            if name in _SHAPING and _is_plain(name, value):
+            is_choosing = name in _CHOOSING and name in self.defaults and value is not None
+            is_shaping = name in _SHAPING and _is_plain(name, value)
+            if is_shaping or (is_choosing and self.rule.folds):
                 options[name] = value
             elif name not in _OTHER or value is not self.defaults.get(name):
                 return None
@@ -117,7 +120,7 @@ def way_on_rows(
     if name in WAYS:
         return _selecting_way(WAYS[name], module)
     if name in _OF_SHAPES:
-        return _way_of_shapes(_OF_SHAPES[name], module)
+        return way_of_shapes(_OF_SHAPES[name], module)
     entry = entry_of(function, name)
     if entry is None:
         return None
@@ -139,7 +142,7 @@ def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple
     return way
 
 
-def _way_of_shapes(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
+def way_of_shapes(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
     """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone."""
     parameters = inspect.signature(function).parameters.values()
     names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name in _NAMED])
@@ -174,12 +177,25 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
     rule = entry.rule
     if 0 not in axes:
         rule = EACH_ROW
-    program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
+    if rule.filler == "missing" and rows.value.dtype.kind not in "fc":
+        return None
+    operands: tuple = (rows.value, number_of(rows.count))
+    if "where" in options or "initial" in options:
+        mask = options.pop("where", True)
+        initial = options.pop("initial", None)
+        values = aligned([rows, _rows_or_value(mask)])
+        if values is None or not _is_choice(*values) or not _is_start(initial):
+            return None
+        operands = (*values, operands[1])
+        key = (type(initial), initial)
+        program = _program_of_chosen(entry.function, x._module, key, tuple(options.items()))
+    else:
+        program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
     given_dtype = resolve_dtype(options.get("dtype"))
     dtypes = (rows.value.dtype,) if given_dtype is None else (rows.value.dtype, given_dtype)
     try:
         with x64_for(*dtypes):
-            made = program(rows.value, number_of(rows.count))
+            made = program(*operands)
     except (TypeError, ValueError, OverflowError, NotImplementedError):
         return None  # as the exact array raises, too
     if entry.name in _OF_POSITIONS:
@@ -201,6 +217,42 @@ def _program(function, name: str, rule: Rule, module: str, options: tuple) -> An
         if rule.takes_count:
             return _AVERAGES[name](of_values, value, count, **given)
         return of_values(filled(value, count, rule.filler))
+
+    return compiled(run)
+
+
+def _rows_or_value(x: Any) -> Any:
+    """Return the rows of an array that has room, the value of another one, and anything else as it is."""
+    if not isinstance(x, Array):
+        return x
+    rows = x._rows()
+    return x._value if rows is None else rows
+
+
+def _is_choice(value: jax.Array, mask: Any) -> bool:
+    """Whether a mask is True, or an array that chooses elements of a buffer."""
+    if mask is True or getattr(mask, "dtype", None) != np.bool or not mask.ndim:
+        return mask is True
+    lengths = zip(reversed(mask.shape), reversed(value.shape), strict=False)
+    return mask.ndim <= value.ndim and all(n in (1, m) for n, m in lengths)
+
+
+def _is_start(initial: Any) -> bool:
+    """Whether a fold starts at nothing, or at a number of Python's, which a program may be kept by."""
+    return initial is None or type(initial) in (bool, int, float)
+
+
+@functools.cache
+def _program_of_chosen(function, module: str, start: tuple, options: tuple) -> Any:
+    """Return the program that folds the elements of a buffer that a mask chooses, of the rows that count."""
+    given = dict(options)
+    _, initial = start
+    if initial is not None:
+        given["initial"] = initial
+
+    def run(value, mask, count):
+        counts = lax.broadcasted_iota(np.int32, value.shape, 0) < count
+        return function(wrap(value, module), where=wrap(counts & mask, module), **given)._value
 
     return compiled(run)
 

@@ -278,7 +278,7 @@ def _svdvals_of_rows(value, count):
 
 
 def _contents_of(arrays: Any) -> list[Any] | None:
-    """Return arrays of one dtype and as many axes as rows or values; None without rows, or for others."""
+    """Return each array as rows or a value; None if none has rows, or dtypes or numbers of axes differ."""
     if type(arrays) not in (tuple, list):
         return None
     contents: list[Any] = []
@@ -291,8 +291,8 @@ def _contents_of(arrays: Any) -> list[Any] | None:
     values = [x.value if isinstance(x, Rows) else x for x in contents]
     if not any(isinstance(x, Rows) for x in contents) or not has_own_length(*values):
         return None
-    first = values[0]
-    return contents if all(x.dtype == first.dtype and x.ndim == first.ndim for x in values) else None
+    kinds = {(x.dtype, x.ndim) for x in values}
+    return contents if len(kinds) == 1 else None
 
 
 def _concat(arrays: Any, axis: Any = 0, *, module: str) -> Any:
@@ -339,7 +339,8 @@ def _side_by_side(function: Callable[..., Any], contents: list[Any], axis: int, 
 
 
 def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None, *, module: str) -> Any:
-    if not isinstance(a, Array) or a.ndim != 1 or axis not in (0, -1) or n != 1 or a.dtype.kind not in "iufc":
+    is_of_neighbors = type(n) is int and n == 1 and type(axis) is int and axis in (0, -1)
+    if not is_of_neighbors or not isinstance(a, Array) or a.ndim != 1 or a.dtype.kind not in "iufc":
         return None
     contents = _contents_of([x for x in (prepend, a, append) if x is not None])
     if contents is None:

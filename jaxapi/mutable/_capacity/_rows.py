@@ -203,7 +203,8 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
 def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Rows | None:
     """Return a buffer that begins with evenly spaced integers; None where numbers or dtype are others."""
     if stop is None:
-        start, stop = 0, start
+        stop = start
+        start = 0
     step = 1 if step is None else step
     if not all(type(number) is int for number in (start, stop, step)) or step == 0:
         return None
@@ -211,8 +212,11 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
     length = rows_in(count)
     dtype = default_dtype(int) if dtype is None else dtype
     last = start + step * (length - 1)
-    fits = max(abs(start), abs(last)) < _MANY and (dtype.kind in "if" or (dtype.kind == "u" and last >= 0))
-    if length == count or dtype.itemsize < 4 or not fits or not is_of_kind(dtype) or not is_possible():
+    is_large = max(abs(start), abs(last)) >= _MANY
+    is_too_low = dtype.kind == "u" and last < 0
+    if is_large or is_too_low or dtype.itemsize < 4:
+        return None  # the numbers behind those that count may not be ones of the dtype
+    if length == count or dtype.kind not in "ifu" or not is_of_kind(dtype) or not is_possible():
         return None
     return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
 

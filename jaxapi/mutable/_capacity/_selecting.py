@@ -17,7 +17,7 @@ from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
-from .._array import NUMPY, Array, wrap, wrap_rows
+from .._array import NUMPY, Array, unwrap, wrap, wrap_rows
 from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
 from ._fillers import filled
 from ._rows import (
@@ -262,10 +262,45 @@ def _insertion_points(ordered, count, looked_up, side):
     return jnp.minimum(found, count.astype(found.dtype))
 
 
+def _isin(x1: Any, x2: Any, *, invert: bool = False, module: str) -> Any:
+    """Look among the elements of a buffer, of which those that do not count are the first one."""
+    if not isinstance(x1, Array):
+        return None
+    rows = x1._rows_if_possible()
+    sought = content_of(x2) if isinstance(x2, Array) else None
+    if rows is None and not isinstance(sought, Rows):
+        return None
+    among = value_of_content(sought, filler="first") if isinstance(sought, Rows) else unwrap(x2)
+    try:
+        made = jaxapi.isin(x1._value if rows is None else rows.value, among, invert=invert)
+    except (TypeError, ValueError, OverflowError):
+        return None  # as the exact arrays raise, too
+    return wrap(made, module, not made.ndim) if rows is None else wrap_rows(Rows(made, rows.count), module)
+
+
+def _roll(a: Any, shift: Any, axis: Any = None, *, module: str) -> Any:
+    rows = a._rows_if_possible() if isinstance(a, Array) else None
+    if rows is None or type(shift) is not int:
+        return None
+    if not (axis is None and a.ndim == 1) and not (type(axis) is int and axis in (0, -a.ndim)):
+        return None
+    made = _rolled(rows.value, number_of(shift % rows.count), number_of(rows.count))
+    return wrap_rows(Rows(made, rows.count), module)
+
+
+@compiled_in_width
+def _rolled(value, shift, count):
+    positions = jnp.arange(len(value), dtype=np.int32) - shift
+    positions = jnp.where(positions < 0, positions + count, positions)
+    return jnp.take(value, positions, axis=0, mode="clip")
+
+
 def _take(a: Any, indices: Any, axis: Any = None, *, module: str) -> Any:
     if not isinstance(a, Array) or not isinstance(indices, Array) or not indices.ndim:
         return None
-    if type(axis) is int and axis != 0 and -a.ndim < axis < a.ndim:
+    if axis is not None and type(axis) is not int:
+        return None
+    if axis is not None and axis != 0 and -a.ndim < axis < a.ndim:
         return _take_in_rows(a, indices, axis, module)
     is_by_rows = axis in (0, -a.ndim) or (axis is None and a.ndim == 1)
     return _taken_by_function(a, indices, module) if is_by_rows else None
@@ -285,10 +320,16 @@ def _take_in_rows(a: Array, indices: Array, axis: int, module: str) -> Any:
 
 def _take_along_axis(arr: Any, indices: Any, axis: Any = -1, *, module: str) -> Any:
     are_vectors = isinstance(arr, Array) and isinstance(indices, Array) and arr.ndim == indices.ndim == 1
-    return _taken_by_function(arr, indices, module) if are_vectors and axis in (0, -1) else None
+    is_of_vectors = are_vectors and type(axis) is int and axis in (0, -1)
+    return _taken_by_function(arr, indices, module) if is_of_vectors else None
 
 
-TAKES: dict[str, Callable[..., Any]] = {"take": _take, "take_along_axis": _take_along_axis}
+TAKES: dict[str, Callable[..., Any]] = {
+    "isin": _isin,
+    "roll": _roll,
+    "take": _take,
+    "take_along_axis": _take_along_axis,
+}
 WAYS: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero,
     "repeat": _repeat,

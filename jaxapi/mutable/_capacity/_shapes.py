@@ -53,7 +53,7 @@ def _broadcast_to(x: Any, shape: Any, *, module: str) -> Any:
 
 def _permute_dims(x: Any, axes: Any, *, module: str) -> Any:
     rows = _rows_of(x)
-    order = None if rows is None else _axes_of(axes, rows.value.ndim)
+    order = _axes_of(axes, rows.value.ndim) if rows is not None and isinstance(axes, (tuple, list)) else None
     if rows is None or order is None or order[:1] != (0,) or len(order) != rows.value.ndim:
         return None
     return _arranged(jaxapi.permute_dims, rows, order, module)

@@ -1,4 +1,4 @@
-"""Writes to a buffer: of rows that a slice selects, and where a mask is True."""
+"""Writes to a buffer: of rows that a slice selects, where a mask is True, and by positions that have room."""
 
 from typing import Any
 
@@ -8,15 +8,16 @@ import numpy as np
 from jax import lax
 
 from ..._core._constants import positions as positions_of
-from ..._core._dtypes import refuse_complex, x64_for
+from ..._core._dtypes import as_indices, refuse_complex, x64_for
+from ..._core._lengths import has_own_length
 from .._array import Array
-from .._indexing import count_of_mask, write_mask
+from .._indexing import check_indices, count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
 from ._rows import Rows, is_exact, is_possible, rows_in, takes_room, with_rows
 from ._selecting import content_of, value_of_content
 from ._slices import is_of_rows_alone
 
-__all__ = ["write_number", "write_selection", "write_where"]
+__all__ = ["accumulate_rows", "write_number", "write_selection", "write_where"]
 
 
 def _given(new: Any, buffer: jax.Array) -> Any:
@@ -141,6 +142,43 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
     return True
 
 
+def accumulate_rows(array: Array, positions: Any, new: Any, how: str) -> bool:
+    """Add to rows of an array at positions that have room, say, once for each time that one comes.
+
+    False is returned where exact arrays are needed.
+    """
+    places = positions._rows() if isinstance(positions, Array) else None
+    if places is None or positions.ndim != 1 or positions.dtype.kind not in "iu" or not array.ndim:
+        return False
+    written = None if array._host is not None else _value_for_positions(array, places, new)
+    if written is None or not has_own_length(written, places.value):
+        return False
+    check_indices(places.value, 0, len(array), places.count)
+    array._check_writeable()
+    counts = positions_of((places.count, len(array)))
+    replace = array._replace_rows if array._has_room() else array._replace
+    replace(_accumulate, as_indices(places.value), counts, written, how)
+    return True
+
+
+def _value_for_positions(array: Array, places: Rows, new: Any) -> Any:
+    """Return a number, or a buffer with a row for each position; None for others."""
+    if np.ndim(new) == 0:
+        return values_for(new._value if isinstance(new, Array) else new, array._value_with_room)
+    content = content_of(new) if isinstance(new, Array) else None
+    if content is None or new.shape != (places.count, *array.shape[1:]):
+        return None
+    length = len(places.value)
+    value = value_of_content(content)
+    refuse_complex(value.dtype, array.dtype)
+    return None if len(value) > length else with_rows(value, length)
+
+
+def _accumulate(buffer, positions, counts, new, how, made):
+    with x64_for(buffer.dtype, new.dtype, positions.dtype):
+        return _accumulated(made, buffer, positions, counts, new, how)
+
+
 def _write_mask(buffer, mask, new, varies, made):
     return write_mask(made, buffer, mask, new, 0, varies)
 
@@ -178,5 +216,17 @@ def _one_written(buffer, new, numbers, length):
     return lax.dynamic_update_slice_in_dim(buffer, window, first, 0)
 
 
+def _accumulated_at(buffer, positions, counts, new, how):
+    """Add at positions; those that do not count go beyond the end, and so do those that are out of bounds."""
+    position_count, size = counts
+    places = jnp.where(positions < 0, positions + size.astype(positions.dtype), positions)
+    is_position = lax.iota(np.int32, len(places)) < position_count
+    is_within = (places >= 0) & (places < size.astype(places.dtype))
+    places = jnp.where(is_position & is_within, places, jnp.asarray(len(buffer), places.dtype))
+    new = jnp.broadcast_to(new.astype(buffer.dtype), (len(places), *buffer.shape[1:]))
+    return getattr(buffer.at[places], how)(new, mode="drop")
+
+
+_accumulated = compiled_pair(_accumulated_at, static_argnums=4)
 _with_rows_at = compiled_pair(_rows_written)
 _with_one_at = compiled_pair(_one_written, static_argnums=3)

@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxapi
 
-from ..._core._dtypes import default_dtype, x64_for, x64_on
+from ..._core._dtypes import as_indices, default_dtype, x64_for, x64_on
 from ..._core._errors import refuse_traced
 from ..._core._order import keys_of
 from ..._core._programs import compiled, is_traced
@@ -295,8 +295,7 @@ def indices(dimensions, dtype=None, sparse=False):
 def _in_bounds(indices, size, mode="raise"):
     """Return positions by NumPy's modes; traced ones are not checked."""
     refuse(indices.dtype.kind not in "iub", TypeError, f"positions are integers, got {indices.dtype}")
-    if indices.dtype == np.bool:  # as 0 and 1
-        indices = indices.astype(int)
+    indices = as_indices(indices)  # as a size may be too large for them
     if mode == "wrap":
         return indices % size
     if mode == "clip":

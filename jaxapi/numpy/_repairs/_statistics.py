@@ -18,6 +18,8 @@ from ..._core._dtypes import default_dtype, x64_for, x64_on
 from ..._core._programs import compiled, is_traced
 from ..._interop import as_array
 from ...linalg._matrices import full_precision
+from ...mutable._capacity._rows import Rows
+from ...mutable._capacity._selecting import value_of_content
 from ...mutable._promotion import cast, narrowed, result_dtype
 from .._common import as_floats, axes_of, exact_program, float_dtype, refuse
 from ._arrays import sort
@@ -67,14 +69,35 @@ _quantile_of_jax = exact_program(jnp.quantile, "axis", "method", "keepdims")
 _nanquantile_of_jax = exact_program(jnp.nanquantile, "axis", "method", "keepdims")
 
 
-def _sorted_along(x, axis):
-    """Return the elements along some axes in order, as a last axis, which are NaN before, and the axes."""
+class _Ordered(NamedTuple):
+    """Elements along some axes, in order as a last axis."""
+
+    elements: Any
+    is_nan: Any  # before they were ordered
+    axes: tuple[int, ...]
+    size: int  # how many elements of the last axis count
+
+
+def _sorted_along(x, axis, count=None):
+    """Return the elements along some axes in order.
+
+    Of a buffer, so many rows count, and the axes have the first one among them: other rows come last.
+    """
     axes = axes_of(x, axis)
+    is_nan = jnp.isnan(x) if x.dtype.kind in "fc" else jnp.zeros(x.shape, bool)
+    size = math.prod(x.shape[i] for i in axes)
+    if count is not None:
+        size = size // len(x) * count
+        x = value_of_content(Rows(x, count), filler="last")
+        is_nan = value_of_content(Rows(is_nan, count), filler="zero")
+    return _Ordered(sort(_as_last_axis(x, axes)), _as_last_axis(is_nan, axes), axes, size)
+
+
+def _as_last_axis(x, axes):
+    """Return an array in which some axes are one, the last."""
     other_lengths = [n for i, n in enumerate(x.shape) if i not in axes]
     size = math.prod(x.shape[i] for i in axes)
-    elements = jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
-    is_nan = jnp.isnan(elements) if x.dtype.kind in "fc" else jnp.zeros(elements.shape, bool)
-    return sort(elements), is_nan, axes
+    return jnp.moveaxis(x, axes, range(-len(axes), 0)).reshape(*other_lengths, size)
 
 
 class _Request(NamedTuple):
@@ -86,6 +109,7 @@ class _Request(NamedTuple):
     method: str
     keepdims: bool
     skip_nan: bool
+    row_count: int | None  # how many rows count of a buffer
 
     @property
     def takes_elements(self) -> bool:
@@ -95,7 +119,11 @@ class _Request(NamedTuple):
 
 def _quantile(x, request: _Request, weights):
     """Return quantiles; where they lie NumPy computes, unless traced, as XLA rounds otherwise."""
-    q, _, axis, method, keepdims, skip_nan = request
+    q = request.q
+    axis = request.axis
+    method = request.method
+    keepdims = request.keepdims
+    skip_nan = request.skip_nan
     text = f"{method!r} is not a valid method. Use one of: {list(_METHODS)}"
     refuse(method not in _METHODS, ValueError, text)
     is_valid = is_traced(q) or bool(np.all((q >= 0) & (q <= 1)))
@@ -121,8 +149,8 @@ def _quantile_of_sorted(x, request: _Request):
     """Return quantiles (*q.shape, *other lengths) of sorted elements, and the axes that these are along."""
     q = request.q
     skip_nan = request.skip_nan
-    ordered, is_nan, axes = _sorted_along(x, request.axis)
-    *other_lengths, size = ordered.shape
+    ordered, is_nan, axes, size = _sorted_along(x, request.axis, request.row_count)
+    other_lengths = ordered.shape[:-1]
     is_empty = not size and math.prod(other_lengths)
     refuse(is_empty, IndexError, "index -1 is out of bounds: there are no elements along the axes")
     xp: Any = jnp if skip_nan or is_traced(q) else np
@@ -166,7 +194,9 @@ def _elements(ordered, positions, shape):
 
 
 def _quantiles(scale, skip_nan):
-    def function(a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None):
+    def function(
+        a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None, *, count=None
+    ):
         refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
         is_weak = type(q) in (int, float)
         is_listed = isinstance(q, (list, tuple))
@@ -180,17 +210,17 @@ def _quantiles(scale, skip_nan):
             computed = narrowed(np.result_type(a.dtype, q.dtype), a, None if is_listed else q)
         else:
             computed = float_dtype(a)
-        return _quantile(a, _Request(q, computed, axis, method, keepdims, skip_nan), weights)
+        return _quantile(a, _Request(q, computed, axis, method, keepdims, skip_nan, count), weights)
 
     return function
 
 
 def _medians(skip_nan):
-    def function(a: Array, axis=None, keepdims=False):
+    def function(a: Array, axis=None, keepdims=False, *, count=None):
         if not a.size:
             return jnp.nanmean(as_floats(a), axis, keepdims=keepdims)
-        ordered, is_nan, axes = _sorted_along(a, axis)
-        n = jnp.sum(~is_nan, -1) if skip_nan else jnp.full(ordered.shape[:-1], ordered.shape[-1])
+        ordered, is_nan, axes, size = _sorted_along(a, axis, count)
+        n = jnp.sum(~is_nan, -1) if skip_nan else jnp.full(ordered.shape[:-1], size)
         ordered = as_floats(ordered)
         dtype = ordered.dtype
         if dtype == np.float16:
@@ -199,7 +229,8 @@ def _medians(skip_nan):
         above = _elements(ordered, jnp.maximum(n // 2, 0), n.shape)
         median = jnp.where(n % 2 == 1, below, (below + above) / 2)
         is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
-        missing = jnp.nan if skip_nan else ordered[..., -1]  # NaN, and of complex numbers perhaps in one part
+        # NaN, and of complex numbers perhaps in one part
+        missing = jnp.nan if skip_nan else _elements(ordered, size - 1, n.shape)
         median = jnp.where(is_missing, missing, median).astype(dtype)
         return jnp.expand_dims(median, axes) if keepdims else median
 
@@ -437,13 +468,20 @@ def _counts_of(x, weights, minlength, length, dtype):
     return jnp.bincount(x.astype(int), weights, minlength, length=length).astype(dtype)
 
 
-def _edges(a, bins, range, weights=None):
-    """Return the edges of bins, which NumPy makes of the smallest and the largest element."""
+def _edges(a, bins, range, weights=None, count=None):
+    """Return the edges of bins, which NumPy makes of the smallest and the largest element that count."""
     if is_traced(a) or is_traced(bins):
         return jnp.histogram_bin_edges(a, bins, range, weights)
+    if range is not None:
+        range = [np.asarray(limit)[()] if isinstance(limit, jax.Array) else limit for limit in range]
     if not isinstance(bins, str):
         weights = None
-        if a.size:
+        if count is not None:
+            rows = Rows(a, count)
+            smallest = value_of_content(rows, filler="greatest").min()
+            largest = value_of_content(rows, filler="least").max()
+            a = jnp.stack([smallest, largest])
+        elif a.size:
             a = jnp.stack([a.min(), a.max()])
     a = np.asarray(a)
     if isinstance(bins, jax.Array):
@@ -454,10 +492,9 @@ def _edges(a, bins, range, weights=None):
     return jnp.asarray(edges, narrowed(edges.dtype, a))
 
 
-def _counted(columns, edges, weights, dtype, density):
-    """Return the sum of weights in each bin, whose last edge is inside of it."""
+def _counted(columns, edges, weights, dtype, density, is_inside: Any = True):
+    """Return the sum of weights in each bin, whose last edge is inside of it; of elements that count."""
     bins = []
-    is_inside: Any = True
     for x, edges_of_axis in zip(columns, edges, strict=True):
         edge = jaxapi.searchsorted(edges_of_axis, x, side="right")  # the first one above
         edge = jnp.where(x == edges_of_axis[-1], len(edges_of_axis) - 1, edge)
@@ -483,16 +520,20 @@ def histogram_bin_edges(a: Array, bins: Array = 10, range=None, weights: Array =
     return _edges(a.reshape(-1), bins, range, weights)
 
 
-def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None):
+def histogram(a: Array, bins: Array = 10, range=None, density=None, weights: Array = None, *, count=None):
+    """Count elements in bins; of a buffer's elements, one after another, so many count."""
     refuse(jnp.iscomplexobj(a), TypeError, "histogram takes real numbers")
     unlike = weights is not None and weights.shape != a.shape
     refuse(unlike, ValueError, "weights should have the same shape as a.")
     a = a.reshape(-1)
     if weights is not None:
         weights = weights.reshape(-1)
-    edges = _edges(a, bins, range, weights)
+    edges = _edges(a, bins, range, weights, count)
     dtype = default_dtype(int) if weights is None else weights.dtype
-    return _counted([a], [edges], weights, dtype, density), edges
+    counts = True
+    if count is not None:
+        counts = value_of_content(Rows(jnp.ones(a.shape, bool), count), filler="zero")
+    return _counted([a], [edges], weights, dtype, density, counts), edges
 
 
 def histogramdd(sample, bins: list[ArrayLike] | int = 10, range=None, density=None, weights: Array = None):

@@ -1,0 +1,278 @@
+"""Statistics, counts and selections of arrays with room, as NumPy has them: a new length compiles nothing.
+
+Each function takes NumPy's arguments, and returns None where the exact arrays are needed: for arguments that
+are unusual, and where the exact arrays raise. See `jaxapi.mutable._capacity`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxapi
+
+from .._core._dtypes import default_dtype, x64_for, x64_on
+from .._core._lengths import KEPT, capacity, has_own_length
+from .._core._programs import compiled
+from .._searching import nonzero_in_buffers
+from ..mutable._array import NUMPY, Array, unwrap, wrap_rows
+from ..mutable._capacity._elementwise import aligned
+from ..mutable._capacity._fillers import filled
+from ..mutable._capacity._rows import Rows, as_positions, number_of
+from ..mutable._capacity._selecting import content_of, read_by_array, value_of_content
+from ..mutable._promotion import together
+from ._common import axes_of, float_dtype
+from ._repairs import REPAIRS
+from ._wrap import ours, value_of
+
+__all__ = ["COUNTING"]
+
+_ERRORS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
+
+
+def _rows_of(x: Any) -> Rows | None:
+    return x._rows_if_possible() if isinstance(x, Array) else None
+
+
+def _computed(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+    """Return what a function makes of values, with 64 bits if some have them; None where it raises."""
+    dtypes = [x.dtype for x in (*values, *options.values()) if hasattr(x, "dtype")]
+    try:
+        with x64_for(*dtypes):
+            return function(*values, **options)
+    except _ERRORS:
+        return None
+
+
+# Statistics
+
+
+def _way_of_quantiles(name: str) -> Callable[..., Any]:
+    """Return what computes quantiles; integers have no NaN that could be skipped."""
+    of_all = REPAIRS[name.removeprefix("nan")]
+    skips_nan = name.startswith("nan")
+
+    def way(
+        a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, module
+    ) -> Any:
+        rows = _rows_of(a)
+        if rows is None or out is not None or not _has_first(axis, rows):
+            return None
+        given = {"q": _numbers(q), "axis": axis, "method": method, "keepdims": _is_set(keepdims)}
+        if skips_nan and rows.value.dtype.kind == "f":
+            made = _computed(REPAIRS[name], value_of_content(rows, filler="last"), **given)
+        else:
+            made = _computed(of_all, rows.value, count=rows.count, **given)
+        return None if made is None else ours(made)
+
+    return way
+
+
+def _median(a, axis=None, out=None, overwrite_input=False, keepdims=False, *, module):
+    rows = _rows_of(a)
+    if rows is None or out is not None or not _has_first(axis, rows):
+        return None
+    made = _computed(REPAIRS["median"], rows.value, axis, _is_set(keepdims), count=rows.count)
+    return None if made is None else ours(made)
+
+
+def _has_first(axis: Any, rows: Rows) -> bool:
+    """Whether rows are mixed along an axis, or several."""
+    try:
+        return 0 in axes_of(rows.value, axis)
+    except _ERRORS:
+        return False
+
+
+def _numbers(x: Any) -> Any:
+    """Return a number, or several in a list, without our arrays."""
+    return type(x)(map(unwrap, x)) if type(x) in (list, tuple) else unwrap(x)
+
+
+def _is_set(flag: Any) -> bool:
+    return flag is not np._NoValue and bool(flag)
+
+
+# Counts
+
+
+def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
+    rows = _rows_of(a)
+    if rows is None or isinstance(bins, str):
+        return None  # bins by a rule of statistics
+    operands = [rows] if weights is None else [rows, _operand(weights)]
+    if np.shape(operands[-1]) != a.shape:
+        return None
+    values = aligned(operands)
+    if values is None:
+        return None
+    value = values[0]
+    weights_of_value = None if weights is None else values[1]
+    count = math.prod(rows.shape)
+    bins = bins if type(bins) is int else value_of(bins)
+    limits = _numbers(range)
+    function = REPAIRS["histogram"]
+    made = _computed(function, value, bins, limits, density, weights_of_value, count=count)
+    return None if made is None else tuple(map(ours, made))
+
+
+def _operand(x: Any) -> Any:
+    """Return an operand as rows, or as a value."""
+    rows = _rows_of(x)
+    return value_of(x) if rows is None else rows
+
+
+def _bincount(x, weights=None, minlength=0, *, module):
+    numbers = content_of(x) if isinstance(x, Array) else None
+    if numbers is None or x.ndim != 1 or not np.can_cast(x.dtype, np.int64) or type(minlength) is not int:
+        return None
+    if weights is not None and (not isinstance(weights, Array) or weights.shape != x.shape):
+        return None
+    if weights is not None and weights.dtype.kind == "c":
+        return None
+    value = value_of_content(numbers)
+    count = number_of(len(numbers))
+    weights_of_value = None
+    if weights is not None:
+        content = content_of(weights)
+        if content is None:
+            return None
+        weights_of_value = value_of_content(content, len(value))
+    if not has_own_length(value) or minlength < 0:
+        return None
+    with x64_on():
+        least, greatest = np.asarray(_extremes(value, count)).tolist()
+    if least < 0:
+        return None
+    length = max(greatest + 1, minlength)
+    dtypes = (value.dtype,) if weights is None else (value.dtype, weights.dtype)
+    with x64_for(*dtypes):
+        dtype = default_dtype(int) if weights is None else float_dtype()
+        made = _counts(value, count, weights_of_value, capacity(length, KEPT), dtype)
+    return wrap_rows(Rows(made, length), NUMPY)
+
+
+@compiled
+def _extremes(x, count):
+    least = filled(x, count, "greatest").min()
+    greatest = filled(x, count, "least").max()
+    return jnp.stack([least.astype(np.int64), greatest.astype(np.int64)])
+
+
+@functools.partial(compiled, static_argnums=(3, 4))
+def _counts(x, count, weights, length, dtype):
+    """Return how often each number comes; numbers that do not count are beyond the last one, and dropped."""
+    counts = jnp.arange(len(x), dtype=np.int32) < count
+    numbers = jnp.where(counts, x.astype(int), length)
+    weights = None if weights is None else weights.astype(dtype)
+    return jnp.bincount(numbers, weights, length=length).astype(dtype)
+
+
+# Functions of each element and of other arrays, which are exact
+
+
+def _way_of_each(name: str, returns_positions: bool = False) -> Callable[..., Any]:
+    function = REPAIRS[name]
+
+    def made(x: Any, *others: Any, **options: Any) -> Any:
+        rows = _rows_of(x)
+        if rows is None:
+            return None
+        result = _computed(function, rows.value, *map(value_of, others), **options)
+        if result is None:
+            return None
+        return wrap_rows(Rows(as_positions(result) if returns_positions else result, rows.count), NUMPY)
+
+    return made
+
+
+_digitized = _way_of_each("digitize", returns_positions=True)
+_interpolated = _way_of_each("interp")
+
+
+def _digitize(x, bins, right=False, *, module):
+    return _digitized(x, bins, right=bool(right))
+
+
+def _interp(x, xp, fp, left=None, right=None, period=None, *, module):
+    options = {"left": left, "right": right, "period": period}
+    return _interpolated(x, xp, fp, **{name: value_of(option) for name, option in options.items()})
+
+
+def _isin(element, test_elements, assume_unique=False, invert=False, *, kind=None, module):
+    rows = _rows_of(element)
+    if rows is None or kind not in (None, "sort", "table"):
+        return None
+    sought = _operand(test_elements)
+    among = value_of_content(sought, filler="first") if isinstance(sought, Rows) else sought
+    try:
+        made = jaxapi.isin(*together((rows.value, among)), invert=bool(invert))
+    except _ERRORS:
+        return None
+    return wrap_rows(Rows(made, rows.count), NUMPY)
+
+
+def _ediff1d(ary, to_end=None, to_begin=None, *, module):
+    rows = _rows_of(ary)
+    if rows is None or ary.ndim != 1 or ary.dtype == np.bool or not to_end is to_begin is None:
+        return None
+    return ary[1:] - ary[:-1]
+
+
+# Selections
+
+
+def _argwhere(a, *, module):
+    rows = _rows_of(a)
+    if rows is None:
+        return None
+    count, indices = nonzero_in_buffers(value_of_content(rows, filler="zero"), KEPT)
+    return wrap_rows(Rows(jnp.stack(indices, -1), count), NUMPY)
+
+
+def _flatnonzero(a, *, module):
+    rows = _rows_of(a)
+    if rows is None:
+        return None
+    elements = value_of_content(rows, filler="zero").reshape(-1)
+    count, (positions,) = nonzero_in_buffers(elements, KEPT)
+    return wrap_rows(Rows(positions, count), NUMPY)
+
+
+def _compress(condition, a, axis=None, out=None, *, module):
+    is_by_rows = isinstance(a, Array) and (axis == 0 or (axis is None and a.ndim == 1))
+    if not is_by_rows or out is not None or not _is_mask(condition) or condition.ndim != 1:
+        return None
+    return read_by_array(a, condition)
+
+
+def _extract(condition, arr, *, module):
+    are_alike = _is_mask(condition) and isinstance(arr, Array) and condition.shape == arr.shape
+    return read_by_array(arr, condition) if are_alike else None
+
+
+def _is_mask(x: Any) -> bool:
+    return isinstance(x, Array) and x.dtype == np.bool and x.ndim > 0
+
+
+COUNTING: dict[str, Callable[..., Any]] = {
+    "argwhere": _argwhere,
+    "bincount": _bincount,
+    "compress": _compress,
+    "digitize": _digitize,
+    "ediff1d": _ediff1d,
+    "extract": _extract,
+    "flatnonzero": _flatnonzero,
+    "histogram": _histogram,
+    "interp": _interp,
+    "isin": _isin,
+    "median": _median,
+}
+COUNTING |= {
+    name: _way_of_quantiles(name) for name in ("nanpercentile", "nanquantile", "percentile", "quantile")
+}

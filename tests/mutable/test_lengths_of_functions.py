@@ -1,0 +1,470 @@
+"""Statistics, counts and selections of arrays with room: results are NumPy's, new lengths compile nothing."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compilations import no_compilation
+from rooms import poison_rooms
+
+import jaxapi.numpy
+from jaxapi import mutable
+from jaxapi.mutable import Array, _host_way
+
+COUNTS = 17, 33, 70, 101
+NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+
+
+@pytest.fixture(autouse=True)
+def way():
+    """Run each test once, JAX's way."""
+
+
+@pytest.fixture(autouse=True)
+def rooms():
+    """Say here what is in rooms."""
+
+
+@pytest.fixture(autouse=True)
+def on_device(request, monkeypatch):
+    """Have JAX compute, as on a GPU, with what does harm in rows that do not count."""
+    before = _host_way.is_on()
+    _host_way.set_on(False)
+    if "compile" not in request.node.name:
+        poison_rooms(monkeypatch, exact_up_to=16)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of slices that are all NaN
+        yield
+    _host_way.set_on(before)
+
+
+def numbers_of(count, dtype="float32", columns=0):
+    rng = np.random.default_rng(count)
+    numbers = rng.normal(size=(count, columns) if columns else count) * 5
+    if np.dtype(dtype).kind == "c":
+        numbers = numbers + 1j * rng.normal(size=numbers.shape)
+    if np.dtype(dtype).kind == "u":
+        numbers = abs(numbers)
+    return numbers.astype(dtype)
+
+
+def has_room(x) -> bool:
+    return x._rows() is not None
+
+
+def assert_same(found, expected, tolerance=2e-5):
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for part, expected_part in zip(found, expected, strict=True):
+            assert_same(part, expected_part, tolerance)
+        return
+    assert isinstance(found, Array)
+    assert found.shape == np.shape(expected)
+    host = np.asarray(found)
+    assert host.shape == np.shape(expected)
+    assert host.dtype.kind == np.asarray(expected).dtype.kind
+    np.testing.assert_allclose(host, expected, rtol=tolerance, atol=tolerance)
+
+
+def check(function, *hosts, tolerance=2e-5):
+    """Compare a function of a namespace and arrays in it with NumPy, and its dtypes with exact arrays'."""
+    xp = jaxapi.numpy
+    given = [xp.asarray(host) for host in hosts]
+    assert any(map(has_room, given))
+    found = function(xp, *given)
+    assert_same(found, function(np, *hosts), tolerance)
+    if len(hosts[0]) == COUNTS[0]:
+        exact = function(xp, *[xp.asarray(jnp.asarray(host)) for host in hosts])
+        assert _kinds_of(found) == _kinds_of(exact)
+
+
+def _kinds_of(result):
+    parts = result if isinstance(result, tuple) else (result,)
+    return [(x.dtype, x._is_scalar) for x in parts]
+
+
+METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf"]
+METHODS += ["closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased"]
+METHODS += ["normal_unbiased"]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_quantiles(count):
+    hosts = [numbers_of(count), numbers_of(count, "int32"), numbers_of(count, columns=3)]
+    hosts[2][count // 2, 1] = np.nan
+    hosts[2][count // 3, 2] = np.inf
+    hosts.append(hosts[2][:, 1].copy())
+    for host in hosts[:: 1 if count == 70 else 3]:
+        for axis in (None, 0) if count == 70 else (0,):
+            check(lambda xp, x, axis=axis: xp.percentile(x, 30, axis), host)
+            check(lambda xp, x, axis=axis: xp.percentile(x, [0, 12.5, 100], axis=axis), host)
+            check(lambda xp, x, axis=axis: xp.nanpercentile(x, [30, 77], axis=axis, keepdims=True), host)
+            check(lambda xp, x, axis=axis: xp.quantile(x, q=np.float32(0.3), axis=axis), host, tolerance=1e-4)
+            check(lambda xp, x, axis=axis: xp.nanquantile(x, 0.3, axis), host)
+            check(lambda xp, x, axis=axis: xp.median(x, axis), host)
+            check(lambda xp, x, axis=axis: xp.nanmedian(x, axis, keepdims=True), host)
+        check(lambda xp, x: xp.median(x, axis=-1), host)
+        check(lambda xp, x: xp.quantile(x, 0.7, axis=-1, keepdims=True), host)
+    for method in METHODS if count == 70 else METHODS[:1]:
+        check(lambda xp, x, method=method: xp.percentile(x, [10, 45, 99], method=method), hosts[0])
+
+
+def test_medians_of_dtypes():
+    for dtype in ("float16", "uint8", "complex64", "bool"):
+        host = numbers_of(70, dtype)
+        check(lambda xp, x: xp.median(x), host, tolerance=5e-3)
+    host = numbers_of(70, "complex64", 2)
+    host[5, 1] = complex(3, np.nan)
+    check(lambda xp, x: xp.median(x, axis=0), host)
+    check(lambda xp, x: xp.percentile(x, 30, method="nearest"), numbers_of(70, "bool"))
+
+
+def test_wide_dtypes():
+    """With x64 mode off, too."""
+    xp = jaxapi.numpy
+    for is_wide in (False, True):
+        host = np.random.default_rng(0).normal(size=70)
+        numbers = np.arange(70) % 9 + 2**40
+        with jax.enable_x64(True):
+            x = xp.asarray(host)
+            y = xp.asarray(numbers)
+        with jax.enable_x64(is_wide):
+            assert x.dtype == np.float64
+            for function in (xp.median, xp.nanmax, xp.ptp, lambda x: xp.percentile(x, 30)):
+                assert function(x).dtype == np.float64
+            assert float(xp.percentile(x, 30)) == np.percentile(host, 30)
+            assert float(xp.median(x)) == np.median(host)
+            assert float(xp.sum(x, where=x > 0)) == pytest.approx(host[host > 0].sum(), abs=1e-12)
+            assert int(xp.max(y, initial=3)) == numbers.max()
+            assert_same(xp.isin(y, y[:3]), np.isin(numbers, numbers[:3]))
+            assert_same(xp.roll(y, 3), np.roll(numbers, 3))
+            assert_same(xp.compress(x > 0, x), host[host > 0], 1e-15)
+            assert_same(xp.bincount(y - 2**40), np.bincount(numbers - 2**40))
+            assert xp.bincount(y - 2**40).dtype == np.int64
+            assert_same(xp.bincount(y - 2**40, x), np.bincount(numbers - 2**40, host), 1e-13)
+            assert_same(xp.histogram(x, 7)[0], np.histogram(host, 7)[0])
+            assert_same(xp.histogram(x, 7)[1], np.histogram(host, 7)[1], 1e-15)
+            assert_same(xp.digitize(x, xp.asarray([-1.0, 0, 1])), np.digitize(host, [-1, 0, 1]))
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_what_is_missing(count):
+    host = numbers_of(count, columns=3)
+    host[::3, 1] = np.nan
+    host[:, 2] = np.nan
+    host[2, 0] = np.inf
+    for dtype in ("float32", "complex64", "int32") if count == 33 else ("float32",):
+        given = np.where(np.isfinite(host), host, 3) if dtype == "int32" else host
+        given = given.astype(dtype)
+        for axis in (None, 0, 1) if count == 33 else (0,):
+            for name in ("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanvar", "nanstd"):
+                if dtype == "complex64" and name not in ("nansum", "nanmean"):
+                    continue
+                if name == "nanprod" or (dtype != "float32" and axis == 1):
+                    continue
+                check(lambda xp, x, n=name, axis=axis: getattr(xp, n)(x, axis=axis), given, tolerance=1e-4)
+    check(lambda xp, x: xp.nanprod(x, axis=0), (host / 5).astype("float32"), tolerance=1e-4)
+    check(lambda xp, x: xp.ptp(x, axis=0), numbers_of(count, columns=3))
+    check(lambda xp, x: xp.ptp(x), numbers_of(count, "uint8"))
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_histograms(count):
+    host = numbers_of(count)
+    host[3] = 2  # on an edge
+    edges = np.asarray([-4, -1, 0, 2, 7], np.float32)
+    weights = numbers_of(count, "int32")
+    check(lambda xp, x: xp.histogram(x, 5), host)
+    check(lambda xp, x: xp.histogram(x, bins=5, range=(-2, 2)), host)
+    check(lambda xp, x: xp.histogram(x, xp.asarray(edges)), host)
+    check(lambda xp, x: xp.histogram(x, 5, (x[1], x[1] + 1), density=True), host)
+    check(lambda xp, x, w: xp.histogram(x, 5, weights=w), host, weights)
+    check(lambda xp, x, w: xp.histogram(x, 5, weights=w), host, abs(host))
+    check(lambda xp, x: xp.histogram(x, 5), numbers_of(count, "int32", 2))
+    check(lambda xp, x: xp.histogram(x, "sturges"), host)
+    host[5] = np.nan
+    host[6] = np.inf
+    check(lambda xp, x: xp.histogram(x, 4, (-1, 1)), host)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_counts(count):
+    for dtype in ("uint8", "int32"):
+        host = abs(numbers_of(count, dtype)) * 3
+        check(lambda xp, x: xp.bincount(x), host)
+        check(lambda xp, x: xp.bincount(x, minlength=60), host)
+        check(lambda xp, x, w: xp.bincount(x, w), host, numbers_of(count))
+    check(lambda xp, x: xp.bincount(x), np.full(count, 255, np.uint8))
+    check(lambda xp, x: xp.bincount(x), numbers_of(count, "bool"))
+    assert has_room(jaxapi.numpy.bincount(jaxapi.numpy.asarray(np.arange(count))))
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_functions_of_each_element(count):
+    host = numbers_of(count)
+    host[1] = np.nan
+    host[2] = -np.inf
+    places = np.asarray([-3, -1, 0, 2.5], np.float32)
+    values = np.asarray([1, 5, 2, 2.5], np.float32)
+    for right in (False, True):
+        check(lambda xp, x, r=right: xp.digitize(x, xp.asarray(places), r), host)
+        check(lambda xp, x, r=right: xp.digitize(x, xp.asarray(places[::-1].copy()), right=r), host)
+    check(lambda xp, x: xp.interp(x, xp.asarray(places), xp.asarray(values)), host)
+    check(lambda xp, x: xp.interp(x, xp.asarray(places), xp.asarray(values), left=7, right=-1), host)
+    check(lambda xp, x: xp.interp(x, xp.asarray(places), xp.asarray(values), period=4), np.nan_to_num(host))
+    check(lambda xp, x: xp.clip(x, a_min=-1, a_max=2), host)
+    check(lambda xp, x: xp.clip(x, min=-1), host)
+    check(lambda xp, x: xp.clip(x, max=xp.asarray(values[:1])), host)
+    assert has_room(jaxapi.numpy.clip(jaxapi.numpy.asarray(host), max=2))
+    numbers = numbers_of(count, "int32")
+    check(lambda xp, x: xp.isin(x, [3, 4, 5]), numbers)
+    check(lambda xp, x: xp.isin(x, [3.5, 4], invert=True), numbers)
+    check(lambda xp, x, y: xp.isin(x, y), numbers_of(count, "int32", 2), numbers_of(40, "int32"))
+    check(lambda xp, x, y: xp.isin(x, y), numbers_of(count, "uint8"), numbers_of(19, "int32"))
+    check(lambda xp, x: xp.isin(x, x[:3]), host)
+    check(lambda xp, x: xp.ediff1d(x), numbers)
+    check(lambda xp, x: xp.ediff1d(x, to_begin=xp.asarray([3, 4], dtype="int32")), numbers)
+
+
+@NAMESPACES
+def test_reductions_of_what_is_chosen(xp):
+    names = ["sum", "prod", "max", "min", "mean", "std", "var"]
+    for count, dtype, columns in (17, "float32", 0), (70, "float32", 3), (33, "int32", 0), (101, "uint8", 0):
+        host = (numbers_of(count, dtype, columns) / 4).astype(dtype)
+        if dtype == "float32":
+            host[3] = np.nan
+            host[4] = np.inf
+        mask = host < 1
+        x = xp.asarray(host)
+        for name in names if dtype == "float32" else ("sum", "max", "min", "mean"):
+            start = {"initial": 2} if name in ("max", "min") else {}
+            axis = 0 if columns else None
+            found = getattr(xp, name)(x, axis=axis, where=xp.asarray(mask), **start)
+            assert_same(found, getattr(np, name)(host, axis=axis, where=mask, **start), 1e-4)
+        for name in ("sum", "max"):
+            found = getattr(xp, name)(x, initial=2, axis=0)
+            assert_same(found, getattr(np, name)(host, initial=2, axis=0), 1e-4)
+            if columns:
+                given = {"initial": 2, "axis": -1, "keepdims": True}
+                found = getattr(xp, name)(x, where=mask, **given)
+                assert_same(found, getattr(np, name)(host, where=mask, **given), 1e-4)
+    if xp is jaxapi.numpy:
+        assert_same(xp.any(x > 1, where=x < 0), np.any(host > 1, where=host < 0))
+        assert_same(xp.all(x < 1, where=x < 0), np.all(host < 1, where=host < 0))
+        assert_same(x.sum(where=x > 0), host.sum(where=host > 0))
+
+
+def test_parts_of_rows_that_are_chosen():
+    xp = jaxapi.numpy
+    host = numbers_of(33, columns=3)
+    x = xp.asarray(host)
+    for mask in (True, host[0] > 0, host[:, :1] > 0, np.asarray([True]), np.zeros((33, 3), bool)):
+        for axis in (0, None):
+            assert_same(xp.sum(x, axis, where=mask), np.sum(host, axis, where=mask))
+            assert_same(xp.sum(x, axis, where=mask, initial=2.5), np.sum(host, axis, where=mask, initial=2.5))
+    assert_same(xp.sum(xp.asarray([1] * 20), initial=2), 22)
+    assert_same(xp.sum(xp.asarray([1] * 20), initial=2.0), np.sum([1] * 20, initial=2.0))
+    for mask, error in (
+        (host[:20] > 0, ValueError),
+        (np.ones((33, 4), bool), ValueError),
+        (np.ones((1, 33, 3), bool), ValueError),
+    ):
+        for _ in range(2):
+            with pytest.raises(error):
+                xp.sum(x, where=xp.asarray(mask))
+    with pytest.raises(ValueError, match="initial"):
+        xp.max(x, where=x > 0)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_selections(count):
+    host = numbers_of(count)
+    host[1] = np.nan
+    table = numbers_of(count, columns=3)
+    check(lambda xp, x: xp.compress(x > 0, x), host)
+    check(lambda xp, x: xp.compress(x[:, 0] > 0, x, axis=0), table)
+    check(lambda xp, x: xp.compress(x > 20, x), host)
+    check(lambda xp, x: xp.compress(x[:10] > 0, x), host)
+    check(lambda xp, x: xp.extract(x > 0, x), host)
+    check(lambda xp, x: xp.extract(x > 0, x), table)
+    for x in (host, table):
+        check(lambda xp, x: xp.argwhere(x > 0), x)
+        check(lambda xp, x: xp.flatnonzero(x > 0), x)
+        check(lambda xp, x: xp.flip(x, 0), x)
+
+
+@NAMESPACES
+def test_rolling(xp):
+    for count in COUNTS:
+        for host in (numbers_of(count), numbers_of(count, "int32", 2)):
+            x = xp.asarray(host)
+            for shift in (0, 3, -5, 1000, -1001):
+                assert_same(xp.roll(x, shift, axis=0), np.roll(host, shift, axis=0))
+                assert has_room(xp.roll(x, shift, axis=0))
+            assert_same(xp.roll(x, 2), np.roll(host, 2))
+            assert_same(xp.roll(x, 1, axis=-1), np.roll(host, 1, axis=-1))
+            with pytest.raises(ValueError, match="axis"):
+                xp.roll(x, 1, axis=2)
+
+
+@NAMESPACES
+def test_members(xp):
+    for count in COUNTS:
+        host = numbers_of(count, "int32")
+        others = numbers_of(count + 5, "int32")
+        found = xp.isin(xp.asarray(host), xp.asarray(others), invert=True)
+        assert_same(found, np.isin(host, others, invert=True))
+        assert_same(xp.isin(xp.asarray(host), xp.asarray(others[:3])), np.isin(host, others[:3]))
+        assert_same(xp.isin(xp.asarray(host)[:3], xp.asarray(others)), np.isin(host[:3], others))
+    if xp is mutable:
+        with pytest.raises(TypeError):
+            xp.isin(xp.asarray(host), xp.asarray(others), True)
+        with pytest.raises(OverflowError):
+            xp.isin(xp.asarray(host.astype("uint8")), 1000)
+
+
+@NAMESPACES
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
+def test_positions_that_come_again(xp, name):
+    for count in COUNTS if name == "add" else COUNTS[1:2]:
+        values = numbers_of(count) / 4
+        places = (np.arange(count) * 7 % 23 - 3).astype("int32")
+        for shape in ((25,), (25, 2), (10,)):
+            host = np.ones(shape, np.float32)
+            x = xp.asarray(host)
+            new = np.stack([values, -values], -1) if len(shape) > 1 else values
+            where = places % 10 if shape == (10,) else places
+            for b, b_of_host in ((xp.asarray(new), new), (xp.asarray(values)[0], values[0]), (2, 2)):
+                getattr(xp, name).at(x, xp.asarray(where), b)
+                getattr(np, name).at(host, where, b_of_host)
+                np.testing.assert_allclose(np.asarray(x), host, rtol=1e-4, atol=1e-4)
+    if x.device.platform == "cpu":  # what lies on a GPU is not waited for
+        with pytest.raises(IndexError):
+            getattr(xp, name).at(x, xp.asarray(np.full(count, 77)), xp.asarray(values))
+    with pytest.raises((ValueError, TypeError)):
+        getattr(xp, name).at(x, xp.asarray(where), xp.asarray(values[:19]))
+    np.testing.assert_allclose(np.asarray(x), host, rtol=1e-4, atol=1e-4)
+
+
+def test_positions_in_its_own_numbers():
+    xp = jaxapi.numpy
+    host = numbers_of(70)
+    x = xp.asarray(host)
+    places = np.arange(70) // 2
+    xp.add.at(x, xp.asarray(places), x)
+    np.add.at(host, places, host.copy())
+    np.testing.assert_allclose(np.asarray(x), host, rtol=1e-5)
+    counts = xp.zeros(80, dtype="int32")
+    xp.add.at(counts, xp.asarray(places), 1)
+    np.testing.assert_array_equal(np.asarray(counts), np.bincount(places, minlength=80))
+    xp.add.at(counts, xp.asarray(places), [2] * 70)
+    np.testing.assert_array_equal(np.asarray(counts), np.bincount(places, minlength=80) * 3)
+    with pytest.raises(TypeError):
+        xp.add.at(counts, xp.asarray(places), xp.ones(70, dtype="complex64"))
+    with pytest.raises(TypeError):
+        mutable.add.at(mutable.zeros(80), mutable.asarray(places), mutable.ones(70, dtype="complex64"))
+    counts.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        xp.add.at(counts, xp.asarray(places), xp.ones(70, dtype="int32"))
+
+
+WRONG = {
+    "quantile out of range": lambda xp, x: xp.quantile(x, 2),
+    "percentile of an axis": lambda xp, x: xp.percentile(x, 30, axis=3),
+    "method": lambda xp, x: xp.percentile(x, 30, method="good"),
+    "median of an axis": lambda xp, x: xp.median(x, axis=1),
+    "bins": lambda xp, x: xp.histogram(x, 0),
+    "range": lambda xp, x: xp.histogram(x, 5, (3, 1)),
+    "edges": lambda xp, x: xp.histogram(x, xp.asarray([3, 1, 2])),
+    "weights": lambda xp, x: xp.histogram(x, 5, weights=x[:20]),
+    "floats": lambda xp, x: xp.bincount(x),
+    "negative numbers": lambda xp, x: xp.bincount(x.astype("int32")),
+    "minlength": lambda xp, x: xp.bincount(abs(x).astype("int32"), minlength=-1),
+    "weights of numbers": lambda xp, x: xp.bincount(abs(x).astype("int32"), x[:20]),
+    "unordered bins": lambda xp, x: xp.digitize(x, xp.asarray([3, 1, 2])),
+    "lengths": lambda xp, x: xp.interp(x, xp.asarray([3, 1]), xp.asarray([3.0])),
+    "period": lambda xp, x: xp.interp(x, xp.asarray([1.0, 2]), xp.asarray([3.0, 1]), period=0),
+    "condition": lambda xp, x: xp.compress(xp.ones(80, dtype=bool), x),
+    "axis of nan": lambda xp, x: xp.nanmax(x, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors(name):
+    host = numbers_of(70)
+    with pytest.raises(Exception) as expected:  # noqa: PT011 (which one it is NumPy says)
+        WRONG[name](np, host)
+    with pytest.raises(expected.type):
+        WRONG[name](jaxapi.numpy, jaxapi.numpy.asarray(host))
+
+
+def program(xp, count):
+    host = numbers_of(count)
+    x = xp.asarray(host)
+    table = xp.asarray(numbers_of(count, columns=3))
+    numbers = xp.asarray(np.arange(count, dtype=np.int32) % (count // 3))
+    places = xp.asarray(np.asarray([-3, -1, 0, 2.5], np.float32))
+    counts = xp.zeros(400, dtype=np.float32)
+    xp.add.at(counts, numbers, x)
+    xp.add.at(counts, numbers, np.float32(2))
+    results = [
+        xp.percentile(x, [30, 50]),
+        xp.quantile(table, 0.3, axis=0),
+        xp.nanpercentile(x, 30),
+        xp.median(x),
+        xp.nanmedian(table, axis=0),
+        xp.nanmean(table, axis=0),
+        xp.nanmax(x),
+        xp.ptp(x),
+        xp.histogram(x, 7)[0],
+        xp.histogram(x, places, weights=x)[0],
+        xp.bincount(numbers),
+        xp.bincount(numbers, x),
+        xp.digitize(x, places),
+        xp.interp(x, places, places),
+        xp.sum(x, where=x > 0),
+        xp.max(x, where=x > 0, initial=1),
+        xp.std(table, axis=0, where=table > 0),
+        xp.compress(x > 0, x),
+        xp.extract(x > 0, x),
+        xp.argwhere(x > 0),
+        xp.flatnonzero(x > 0),
+        xp.isin(numbers, [3, 4]),
+        xp.isin(numbers, numbers[::2]),
+        xp.roll(x, count // 3),
+        xp.flip(x),
+        xp.ediff1d(x),
+        xp.clip(x, max=2),
+    ]
+    return [counts, *results]
+
+
+def test_new_lengths_compile_nothing():
+    xp = jaxapi.numpy
+
+    def run(count):
+        return [float(xp.sum(x)) for x in program(xp, count)]
+
+    for count in (530, 576, 640, 768):
+        run(count)
+    with no_compilation():
+        found = [run(count) for count in (531, 577, 601, 677, 744)]
+    expected = [float(np.sum(np.asarray(x, float))) for x in program(np, 744)]
+    np.testing.assert_allclose(found[-1], expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "isin", "roll"])
+def test_new_lengths_compile_nothing_in_the_standard(name):
+    def run(count):
+        x = mutable.asarray(numbers_of(count))
+        if name in ("sum", "max"):
+            return getattr(mutable, name)(x, where=x > 0, initial=1)
+        return mutable.sum(mutable.roll(x, 3) if name == "roll" else mutable.isin(x, x[::2]), dtype=np.int32)
+
+    for count in (530, 560, 640, 700, 768):
+        run(count)
+    with no_compilation():
+        for count in (531, 577, 601, 677, 744):
+            run(count)

@@ -1,0 +1,252 @@
+"""Fused functions of arrays with room: as NumPy, statement by statement, and new lengths compile nothing."""
+
+import jax
+import numpy as np
+import pytest
+from compilations import no_compilation
+from rooms import poison_rooms
+
+import jaxapi.numpy
+from jaxapi import mutable
+from jaxapi.mutable import _host_way
+
+LENGTHS = 70, 66, 81, 93  # of one capacity
+NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+
+
+@pytest.fixture(autouse=True)
+def way():
+    """Run each test once, JAX's way."""
+
+
+@pytest.fixture(autouse=True)
+def rooms():
+    """Say here what is in rooms."""
+
+
+@pytest.fixture(autouse=True, params=["as it comes", "poisoned"])
+def on_device(request, monkeypatch):
+    """Have JAX compute, as on a GPU, perhaps with what does harm in rows that do not count."""
+    before = _host_way.is_on()
+    _host_way.set_on(False)
+    if request.param == "poisoned":
+        poison_rooms(monkeypatch, exact_up_to=16)
+    yield
+    _host_way.set_on(before)
+
+
+def data_of(count, columns=0):
+    rng = np.random.default_rng(count)
+    data = rng.uniform(-2, 2, (count, columns) if columns else count).astype(np.float32)
+    data[::7] = [np.nan, np.inf, 0][count % 3]
+    return data
+
+
+def has_room(x):
+    return x._rows() is not None
+
+
+def arrays_in(made):
+    return jax.tree.leaves(made, is_leaf=lambda x: isinstance(x, mutable.Array))
+
+
+def of_numbers(np, x, y):
+    return x * 2 - y / x
+
+
+def masked(np, x, y):
+    return np.where(x > y, np.sqrt(np.abs(x)), -np.inf), x < 0
+
+
+def of_columns(np, table, y):
+    return table[:, 0] * y + np.max(table, axis=1)
+
+
+def beside_each_row(np, table, y):
+    return table * y[:, None] + np.asarray([1, 2, 3], dtype="float32")
+
+
+def both_dtypes(np, x, y):
+    return {"low": np.floor(x * 3), "high": np.isnan(y), "same": y}
+
+
+def centered(np, x, y):
+    return x - np.max(x)
+
+
+def by_size(np, x, y):
+    return x / x.size + y
+
+
+def by_length(np, x, y):
+    return x / x.shape[0] + y
+
+
+def backward(np, x, y):
+    return x[::-1] + y
+
+
+def up_to_each(np, x, y):
+    return np.cumulative_sum(x * 0 + 1) + y
+
+
+def transposed(np, table, y):
+    return table.T * y
+
+
+ROW_BY_ROW = of_numbers, masked, of_columns, beside_each_row, both_dtypes
+OF_ALL_ROWS = centered, by_size, by_length, backward, up_to_each, transposed
+OF_TABLES = of_columns, beside_each_row, transposed
+
+
+@NAMESPACES
+@pytest.mark.parametrize("function", ROW_BY_ROW + OF_ALL_ROWS)
+def test_results(xp, function):
+    fused = xp.fuse(lambda x, y: function(xp, x, y))
+    for count in LENGTHS:
+        x = data_of(count + 2, 3 if function in OF_TABLES else 0)
+        y = data_of(count + 2)[::-1]
+        with np.errstate(all="ignore"):
+            expected = jax.tree.leaves(function(np, x[:count], y[:count].copy()))
+        given = xp.asarray(x)[:count], xp.asarray(y)[:count]
+        if function in ROW_BY_ROW and count != LENGTHS[0]:
+            with no_compilation():
+                made = fused(*given)
+        else:
+            made = fused(*given)
+        for found, part in zip(arrays_in(made), expected, strict=True):
+            assert has_room(found) == (function in ROW_BY_ROW)
+            assert found.shape == part.shape
+            assert found.dtype == part.dtype
+            np.testing.assert_allclose(np.asarray(found), part, rtol=1e-6, atol=1e-6)
+
+
+def add_scaled(np, x, y):
+    y += 2 * x
+
+
+def replace(np, x, y):
+    y[...] = np.abs(x)
+
+
+def replace_negative(np, x, y):
+    y[x < 0] = 7
+
+
+def replace_columns(np, x, y):
+    y[:, 0] = x[:, 1] + 1
+    y[:, 2] = 5
+
+
+def both(np, x, y):
+    x *= y
+    y -= x
+    return x + y
+
+
+@NAMESPACES
+@pytest.mark.parametrize("target", ["array", "view", "exact"])
+@pytest.mark.parametrize("function", [add_scaled, replace, replace_negative, replace_columns, both])
+def test_arguments_that_change(xp, function, target):
+    fused = xp.fuse(lambda x, y: function(xp, x, y))
+    columns = 3 if function is replace_columns else 0
+    for count in LENGTHS[:2]:
+        host_x, host_y = data_of(count + 5, columns), data_of(count + 9, columns)
+        x = xp.asarray(host_x)[3 : count + 3] * 1
+        owner = xp.asarray(host_y)
+        y = owner[2 : count + 2]
+        if target == "array":
+            y = y * 1
+        elif target == "exact":
+            y = xp.asarray(jax.numpy.asarray(host_y[2 : count + 2]))
+        expected_x, expected_y = host_x[3 : count + 3].copy(), host_y[2 : count + 2].copy()
+        with np.errstate(all="ignore"):
+            expected = function(np, expected_x, expected_y)
+        held = jax.numpy.asarray(y)
+        before = np.asarray(held).copy()
+        made = fused(x, y)
+        np.testing.assert_allclose(np.asarray(x), expected_x, rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(y), expected_y, rtol=1e-6)
+        np.testing.assert_array_equal(np.asarray(held), before)
+        if expected is None:
+            assert made is None
+        else:
+            np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-6)
+        if target == "view" and xp is jaxapi.numpy:
+            host_y[2 : count + 2] = expected_y
+            np.testing.assert_allclose(np.asarray(owner), host_y, rtol=1e-6)
+        if target == "array":
+            assert has_room(y)
+
+
+@NAMESPACES
+def test_results_share_no_memory(xp):
+    fused = xp.fuse(lambda x, y: (x, y, x))
+    host = data_of(70)
+    x = xp.asarray(host)
+    first, number, second = fused(x, 2.5)
+    assert float(number) == 2.5
+    first[3] = 100
+    second[4] = 200
+    x[5] = 300
+    for array, place, number in ((first, 3, 100), (second, 4, 200), (x, 5, 300)):
+        expected = host.copy()
+        expected[place] = number
+        np.testing.assert_array_equal(np.asarray(array), expected)
+
+
+@NAMESPACES
+def test_other_arguments(xp):
+    fused = xp.fuse(lambda x, y: x * y)
+    host = data_of(70)
+    x = xp.asarray(host)
+    others = [2, 2.5, True, np.float32(3), np.int64(3), 1000, xp.asarray(2.5), xp.asarray(host[:1])]
+    others += [x, x[:], jax.numpy.asarray(host), host, xp.asarray(host * 2)]
+    exact = xp.asarray(jax.numpy.asarray(host))
+    for other in others:
+        with np.errstate(all="ignore"):
+            expected = host * np.asarray(other)
+        dtype = fused(exact, other).dtype
+        for found in (fused(x, other), fused(y=other, x=x)):
+            assert found.dtype == dtype
+            assert not found._value.weak_type
+            np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+    for other in (xp.asarray(data_of(69)), xp.asarray(data_of(71, 3))):
+        with pytest.raises(ValueError, match=r"broadcast|[Ii]ncompatible"):
+            fused(x, other)
+    square = xp.asarray(data_of(70, 70))
+    np.testing.assert_array_equal(np.asarray(fused(square, x)), data_of(70, 70) * host)
+
+
+@NAMESPACES
+@pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
+def test_64_bits_without_x64_mode(xp, dtype):
+    with jax.enable_x64(False):
+        fused = xp.fuse(lambda x, y: x * y + x)
+        for count in LENGTHS[:2]:
+            host = (np.arange(count) * 1.1).astype(dtype)
+            found = fused(xp.asarray(host), xp.asarray(host))
+            assert found.dtype == dtype
+            np.testing.assert_allclose(np.asarray(found), host * host + host, rtol=1e-15)
+
+
+def test_errors_are_those_of_exact_arrays():
+    @mutable.fuse
+    def changes(x, y):
+        y += x
+
+    x = mutable.asarray(data_of(70))
+    with pytest.raises(TypeError, match="cannot be changed"):
+        changes(x, jax.numpy.asarray(data_of(70)))
+    read_only = mutable.asarray(data_of(70))
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        changes(x, read_only)
+    np.testing.assert_array_equal(np.asarray(read_only), data_of(70))
+
+    @mutable.fuse
+    def fails(x):
+        raise KeyError(x.shape)
+
+    with pytest.raises(KeyError, match="70"):
+        fails(x)
