@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxapi as xp
+import jaxapi.numpy
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 5.0]])
@@ -275,3 +276,44 @@ def test_products_ask_for_full_precision(name):
     if name == "matrix_power":
         with jax.default_matmul_precision("default"):
             assert all(text.startswith("[DEFAULT, DEFAULT]") or not text for text in precisions(call, x))
+
+
+@pytest.mark.parametrize("name", ["eig", "eigh", "eigvals", "eigvalsh", "pinv", "svd", "svdvals"])
+@pytest.mark.parametrize("size", [3, 40])
+def test_results_of_a_matrix_that_is_not_finite_are_nan(name, size):
+    """cuSOLVER has numbers for some of them. Other matrices of a stack are not touched."""
+    rng = np.random.default_rng(size)
+    x = rng.normal(size=(3, size, size)).astype(np.float32)
+    x = x @ x.swapaxes(1, 2) + size * np.eye(size, dtype=np.float32)
+    function = getattr(xp.linalg, name)
+    of_finite = jax.tree.leaves(function(xp.asarray(x)))
+    x[0, 0, 1] = x[0, 1, 0] = np.nan
+    x[2, 1, 1] = np.inf
+    for found, expected in zip(jax.tree.leaves(function(xp.asarray(x))), of_finite, strict=True):
+        assert np.isnan(np.asarray(found)[[0, 2]]).all()
+        np.testing.assert_allclose(np.asarray(found)[1], np.asarray(expected)[1], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigvalsh"])
+def test_nan_in_the_triangle_that_numpy_does_not_read(name):
+    x = matrix("float32")
+    above, below = x.copy(), x.copy()
+    above[0, 2] = below[2, 0] = np.nan
+    function = getattr(jaxapi.numpy.linalg, name)
+    numpys = getattr(np.linalg, name)
+    for hosts, uplo in ((above, "L"), (below, "U")):
+        found = jax.tree.leaves(function(jaxapi.numpy.asarray(xp.asarray(hosts)), UPLO=uplo))[0]
+        close(found, jax.tree.leaves(numpys(hosts, UPLO=uplo))[0], "float32")
+
+
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_derivatives_of_eigenvalues_of_one_triangle(uplo):
+    x = SYMMETRIC.copy()
+
+    def lowest(a):
+        return jax.numpy.asarray(jaxapi.numpy.linalg.eigvalsh(a, UPLO=uplo)[0])
+
+    value, gradient = jax.value_and_grad(lowest)(xp.asarray(x))
+    w, v = np.linalg.eigh(x)
+    np.testing.assert_allclose(value, w[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient, np.outer(v[:, 0], v[:, 0]), atol=1e-5)

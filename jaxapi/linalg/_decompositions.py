@@ -14,6 +14,7 @@ from ._matrices import (
     full_precision,
     largest_power,
     matrices,
+    nan_unless_finite,
     of_matrices,
     of_squares,
     square,
@@ -59,6 +60,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., n, n)
+        NaN or infinity in a matrix makes its results NaN.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     >>> eig(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues.tolist()
     [(2+0j), (8+0j)]
     """
-    return EigResult(*of_squares(jnp.linalg.eig, x))
+    return EigResult(*of_squares(_eig, x))
 
 
 @documented(square, "; differentiable where eigenvalues differ")
@@ -82,6 +84,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     ----------
     x : array_like, floating or complex, shape (..., n, n)
         Taken as symmetric: the mean of ``x`` and its adjoint is decomposed.
+        NaN or infinity in a matrix makes its results NaN.
 
     Returns
     -------
@@ -94,7 +97,7 @@ def eigh(x: ArrayLike, /) -> EighResult:
     >>> print(eigh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).eigenvalues)
     [2. 8.]
     """
-    return EighResult(*of_squares(jnp.linalg.eigh, x))
+    return EighResult(*of_squares(_eigh, x))
 
 
 @documented(square)
@@ -104,6 +107,7 @@ def eigvals(x: ArrayLike, /) -> Array:
     Parameters
     ----------
     x : array_like, floating or complex, shape (..., n, n)
+        NaN or infinity in a matrix makes its results NaN.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def eigvals(x: ArrayLike, /) -> Array:
     >>> eigvals(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])).tolist()
     [(2+0j), (8+0j)]
     """
-    return of_squares(jnp.linalg.eigvals, x)
+    return of_squares(_eigvals, x)
 
 
 @documented(square)
@@ -126,6 +130,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     ----------
     x : array_like, floating or complex, shape (..., n, n)
         Taken as symmetric: the mean of ``x`` and its adjoint counts.
+        NaN or infinity in a matrix makes its results NaN.
 
     Returns
     -------
@@ -137,7 +142,7 @@ def eigvalsh(x: ArrayLike, /) -> Array:
     >>> print(eigvalsh(jnp.asarray([[2.0, 0.0], [0.0, 8.0]])))
     [2. 8.]
     """
-    return of_squares(jnp.linalg.eigvalsh, x)
+    return of_squares(_eigvalsh, x)
 
 
 @documented(
@@ -248,6 +253,12 @@ def svdvals(x: ArrayLike, /) -> Array:
     [8. 2.]
     """
     return of_matrices(singular_values, x)
+
+
+_eig = nan_unless_finite(jnp.linalg.eig)
+_eigh = nan_unless_finite(jnp.linalg.eigh)
+_eigvals = nan_unless_finite(jnp.linalg.eigvals)
+_eigvalsh = nan_unless_finite(jnp.linalg.eigvalsh)
 
 
 def _checked(mode: str) -> str:

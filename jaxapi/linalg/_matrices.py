@@ -13,8 +13,8 @@ from .._core._programs import compiled
 from .._core._typing import Array
 from .._interop import as_operand
 
-__all__ = ["check_system", "documented", "full_precision", "largest_power", "matrices", "of_matrices"]
-__all__ += ["of_squares", "square", "times"]
+__all__ = ["check_system", "documented", "full_precision", "largest_power", "matrices", "nan_unless_finite"]
+__all__ += ["of_matrices", "of_squares", "square", "times"]
 
 _PRECISION = """Unlike `jax.numpy.linalg.{}`, float32 is computed in full precision on every device unless
 ``jax_default_matmul_precision`` is set; JAX multiplies in TF32 on NVIDIA GPUs [1]_."""
@@ -48,6 +48,29 @@ def full_precision(function):
             return function(*args, **kwargs)
 
     return traced
+
+
+def nan_unless_finite(function: Callable, reads: Callable[[Array], Array] | None = None) -> Callable:
+    """Return a function whose results are NaN of matrices that hold NaN or infinity.
+
+    cuSOLVER has numbers for some of them, and fails at others. So it is given the identity in their place.
+    ``reads`` returns what the function reads of matrices, if that is not all.
+    """
+
+    @functools.wraps(function)
+    def of_all(x, *args, **options):
+        is_finite = jnp.isfinite(x if reads is None else reads(x)).all(axis=(-2, -1))
+        rows, columns = x.shape[-2:]
+        identity = jnp.eye(rows, columns, dtype=x.dtype)
+        results = function(jnp.where(is_finite[..., None, None], x, identity), *args, **options)
+
+        def checked(result):
+            axes_behind = range(is_finite.ndim, result.ndim)
+            return jnp.where(jnp.expand_dims(is_finite, tuple(axes_behind)), result, jnp.nan)
+
+        return jax.tree.map(checked, results)
+
+    return of_all
 
 
 def of_matrices(function, x, **options):

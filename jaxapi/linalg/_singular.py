@@ -16,7 +16,7 @@ from jax import lax
 from .._core._dtypes import as_inexact
 from .._core._typing import Array
 from ._certified import certified
-from ._matrices import full_precision
+from ._matrices import full_precision, nan_unless_finite
 
 __all__ = ["certified_svd", "decomposition", "default_rtol", "inverse_by_svd", "pseudo_inverse"]
 __all__ += ["singular_values", "thin_svd", "values_of"]
@@ -28,6 +28,7 @@ _PRODUCT_ERROR = 32  # eps of the largest singular value, ten times of what is f
 _ORTHOGONALITY_ERROR = 1024  # eps
 
 
+@nan_unless_finite
 def decomposition(x: Array, *, full_matrices: bool = True) -> Any:
     """Return U, S and Vh of matrices."""
     default = functools.partial(jnp.linalg.svd, full_matrices=full_matrices)
@@ -41,6 +42,7 @@ def decomposition(x: Array, *, full_matrices: bool = True) -> Any:
     return lax.platform_dependent(x, cuda=lambda x: tuple(on_cuda(x)), default=lambda x: tuple(default(x)))
 
 
+@nan_unless_finite
 def singular_values(x: Array) -> Array:
     """Return the singular values of matrices, descending."""
     if _is_small(x):
@@ -49,6 +51,7 @@ def singular_values(x: Array) -> Array:
     return lax.platform_dependent(as_inexact(x), cuda=on_cuda, default=jnp.linalg.svdvals)
 
 
+@nan_unless_finite
 def pseudo_inverse(x: Array, rtol: Any) -> Array:
     """Return the pseudo-inverses of matrices, where singular values up to rtol of the largest are 0."""
 

@@ -9,9 +9,9 @@ import numpy as np
 import jaxapi
 
 from .._core._programs import any_traced, compiled, is_traced
-from ..linalg._matrices import full_precision
+from ..linalg._matrices import full_precision, nan_unless_finite
 from ..linalg._results import SVDResult
-from ..linalg._singular import decomposition, default_rtol, pseudo_inverse, singular_values
+from ..linalg._singular import decomposition, default_rtol, singular_values
 from ._common import exact_program, float_dtype, refuse
 from ._wrap import as_ours
 from ._wrap import in_numpys_way as _in_numpys_way
@@ -36,7 +36,6 @@ __all__ = sorted(["LinAlgError", *_OF_FLOATS, *_OF_ANY.split()])
 def _checked(name):
     """Return jax.numpy's function, computed in NumPy's dtypes, with NumPy's errors of shapes."""
     function = full_precision(_UNLIKE.get(name) or getattr(jnp.linalg, name))
-    options = {"symmetrize_input": False} if name in ("eigh", "eigvalsh", "cholesky") else {}
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -62,7 +61,7 @@ def _checked(name):
             takes_halves = name in _NORMS and kwargs.get("ord") not in (2, -2, "nuc")
             args, kwargs = _as_floats((args, kwargs), takes_halves or name == "vector_norm")
         try:
-            return function(*args, **kwargs, **options)
+            return function(*args, **kwargs)
         except (TypeError, ValueError) as error:
             raise (LinAlgError(str(error)) if name in _RAISE_OWN_ERROR else error) from None
 
@@ -92,7 +91,7 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     is_square = A.shape[-1] == A.shape[-2]
     refuse(hermitian and not is_square, LinAlgError, "Last 2 dimensions of the array must be square")
     # NumPy reads one triangle of what is said to be hermitian.
-    s = jnp.abs(jnp.linalg.eigvalsh(A, symmetrize_input=False)) if hermitian else singular_values(A)
+    s = jnp.abs(_eigvalsh(A)) if hermitian else _svdvals(A)
     if tol is None:
         rtol = default_rtol(A.shape, s.dtype) if rtol is None else jnp.asarray(rtol)[..., None]
         tol = s.max(-1, keepdims=True, initial=0) * rtol
@@ -101,16 +100,48 @@ def _matrix_rank(A: jax.Array, tol=None, hermitian=False, rtol=None):
     return (s > tol).sum(-1)
 
 
+_decomposition = compiled(decomposition, static_argnames="full_matrices")
+_svdvals = compiled(singular_values)
+
+
+def _of_triangle(function, UPLO: str):
+    """Return a function of matrices that reads one triangle: NaN in the other one does not count."""
+    triangle = UPLO.upper()
+    refuse(triangle not in ("L", "U"), ValueError, f"UPLO must be 'L' or 'U', got {UPLO!r}")
+    of_triangle = functools.partial(function, UPLO=triangle, symmetrize_input=False)
+    return nan_unless_finite(of_triangle, reads=jnp.tril if triangle == "L" else jnp.triu)
+
+
+@compiled
+def _eig(a: jax.Array):
+    return nan_unless_finite(jnp.linalg.eig)(a)
+
+
+@compiled
+def _eigvals(a: jax.Array):
+    return nan_unless_finite(jnp.linalg.eigvals)(a)
+
+
+@functools.partial(compiled, static_argnames="UPLO")
+def _eigh(a: jax.Array, UPLO="L"):
+    return _of_triangle(jnp.linalg.eigh, UPLO)(a)
+
+
+@functools.partial(compiled, static_argnames="UPLO")
+def _eigvalsh(a: jax.Array, UPLO="L"):
+    return _of_triangle(jnp.linalg.eigvalsh, UPLO)(a)
+
+
 def _tensordot(x1: jax.Array, x2: jax.Array, /, *, axes=2):
     return jaxapi.tensordot(x1, x2, axes=axes)
 
 
 def _svd(a: jax.Array, full_matrices=True, compute_uv=True, hermitian=False):
     if hermitian:
-        return jnp.linalg.svd(a, full_matrices, compute_uv, hermitian)
+        return nan_unless_finite(jnp.linalg.svd)(a, full_matrices, compute_uv, hermitian)
     if not compute_uv:
-        return singular_values(a)
-    return SVDResult(*decomposition(a, full_matrices=full_matrices))
+        return _svdvals(a)
+    return SVDResult(*_decomposition(a, full_matrices=full_matrices))
 
 
 def _lstsq(a: jax.Array, b: jax.Array, rcond=None):
@@ -155,10 +186,10 @@ def _pinv(a: jax.Array, rcond=None, hermitian=False, *, rtol=None):
     refuse(rcond is not None and rtol is not None, ValueError, "`rtol` and `rcond` can't be both set.")
     cutoff = rcond if rtol is None else rtol
     if hermitian:
-        return jnp.linalg.pinv(a, cutoff, hermitian=True)
+        return nan_unless_finite(jnp.linalg.pinv)(a, cutoff, hermitian=True)
     if cutoff is None:  # as jax.numpy's
         cutoff = 10 * max(a.shape[-2:]) * float(jnp.finfo(a.dtype).eps)
-    return pseudo_inverse(a, cutoff)
+    return jaxapi.linalg.pinv(a, rtol=cutoff)
 
 
 def _cond(x: jax.Array, p=None):
@@ -188,25 +219,29 @@ def _tensorsolve(a: jax.Array, b: jax.Array, axes=None):
     return jnp.linalg.solve(a.reshape(b.size, b.size), b.reshape(-1)).reshape(shape)
 
 
-def _cholesky(a: jax.Array, upper=False, symmetrize_input=False):
+def _cholesky(a: jax.Array, upper=False):
     """Read the upper triangle for an upper factor: JAX reads the lower one for both."""
     if not upper:
-        return jnp.linalg.cholesky(a, symmetrize_input=symmetrize_input)
+        return jnp.linalg.cholesky(a, symmetrize_input=False)
     adjoint = jnp.conj(jnp.matrix_transpose(a))
-    factor = jnp.linalg.cholesky(adjoint, symmetrize_input=symmetrize_input)
+    factor = jnp.linalg.cholesky(adjoint, symmetrize_input=False)
     return jnp.conj(jnp.matrix_transpose(factor))
 
 
 _UNLIKE = {
     "cholesky": _cholesky,
     "cond": _cond,
+    "eig": _eig,
+    "eigh": _eigh,
+    "eigvals": _eigvals,
+    "eigvalsh": _eigvalsh,
     "lstsq": _lstsq,
     "matrix_norm": exact_program(jnp.linalg.matrix_norm, "keepdims", "ord"),
     "matrix_rank": _matrix_rank,
     "norm": exact_program(jnp.linalg.norm, "ord", "axis", "keepdims"),
     "pinv": _pinv,
     "svd": _svd,
-    "svdvals": singular_values,
+    "svdvals": _svdvals,
     "tensordot": _tensordot,
     "tensorsolve": _tensorsolve,
     "vector_norm": exact_program(jnp.linalg.vector_norm, "axis", "keepdims", "ord"),
