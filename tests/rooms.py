@@ -3,11 +3,22 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
+import jaxapi.numpy
+from jaxapi import mutable
 from jaxapi.mutable._capacity import _rows
 
-__all__ = ["poison_rooms"]
+__all__ = ["NAMESPACES", "has_room", "poison_rooms"]
+
+NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
+
+
+def has_room(x) -> bool:
+    """Whether an array is computed with by the rows of a buffer."""
+    rows = x._rows()
+    return rows is not None and len(rows.value) > len(x)
 
 
 def poison_rooms(monkeypatch, exact_up_to):

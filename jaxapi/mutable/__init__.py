@@ -27,8 +27,11 @@ __all__ = [
     "fuse",
     "grad",
     "interpolate",
+    "linalg",
+    "reshape",
+    "spatial",
+    "value_and_grad",
 ]
-__all__ += ["linalg", "reshape", "spatial", "value_and_grad"]
 
 _wrapped = [name for name in _plain.__all__ if name not in (*__all__, "numpy")]
 _wrap_namespace(_plain, _wrapped, globals(), __name__)

@@ -19,7 +19,7 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from . import _host_way as host_way
 from ._capacity._elementwise import aligned, computed
-from ._capacity._rows import Buffer, Rows, has_positions, is_exact, is_of_kind, is_possible
+from ._capacity._rows import Buffer, Rows, dtype_may_have_room, has_int32_positions, is_exact, is_possible
 from ._capacity._slices import has_many_rows
 from ._elementwise import ELEMENTWISE
 from ._host_way import is_eager
@@ -62,6 +62,8 @@ __all__ = [
     "layout_of",
     "may_have_room",
     "reshaped",
+    "rows_of",
+    "rows_or_value",
     "shared",
 ]
 __all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
@@ -687,14 +689,12 @@ class Array(Storage):
 
     def _operate_by_jax(self, other: Any, by: Operator, is_reflected: bool) -> Any:
         operand: Any
-        module = self._module
         if may_have_room(self) or may_have_room(other):
             made = self._operate_on_rows(other, by, is_reflected)
             if made is not None:
                 return made
         takes_parts = by is not MATMUL
         if isinstance(other, Array):
-            module = module if other._module == module else NUMPY
             operand = other._operand() if takes_parts else other._value
         elif self._is_scalar and type(other) is list and by.name == "multiply" and self.dtype.kind in "iu":
             return int(self) * other  # a list several times, as Python has it
@@ -702,52 +702,55 @@ class Array(Storage):
             operand = by.operand(other)
             if operand is NotImplemented:
                 return NotImplemented
-        used = by
-        if module == MUTABLE:
-            used = by.of_standard
-        elif not is_reflected and not self._is_scalar:
-            used = by.for_operand(operand, self.dtype)
         own = self._operand() if takes_parts else self._value
         operands = (operand, own) if is_reflected else (own, operand)
-        made = used.of_values(*operands)
+        module = self._module_with(other)
+        made = self._variant_of(by, operand, module, is_reflected).of_values(*operands)
         return wrap(made, module, is_scalar=not made.ndim)
 
+    def _module_with(self, other: Any) -> str:
+        """Return whose array a result of two operands is: `jaxapi.numpy`'s if one of them is its array."""
+        is_of_numpy = isinstance(other, Array) and other._module != self._module
+        return NUMPY if is_of_numpy else self._module
+
+    def _variant_of(self, by: Operator, operand: Any, module: str, is_reflected: bool) -> Operator:
+        """Return the operator that a namespace has for an operand: of a power perhaps a square or a root."""
+        if module == MUTABLE:
+            return by.of_standard
+        return by if is_reflected or self._is_scalar else by.for_operand(operand, self.dtype)
+
     def _operate_on_rows(self, other: Any, by: Operator, is_reflected: bool) -> Any:
-        """Return what an operator of each element makes of buffers; None where it is not of these."""
+        """Return what an operator makes of buffers; None where it needs the exact arrays."""
         if not is_possible():
             return None
-        module = self._module
+        module = self._module_with(other)
         if by is MATMUL:
-            module = NUMPY if isinstance(other, Array) and other._module != module else module
             operands = (other, self) if is_reflected else (self, other)
             return _products().product_of(by.of_values, *operands, module)
-        rows = self._rows_if_possible()
-        other_rows = other._rows_if_possible() if isinstance(other, Array) else None
-        has_transpose = _is_transpose(self) or _is_transpose(other)
-        if rows is None and other_rows is None and not has_transpose:
+        if _is_transpose_with_room(self) or _is_transpose_with_room(other):
+            return self._operate_on_transposes(other, by, module, is_reflected)
+        own: Any = self._rows_if_possible()
+        operand: Any = rows_of(other)
+        if own is None and operand is None:
             return None
-        operand: Any = other_rows
-        if isinstance(other, Array):
-            module = module if other._module == module else NUMPY
-            if has_transpose:
-                operand = other
-            elif other_rows is None:
-                operand = other._value
-        else:
-            operand = by.operand(other)
+        if own is None:
+            own = self._value
+        if operand is None:
+            operand = other._value if isinstance(other, Array) else by.operand(other)
         if operand is NotImplemented:
             return None
-        used = by
-        if module == MUTABLE:
-            used = by.of_standard
-        elif not is_reflected:
-            used = by.for_operand(operand, self.dtype)
-        if has_transpose:
-            operands = (operand, self) if is_reflected else (self, operand)
-            return _products().computed_of_transposes(used.of_values, operands, module)
-        own = self._value if rows is None else rows
-        made = computed(used.of_values, (operand, own) if is_reflected else (own, operand))
+        function = self._variant_of(by, operand, module, is_reflected).of_values
+        made = computed(function, (operand, own) if is_reflected else (own, operand))
         return None if made is None else wrap_rows(made, module)
+
+    def _operate_on_transposes(self, other: Any, by: Operator, module: str, is_reflected: bool) -> Any:
+        """Return the transpose of what an operator makes of rows, of which one operand is such a view."""
+        operand = other if isinstance(other, Array) else by.operand(other)
+        if operand is NotImplemented:
+            return None
+        function = self._variant_of(by, operand, module, is_reflected).of_values
+        operands = (operand, self) if is_reflected else (self, operand)
+        return _products().computed_of_transposes(function, operands, module)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1087,6 +1090,19 @@ def may_have_room(x: Any) -> bool:
     return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
+def rows_of(x: Any) -> Rows | None:
+    """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
+    return x._rows_if_possible() if isinstance(x, Array) else None
+
+
+def rows_or_value(x: Any, ndim: int | None = None) -> Any:
+    """Return the rows of an array that has room, and so many axes; the value of another array, else ``x``."""
+    if not isinstance(x, Array):
+        return x
+    rows = x._rows_if_possible() if ndim is None or x.ndim == ndim else None
+    return x._value if rows is None else rows
+
+
 def _write_part(owner: Array, selection: Selection, value: Any) -> None:
     """Write to what is selected; a view is read by the program that writes, where that is possible."""
     if type(value) is not Array or value._view is None:
@@ -1106,13 +1122,10 @@ def _is_part_for_a_program(view: View, owner: Array) -> bool:
     return one_program_suffices(owner._value_with_room)
 
 
-def _is_transpose(x: Any) -> bool:
-    """Whether an array is a view of all of a matrix with room, transposed."""
+def _is_transpose_with_room(x: Any) -> bool:
+    """Whether an array is a view of a matrix that has a buffer: its transpose."""
     view = x._view if type(x) is Array else None
-    part = None if view is None else view.part
-    if view is None or part is None or not view.is_selection or part.axes != (1, 0):
-        return False
-    return view.owner._buffer is not None
+    return view is not None and view.owner._buffer is not None and view.is_transpose
 
 
 def _is_on_cpu(array: Array) -> bool:
@@ -1214,7 +1227,7 @@ def wrap_rows(rows: Rows, module: str = MUTABLE) -> Any:
     count = rows.count
     if count == len(rows.value):
         return wrap(rows.value, module)
-    if is_exact(count) or not is_of_kind(rows.value.dtype) or not has_positions(rows.value):
+    if is_exact(count) or not dtype_may_have_room(rows.value.dtype) or not has_int32_positions(rows.value):
         return wrap(rows.exact(), module)
     buffer = Buffer(rows)
     array = _new(Array)

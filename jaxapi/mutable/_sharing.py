@@ -13,7 +13,15 @@ from .._core._dtypes import default_dtype, resolve_dtype
 from .._interop._numbers import PYTHON_NUMBERS, leaf_types, numbers_to_numpy
 from . import _host_way as host_way
 from ._array import MUTABLE, Array, copied, from_host, reshaped, shared, unwrap, view_of, wrap, wrap_rows
-from ._capacity._rows import Rows, counted_rows, empty_rows, is_exact, is_of_kind, is_possible, rows_of_host
+from ._capacity._rows import (
+    Rows,
+    counted_rows,
+    dtype_may_have_room,
+    empty_rows,
+    is_exact,
+    is_possible,
+    rows_of_host,
+)
 from ._indexing import is_symbolic
 from ._wrap import elsewhere, without_examples
 
@@ -92,7 +100,7 @@ def _cast_on_host(host: np.ndarray, dtype: Any) -> np.ndarray | None:
     dtype = resolve_dtype(dtype)
     if dtype == host.dtype:
         return host
-    are_floats = host.dtype.kind == dtype.kind == "f" and is_of_kind(dtype)
+    are_floats = host.dtype.kind == dtype.kind == "f" and dtype_may_have_room(dtype)
     if not are_floats:
         return None
     with np.errstate(all="ignore"):  # JAX says nothing of infinities, either

@@ -15,7 +15,15 @@ from .._core._programs import compiled, eagerly, in_a_trace, is_traced
 from .._interop._host_memory import copy_by_program, copy_host
 from .._missing import missing_attribute
 from . import _host_way as host_way
-from ._capacity._rows import Buffer, Rows, checks_programs, is_of_kind, is_possible, rows_in, with_rows
+from ._capacity._rows import (
+    Buffer,
+    Rows,
+    checks_programs,
+    dtype_may_have_room,
+    is_possible,
+    rows_in,
+    with_rows,
+)
 from ._selection import Selection
 from ._views import View
 
@@ -149,12 +157,12 @@ class Storage:
         if buffer is None:
             return None
         rows = buffer.rows()
-        return rows if is_of_kind(rows.value.dtype) else None
+        return rows if dtype_may_have_room(rows.value.dtype) else None
 
     def _has_room(self) -> bool:
         """Whether there is a buffer with which to compute now."""
         buffer = self._living_buffer()
-        return buffer is not None and is_possible() and is_of_kind(buffer._value.dtype)
+        return buffer is not None and is_possible() and dtype_may_have_room(buffer._value.dtype)
 
     @property
     def _owner(self) -> Any:

@@ -50,6 +50,14 @@ class View:
         return self.part is not None and self.reshaped is None and self.component is None
 
     @property
+    def is_transpose(self) -> bool:
+        """Whether it is ``owner.T`` of a matrix."""
+        part = self.part
+        if part is None or not self.is_selection or part.axes != (1, 0):
+            return False
+        return part.ranges == tuple(map(range, self.owner.shape))
+
+    @property
     def shape(self) -> tuple[int, ...]:
         if self.reshaped is not None:
             return self.reshaped

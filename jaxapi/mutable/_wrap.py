@@ -15,7 +15,7 @@ from .._core._programs import ARRAY_TYPES, is_jax_array
 from .._interop import is_passed_on
 from ._array import MUTABLE, Array, copied, shared, wrap
 from ._capacity._functions import of_elements, way_on_rows
-from ._capacity._selecting import WAYS
+from ._capacity._selecting import MAKING_ROOM
 
 __all__ = ["argument", "elsewhere", "without_examples", "wrap_function", "wrap_namespace", "wrap_result"]
 
@@ -50,7 +50,7 @@ def wrap_function(function, name: str, module: str):
     """Take arrays out of the arguments, and make arrays of the results."""
     elementwise = function in _OF_OPERANDS
     makes_scalars = name not in _OF_ARRAYS
-    makes_room = name in WAYS
+    makes_room = name in MAKING_ROOM
     takes_list = name in _OF_LISTS
 
     @functools.wraps(function)

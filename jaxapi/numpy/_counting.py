@@ -20,10 +20,10 @@ from .._core._dtypes import default_dtype, x64_for, x64_on
 from .._core._lengths import KEPT, capacity, has_own_length
 from .._core._programs import compiled
 from .._searching import nonzero_in_buffers
-from ..mutable._array import NUMPY, Array, unwrap, wrap_rows
+from ..mutable._array import NUMPY, Array, rows_of, unwrap, wrap_rows
 from ..mutable._capacity._elementwise import aligned
 from ..mutable._capacity._fillers import filled
-from ..mutable._capacity._rows import Rows, as_positions, number_of
+from ..mutable._capacity._rows import Rows, as_default_integers, number_of
 from ..mutable._capacity._selecting import content_of, read_by_array, value_of_content
 from ..mutable._promotion import together
 from ._common import axes_of, float_dtype
@@ -33,10 +33,6 @@ from ._wrap import ours, value_of
 __all__ = ["COUNTING"]
 
 _ERRORS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
-
-
-def _rows_of(x: Any) -> Rows | None:
-    return x._rows_if_possible() if isinstance(x, Array) else None
 
 
 def _computed(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
@@ -60,7 +56,7 @@ def _way_of_quantiles(name: str) -> Callable[..., Any]:
     def way(
         a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, module
     ) -> Any:
-        rows = _rows_of(a)
+        rows = rows_of(a)
         if rows is None or out is not None or not _has_first(axis, rows):
             return None
         given = {"q": _numbers(q), "axis": axis, "method": method, "keepdims": _is_set(keepdims)}
@@ -74,7 +70,7 @@ def _way_of_quantiles(name: str) -> Callable[..., Any]:
 
 
 def _median(a, axis=None, out=None, overwrite_input=False, keepdims=False, *, module):
-    rows = _rows_of(a)
+    rows = rows_of(a)
     if rows is None or out is not None or not _has_first(axis, rows):
         return None
     made = _computed(REPAIRS["median"], rows.value, axis, _is_set(keepdims), count=rows.count)
@@ -102,7 +98,7 @@ def _is_set(flag: Any) -> bool:
 
 
 def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
-    rows = _rows_of(a)
+    rows = rows_of(a)
     if rows is None or isinstance(bins, str):
         return None  # bins by a rule of statistics
     operands = [rows] if weights is None else [rows, _operand(weights)]
@@ -123,7 +119,7 @@ def _histogram(a, bins=10, range=None, density=None, weights=None, *, module):
 
 def _operand(x: Any) -> Any:
     """Return an operand as rows, or as a value."""
-    rows = _rows_of(x)
+    rows = rows_of(x)
     return value_of(x) if rows is None else rows
 
 
@@ -176,17 +172,25 @@ def _counts(x, count, weights, length, dtype):
 # Functions of each element and of other arrays, which are exact
 
 
+def _array_of(x: Any) -> Any:
+    """Return anything array-like as a value of JAX, and numbers of Python's, too."""
+    value = value_of(x)
+    return jnp.asarray(value) if isinstance(value, (int, float, complex)) else value
+
+
 def _way_of_each(name: str, returns_positions: bool = False) -> Callable[..., Any]:
     function = REPAIRS[name]
 
     def made(x: Any, *others: Any, **options: Any) -> Any:
-        rows = _rows_of(x)
+        rows = rows_of(x)
         if rows is None:
             return None
-        result = _computed(function, rows.value, *map(value_of, others), **options)
+        result = _computed(function, rows.value, *map(_array_of, others), **options)
         if result is None:
             return None
-        return wrap_rows(Rows(as_positions(result) if returns_positions else result, rows.count), NUMPY)
+        return wrap_rows(
+            Rows(as_default_integers(result) if returns_positions else result, rows.count), NUMPY
+        )
 
     return made
 
@@ -205,7 +209,7 @@ def _interp(x, xp, fp, left=None, right=None, period=None, *, module):
 
 
 def _isin(element, test_elements, assume_unique=False, invert=False, *, kind=None, module):
-    rows = _rows_of(element)
+    rows = rows_of(element)
     if rows is None or kind not in (None, "sort", "table"):
         return None
     sought = _operand(test_elements)
@@ -218,8 +222,10 @@ def _isin(element, test_elements, assume_unique=False, invert=False, *, kind=Non
 
 
 def _ediff1d(ary, to_end=None, to_begin=None, *, module):
-    rows = _rows_of(ary)
-    if rows is None or ary.ndim != 1 or ary.dtype == np.bool or not to_end is to_begin is None:
+    rows = rows_of(ary)
+    if rows is None or ary.ndim != 1 or ary.dtype == np.bool:
+        return None
+    if to_end is not None or to_begin is not None:
         return None
     return ary[1:] - ary[:-1]
 
@@ -228,7 +234,7 @@ def _ediff1d(ary, to_end=None, to_begin=None, *, module):
 
 
 def _argwhere(a, *, module):
-    rows = _rows_of(a)
+    rows = rows_of(a)
     if rows is None:
         return None
     count, indices = nonzero_in_buffers(value_of_content(rows, filler="zero"), KEPT)
@@ -236,7 +242,7 @@ def _argwhere(a, *, module):
 
 
 def _flatnonzero(a, *, module):
-    rows = _rows_of(a)
+    rows = rows_of(a)
     if rows is None:
         return None
     elements = value_of_content(rows, filler="zero").reshape(-1)

@@ -14,9 +14,9 @@ from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
 from ..mutable._array import NUMPY, Array, copied, from_numpy, may_have_room, shared, unwrap, wrap, wrap_rows
-from ..mutable._capacity._functions import way_of_shapes, way_on_rows
+from ..mutable._capacity._functions import way_by_implementation, way_on_rows
 from ..mutable._capacity._rows import Rows
-from ..mutable._capacity._selecting import WAYS
+from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together
 from ..mutable._wrap import wrap_result
@@ -442,12 +442,12 @@ def on_rows_first(name, function, on_rows=None):
     ``on_rows`` is what does so for a function that NumPy alone has.
     """
     if on_rows is not None:
-        way = way_of_shapes(on_rows, NUMPY)
+        way = way_by_implementation(on_rows, function, NUMPY)
     else:
         way = None if name in _VIEWS else way_on_rows(function, name, NUMPY)
     if way is None:
         return function
-    is_always_asked = name in WAYS or name in _OF_LISTS
+    is_always_asked = name in MAKING_ROOM or name in _OF_LISTS
 
     @functools.wraps(function)
     def call(*args, **kwargs):

@@ -8,6 +8,7 @@ rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 - functions that mix rows fill the others first with what changes nothing: the table in `_table`;
 - what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`);
 - products sum rows of 0 (`_products`);
+- matrices of a stack stay apart, and functions of matrices see rows of 0 (`_stacks`);
 - writes change the buffer (`_writing`).
 
 What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is

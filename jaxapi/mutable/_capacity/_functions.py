@@ -16,16 +16,17 @@ import jaxapi
 from ..._core._dtypes import resolve_dtype, x64_for
 from ..._core._exact import exact
 from ..._core._programs import compiled
-from .._array import NUMPY, Array, may_have_room, wrap, wrap_rows
+from .._array import NUMPY, Array, may_have_room, rows_of, rows_or_value, wrap, wrap_rows
 from ._elementwise import aligned, computed
 from ._fillers import filled
-from ._products import PRODUCTS
-from ._rows import Rows, as_positions, is_exact, is_possible, number_of
-from ._selecting import TAKES, WAYS
+from ._products import PRODUCTS, computed_of_transposes, rows_of_transpose
+from ._rows import Rows, as_default_integers, is_exact, is_possible, number_of
+from ._selecting import MAKING_ROOM, TAKES
 from ._shapes import SHAPES
+from ._stacks import way_of_matrices
 from ._table import EACH_ROW, TABLE, Rule
 
-__all__ = ["of_elements", "way_of_shapes", "way_on_rows"]
+__all__ = ["of_elements", "way_by_implementation", "way_on_rows"]
 
 _SHAPING = frozenset(["axis", "correction", "ddof", "decimals", "dtype", "keepdims", "ord"])
 _CHOOSING = ("where", "initial")
@@ -33,9 +34,11 @@ _CHOOSING = ("where", "initial")
 _OTHER = frozenset(
     ["descending", "include_initial", "initial", "mean", "ord", "order", "out", "stable", "where"]
 )
-_OF_SHAPES = PRODUCTS | SHAPES | TAKES
-_NAMED = frozenset(["axes", "axis", "bins", "destination", "q", "shape", "source"])  # in both namespaces
-_OF_POSITIONS = frozenset(["argmax", "argmin", "argsort", "count_nonzero"])
+_IMPLEMENTATIONS = PRODUCTS | SHAPES | TAKES
+_ALSO_BY_KEYWORD = frozenset(
+    ["axes", "axis", "bins", "destination", "q", "shape", "source"]
+)  # none has a default
+_RETURN_INTEGERS = frozenset(["argmax", "argmin", "argsort", "count_nonzero"])
 _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")  # sorting is stable, whatever is asked for
 
 
@@ -87,7 +90,7 @@ def _is_plain(name: str, value: Any) -> bool:
     if name == "dtype":
         return value is None or isinstance(value, (type, np.dtype))
     if name == "ord":
-        return type(value) in (int, float) and value > 0
+        return value in ("fro", "nuc") if type(value) is str else type(value) in (int, float) and value > 0
     return type(value) in (bool, int, float)
 
 
@@ -95,16 +98,21 @@ def of_elements(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any
     """Return what a function of each element makes of arrays with room; None where it needs exact ones."""
     if kwargs or not is_possible():
         return None
-    operands = []
+    rows_of_args = [rows_of(x) for x in args]
     has_rows = False
-    for x in args:
-        if isinstance(x, Array):
-            rows = x._rows_if_possible()
-            has_rows = has_rows or rows is not None
-            operands.append(x._value if rows is None else rows)
-        else:
-            operands.append(x)
-    made = computed(function, operands) if has_rows else None
+    has_transpose = False
+    for x, rows in zip(args, rows_of_args, strict=True):
+        has_rows = has_rows or rows is not None
+        is_view = rows is None and may_have_room(x)
+        has_transpose = has_transpose or (is_view and rows_of_transpose(x) is not None)
+    made = computed_of_transposes(function, args, module) if has_transpose else None
+    if made is not None or not has_rows:
+        return made
+    operands = []
+    for x, rows in zip(args, rows_of_args, strict=True):
+        exact_operand = x._value if isinstance(x, Array) and rows is None else x
+        operands.append(exact_operand if rows is None else rows)
+    made = computed(function, operands)
     if isinstance(made, tuple):
         return tuple([wrap_rows(rows, module) for rows in made])
     return None if made is None else wrap_rows(made, module)
@@ -115,12 +123,18 @@ def way_on_rows(
 ) -> Callable[[tuple, dict[str, Any]], Any] | None:
     """Return what tries a function of arrays on their buffers first, and returns None for exact ones.
 
-    It is asked where one of the arguments `may_have_room`; one of `WAYS`, which makes room, for every array.
+    It is asked where one of the arguments `may_have_room`; for those of `MAKING_ROOM` for every array.
     """
-    if name in WAYS:
-        return _selecting_way(WAYS[name], module)
-    if name in _OF_SHAPES:
-        return way_of_shapes(_OF_SHAPES[name], module)
+    if name in MAKING_ROOM:
+        return _selecting_way(MAKING_ROOM[name], module)
+    by_implementation = (
+        way_by_implementation(_IMPLEMENTATIONS[name], function, module) if name in _IMPLEMENTATIONS else None
+    )
+    of_matrices = way_of_matrices(function, name, module)
+    if of_matrices is not None:
+        return of_matrices if by_implementation is None else _first_of(of_matrices, by_implementation)
+    if by_implementation is not None:
+        return by_implementation
     entry = entry_of(function, name)
     if entry is None:
         return None
@@ -129,6 +143,16 @@ def way_on_rows(
         return on_rows(entry, args[0], args[1:], kwargs) if may_have_room(args[0]) else None
 
     return way
+
+
+def _first_of(way: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what tries one way, and then another."""
+
+    def first_of(args, kwargs):
+        made = way(args, kwargs)
+        return other(args, kwargs) if made is None else made
+
+    return first_of
 
 
 def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
@@ -142,18 +166,31 @@ def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple
     return way
 
 
-def way_of_shapes(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
-    """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone."""
-    parameters = inspect.signature(function).parameters.values()
-    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name in _NAMED])
-    most = len(parameters) - 1
+def way_by_implementation(
+    implementation: Callable[..., Any], function: Callable[..., Any], module: str
+) -> Callable[[tuple, dict[str, Any]], Any]:
+    """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone.
+
+    ``implementation`` does so, of the arguments of ``function``, whose order is both's.
+    """
+    parameters = inspect.signature(implementation).parameters.values()
+    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name in _ALSO_BY_KEYWORD])
+    most = min(_most_positional(implementation), _most_positional(function))
 
     def way(args, kwargs):
         if not names.issuperset(kwargs) or len(args) > most or not is_possible():
             return None
-        return function(*args, module=module, **kwargs)
+        return implementation(*args, module=module, **kwargs)
 
     return way
+
+
+def _most_positional(function: Callable[..., Any]) -> float:
+    """Return how many arguments a function takes by their place."""
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return math.inf
+    return len([kind for kind in kinds if kind is not inspect.Parameter.KEYWORD_ONLY])
 
 
 def entry_of(function: Callable[..., Any], name: str) -> Entry | None:
@@ -183,7 +220,7 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
     if "where" in options or "initial" in options:
         mask = options.pop("where", True)
         initial = options.pop("initial", None)
-        values = aligned([rows, _rows_or_value(mask)])
+        values = aligned([rows, rows_or_value(mask)])
         if values is None or not _is_choice(*values) or not _is_start(initial):
             return None
         operands = (*values, operands[1])
@@ -198,8 +235,8 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
             made = program(*operands)
     except (TypeError, ValueError, OverflowError, NotImplementedError):
         return None  # as the exact array raises, too
-    if entry.name in _OF_POSITIONS:
-        made = as_positions(made)
+    if entry.name in _RETURN_INTEGERS:
+        made = as_default_integers(made)
     if rule.folds:
         return wrap(made, x._module, is_scalar=not made.ndim)
     return wrap_rows(Rows(made, rows.count), x._module)
@@ -219,14 +256,6 @@ def _program(function, name: str, rule: Rule, module: str, options: tuple) -> An
         return of_values(filled(value, count, rule.filler))
 
     return compiled(run)
-
-
-def _rows_or_value(x: Any) -> Any:
-    """Return the rows of an array that has room, the value of another one, and anything else as it is."""
-    if not isinstance(x, Array):
-        return x
-    rows = x._rows()
-    return x._value if rows is None else rows
 
 
 def _is_choice(value: jax.Array, mask: Any) -> bool:

@@ -16,7 +16,7 @@ from ..._core._dtypes import x64_for
 from ..._core._lengths import has_own_length
 from ..._fuse._inputs import PYTHON_NUMBERS
 from ..._fuse._integers import fits_any_dtype
-from .._array import Array, wrap_rows
+from .._array import Array, rows_or_value, wrap_rows
 from .._storage import duplicate
 from ._rows import Rows, with_rows
 
@@ -127,8 +127,7 @@ def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None
     for place, x in [*enumerate(args), *kwargs.items()]:
         if isinstance(x, Array):
             arrays[str(place)] = x
-            rows = x._rows_if_possible()
-            contents[place] = x._value if rows is None else rows
+            contents[place] = rows_or_value(x)
         elif isinstance(x, (jax.Array, np.generic)) or _is_number(x):
             contents[place] = x
         else:
@@ -201,12 +200,12 @@ def _is_of_each_row(equation: Any, n: Any) -> bool:
     shapes = [x.aval.shape for x in (*equation.invars, *equation.outvars)]
     if not all(_has_rows_first_or_none(shape, n) for shape in shapes):
         return False
-    if name in _CALLS:
-        return all(_keeps_rows_apart(program, n) for program in _programs_in(tuple(params.values())))
     if name == "dim_as_value":
         return False
-    if name in _OF_ELEMENTS or not any(_has(shape, n) for shape in shapes):
+    if name in _OF_ELEMENTS:
         return True
+    if name in _CALLS or not any(_has(shape, n) for shape in shapes):  # loops may ask for the number, too
+        return all(_keeps_rows_apart(program, n) for program in _programs_in(tuple(params.values())))
     if not all(_has(x.aval.shape, n) for x in equation.outvars):
         return False
     if name in _OF_SHAPES:

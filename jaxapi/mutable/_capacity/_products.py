@@ -19,13 +19,22 @@ from ..._core._dtypes import x64_for
 from ..._core._lengths import has_own_length
 from ..._core._programs import compiled
 from ...linalg._results import QRResult, SVDResult
-from .._array import NUMPY, Array, wrap, wrap_rows
+from .._array import NUMPY, Array, rows_of, rows_or_value, unwrap, wrap, wrap_rows
 from .._promotion import together
 from ._elementwise import computed
 from ._fillers import filled
-from ._rows import Rows, compiled_in_width, is_exact, is_of_kind, number_of, rows_in, takes_room, with_rows
+from ._rows import (
+    Rows,
+    compiled_in_width,
+    dtype_may_have_room,
+    is_exact,
+    number_of,
+    rows_in,
+    takes_room,
+    with_rows,
+)
 
-__all__ = ["PRODUCTS", "computed_of_transposes", "product_of"]
+__all__ = ["DECOMPOSED", "PRODUCTS", "computed_of_transposes", "product_of", "rows_of_transpose", "tall_rows"]
 
 _ERRORS = (TypeError, ValueError, IndexError)
 
@@ -51,53 +60,45 @@ def _operand(x: Any) -> _Operand | None:
         rows = x._rows_if_possible()
         if rows is not None:
             return _Operand(rows)
-        rows = _transposed_rows(x)
+        rows = rows_of_transpose(x)
         if rows is not None:
             return _Operand(rows, is_transposed=True)
         x = x._value
-    is_array = isinstance(x, (jax.Array, np.ndarray)) and x.ndim > 0 and is_of_kind(x.dtype)
+    is_array = isinstance(x, (jax.Array, np.ndarray)) and x.ndim > 0 and dtype_may_have_room(x.dtype)
     return _Operand(x) if is_array else None
 
 
-def _transposed_rows(x: Array) -> Rows | None:
+def rows_of_transpose(x: Array) -> Rows | None:
     """Return the rows of what a matrix is the transpose of; None if it is no such view."""
     view = x._view
-    part = None if view is None else view.part
-    if view is None or part is None or not view.is_selection:
-        return None
-    shape = view.owner.shape
-    is_transpose = part.axes == (1, 0) and part.ranges == tuple(map(range, shape))
-    return view.owner._rows_if_possible() if is_transpose else None
+    return view.owner._rows_if_possible() if view is not None and view.is_transpose else None
 
 
 def computed_of_transposes(function: Callable[..., Any], operands: Sequence[Any], module: str) -> Any:
-    """Return what a function of each element makes where rows of a matrix are columns of an operand.
+    """Return what a function of each element makes of operands of which one at least is a transpose.
 
-    The result is the transpose of rows, too. None is returned where the exact arrays are needed.
+    ``x.T + y`` is ``(x + y[:, None]).T`` for a vector y, and ``(x + y.T).T`` for a transpose. None is
+    returned where the exact arrays are needed.
     """
-    transposes = []
-    has_transpose = False
+    transposed = []
+    has_rows = False
     for x in operands:
         content = x
         if isinstance(x, Array):
-            rows = _transposed_rows(x)
-            has_transpose = has_transpose or rows is not None
+            rows = rows_of_transpose(x)
+            has_rows = has_rows or rows is not None
             content = _as_column(x) if rows is None else rows
         if np.ndim(content) and not isinstance(content, Rows):
             return None
-        transposes.append(content)
-    made = computed(function, transposes) if has_transpose else None
-    return made if made is None else wrap_rows(made, module).T
+        transposed.append(content)
+    made = computed(function, transposed) if has_rows else None
+    return wrap_rows(made, module).T if isinstance(made, Rows) else None
 
 
 def _as_column(x: Array) -> Any:
     """Return the rows of a vector as a matrix of one column; of another array its value."""
     rows = x._rows_if_possible() if x.ndim == 1 else None
     return x._value if rows is None else Rows(jaxapi.expand_dims(rows.value, 1), rows.count)
-
-
-def _exact(x: Any) -> Any:
-    return x._value if isinstance(x, Array) else x
 
 
 def _wrapped(made: Any, module: str) -> Any:
@@ -120,9 +121,11 @@ def product_of(function: Callable[..., Any], x1: Any, x2: Any, module: str) -> A
 
 
 def _product(function: Callable[..., Any], left: _Operand, right: _Operand, x2: Any) -> Any:
+    if right.value.ndim > 2 and not left.is_transposed:
+        return computed(function, [left.content, right.content])  # matrix by matrix
     keeps_rows = left.has_room and not left.is_transposed and left.value.ndim > 1
     if keeps_rows:
-        other = _exact(x2)
+        other = unwrap(x2)
         if other.ndim > 2 or not has_own_length(left.value, other):
             return None
         return Rows(function(left.value, other), left.content.count)
@@ -166,19 +169,22 @@ def _dot(a: Any, b: Any, *, module: str) -> Any:
     return product_of(_numpys_matmul, a, b, module) if is_of_matrices else None
 
 
-def _numpys_vecdot(x1, x2):
-    return jaxapi.vecdot(*together((x1, x2)))
+def _numpys_vecdot(x1, x2, axis=-1):
+    return jaxapi.vecdot(*together((x1, x2)), axis=axis)
 
 
-def _vecdot(x1: Any, x2: Any, *, module: str) -> Any:
+def _vecdot(x1: Any, x2: Any, *, axis: Any = -1, module: str) -> Any:
     function = _numpys_vecdot if module == NUMPY else jaxapi.vecdot
+    ndim = max(getattr(x1, "ndim", 0), getattr(x2, "ndim", 0))
+    if type(axis) is not int or not -ndim <= axis < 0:
+        return None
     if getattr(x1, "ndim", 0) == getattr(x2, "ndim", 0) == 1:
         return product_of(function, x1, x2, module)
-    operands = [x._rows_if_possible() or x._value if isinstance(x, Array) else x for x in (x1, x2)]
-    rows = [x for x in operands if isinstance(x, Rows)]
-    if not rows or rows[0].value.ndim < 2:
+    operands = [rows_or_value(x1), rows_or_value(x2)]
+    sums_rows = axis == -ndim
+    if sums_rows or not any(isinstance(x, Rows) and x.value.ndim == ndim for x in operands):
         return None
-    return _wrapped(computed(function, operands), module)
+    return _wrapped(computed(functools.partial(function, axis=axis), operands), module)
 
 
 def _numpys_tensordot(x1, x2, axes):
@@ -198,7 +204,7 @@ def _tensordot(x1: Any, x2: Any, axes: Any = 2, *, module: str) -> Any:
     options = {"axes": (tuple([i for i, _ in pairs]), tuple([j for _, j in pairs]))}
     try:
         if not partners:
-            made: Any = function(left.value, _exact(x2), **options)
+            made: Any = function(left.value, unwrap(x2), **options)
             return wrap_rows(Rows(made, left.content.count), module)
         if partners != [0] or right.is_transposed:
             return None
@@ -224,19 +230,19 @@ def _pairs_of_axes(axes: Any, ndim1: int, ndim2: int) -> list[tuple[int, int]] |
     return [(i % ndim1, j % ndim2) for i, j in zip(first, second, strict=True)]
 
 
-def _tall(x: Any) -> Rows | None:
+def tall_rows(x: Any) -> Rows | None:
     """Return the rows of a matrix that has as many as columns at least."""
-    rows = x._rows_if_possible() if isinstance(x, Array) else None
+    rows = rows_of(x)
     if rows is None or rows.value.ndim != 2 or rows.count < rows.value.shape[1]:
         return None
-    return rows if rows.value.dtype in _DECOMPOSED else None
+    return rows if rows.value.dtype in DECOMPOSED else None
 
 
-_DECOMPOSED = frozenset(map(np.dtype, ["float32", "float64", "complex64", "complex128"]))
+DECOMPOSED = frozenset(map(np.dtype, ["float32", "float64", "complex64", "complex128"]))
 
 
 def _qr(x: Any, mode: str = "reduced", *, module: str) -> Any:
-    rows = _tall(x) if mode == "reduced" else None
+    rows = tall_rows(x) if mode == "reduced" else None
     if rows is None:
         return None
     q, r = _qr_of_rows(rows.value, number_of(rows.count))
@@ -249,7 +255,7 @@ def _qr_of_rows(value, count):
 
 
 def _svd(x: Any, full_matrices: bool = True, *, module: str) -> Any:
-    rows = None if full_matrices else _tall(x)
+    rows = None if full_matrices else tall_rows(x)
     if rows is None:
         return None
     u, s, vh = _svd_of_rows(rows.value, number_of(rows.count))
@@ -268,7 +274,7 @@ def _svd_of_rows(value, count):
 
 
 def _svdvals(x: Any, *, module: str) -> Any:
-    rows = _tall(x)
+    rows = tall_rows(x)
     return None if rows is None else wrap(_svdvals_of_rows(rows.value, number_of(rows.count)), module)
 
 
@@ -281,13 +287,9 @@ def _contents_of(arrays: Any) -> list[Any] | None:
     """Return each array as rows or a value; None if none has rows, or dtypes or numbers of axes differ."""
     if type(arrays) not in (tuple, list):
         return None
-    contents: list[Any] = []
-    for x in arrays:
-        rows = x._rows_if_possible() if isinstance(x, Array) else None
-        value = _exact(x) if rows is None else rows
-        if rows is None and not takes_room(value):
-            return None
-        contents.append(value)
+    contents = [rows_or_value(x) for x in arrays]
+    if not all(isinstance(x, Rows) or takes_room(x) for x in contents):
+        return None
     values = [x.value if isinstance(x, Rows) else x for x in contents]
     if not any(isinstance(x, Rows) for x in contents) or not has_own_length(*values):
         return None
@@ -339,23 +341,40 @@ def _side_by_side(function: Callable[..., Any], contents: list[Any], axis: int, 
 
 
 def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None, *, module: str) -> Any:
-    is_of_neighbors = type(n) is int and n == 1 and type(axis) is int and axis in (0, -1)
-    if not is_of_neighbors or not isinstance(a, Array) or a.ndim != 1 or a.dtype.kind not in "iufc":
+    if not isinstance(a, Array) or a.dtype.kind not in "iufc" or type(n) is not int or type(axis) is not int:
+        return None
+    if a.ndim > 1 and prepend is None and append is None:
+        return _diff_of_matrix(a, n, axis, module)
+    if a.ndim != 1 or axis not in (0, -1) or n < 1:
         return None
     contents = _contents_of([x for x in (prepend, a, append) if x is not None])
     if contents is None:
         return None
     rows = contents[0] if len(contents) == 1 else _one_after_another(contents)
-    if rows is None:
+    return None if rows is None else _differences_of_rows(rows, n, module)
+
+
+def _diff_of_matrix(a: Array, n: int, axis: int, module: str) -> Any:
+    rows = a._rows_if_possible()
+    if rows is None or n < 1 or not -a.ndim <= axis < a.ndim:
         return None
-    count = rows.count - 1
-    return wrap_rows(Rows(_differences(rows.value, rows_in(count)), count), module)
+    if axis % a.ndim == 0:
+        return _differences_of_rows(rows, n, module)
+    made = computed(lambda value: jaxapi.diff(value, axis=axis, n=n), [rows])
+    return None if made is None else wrap_rows(made, module)
 
 
-@functools.partial(compiled_in_width, static_argnums=1)
-def _differences(value, length):
-    """Return differences between neighbors in so many rows."""
-    return with_rows(jaxapi.diff(value), length)
+def _differences_of_rows(rows: Rows, n: int, module: str) -> Any:
+    count = rows.count - n
+    if is_exact(count):
+        return None
+    return wrap_rows(Rows(_differences(rows.value, n, rows_in(count)), count), module)
+
+
+@functools.partial(compiled_in_width, static_argnums=(1, 2))
+def _differences(value, n, length):
+    """Return differences between neighboring rows, n times, in so many rows."""
+    return with_rows(jaxapi.diff(value, axis=0, n=n)[:length], length)
 
 
 @functools.partial(compiled, static_argnums=2)
@@ -370,7 +389,7 @@ def _joined(values, starts, length):
 
 def _expand_dims(x: Any, axis: Any, *, module: str) -> Any:
     axes = _axes_of_result(axis, getattr(x, "ndim", 0))
-    rows = x._rows_if_possible() if isinstance(x, Array) else None
+    rows = rows_of(x)
     if rows is None or axes is None or 0 in axes:
         return None
     return wrap_rows(Rows(jaxapi.expand_dims(rows.value, axes), rows.count), module)

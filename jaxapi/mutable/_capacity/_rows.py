@@ -21,14 +21,22 @@ from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
 
-__all__ = ["Buffer", "Rows", "as_positions", "checks_programs", "compiled_in_width", "counted_rows"]
-__all__ += ["empty_rows", "has_positions", "is_exact", "is_of_kind", "is_possible", "number_of", "rows_in"]
+__all__ = ["Buffer", "Rows", "as_default_integers", "checks_programs", "compiled_in_width", "counted_rows"]
+__all__ += [
+    "dtype_may_have_room",
+    "empty_rows",
+    "has_int32_positions",
+    "is_exact",
+    "is_possible",
+    "number_of",
+    "rows_in",
+]
 __all__ += ["rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
 _INT32 = np.dtype(np.int32)
 _NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's of up to 32 bits
-_MANY = 2**31  # elements, from which on a position is no int32
+_INT32_MAX = np.iinfo(np.int32).max
 
 
 class Rows:
@@ -138,8 +146,8 @@ def number_of(rows: int) -> jax.Array:
     return constant(rows, _INT32)
 
 
-def is_of_kind(dtype: np.dtype) -> bool:
-    """Whether arrays of a dtype may have room: one of NumPy's numbers."""
+def dtype_may_have_room(dtype: np.dtype) -> bool:
+    """Whether arrays of a dtype may have room: one of NumPy's numbers or booleans."""
     return dtype in _NARROW or dtype in WIDE
 
 
@@ -155,22 +163,30 @@ def compiled_in_width(function: Callable[..., Any], **options: Any) -> Callable[
     return run
 
 
-def as_positions(made: jax.Array) -> jax.Array:
-    """Return positions that a program of 64-bit arrays made in the default dtype of integers."""
+def as_default_integers(made: jax.Array) -> jax.Array:
+    """Return positions, or numbers of elements, in the default dtype of integers.
+
+    Programs of 64-bit arrays make them of 64 bits, in which x64 mode may be off.
+    """
     dtype = default_dtype(int)
     return made if made.dtype == dtype else made.astype(dtype)
 
 
-def has_positions(value: Any) -> bool:
+def has_int32_positions(value: Any) -> bool:
     """Whether there are elements, of which each has an int32 for its position."""
-    return 0 < value.size < _MANY
+    return 0 < value.size <= _INT32_MAX
+
+
+def _buffer_has_int32_positions(size: int) -> bool:
+    """Whether a buffer for so many elements has so, too: it has at most twice as many."""
+    return 0 < 2 * size <= _INT32_MAX
 
 
 def takes_room(value: Any) -> bool:
     """Whether a value is an array on one device, of numbers whose dtype is no weak one."""
     if not isinstance(value, jax.Array) or is_traced(value) or not value.ndim:
         return False
-    if not is_of_kind(value.dtype) or value.weak_type or not has_positions(value):
+    if not dtype_may_have_room(value.dtype) or value.weak_type or not has_int32_positions(value):
         return False
     return isinstance(value.sharding, jax.sharding.SingleDeviceSharding)
 
@@ -179,7 +195,7 @@ def rows_of_host(host: np.ndarray, sharding: Any = None) -> Rows | None:
     """Return a buffer with a copy of the host's memory; None where all of it counts."""
     count = host.shape[0] if host.ndim else 0
     length = rows_in(count)
-    if length == count or not host.size or host.size >= _MANY // 2 or not is_of_kind(host.dtype):
+    if length == count or not _buffer_has_int32_positions(host.size) or not dtype_may_have_room(host.dtype):
         return None
     room = aligned_empty((length, *host.shape[1:]), host.dtype)
     room[:count] = host
@@ -195,7 +211,9 @@ def empty_rows(shape: Any, dtype: np.dtype) -> Rows | None:
         return None
     count = lengths[0]
     length = rows_in(count)
-    if length == count or math.prod(lengths) >= _MANY // 2 or not is_of_kind(dtype) or not is_possible():
+    if length == count or not _buffer_has_int32_positions(math.prod(lengths)):
+        return None
+    if not dtype_may_have_room(dtype) or not is_possible():
         return None
     return Rows(jaxapi.empty((length, *lengths[1:]), dtype=dtype), count)
 
@@ -212,11 +230,11 @@ def counted_rows(start: Any, stop: Any, step: Any, dtype: np.dtype | None) -> Ro
     length = rows_in(count)
     dtype = default_dtype(int) if dtype is None else dtype
     last = start + step * (length - 1)
-    is_large = max(abs(start), abs(last)) >= _MANY
+    is_large = max(abs(start), abs(last)) > _INT32_MAX
     is_too_low = dtype.kind == "u" and last < 0
     if is_large or is_too_low or dtype.itemsize < 4:
         return None  # the numbers behind those that count may not be ones of the dtype
-    if length == count or dtype.kind not in "ifu" or not is_of_kind(dtype) or not is_possible():
+    if length == count or dtype.kind not in "ifu" or not dtype_may_have_room(dtype) or not is_possible():
         return None
     return Rows(jaxapi.arange(start, last + step, step, dtype=dtype), count)
 

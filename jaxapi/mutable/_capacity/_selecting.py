@@ -17,12 +17,12 @@ from ..._core._lengths import KEPT, has_own_length
 from ..._manipulation import repeated_in_buffer
 from ..._searching import nonzero_in_buffers
 from ..._unique import RESULTS, distinct_in_buffers
-from .._array import NUMPY, Array, unwrap, wrap, wrap_rows
+from .._array import NUMPY, Array, rows_of, unwrap, wrap, wrap_rows
 from .._indexing import check_indices, on_host, reads_on_host, selected_in_buffer
 from ._fillers import filled
 from ._rows import (
     Rows,
-    as_positions,
+    as_default_integers,
     compiled_in_width,
     is_possible,
     number_of,
@@ -31,7 +31,7 @@ from ._rows import (
     with_rows,
 )
 
-__all__ = ["TAKES", "WAYS", "content_of", "read_by_array", "value_of_content"]
+__all__ = ["MAKING_ROOM", "TAKES", "content_of", "read_by_array", "value_of_content"]
 
 _filled = compiled_in_width(filled, static_argnums=2)
 _UNIQUE_VALUES = ("values",)
@@ -118,7 +118,10 @@ def _gathered(x: Array, positions: Any) -> Any:
 
 
 def _taken_by_function(x: Any, positions: Any, module: str) -> Any:
-    """Return rows at positions, of which one array has room, with the functions' own rules beyond the end."""
+    """Return rows at positions, where one of the two arrays has room at least, as `take` does.
+
+    For positions beyond the end `jaxapi.numpy` raises, and `jaxapi.mutable` returns what `jaxapi.take` does.
+    """
     own = content_of(x)
     places = content_of(positions)
     if own is None or places is None or not (isinstance(own, Rows) or isinstance(places, Rows)):
@@ -127,15 +130,15 @@ def _taken_by_function(x: Any, positions: Any, module: str) -> Any:
     where = value_of_content(places, filler="zero")
     if where.dtype.kind not in "iu" or not has_own_length(value, where):
         return None
-    numbers, is_within = _numbered(as_indices(where), number_of(len(own)), len(value))
-    if module == NUMPY and not in_host_memory(is_within):
+    places_from_zero, are_within = _from_zero(as_indices(where), number_of(len(own)), len(value))
+    if module == NUMPY and not in_host_memory(are_within):
         return None  # as the exact arrays raise, too
-    made = jaxapi.take(value, numbers, axis=0)
+    made = jaxapi.take(value, places_from_zero, axis=0)
     return wrap_rows(Rows(made, places.count), module) if isinstance(places, Rows) else wrap(made, module)
 
 
 @functools.partial(compiled_in_width, static_argnums=2)
-def _numbered(positions, count, beyond):
+def _from_zero(positions, count, beyond):
     """Return positions from 0 on, and whether all are within; those that are not are moved beyond."""
     count = count.astype(positions.dtype)
     positions = jnp.where(positions < 0, positions + count, positions)
@@ -251,7 +254,7 @@ def _searchsorted(x1: Any, x2: Any, side: Any = "left", sorter: Any = None, *, m
     places = value_of_content(looked_up)
     if value.ndim != 1 or value.dtype != places.dtype or not has_own_length(value, places):
         return None
-    made = as_positions(_insertion_points(value, number_of(len(ordered)), places, side))
+    made = as_default_integers(_insertion_points(value, number_of(len(ordered)), places, side))
     count = looked_up.count if isinstance(looked_up, Rows) else None
     return wrap(made, module) if count is None else wrap_rows(Rows(made, count), module)
 
@@ -279,7 +282,7 @@ def _isin(x1: Any, x2: Any, *, invert: bool = False, module: str) -> Any:
 
 
 def _roll(a: Any, shift: Any, axis: Any = None, *, module: str) -> Any:
-    rows = a._rows_if_possible() if isinstance(a, Array) else None
+    rows = rows_of(a)
     if rows is None or type(shift) is not int:
         return None
     if not (axis is None and a.ndim == 1) and not (type(axis) is int and axis in (0, -a.ndim)):
@@ -330,7 +333,7 @@ TAKES: dict[str, Callable[..., Any]] = {
     "take": _take,
     "take_along_axis": _take_along_axis,
 }
-WAYS: dict[str, Callable[..., Any]] = {
+MAKING_ROOM: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero,
     "repeat": _repeat,
     "searchsorted": _searchsorted,

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 import jaxapi
 
-from .._array import Array, wrap_rows
+from .._array import rows_of, wrap_rows
 from .._storage import duplicate
 from ._rows import Rows
 
@@ -28,10 +28,6 @@ def _arranged(function: Callable[..., jax.Array], rows: Rows, argument: Any, mod
     return wrap_rows(Rows(made, rows.count), module)
 
 
-def _rows_of(x: Any) -> Rows | None:
-    return x._rows_if_possible() if isinstance(x, Array) else None
-
-
 def _axes_of(axes: Any, ndim: int) -> tuple[int, ...] | None:
     """Return axes as numbers from 0 on; None for what is no such axes."""
     try:
@@ -41,7 +37,7 @@ def _axes_of(axes: Any, ndim: int) -> tuple[int, ...] | None:
 
 
 def _broadcast_to(x: Any, shape: Any, *, module: str) -> Any:
-    rows = _rows_of(x)
+    rows = rows_of(x)
     lengths = (shape,) if type(shape) is int else shape
     if rows is None or type(lengths) not in (tuple, list) or len(lengths) != rows.value.ndim:
         return None
@@ -52,7 +48,7 @@ def _broadcast_to(x: Any, shape: Any, *, module: str) -> Any:
 
 
 def _permute_dims(x: Any, axes: Any, *, module: str) -> Any:
-    rows = _rows_of(x)
+    rows = rows_of(x)
     order = _axes_of(axes, rows.value.ndim) if rows is not None and isinstance(axes, (tuple, list)) else None
     if rows is None or order is None or order[:1] != (0,) or len(order) != rows.value.ndim:
         return None
@@ -60,7 +56,7 @@ def _permute_dims(x: Any, axes: Any, *, module: str) -> Any:
 
 
 def _moveaxis(x: Any, source: Any, destination: Any, *, module: str) -> Any:
-    rows = _rows_of(x)
+    rows = rows_of(x)
     if rows is None:
         return None
     ndim = rows.value.ndim
@@ -75,7 +71,7 @@ def _moveaxis(x: Any, source: Any, destination: Any, *, module: str) -> Any:
 
 
 def _squeeze(x: Any, axis: Any = None, *, module: str) -> Any:
-    rows = _rows_of(x)
+    rows = rows_of(x)
     if rows is None:
         return None
     if axis is None:

@@ -13,9 +13,9 @@ from ..._core._lengths import has_own_length
 from .._array import Array
 from .._indexing import check_indices, count_of_mask, write_mask
 from .._selection import Selection, compiled_pair, put, values_for
-from ._rows import Rows, is_exact, is_possible, rows_in, takes_room, with_rows
+from ._rows import Rows, is_possible, rows_in, takes_room, with_rows
 from ._selecting import content_of, value_of_content
-from ._slices import is_of_rows_alone
+from ._slices import has_many_rows, is_of_rows_alone
 
 __all__ = ["accumulate_rows", "write_number", "write_selection", "write_where"]
 
@@ -47,20 +47,30 @@ def _value_with_room(given: Any) -> Any:
 def write_selection(array: Array, part: Selection, new: Any) -> None:
     """Write an array, rows or a number to what is selected of an array that has a buffer."""
     given = _given(new, array._value_with_room)
-    positions = part.ranges[0]
-    kept = tuple(range(array.ndim))
-    rest = zip(part.ranges[1:], array.shape[1:], strict=True)
-    is_of_rows = type(positions) is range and part.axes == kept and all(p == range(n) for p, n in rest)
-    is_short = not is_of_rows or is_exact(len(positions))
-    lengths = zip(reversed(given.shape), reversed(part.shape), strict=False)
-    fits = len(given.shape) <= len(part.shape) and all(n in (1, m) for n, m in lengths)
-    if fits and not is_of_rows and part.axes[0] == 0 and positions == range(len(array)):
+    selects_rows = has_many_rows(part) and is_of_rows_alone(part, array.shape)
+    if not _is_broadcast_to(given.shape, part.shape):
+        array._replace_rows(put, part, _exact_of(new, given))  # which raises
+    elif selects_rows:
+        _write_rows_of_slice(array, part.ranges[0], new, given)
+    elif part.axes[:1] == (0,) and part.ranges[0] == range(len(array)):
         _write_to_every_row(array, part, new, given)
-        return
-    if is_short or not fits:  # as it is done, or refused, for exact arrays
+    else:
         array._replace_rows(put, part, _exact_of(new, given))
-        return
-    if len(given.shape) == array.ndim and given.shape[0] > 1:
+
+
+def _is_broadcast_to(shape: tuple[int, ...], shape_of_part: tuple[int, ...]) -> bool:
+    lengths = zip(reversed(shape), reversed(shape_of_part), strict=False)
+    return len(shape) <= len(shape_of_part) and all(n in (1, m) for n, m in lengths)
+
+
+def _has_row_for_each(given: Any, ndim: int) -> bool:
+    """Whether there is a row for each row that is written to, not one for all of them."""
+    return len(given.shape) == ndim and given.shape[0] > 1
+
+
+def _write_rows_of_slice(array: Array, positions: range, new: Any, given: Any) -> None:
+    """Write whole rows by a program for many numbers of rows."""
+    if _has_row_for_each(given, array.ndim):
         numbers = positions_of((positions.start, positions.step, len(positions)))
         array._replace_rows(_write_rows, _value_with_room(given), numbers)
     else:
@@ -72,11 +82,10 @@ def _write_to_every_row(array: Array, part: Selection, new: Any, given: Any) -> 
     """Write to a part of every row, such as a column, in rows that do not count, too."""
     length = len(array._value_with_room)
     every_row = Selection((range(length), *part.ranges[1:]), part.axes)
-    varies = len(given.shape) == len(part.shape) and given.shape[0] > 1
-    if not varies:
-        written = _exact_of(new, given)
-    else:
+    if _has_row_for_each(given, len(part.shape)):
         written = with_rows(given.value if isinstance(given, Rows) else given, length)
+    else:
+        written = _exact_of(new, given)
     array._replace_rows(put, every_row, written)
 
 

@@ -198,21 +198,32 @@ def _quantiles(scale, skip_nan):
         a: Array, q, axis=None, method="linear", keepdims=False, weights: Array = None, *, count=None
     ):
         refuse(jnp.iscomplexobj(a), TypeError, "a must be an array of real numbers")
-        is_weak = type(q) in (int, float)
-        is_listed = isinstance(q, (list, tuple))
-        if not is_traced(q):
-            q = np.true_divide(q, scale) if scale != 1 else np.asarray(q)
-        elif scale != 1:
-            q = jaxapi.divide(jnp.asarray(q, q.dtype if q.dtype.kind == "f" else float_dtype()), scale)
-        if is_weak and a.dtype.kind == "f":
-            computed = a.dtype
-        elif q.dtype.kind == "f" and not is_weak:
-            computed = narrowed(np.result_type(a.dtype, q.dtype), a, None if is_listed else q)
-        else:
-            computed = float_dtype(a)
-        return _quantile(a, _Request(q, computed, axis, method, keepdims, skip_nan, count), weights)
+        fractions = _fractions(q, scale)
+        dtype = _dtype_of_quantiles(a, q, fractions)
+        return _quantile(a, _Request(fractions, dtype, axis, method, keepdims, skip_nan, count), weights)
 
     return function
+
+
+def _fractions(q, scale):
+    """Return from 0 to 1 what is given up to a scale, such as percents."""
+    if not is_traced(q):
+        return np.true_divide(q, scale) if scale != 1 else np.asarray(q)
+    if scale == 1:
+        return q
+    dtype = q.dtype if q.dtype.kind == "f" else float_dtype()
+    return jaxapi.divide(jnp.asarray(q, dtype), scale)
+
+
+def _dtype_of_quantiles(a, q, fractions):
+    """Return NumPy's dtype: a number of Python's changes none, and integers are floats."""
+    is_number = type(q) in (int, float)
+    if is_number and a.dtype.kind == "f":
+        return a.dtype
+    if is_number or fractions.dtype.kind != "f":
+        return float_dtype(a)
+    strong = None if isinstance(q, (list, tuple)) else fractions
+    return narrowed(np.result_type(a.dtype, fractions.dtype), a, strong)
 
 
 def _medians(skip_nan):

@@ -7,37 +7,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from compilations import no_compilation
-from rooms import poison_rooms
+from rooms import NAMESPACES, has_room, poison_rooms
 
 import jaxapi.numpy
 from jaxapi import mutable
-from jaxapi.mutable import Array, _host_way
+from jaxapi.mutable import Array
 
 COUNTS = 17, 33, 70, 101
-NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
 
 
 @pytest.fixture(autouse=True)
-def way():
-    """Run each test once, JAX's way."""
-
-
-@pytest.fixture(autouse=True)
-def rooms():
-    """Say here what is in rooms."""
-
-
-@pytest.fixture(autouse=True)
-def on_device(request, monkeypatch):
-    """Have JAX compute, as on a GPU, with what does harm in rows that do not count."""
-    before = _host_way.is_on()
-    _host_way.set_on(False)
+def rooms(request, monkeypatch):
+    """Run each test once, poisoned if it does not count compilations."""
     if "compile" not in request.node.name:
         poison_rooms(monkeypatch, exact_up_to=16)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices that are all NaN
         yield
-    _host_way.set_on(before)
 
 
 def numbers_of(count, dtype="float32", columns=0):
@@ -48,10 +34,6 @@ def numbers_of(count, dtype="float32", columns=0):
     if np.dtype(dtype).kind == "u":
         numbers = abs(numbers)
     return numbers.astype(dtype)
-
-
-def has_room(x) -> bool:
-    return x._rows() is not None
 
 
 def assert_same(found, expected, tolerance=2e-5):
@@ -384,6 +366,8 @@ WRONG = {
     "minlength": lambda xp, x: xp.bincount(abs(x).astype("int32"), minlength=-1),
     "weights of numbers": lambda xp, x: xp.bincount(abs(x).astype("int32"), x[:20]),
     "unordered bins": lambda xp, x: xp.digitize(x, xp.asarray([3, 1, 2])),
+    "a number for bins": lambda xp, x: xp.digitize(x, 0.5),
+    "a number for points": lambda xp, x: xp.interp(x, 1.0, 2.0),
     "lengths": lambda xp, x: xp.interp(x, xp.asarray([3, 1]), xp.asarray([3.0])),
     "period": lambda xp, x: xp.interp(x, xp.asarray([1.0, 2]), xp.asarray([3.0, 1]), period=0),
     "condition": lambda xp, x: xp.compress(xp.ones(80, dtype=bool), x),

@@ -4,35 +4,12 @@ import jax
 import numpy as np
 import pytest
 from compilations import no_compilation
-from rooms import poison_rooms
+from rooms import NAMESPACES, has_room
 
 import jaxapi.numpy
 from jaxapi import mutable
-from jaxapi.mutable import _host_way
 
 LENGTHS = 70, 66, 81, 93  # of one capacity
-NAMESPACES = pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
-
-
-@pytest.fixture(autouse=True)
-def way():
-    """Run each test once, JAX's way."""
-
-
-@pytest.fixture(autouse=True)
-def rooms():
-    """Say here what is in rooms."""
-
-
-@pytest.fixture(autouse=True, params=["as it comes", "poisoned"])
-def on_device(request, monkeypatch):
-    """Have JAX compute, as on a GPU, perhaps with what does harm in rows that do not count."""
-    before = _host_way.is_on()
-    _host_way.set_on(False)
-    if request.param == "poisoned":
-        poison_rooms(monkeypatch, exact_up_to=16)
-    yield
-    _host_way.set_on(before)
 
 
 def data_of(count, columns=0):
@@ -40,10 +17,6 @@ def data_of(count, columns=0):
     data = rng.uniform(-2, 2, (count, columns) if columns else count).astype(np.float32)
     data[::7] = [np.nan, np.inf, 0][count % 3]
     return data
-
-
-def has_room(x):
-    return x._rows() is not None
 
 
 def arrays_in(made):
@@ -216,6 +189,24 @@ def test_other_arguments(xp):
             fused(x, other)
     square = xp.asarray(data_of(70, 70))
     np.testing.assert_array_equal(np.asarray(fused(square, x)), data_of(70, 70) * host)
+
+
+def lengths_in_a_loop(x):
+    return x + jax.lax.fori_loop(0, 2, lambda i, total: total + x.shape[0], 0)
+
+
+def ones_in_a_loop(x):
+    ones = jax.lax.fori_loop(0, 3, lambda i, total: total + jax.numpy.ones(x.shape[0]).sum(), 0.0)
+    return x + ones
+
+
+@NAMESPACES
+@pytest.mark.parametrize(("function", "times"), [(lengths_in_a_loop, 2), (ones_in_a_loop, 3)])
+def test_loops_that_use_the_number_of_rows(xp, function, times):
+    fused = xp.fuse(function)
+    for count in LENGTHS[:2]:
+        host = np.arange(count, dtype=np.float32)
+        np.testing.assert_array_equal(np.asarray(fused(xp.asarray(host))), host + times * count)
 
 
 @NAMESPACES
