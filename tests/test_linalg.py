@@ -317,3 +317,17 @@ def test_derivatives_of_eigenvalues_of_one_triangle(uplo):
     w, v = np.linalg.eigh(x)
     np.testing.assert_allclose(value, w[0], rtol=1e-5)
     np.testing.assert_allclose(gradient, np.outer(v[:, 0], v[:, 0]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["eigvalsh", "pinv", "svdvals"])
+def test_derivatives_of_a_matrix_that_is_not_finite_are_nan(name):
+    """As those of jax.numpy; of the other matrices of a stack they are what they are without it."""
+    x = np.stack([SYMMETRIC, np.full((3, 3), np.nan), np.diag([1.0, 2, 4])]).astype(np.float32)
+
+    def total(x, namespace):
+        return getattr(namespace, name)(x).sum()
+
+    found = jax.grad(total)(xp.asarray(x), xp.linalg)
+    expected = jax.grad(total)(xp.asarray(x[::2]), jax.numpy.linalg)
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[::2], expected, rtol=1e-4, atol=1e-5)

@@ -51,7 +51,7 @@ def full_precision(function):
 
 
 def nan_unless_finite(function: Callable, reads: Callable[[Array], Array] | None = None) -> Callable:
-    """Return a function whose results are NaN of matrices that hold NaN or infinity.
+    """Return a function whose results, and their derivatives, are NaN of matrices that hold NaN or infinity.
 
     cuSOLVER has numbers for some of them, and fails at others. So it is given the identity in their place.
     ``reads`` returns what the function reads of matrices, if that is not all.
@@ -63,10 +63,16 @@ def nan_unless_finite(function: Callable, reads: Callable[[Array], Array] | None
         rows, columns = x.shape[-2:]
         identity = jnp.eye(rows, columns, dtype=x.dtype)
         results = function(jnp.where(is_finite[..., None, None], x, identity), *args, **options)
+        # NaN that depends on the matrix: of a constant the derivative would be 0.
+        missing = x.sum(axis=(-2, -1)) * jnp.where(is_finite, 0, jnp.nan)
 
         def checked(result):
-            axes_behind = range(is_finite.ndim, result.ndim)
-            return jnp.where(jnp.expand_dims(is_finite, tuple(axes_behind)), result, jnp.nan)
+            axes_behind = tuple(range(is_finite.ndim, result.ndim))
+            is_known = jnp.expand_dims(is_finite, axes_behind)
+            of_missing = jnp.expand_dims(missing, axes_behind)
+            if not jnp.iscomplexobj(result):
+                of_missing = of_missing.real
+            return jnp.where(is_known, result, of_missing.astype(result.dtype))
 
         return jax.tree.map(checked, results)
 

@@ -23,7 +23,7 @@ from .._searching import nonzero_in_buffers
 from ..mutable._array import NUMPY, Array, rows_of, unwrap, wrap_rows
 from ..mutable._capacity._elementwise import aligned
 from ..mutable._capacity._fillers import filled
-from ..mutable._capacity._rows import Rows, as_default_integers, number_of
+from ..mutable._capacity._rows import OF_ARGUMENTS, Rows, as_default_integers, number_of
 from ..mutable._capacity._selecting import content_of, read_by_array, value_of_content
 from ..mutable._promotion import together
 from ._common import axes_of, float_dtype
@@ -32,8 +32,6 @@ from ._wrap import ours, value_of
 
 __all__ = ["COUNTING"]
 
-_ERRORS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
-
 
 def _computed(function: Callable[..., Any], *values: Any, **options: Any) -> Any:
     """Return what a function makes of values, with 64 bits if some have them; None where it raises."""
@@ -41,7 +39,7 @@ def _computed(function: Callable[..., Any], *values: Any, **options: Any) -> Any
     try:
         with x64_for(*dtypes):
             return function(*values, **options)
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None
 
 
@@ -81,7 +79,7 @@ def _has_first(axis: Any, rows: Rows) -> bool:
     """Whether rows are mixed along an axis, or several."""
     try:
         return 0 in axes_of(rows.value, axis)
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return False
 
 
@@ -216,7 +214,7 @@ def _isin(element, test_elements, assume_unique=False, invert=False, *, kind=Non
     among = value_of_content(sought, filler="first") if isinstance(sought, Rows) else sought
     try:
         made = jaxapi.isin(*together((rows.value, among)), invert=bool(invert))
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None
     return wrap_rows(Rows(made, rows.count), NUMPY)
 

@@ -19,11 +19,12 @@ from ..._core._programs import compiled
 from .._array import NUMPY, Array, may_have_room, rows_of, rows_or_value, wrap, wrap_rows
 from ._elementwise import aligned, computed
 from ._fillers import filled
+from ._matrices import MATRICES
 from ._products import PRODUCTS, computed_of_transposes, rows_of_transpose
 from ._rows import Rows, as_default_integers, is_exact, is_possible, number_of
 from ._selecting import MAKING_ROOM, TAKES
 from ._shapes import SHAPES
-from ._stacks import way_of_matrices
+from ._stacks import OF_VECTORS, of_stacks
 from ._table import EACH_ROW, TABLE, Rule
 
 __all__ = ["of_elements", "way_by_implementation", "way_on_rows"]
@@ -34,7 +35,7 @@ _CHOOSING = ("where", "initial")
 _OTHER = frozenset(
     ["descending", "include_initial", "initial", "mean", "ord", "order", "out", "stable", "where"]
 )
-_IMPLEMENTATIONS = PRODUCTS | SHAPES | TAKES
+_IMPLEMENTATIONS = PRODUCTS | SHAPES | TAKES | MATRICES | OF_VECTORS
 _ALSO_BY_KEYWORD = frozenset(
     ["axes", "axis", "bins", "destination", "q", "shape", "source"]
 )  # none has a default
@@ -127,14 +128,12 @@ def way_on_rows(
     """
     if name in MAKING_ROOM:
         return _selecting_way(MAKING_ROOM[name], module)
-    by_implementation = (
-        way_by_implementation(_IMPLEMENTATIONS[name], function, module) if name in _IMPLEMENTATIONS else None
-    )
-    of_matrices = way_of_matrices(function, name, module)
-    if of_matrices is not None:
-        return of_matrices if by_implementation is None else _first_of(of_matrices, by_implementation)
-    if by_implementation is not None:
-        return by_implementation
+    attempts = [of_stacks(function, name, module)]
+    if name in _IMPLEMENTATIONS:
+        attempts.append(way_by_implementation(_IMPLEMENTATIONS[name], function, module))
+    found = [attempt for attempt in attempts if attempt is not None]
+    if found:
+        return found[0] if len(found) == 1 else functools.partial(_first_result, found)
     entry = entry_of(function, name)
     if entry is None:
         return None
@@ -145,14 +144,13 @@ def way_on_rows(
     return way
 
 
-def _first_of(way: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what tries one way, and then another."""
-
-    def first_of(args, kwargs):
-        made = way(args, kwargs)
-        return other(args, kwargs) if made is None else made
-
-    return first_of
+def _first_result(attempts: list[Callable[..., Any]], args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Return the first result of several attempts that is not None."""
+    for attempt in attempts:
+        result = attempt(args, kwargs)
+        if result is not None:
+            return result
+    return None
 
 
 def _selecting_way(function: Callable[..., Any], module: str) -> Callable[[tuple, dict[str, Any]], Any]:
@@ -171,10 +169,14 @@ def way_by_implementation(
 ) -> Callable[[tuple, dict[str, Any]], Any]:
     """Return what tries a product, a decomposition or the like: no buffer is made of exact arrays alone.
 
-    ``implementation`` does so, of the arguments of ``function``, whose order is both's.
+    ``implementation`` does so, of the arguments of ``function``, whose order is both's. It may ask for
+    ``function`` itself, too.
     """
-    parameters = inspect.signature(implementation).parameters.values()
-    names = frozenset([p.name for p in parameters if p.default is not p.empty or p.name in _ALSO_BY_KEYWORD])
+    parameters = inspect.signature(implementation).parameters
+    if "function" in parameters:
+        implementation = functools.partial(implementation, function=function)
+    names = frozenset([name for name, p in parameters.items() if p.default is not p.empty])
+    names |= _ALSO_BY_KEYWORD.intersection(parameters)
     most = min(_most_positional(implementation), _most_positional(function))
 
     def way(args, kwargs):

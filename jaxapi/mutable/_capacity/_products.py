@@ -24,6 +24,7 @@ from .._promotion import together
 from ._elementwise import computed
 from ._fillers import filled
 from ._rows import (
+    OF_ARGUMENTS,
     Rows,
     compiled_in_width,
     dtype_may_have_room,
@@ -35,8 +36,6 @@ from ._rows import (
 )
 
 __all__ = ["DECOMPOSED", "PRODUCTS", "computed_of_transposes", "product_of", "rows_of_transpose", "tall_rows"]
-
-_ERRORS = (TypeError, ValueError, IndexError)
 
 
 class _Operand(NamedTuple):
@@ -115,7 +114,7 @@ def product_of(function: Callable[..., Any], x1: Any, x2: Any, module: str) -> A
         return None
     try:
         made = _product(function, left, right, x2)
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None  # as the exact arrays raise, too
     return _wrapped(made, module)
 
@@ -209,7 +208,7 @@ def _tensordot(x1: Any, x2: Any, axes: Any = 2, *, module: str) -> Any:
         if partners != [0] or right.is_transposed:
             return None
         return _wrapped(_contracted(function, left, right, options), module)
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None  # as the exact arrays raise, too
 
 

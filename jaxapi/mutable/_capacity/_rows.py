@@ -21,7 +21,15 @@ from ..._core._programs import compiled, eagerly, in_a_trace, is_traced
 from ..._interop._host_memory import aligned_empty
 from .. import _host_way as host_way
 
-__all__ = ["Buffer", "Rows", "as_default_integers", "checks_programs", "compiled_in_width", "counted_rows"]
+__all__ = [
+    "OF_ARGUMENTS",
+    "Buffer",
+    "Rows",
+    "as_default_integers",
+    "checks_programs",
+    "compiled_in_width",
+    "counted_rows",
+]
 __all__ += [
     "dtype_may_have_room",
     "empty_rows",
@@ -34,6 +42,8 @@ __all__ += [
 __all__ += ["rows_of_host", "takes_room", "with_rows"]
 
 EXACT_UP_TO = 16  # rows
+# What functions raise of arguments. On a buffer that is silenced: exact arrays raise it, with their shapes.
+OF_ARGUMENTS = (IndexError, NotImplementedError, OverflowError, TypeError, ValueError)
 _INT32 = np.dtype(np.int32)
 _NARROW = frozenset([np.dtype(letter) for letter in "?bBhHiIefF"])  # NumPy's of up to 32 bits
 _INT32_MAX = np.iinfo(np.int32).max

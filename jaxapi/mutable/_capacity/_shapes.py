@@ -10,18 +10,16 @@ import jaxapi
 
 from .._array import rows_of, wrap_rows
 from .._storage import duplicate
-from ._rows import Rows
+from ._rows import OF_ARGUMENTS, Rows
 
 __all__ = ["SHAPES"]
-
-_ERRORS = (TypeError, ValueError)
 
 
 def _arranged(function: Callable[..., jax.Array], rows: Rows, argument: Any, module: str) -> Any:
     """Return the rows as a function arranges them; None where it raises, as it does of exact arrays."""
     try:
         made = function(rows.value, argument)
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None
     if made is rows.value:
         made = duplicate(made)
@@ -32,7 +30,7 @@ def _axes_of(axes: Any, ndim: int) -> tuple[int, ...] | None:
     """Return axes as numbers from 0 on; None for what is no such axes."""
     try:
         return tuple(normalize_axis_tuple(axes, ndim))
-    except _ERRORS:
+    except OF_ARGUMENTS:
         return None
 
 

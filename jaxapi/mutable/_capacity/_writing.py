@@ -142,12 +142,14 @@ def write_where(array: Array, mask: Any, new: Any) -> bool:
         return False
     is_true = value_of_content(chosen, length, "zero")
     axes_behind = array.ndim - mask.ndim
-    varies = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
-    if varies and (len(given.shape) != axes_behind + 1 or given.shape[0] != int(count_of_mask(is_true))):
-        return False
-    written = _value_with_room(given) if varies and len(given) else _exact_of(new, given)
+    has_value_per_true = len(given.shape) > axes_behind and given.shape[-axes_behind - 1] != 1
+    if has_value_per_true:
+        are_as_many = len(given.shape) == axes_behind + 1 and given.shape[0] == int(count_of_mask(is_true))
+        if not are_as_many:
+            return False
+    written = _value_with_room(given) if has_value_per_true and len(given) else _exact_of(new, given)
     replace = array._replace_rows if has_room else array._replace
-    replace(_write_mask, is_true, written, varies)
+    replace(_write_mask, is_true, written, has_value_per_true)
     return True
 
 
@@ -188,8 +190,8 @@ def _accumulate(buffer, positions, counts, new, how, made):
         return _accumulated(made, buffer, positions, counts, new, how)
 
 
-def _write_mask(buffer, mask, new, varies, made):
-    return write_mask(made, buffer, mask, new, 0, varies)
+def _write_mask(buffer, mask, new, has_value_per_true, made):
+    return write_mask(made, buffer, mask, new, 0, has_value_per_true)
 
 
 def _write_rows(buffer, new, numbers, made):
