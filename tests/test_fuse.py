@@ -92,6 +92,7 @@ class TestArguments:
         assert result["b"][1] is None
         same(result["n"], 2 * X)
 
+    @pytest.mark.thorough
     def test_torch(self):
         torch = pytest.importorskip("torch")
         same(fuse(lambda x, y: x + y)(torch.arange(6.0).reshape(2, 3), X), 2 * X)

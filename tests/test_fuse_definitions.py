@@ -461,6 +461,7 @@ def test_what_cannot_be_fused():
         fuse(property(plain))
 
 
+@pytest.mark.daily
 def test_export():
     f = fuse(lambda x, axis: xp.sum(x, axis=axis) * 2, static_argnames="axis")
     exported = jax.export.export(f)(jax.ShapeDtypeStruct((2, 3), np.float32), axis=1)

@@ -12,6 +12,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy's tests are for float64 on the CPU")
 def test_scipys_own_tests():
     pytest_command = [sys.executable, "-m", "pytest", "-c", os.devnull, "-q", "--tb=short"]

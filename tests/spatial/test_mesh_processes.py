@@ -6,10 +6,13 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[2]
 PROCESSES = 2
 
 
+@pytest.mark.thorough
 def test_two_processes():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
