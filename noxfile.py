@@ -64,7 +64,7 @@ PARALLEL += ("--timeout", "900", "--timeout-method", "thread")
 # What XLA's optimizations could change to the last bit.
 EXACT = (
     "tests/test_exact_quotients.py",
-    "tests/test_fuse_quotients.py",
+    "tests/fuse/test_fuse_quotients.py",
     "tests/test_logspace.py",
     "tests/test_ranges.py",
 )
@@ -81,8 +81,8 @@ ONE_DEVICE = (
 # One file of each room, for a Python whose JAX is another one's.
 ROOMS = (
     "tests/test_namespace.py",
-    "tests/test_fuse.py",
-    "tests/test_linalg.py",
+    "tests/fuse/test_fuse.py",
+    "tests/linalg/test_linalg.py",
     "tests/test_interop.py",
     "tests/mutable/test_array.py",
     "tests/numpy/test_arrays.py",
@@ -369,7 +369,15 @@ def numpy_suites(session):
 def fuzz(session):
     """Try random configurations of everything for `-- --minutes N`; the seeds that it prints repeat a run."""
     session.install("-e", ".", *group("tests"))
-    session.run("python", "-W", "ignore", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
+    session.run(
+        "python",
+        "-W",
+        "ignore",
+        "-m",
+        "fuzz",
+        *session.posargs,
+        env={"PYTHONPATH": os.pathsep.join(["tests", "tests/helpers"])},
+    )
 
 
 @nox.session(python=PYTHONS[-1])

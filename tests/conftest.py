@@ -47,8 +47,7 @@ gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
 # Programs of other sessions and processes, and plugins that put our names into other libraries.
-collect_ignore = ["clients", "conformance", "fuzz", "mutants", "typed"]
-collect_ignore += ["mesh_process.py", "scipy_comparisons.py", "scipy_suite.py"]
+collect_ignore = ["clients", "conformance", "fuzz", "helpers", "mutants", "typed"]
 
 _common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **_common)
