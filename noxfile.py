@@ -189,9 +189,9 @@ def rooms(session):
 def names(session):
     """Run the tests of names, the typed programs and the examples of docstrings on the Pythons in between."""
     install_tests(session)
+    session.install("mypy", "scipy-stubs")
     pytest(session, "--quick", *NAMES)
-    for program in sorted(HERE.glob("tests/typed/*.py")):
-        session.run("python", program, env=COMPILED)
+    session.run("mypy", "tests/typed")
 
 
 @nox.session(python=PYTHONS)
