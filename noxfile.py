@@ -185,7 +185,7 @@ def rooms(session):
     pytest(session, "--quick", "-m", "not daily and not kernels", *ROOMS)
 
 
-@nox.session(python=PYTHONS[1:-1])
+@nox.session(python=PYTHONS[1:-1] or PYTHONS[-1:])
 def names(session):
     """Run the tests of names, the typed programs and the examples of docstrings on the Pythons in between."""
     install_tests(session)
