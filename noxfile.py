@@ -178,6 +178,13 @@ def share(session):
     run_parts(session, "--share", chosen)
 
 
+@nox.session(python=PYTHONS[-1])
+def mutants(session):
+    """Run the default suite against small faults in the code; arguments pick some (`-- --only linalg`)."""
+    install_tests(session)
+    session.run("python", "-m", "mutants", *session.posargs, env={**COMPILED, "PYTHONPATH": "tests"})
+
+
 @nox.session(python=PYTHONS[0])
 def rooms(session):
     """Run one file of each room on the oldest Python found, without what takes long."""
