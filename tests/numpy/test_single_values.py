@@ -146,10 +146,19 @@ def test_random_integers_up_to_the_end():
 
 
 def test_derivatives_are_arrays_of_their_namespace():
-    found = ours.grad(lambda x: (x**2).sum())(ours.asarray([1.0, 2.0]))
-    assert type(found) is type(ours.asarray([1.0]))
-    assert found.__array_namespace__() is ours
-    np.testing.assert_array_equal(np.asarray(found), [2.0, 4.0])
+    """That of the first array, also by arguments that are JAX's."""
+    x, y = ours.asarray([1.0, 2.0]), jax.numpy.asarray([3.0, 4.0])
+    value, derivatives = ours.value_and_grad(lambda x, y: (x**2 * y).sum(), argnums=(0, 1))(x, y)
+    for found, expected in zip((value, *derivatives), (19.0, [6.0, 16.0], [1.0, 4.0]), strict=True):
+        assert found.__array_namespace__() is ours
+        np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_ends_of_geometric_sequences_are_as_given():
+    with jax.enable_x64(True):
+        for num in (2, 3, 7):
+            found = np.asarray(ours.geomspace(ours.asarray(1.0), ours.asarray(1000.0), num))
+            assert (found[0], found[-1]) == (1.0, 1000.0)
 
 
 def test_quantiles_have_numpys_bits():
