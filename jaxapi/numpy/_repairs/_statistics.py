@@ -367,9 +367,32 @@ _var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
 _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 
 
-def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
+def _by_degrees_of_freedom(function):
+    """Give a function of ``ddof=`` its name in the standard, too: ``correction=``."""
+
+    def of_both(
+        a: Array,
+        axis=None,
+        dtype=None,
+        ddof=0,
+        keepdims=False,
+        where: Array = None,
+        mean: Array = None,
+        correction=None,
+    ):
+        if correction is not None:
+            text = "ddof and correction can't be provided simultaneously."
+            refuse(ddof != 0, ValueError, text)
+            ddof = correction
+        return function(a, axis, dtype, ddof, keepdims, where, mean)
+
+    return of_both
+
+
+@_by_degrees_of_freedom
+def var(a, axis, dtype, ddof, keepdims, where, mean):
     """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
+    refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
     a = as_floats(a)
     options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}
     made = _var(a, axis, ddof=ddof, **options)
@@ -382,11 +405,13 @@ def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = 
     return jnp.where(has_freedom, made, _var(a, axis, **options) / 0)
 
 
-def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def std(a, axis, dtype, ddof, keepdims, where, mean):
     return jaxapi.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
 
 
-def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
     if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
         return var(a, axis, dtype, ddof, keepdims, where, mean)
     if mean is None:
@@ -396,7 +421,8 @@ def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array
     return jnp.where(has_freedom, var(a, axis, dtype, ddof, keepdims, counted, mean), jnp.nan)
 
 
-def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def nanstd(a, axis, dtype, ddof, keepdims, where, mean):
     return jaxapi.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
