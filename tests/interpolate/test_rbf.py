@@ -403,3 +403,54 @@ def test_one_place_of_each_neighborhood():
     x = np.concatenate([y, y + 1e-3, rng.permutation(y) - 1e-3, y])
     for options in ({"neighbors": 10}, {"neighbors": 1, "degree": 0, "kernel": "linear"}):
         compare(RBFInterpolator(y, d, **options)(x), SCIPYS(y, d, **options)(x))
+
+
+LINES = {
+    "along an axis": lambda t: np.stack([t, 0 * t], axis=1),
+    "diagonal": lambda t: np.stack([t, t], axis=1),
+    "askew": lambda t: np.stack([t, 0.3 * t + 0.1], axis=1),
+    "in space": lambda t: np.stack([t, 2 - t, 0.7 * t], axis=1),
+    "a plane": lambda t: np.stack([t, t[::-1], 0.5 * t - 0.25 * t[::-1]], axis=1),
+}
+
+
+@pytest.mark.daily("diagonal", "askew")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("line", LINES)
+def test_points_whose_monomials_depend_on_each_other(line, dtype):
+    """Whatever elimination makes of them: every kernel, with smoothing, too; nan inside of jit."""
+    y = LINES[line](np.random.default_rng(22).random(12)).astype(dtype)
+    d = y[:, 0]
+    with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+        RBFInterpolator(y, d, smoothing=0.1)
+    for neighbors in (None, 6):
+        inside = jax.jit(lambda y, n=neighbors: RBFInterpolator(y, y[:, 0], n)(y))(y)
+        assert np.isnan(inside).all()
+        with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+            RBFInterpolator(y, d, neighbors)(y)
+    assert np.isfinite(RBFInterpolator(y, d, kernel="linear")(y)).all()
+
+
+@pytest.mark.daily("gaussian")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_points_of_short_rank_for_a_degree(kernel):
+    """A circle has no unique quadratic polynomial, a line no linear one."""
+    angle = np.linspace(0, 5, 14)
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    line = LINES["askew"](np.random.default_rng(23).random(12))
+    for y, degree in ((circle, 2), (line, 1), (line, 2)):
+        if degree < KERNELS[kernel]:
+            continue
+        with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+            RBFInterpolator(y, y[:, 0], kernel=kernel, epsilon=1.0, degree=degree)
+
+
+def test_points_near_a_line():
+    """They are no line: a narrow band of thousands in float32, and of little more than rounding."""
+    rng = np.random.default_rng(24)
+    x = rng.random(1000).astype(np.float32)
+    band = np.stack([x, x + np.float32(1e-3) * rng.random(1000).astype(np.float32)], axis=1)
+    assert np.isfinite(RBFInterpolator(band, x, 9, smoothing=1.0)(band[:5])).all()
+    t = rng.random(12)
+    y = np.stack([t, t + 1e-9 * rng.random(12)], axis=1)
+    compare(RBFInterpolator(y, t)(y), SCIPYS(y, t)(y))

@@ -487,3 +487,30 @@ def test_a_number_of_rows_that_is_not_known_yet(name):
             got = program.call(a[:queries], b)
             for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
                 np.testing.assert_allclose(x, y[:queries], rtol=1e-6)
+
+
+FLAT = {
+    "a line": lambda t: np.stack([t, 0.3 * t + 0.1], axis=1),
+    "an axis": lambda t: np.stack([t, np.full_like(t, 0.1)], axis=1),
+    "a plane": lambda t: np.stack([t, t[::-1], 0.5 * t - 0.25 * t[::-1]], axis=1),
+}
+
+
+@pytest.mark.parametrize("flat", FLAT)
+def test_covariance_without_inverse(flat):
+    """It raises as in SciPy, also where rounding hides it, and is nan in a program."""
+    x = FLAT[flat](np.random.default_rng(7).random(8))
+    calls = [
+        lambda x: distance.pdist(x, "mahalanobis"),
+        lambda x: distance.cdist(x, x[::-1], "mahalanobis"),
+        lambda x: distance.nearest(x, x, 2, "mahalanobis").distances,
+    ]
+    for call in calls[: 3 if flat == "a line" else 1]:
+        with pytest.raises(np.linalg.LinAlgError, match="covariance matrix has no inverse"):
+            call(x)
+        assert not np.isfinite(jax.jit(call)(x)).any()
+    inverse = np.linalg.pinv(np.cov(x.T))
+    expected = scipys.pdist(x, "mahalanobis", VI=inverse)
+    np.testing.assert_allclose(distance.pdist(x, "mahalanobis", VI=inverse), expected, rtol=1e-6)
+    x[0, 0] = np.nan
+    assert np.isnan(distance.pdist(x, "mahalanobis")).any()

@@ -242,7 +242,7 @@ def _is_of_each_row(equation: Any, n: Any) -> bool:
         return True
     if name in _ALONG:
         axes = params[_ALONG[name]]
-        return axes != 0 and (type(axes) is int or 0 not in axes)
+        return 0 not in np.atleast_1d(axes)  # an axis may be an integer of NumPy's
     if name == "gather":
         return _takes_whole_columns(equation, n)
     return name == "scatter" and _writes_whole_columns(equation, n)
