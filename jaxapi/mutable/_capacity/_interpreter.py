@@ -24,15 +24,95 @@ __all__ = ["evaluate", "mentions_length"]
 
 # Each result is made of the elements at its place, or of those at one place of the other axes.
 _APART = frozenset(
-    """
-    abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e bitcast_convert_type
-    broadcast_in_dim cbrt ceil clamp clz complex conj copy copy_p cos cosh
-    digamma div eq erf erf_inv erfc exp exp2 expand_dims expm1 floor ge gt igamma igamma_grad_a igammac imag
-    integer_pow iota is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not
-    optimization_barrier or polygamma population_count pow real reduce_precision regularized_incomplete_beta
-    rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square
-    squeeze stack stop_gradient sub tan tanh transpose xor zeta
-    """.split()
+    [
+        "abs",
+        "acos",
+        "acosh",
+        "add",
+        "add_any",
+        "and",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "bessel_i0e",
+        "bessel_i1e",
+        "bitcast_convert_type",
+        "broadcast_in_dim",
+        "cbrt",
+        "ceil",
+        "clamp",
+        "clz",
+        "complex",
+        "conj",
+        "copy",
+        "copy_p",
+        "cos",
+        "cosh",
+        "digamma",
+        "div",
+        "eq",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expand_dims",
+        "expm1",
+        "floor",
+        "ge",
+        "gt",
+        "igamma",
+        "igamma_grad_a",
+        "igammac",
+        "imag",
+        "integer_pow",
+        "iota",
+        "is_finite",
+        "le",
+        "lgamma",
+        "log",
+        "log1p",
+        "logistic",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "neg",
+        "nextafter",
+        "not",
+        "optimization_barrier",
+        "or",
+        "polygamma",
+        "population_count",
+        "pow",
+        "real",
+        "reduce_precision",
+        "regularized_incomplete_beta",
+        "rem",
+        "round",
+        "rsqrt",
+        "select_n",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "squeeze",
+        "stack",
+        "stop_gradient",
+        "sub",
+        "tan",
+        "tanh",
+        "transpose",
+        "xor",
+        "zeta",
+    ]
 )
 _PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")  # of a call, by the names of its parameter
 
@@ -228,17 +308,17 @@ def _one(dtype: np.dtype) -> Any:
 
 
 def _all_bits(dtype: np.dtype) -> Any:
-    return True if dtype == bool else ~np.zeros((), dtype)
+    return True if jnp.issubdtype(dtype, jnp.bool) else ~np.zeros((), dtype)
 
 
 def _lowest(dtype: np.dtype) -> Any:
-    if dtype == bool:
+    if jnp.issubdtype(dtype, jnp.bool):
         return False
     return -np.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).min
 
 
 def _highest(dtype: np.dtype) -> Any:
-    if dtype == bool:
+    if jnp.issubdtype(dtype, jnp.bool):
         return True
     return np.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).max
 
@@ -415,7 +495,7 @@ def _within(mode: Any, position: Any, last: Any) -> Any:
 
 
 def _mode_of(equation: Any, unless_within: Any) -> Any:
-    """Return what is done with positions that are not within; if a program promises that none is, XLA's way."""
+    """Return what is done with positions that are not within; XLA's way if a program promises none."""
     mode = equation.params["mode"]
     return unless_within if mode == lax.GatherScatterMode.PROMISE_IN_BOUNDS else mode
 
@@ -535,7 +615,7 @@ def _decomposed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequen
     if any(i >= ndim - 2 for each in axes for i in each):
         raise Refused(equation.primitive.name)
     value = operands[0]
-    identity = jnp.eye(*value.shape[-2:], dtype=value.dtype)
+    identity = jnp.eye(value.shape[-2], value.shape[-1], dtype=value.dtype)
     for axis in axes[0]:
         value = jnp.where(self._counts(equation.invars[0], axis), value, identity)
     return self._bound(equation, [value, *operands[1:]])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+import types
 from typing import Any
 
 import jax
@@ -228,7 +229,9 @@ class Length:
         low, high = bounds
         if low == high == 0:
             return True
-        return False if low > 0 or high < 0 else self.unknown.refuse("==")
+        if low > 0 or high < 0 or _is_looked_up_by_jax():
+            return False
+        return self.unknown.refuse("==")
 
     def __bool__(self) -> bool:
         """Whether it is not 0."""
@@ -252,7 +255,7 @@ class Length:
     __int__ = __float__ = __complex__ = __trunc__ = __floor__ = __ceil__ = _refused_number
 
     def __index__(self) -> int:
-        """Refuse an integer to everybody; JAX asks for one to see whether it gets it, and knows this error."""
+        """Refuse an integer to everybody; JAX asks whether there is one, and knows this error."""
         if _asked_by(_JAX):
             raise TypeError("a length that is not known is no integer")
         return self.unknown.refuse("an integer")
@@ -266,12 +269,22 @@ _JAX = ("jax.", "jaxlib.")
 _KNOWS_CLASSES = (*_JAX, "jaxapi.")  # what else lengths may be than ints
 
 
-def _asked_by(packages: tuple[str, ...]) -> bool:
-    """Whether a method of a length is called by code of packages, also by way of an abstract class."""
-    frame = sys._getframe(2)
-    while frame.f_globals.get("__name__") == "abc" and frame.f_back is not None:
+def _asking() -> types.FrameType:
+    """Return the frame that calls a method of a length, also by way of an abstract class."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in ("abc", __name__):
         frame = frame.f_back
-    return str(frame.f_globals.get("__name__")).startswith(packages)
+    return frame
+
+
+def _asked_by(packages: tuple[str, ...]) -> bool:
+    """Whether a method of a length is called by code of packages."""
+    return str(_asking().f_globals.get("__name__")).startswith(packages)
+
+
+def _is_looked_up_by_jax() -> bool:
+    """Whether JAX compares a length with another one of its keys, in an order that is accidental."""
+    return _asked_by(_JAX) and _asking().f_code.co_name in ("__eq__", "__new__")
 
 
 def at(dimension: Any, count: Any) -> Any:
@@ -284,4 +297,4 @@ length_p = Primitive("length_of_rows")
 
 @length_p.def_abstract_eval
 def _abstract_length(*, length: Length) -> Any:
-    return jax.core.ShapedArray((), default_dtype(int), weak_type=True)
+    return jax.typeof(0)  # as a number of Python's
