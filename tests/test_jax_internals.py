@@ -269,6 +269,7 @@ MODULES = {
 }
 
 
+@pytest.mark.thorough
 def test_nothing_else_is_used():
     """Of JAX's modules that are private or experimental, and of `jax.core`."""
     pattern = r"\b(?:jax\._src|jax\.(?:extend|interpreters|experimental|core)\b|jaxlib\.)[\w.]*"

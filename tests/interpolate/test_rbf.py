@@ -44,6 +44,8 @@ VALUES = [(kernel, 2) for kernel in KERNELS]
 VALUES += [(kernel, m) for kernel in ("thin_plate_spline", "gaussian") for m in (1, 3, 4)]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("gaussian-1", "multiquadric-2", "thin_plate")
 @pytest.mark.parametrize(("kernel", "m"), VALUES)
 def test_values(kernel, m):
     rng = np.random.default_rng(m)
@@ -55,6 +57,8 @@ def test_values(kernel, m):
         compare(RBFInterpolator(y, d, **options)(x), SCIPYS(y, d, **options)(x))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None-0", "None-1", "20-0", "20-1")
 @pytest.mark.parametrize("degree", [-1, 0, 1, 3])
 @pytest.mark.parametrize("neighbors", [None, 20])
 def test_degrees(degree, neighbors):
@@ -74,6 +78,8 @@ def test_many_dimensions():
     compare(RBFInterpolator(y, d)(x), SCIPYS(y, d)(x))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("15")
 @pytest.mark.parametrize("neighbors", [None, 15, np.inf])
 def test_values_of_any_shape(neighbors):
     rng = np.random.default_rng(7)
@@ -90,6 +96,7 @@ def test_values_of_any_shape(neighbors):
         np.testing.assert_array_equal(getattr(ours, name), getattr(scipys, name), err_msg=name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_units(scale):
     """The unit of the places changes nothing where SciPy's does not, also in float32."""
@@ -114,6 +121,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(_host, "_PLACES", 500)
 
 
+@pytest.mark.thorough
 def test_pieces(small_pieces):
     rng = np.random.default_rng(9)
     y, x, d = grid(2, rng), rng.random((101, 2)), rng.random((60, 2))
@@ -130,6 +138,7 @@ def test_pieces(small_pieces):
         np.testing.assert_allclose(whole[:100], np.concatenate(parts), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("neighbors", [3, 12])
 def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
     """Many places on few points: outside of jit each set of neighbors is solved once, in pieces."""
@@ -159,6 +168,7 @@ def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
         compare(f(x), SCIPYS(y, d.real[:, :columns], neighbors)(x), 1e-9)
 
 
+@pytest.mark.daily
 def test_pieces_of_no_columns(small_pieces):
     """In programs, where each place's neighborhood is solved."""
     rng = np.random.default_rng(20)
@@ -169,6 +179,7 @@ def test_pieces_of_no_columns(small_pieces):
             assert jax.jit(lambda f, x: f(x))(f, x[:count]).shape == (count, 0)
 
 
+@pytest.mark.daily
 def test_a_singular_neighborhood_among_many(small_pieces):
     rng = np.random.default_rng(19)
     y = np.concatenate([rng.random((500, 2)), [[2.0, 0.0], [2.1, 0.0], [2.2, 0.0]]])
@@ -179,6 +190,7 @@ def test_a_singular_neighborhood_among_many(small_pieces):
         f(places)
 
 
+@pytest.mark.thorough
 def test_dtypes(x64):
     rng = np.random.default_rng(10)
     y, x, d = grid(2, rng), rng.random((9, 2)), rng.random(60)
@@ -201,6 +213,7 @@ def test_dtypes(x64):
         assert again(x).dtype == f(x).dtype
 
 
+@pytest.mark.thorough
 def test_array_likes():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(11)
@@ -272,6 +285,7 @@ def test_warnings(kernel):
     RBFInterpolator(Y, D, kernel=kernel, degree=-1)
 
 
+@pytest.mark.daily
 def test_singular_inside_of_jit():
     line = jnp.stack([jnp.arange(4.0), jnp.zeros(4)], axis=1)
     for neighbors in (None, 3):
@@ -279,6 +293,7 @@ def test_singular_inside_of_jit():
         assert jnp.isnan(values).all()
 
 
+@pytest.mark.daily
 def test_points_that_coincide():
     """They are singular wherever they lie, unless they are smoothed."""
     rng = np.random.default_rng(16)
@@ -290,6 +305,7 @@ def test_points_that_coincide():
         compare(RBFInterpolator(y, y[:, 0], neighbors, 0.1)(y), SCIPYS(y, y[:, 0], neighbors, 0.1)(y))
 
 
+@pytest.mark.thorough
 def test_points_that_coincide_where_a_solver_hides_it(monkeypatch):
     """As those of GPUs may, and as one that gives finite numbers for whatever it gets."""
     solve, lu = jnp.linalg.solve, jax.lax.linalg.lu
@@ -310,6 +326,7 @@ def test_points_that_coincide_where_a_solver_hides_it(monkeypatch):
     jax.clear_caches()  # of programs with such a solver
 
 
+@pytest.mark.daily
 def test_values_that_are_nan_are_no_error():
     """As in SciPy: their columns are nan, others are not."""
     rng = np.random.default_rng(12)
@@ -322,6 +339,7 @@ def test_values_that_are_nan_are_no_error():
         np.testing.assert_array_equal(np.isnan(ours), np.isnan(expected))
 
 
+@pytest.mark.thorough
 def test_transformations():
     rng = np.random.default_rng(13)
     clouds = np.stack([grid(2, rng) for _ in range(3)]).astype(np.float32)
@@ -351,6 +369,7 @@ def test_transformations():
         compare(scanned[1:], expected[:2], 1e-4)
 
 
+@pytest.mark.thorough
 def test_clouds_of_changing_size():
     rng = np.random.default_rng(14)
     x = rng.random((9, 2)).astype(np.float32)
@@ -376,6 +395,7 @@ def test_clouds_of_changing_size():
         RBFInterpolator(np.zeros((8, 2)), np.zeros(8), n=2)
 
 
+@pytest.mark.daily
 def test_one_place_of_each_neighborhood():
     """Places that share neighbors, which SciPy solves for once."""
     rng = np.random.default_rng(15)

@@ -1,0 +1,1 @@
+"""Small changes to jaxapi that its tests should notice: `nox -s mutants`."""
