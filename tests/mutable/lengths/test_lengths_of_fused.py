@@ -187,7 +187,7 @@ def test_branches_by_the_number_of_rows(xp, decides):
 def test_one_program_for_a_decision_that_holds_for_all_rows(xp, is_wide):
     with jax.enable_x64(is_wide):
         fused = xp.fuse(lambda x: x * 3 if x.shape[0] % 16 == 0 else x * 2)
-        whole = xp.fuse(lambda x: x - xp.max(x) if x.shape[0] == 1000 or x.size < 10 else x * x.shape[0])
+        whole = xp.fuse(lambda x: x - xp.max(x) if x.shape[0] == 1000 or x.size < 3 else x * x.shape[0])
         host = np.arange(100, dtype=np.float64 if is_wide else np.float32)
         array = xp.asarray(host)
         for count in range(17, 100, 9):
