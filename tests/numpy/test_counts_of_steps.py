@@ -50,14 +50,14 @@ def test_paddings_that_repeat(mode):
     ):
         made = ours.pad(ours.asarray(x), widths, mode)
         np.testing.assert_array_equal(made, np.pad(x, widths, mode))
-    with pytest.raises(ValueError, match=".+"):
+    with pytest.raises(ValueError, match="negative"):
         ours.pad(ours.arange(3), -1, mode)
-    with pytest.raises(ValueError, match=".+"):
+    with pytest.raises(ValueError, match="extend"):
         ours.pad(ours.arange(0), 1, mode)
     odd = {"reflect_type": "odd"}
     if mode in ("reflect", "symmetric"):
         made = ours.pad(ours.arange(4.0), 3, mode, **odd)
         np.testing.assert_array_equal(made, np.pad(np.arange(4.0), 3, mode, **odd))
     else:
-        with pytest.raises(ValueError, match=".+"):
+        with pytest.raises(ValueError, match="keyword"):
             ours.pad(ours.arange(4.0), 3, mode, **odd)
