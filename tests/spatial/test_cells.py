@@ -766,3 +766,20 @@ def test_open_numbers_and_boxes_are_refused():
 def test_a_radius_below_all_numbers_reaches_nothing():
     tree = KDTree([[0.1, 0.2], [0.5, 0.5]], cell=np.eye(2))
     assert tree.query_ball_point([[0.1, 0.2]], -np.inf, return_length=True).tolist() == [0]
+
+
+@pytest.mark.parametrize("periodic", [[True, False, True], [False, False, True], True, False])
+def test_empty_clouds_compute_nothing_invalid(periodic):
+    """Not where floating-point errors raise, either."""
+    no_points, some_points = np.zeros((0, 3)), np.random.default_rng(8).random((4, 3))
+    cell = np.array([[1, 0, 0], [0.2, 1, 0], [0, 0.1, 1]])
+    with np.errstate(all="raise"):
+        for points, queries in ((no_points, some_points), (some_points, no_points), (no_points, no_points)):
+            tree = KDTree(points, cell=cell, periodic=periodic)
+            others = KDTree(queries, cell=cell, periodic=periodic)
+            assert not np.isfinite(tree.query(queries)[0]).any()
+            assert all(not len(rows) for rows in tree.query_ball_point(queries, 0.3))
+            assert not np.asarray(tree.query_ball_point(queries, 0.3, return_length=True)).any()
+            tree.query_radius(queries, 0.3)
+            tree.query_ball_tree(others, 0.3)
+            assert int(tree.count_neighbors(others, 0.3)) == 0

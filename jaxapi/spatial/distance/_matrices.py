@@ -434,10 +434,8 @@ def in_units_of_columns(
         if metric.name == "seuclidean":
             squares = functools.reduce(jnp.add, (jnp.sum(jnp.square(x), axis=-2) for x in wide))
             return rows, replace(parameters, weights=((row_count - 1) / squares).astype(dtype))
-        products = functools.reduce(
-            jnp.add, [jnp.matmul(x.mT, x, precision=lax.Precision.HIGHEST) for x in wide]
-        )
-        covariance = products / (row_count - 1)
+        products = sum(jnp.matmul(x.mT, x, precision=lax.Precision.HIGHEST) for x in wide)
+        covariance = jnp.asarray(products / (row_count - 1))
         inverse = jnp.linalg.inv(covariance)
         inverse = jnp.where(_is_singular(covariance)[..., None, None], jnp.nan, inverse)
         return rows, replace(parameters, inverse_covariance=inverse.astype(dtype))
