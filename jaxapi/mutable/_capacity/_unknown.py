@@ -8,6 +8,7 @@ such comparisons are False.
 
 from __future__ import annotations
 
+import dis
 import numbers
 import sys
 import types
@@ -282,9 +283,17 @@ def _asked_by(packages: tuple[str, ...]) -> bool:
     return str(_asking().f_globals.get("__name__")).startswith(packages)
 
 
+_COMPARING = frozenset([dis.opmap["COMPARE_OP"], dis.opmap["CONTAINS_OP"]])
+
+
 def _is_looked_up_by_jax() -> bool:
-    """Whether JAX compares a length with another one of its keys, in an order that is accidental."""
-    return _asked_by(_JAX) and _asking().f_code.co_name in ("__eq__", "__new__")
+    """Whether JAX looks a shape up among its keys: no decision, and which keys are compared is accidental.
+
+    Its tables are no Python: the code that asks calls them, and compares nothing itself.
+    """
+    code = _asking().f_code
+    instruction = code.co_code[_asking().f_lasti]
+    return _asked_by(_JAX) and (code.co_name == "__eq__" or instruction not in _COMPARING)
 
 
 def at(dimension: Any, count: Any) -> Any:
