@@ -160,7 +160,19 @@ class TestResults:
         assert np.asarray(graph.mask).tolist() == [True] * 6
         assert bool(tree.radius_graph(5.0, max_edges=5).did_buffer_overflow)
 
-    def test_receivers_of_lists_in_a_program(self):
+    def test_receivers_of_lists_given_to_a_program(self):
+        found = KDTree([[0.0], [1.0], [2.0], [9.0]]).query_radius([[0.0], [5.0], [1.0]], 1.0)
+        receivers = jax.jit(lambda found: found.receivers)(found)
+        assert np.asarray(receivers).tolist() == [0, 0, 2, 2, 2]
+
+    @pytest.mark.daily
+    def test_radii_below_zero_of_few_points_in_a_program(self):
+        tree = KDTree([[0.0], [1.0], [2.0]], engine="lax")
+        search = jax.jit(lambda r: tree.query_radius([[0.0], [1.0]], r, max_neighbors=2).counts)
+        for radius, expected in ((-1.0, [0, 0]), (0.0, [1, 1]), (1.0, [2, 3])):
+            assert np.asarray(search(radius)).tolist() == expected
+
+    def test_counts_in_lists_in_a_program(self):
         tree = KDTree([[0.0], [1.0], [2.0], [9.0]])
 
         @jax.jit
@@ -218,20 +230,25 @@ def test_mesh_bound_is_strict():
 @pytest.mark.daily
 def test_clusters_on_a_mesh():
     """Chains that go from device to device; cores with just enough neighbours, or weights."""
-    mesh = mesh_of(2)
+    mesh = mesh_of(4)
     lattice = np.stack(np.meshgrid(np.arange(7), np.arange(4)), -1).reshape(-1, 2)
     lattice = np.concatenate([lattice, [[20, 0], [21, 0], [22, 0], [40, 0]]]).astype(np.float32)
     points = np.random.default_rng(2).permutation(lattice)
     distances = distances_of(points, points)
-    weights = (np.arange(len(points)) % 3).astype(np.float32)
     near = distances <= 1
-    search = jax.jit(lambda tree, weights: tree.dbscan(1.0, 4, sample_weight=weights))
     tree = KDTree(spread(mesh, points))
-    for given in (np.ones(len(points), np.float32), weights, 2 * weights):
-        sums = near @ given
-        found = search(tree, spread(mesh, given))
-        np.testing.assert_array_equal(found.core, sums >= 4)
-        np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
+
+    @jax.jit
+    def search(tree, weights):
+        return tree.dbscan(1.0, 4), tree.dbscan(1.0, 4, sample_weight=weights)
+
+    for weights in (np.arange(32) % 3, 2 * (np.arange(32) % 3)):
+        weights = weights.astype(np.float32)
+        for found, sums in zip(
+            search(tree, spread(mesh, weights)), (near.sum(axis=1), near @ weights), strict=True
+        ):
+            np.testing.assert_array_equal(found.core, sums >= 4)
+            np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
 
 
 CELL = np.array([[4.0, 0.0], [1.0, 5.0]])
