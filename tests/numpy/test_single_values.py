@@ -157,8 +157,9 @@ def test_derivatives_are_arrays_of_their_namespace():
 def test_ends_of_geometric_sequences_are_as_given():
     with jax.enable_x64(True):
         for num in (2, 3, 7):
-            found = np.asarray(ours.geomspace(ours.asarray(1.0), ours.asarray(1000.0), num))
-            assert (found[0], found[-1]) == (1.0, 1000.0)
+            for start, stop in ((1.0, 1000.0), (3.0, 7.0), (0.3, 13.1), (5.7, 0.11)):
+                found = np.asarray(ours.geomspace(ours.asarray(start), ours.asarray(stop), num))
+                assert (found[0], found[-1]) == (start, stop)
 
 
 def test_quantiles_have_numpys_bits():

@@ -6,9 +6,10 @@ Brute force is the oracle. Coordinates are whole numbers, so that distances and 
 import jax
 import numpy as np
 import pytest
+import scipy.cluster.hierarchy
 from meshes import mesh_of, spread
 
-from jaxapi.spatial import KDTree, distance
+from jaxapi.spatial import KDTree, distance, pad_rows, single_linkage
 
 N, COUNTED = 300, 290  # rows, and how many of them count
 RNG = np.random.default_rng(11)
@@ -200,6 +201,38 @@ class TestResults:
         points = np.array([[0.0], [1.0], [2.0], [0.1], [1.1]])
         found = KDTree(points, n=3).kneighbors(2)
         assert np.asarray(found[1])[:3].tolist() == [[1, 2], [0, 2], [1, 0]]
+
+    def test_displacements_to_no_row(self):
+        """They are 0, in a box and in a cell, whatever lies in the row that stands for none."""
+        points, x = np.array([[0.5, 1.0], [2.0, 3.0]]), np.array([[1.0, 1.0], [1.5, 2.0]])
+        for options in ({}, {"boxsize": 4.0}, {"engine": "lax"}):
+            found = KDTree(points, **options).displacements(x, [2, 0])
+            np.testing.assert_array_equal(found, [[0, 0], [-1, -1]])
+        clouds = KDTree(points, cell=np.array([np.eye(2) * 4, np.eye(2) * 5]), batch=[0, 1])
+        shifts = np.array([[1, 0], [0, 0]])
+        found = clouds.displacements(x, [2, 1], shifts=shifts)
+        np.testing.assert_array_equal(found[0], [0, 0])
+
+    def test_linkage_of_unsigned_rows(self):
+        rows, lengths = np.array([[0, 1], [2, 3], [1, 2]]), np.array([1.0, 1.5, 4.0])
+        expected = scipy.cluster.hierarchy.linkage(np.array([[0.0], [1.0], [5.0], [6.5]]), "single")
+        np.testing.assert_allclose(single_linkage(rows.astype(np.uint32), lengths), expected)
+
+    def test_rows_are_padded_to_the_least_size_that_has_them(self):
+        for count, size in ((1, 4), (3, 4), (4, 4), (5, 8)):
+            padded, number = pad_rows(np.ones((count, 2)), sizes=[4, 8])
+            assert (padded.shape, int(number)) == ((size, 2), count)
+
+
+@pytest.mark.daily
+def test_many_dimensions_far_from_the_origin():
+    """There a product of matrices, by which the portable engine chooses, is rounded: it looks again."""
+    points = (4096 + RNG.integers(0, 4, (60, 20))).astype(np.float32)
+    queries = points[:5] + np.float32(1)
+    found = KDTree(points, engine="lax").query(queries, 3)
+    right = nearest_of(distances_of(queries, points), 3)
+    np.testing.assert_array_equal(found[1], right[1])
+    np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
 
 
 class TestDistances:
