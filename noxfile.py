@@ -187,9 +187,10 @@ def mutants(session):
 
 @nox.session(python=PYTHONS[0])
 def rooms(session):
-    """Run one file of each room on the oldest Python found, without what takes long."""
+    """Run one file of each room on the oldest Python found, without what takes long, and with one device."""
     install_tests(session)
     pytest(session, "--quick", "-m", "not daily and not kernels", *ROOMS)
+    pytest(session, "--quick", "tests/one_device", JAXAPI_TESTS_DEVICES="1")
 
 
 @nox.session(python=PYTHONS[1:-1] or PYTHONS[-1:])
