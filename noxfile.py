@@ -61,28 +61,42 @@ COMPILED = {
 PARALLEL = ("-n", "2", "--dist", "loadfile", "--max-worker-restart", "0")
 PARALLEL += ("--timeout", "900", "--timeout-method", "thread")
 
-# Their tests compile large programs, and do so without XLA's optimizations: tests/conftest.py. They run in
-# this order, so that no long file is left for the end, when the other core has nothing to do.
-LARGE = (
-    "tests/test_derivatives.py",
-    "tests/test_transforms.py",
-    "tests/spatial",
-    "tests/test_docs.py",
-    "tests/test_examples.py",
+# What XLA's optimizations could change to the last bit.
+EXACT = (
+    "tests/test_exact_quotients.py",
+    "tests/fuse/test_fuse_quotients.py",
+    "tests/test_logspace.py",
+    "tests/test_ranges.py",
 )
 # Their programs run on several simulated devices, of which XLA aborts the process where one waits for ever.
 MESHES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("tests/spatial/test_mesh*.py"))
+# JAX has as many threads as devices: what waits for one may wait for ever where there is one device alone.
+ONE_DEVICE = (
+    "tests/one_device",
+    "tests/interpolate/test_rbf.py",
+    "tests/mutable/test_safety.py",
+    "tests/spatial/test_callbacks.py",
+    "tests/spatial/test_kdtree.py",
+)
 # One file of each room, for a Python whose JAX is another one's.
 ROOMS = (
     "tests/test_namespace.py",
-    "tests/test_fuse.py",
-    "tests/test_linalg.py",
+    "tests/fuse/test_fuse.py",
+    "tests/linalg/test_linalg.py",
     "tests/test_interop.py",
     "tests/mutable/test_array.py",
     "tests/numpy/test_arrays.py",
     "tests/spatial/test_kdtree.py",
     "tests/spatial/test_distance.py",
     "tests/interpolate/test_nearest.py",
+)
+# What a Python changes whose JAX is the newest one's: names, their types, and the examples of docstrings.
+NAMES = (
+    "tests/test_namespace.py",
+    "tests/mutable/test_namespace.py",
+    "tests/mutable/test_stubs.py",
+    "tests/numpy/test_names.py",
+    "jaxapi",
 )
 
 nox.options.sessions = ["lint", "tests"]
@@ -96,65 +110,129 @@ def demo(session):
     session.run("python", "-m", "jaxapi", *session.posargs)
 
 
-def pytest(session, *arguments, python="python", paths=()):
-    """Run the tests that the session's arguments pick, or all of `paths`, on two cores."""
-
-    def run(*chosen, **environment):
-        command = (python, "-m", "pytest", *PARALLEL, *arguments, *chosen)
-        session.run(*command, env={**COMPILED, **environment}, external=True)
-
-    if session.posargs:
-        run(*session.posargs)
-        return
-    run(*paths, *(f"--ignore={path}" for path in LARGE))
-    without_meshes = [f"--ignore={path}" for path in MESHES]
-    run("--no-loadscope-reorder", *LARGE, *without_meshes, JAXAPI_TESTS_UNOPTIMIZED="1")
-    run(*MESHES, JAXAPI_TESTS_UNOPTIMIZED="1")
+def install_tests(session):
+    """Install jaxapi from here, and what its tests need; pip says what it does."""
+    session.log(
+        f"Python {session.python or platform.python_version()}: installing jaxapi and what its tests need"
+    )
+    session.install("-e", ".", *group("tests"), silent=False)
 
 
-@nox.session(python=PYTHONS)
-def tests(session):
-    """Run the tests on every interpreter found: all of them on the oldest and the newest.
+def pytest(session, *arguments, python="python", **environment):
+    """Run pytest on two cores."""
+    command = (python, "-m", "pytest", *PARALLEL, *arguments)
+    session.run(*command, env={**COMPILED, **environment}, external=True)
 
-    Those in between have the newest one's JAX, and run one file of each room.
+
+def run_parts(session, *options, python="python", paths=("tests", "jaxapi"), optimized=False):
+    """Run the tests in four calls of pytest, which do not disturb each other.
+
+    The first one, nearly all of them, compiles without XLA's optimizations unless ``optimized`` is true.
     """
-    session.log(f"interpreters found: {', '.join(PYTHONS)}; this one: {session.python}")
-    session.install("-e", ".", *group("tests"))
-    if session.python == PYTHONS[-1]:
-        pytest(session)
-    elif session.python == PYTHONS[0] or session.posargs:
-        pytest(session, "-m", "not kernels")
+    apart = [f"--ignore={path}" for path in (*EXACT, *MESHES, "tests/one_device")]
+    unoptimized = {} if optimized else {"JAXAPI_TESTS_UNOPTIMIZED": "1"}
+    parts = {
+        "all rooms": ([*paths, *apart], unoptimized),
+        "numbers to the last bit, which XLA's optimizations could change": (EXACT, {}),
+        "trees over several devices": (MESHES, {"JAXAPI_TESTS_UNOPTIMIZED": "1"}),
+        "one device": (ONE_DEVICE, {"JAXAPI_TESTS_UNOPTIMIZED": "1", "JAXAPI_TESTS_DEVICES": "1"}),
+    }
+    for number, (name, (chosen, environment)) in enumerate(parts.items(), 1):
+        session.log(f"part {number} of {len(parts)}: {name}")
+        pytest(session, *options, *chosen, python=python, **environment)
+
+
+@nox.session
+def tests(session):
+    """Run the default suite on the Python that nox runs with; arguments pick tests, thorough ones as well."""
+    install_tests(session)
+    if session.posargs:
+        pytest(session, *session.posargs)
     else:
-        session.run("python", "-m", "pytest", *PARALLEL, *ROOMS, env=COMPILED)
+        run_parts(session, "--quick")
+
+
+@nox.session(python=sorted({PYTHONS[0], PYTHONS[-1]}))
+def thorough(session):
+    """Run all tests on the oldest and the newest Python found; arguments pick some.
+
+    The newest compiles with XLA's optimizations, as users do. The oldest has a JAX with which tests compile
+    without, and fails dear tests that have no mark, which shows where nothing was compiled before.
+    """
+    install_tests(session)
+    is_newest = session.python == PYTHONS[-1]
+    options = () if is_newest else ("--check-costs",)
+    if session.posargs:
+        pytest(session, *options, *session.posargs)
+    else:
+        run_parts(session, *options, optimized=is_newest)
+
+
+@nox.session(python=PYTHONS[-1])
+def share(session):
+    """Run a twelfth of what the default suite leaves out: that of the number of commits, or `-- 3/12`."""
+    install_tests(session)
+    commits = session.run("git", "rev-list", "--count", "HEAD", external=True, silent=True).strip()
+    chosen = session.posargs[0] if session.posargs else f"{int(commits) % 12}/12"
+    session.log(f"share {chosen} of the thorough tests")
+    run_parts(session, "--share", chosen)
+
+
+@nox.session(python=PYTHONS[-1])
+def mutants(session):
+    """Run the default suite against small faults in the code; arguments pick some (`-- --only linalg`)."""
+    install_tests(session)
+    session.run("python", "-m", "mutants", *session.posargs, env={**COMPILED, "PYTHONPATH": "tests"})
+
+
+@nox.session(python=PYTHONS[0])
+def rooms(session):
+    """Run one file of each room on the oldest Python found, without what takes long."""
+    install_tests(session)
+    pytest(session, "--quick", "-m", "not daily and not kernels", *ROOMS)
+
+
+@nox.session(python=PYTHONS[1:-1] or PYTHONS[-1:])
+def names(session):
+    """Run the tests of names, the typed programs and the examples of docstrings on the Pythons in between."""
+    install_tests(session)
+    session.install("mypy", "scipy-stubs")
+    pytest(session, "--quick", *NAMES)
+    session.run("mypy", "tests/typed")
 
 
 @nox.session(python=PYTHONS)
 def matrix(session):
-    """Run all tests on every interpreter found."""
-    session.install("-e", ".", *group("tests"))
-    pytest(session)
+    """Run all tests on every Python found."""
+    install_tests(session)
+    if session.posargs:
+        pytest(session, *session.posargs)
+    else:
+        run_parts(session)
 
 
 @nox.session(python=PYTHONS[0])
 def lowest(session):
-    """Run the quick tests on the lowest versions that pyproject.toml allows; arguments pick others."""
+    """Run the default suite on the lowest versions that pyproject.toml allows; arguments pick others."""
     session.install("uv")
     floors = pathlib.Path(session.create_tmp(), "floors.txt").resolve()
     resolution = ("--resolution", "lowest-direct", "--python-version", session.python)
     session.run("uv", "pip", "compile", "--quiet", *resolution, "pyproject.toml", "--output-file", floors)
     session.install("-e", ".", *group("tests"), "--constraint", floors)
-    chosen = session.posargs or [f"--ignore={path}" for path in LARGE]
-    session.run("python", "-m", "pytest", *PARALLEL, "-m", "not kernels", *chosen, env=COMPILED)
+    pytest(session, *(session.posargs or ["--quick", "-m", "not kernels"]))
 
 
 @nox.session(python=PYTHONS[-1])
 def prerelease(session):
-    """Run the tests on the newest pre-releases of the dependencies, or releases where those are newer."""
+    """Run the default suite on the newest pre-releases of the dependencies, or newer releases."""
     session.install("-e", ".", *group("tests"))
     session.install("--upgrade", "--pre", "jax", "jaxlib", "numpy", "scipy", "array-api-compat")
     versions = "jax.__version__, numpy.__version__, scipy.__version__"
     session.run("python", "-c", f"import jax, numpy, scipy; print({versions})")
-    pytest(session)
+    if session.posargs:
+        pytest(session, *session.posargs)
+    else:
+        run_parts(session, "--quick")
 
 
 def distributions(session, folder):
@@ -174,7 +252,7 @@ def build(session):
 
 @nox.session
 def package(session):
-    """Build sdist and wheel, resolve every extra, run the tests of the sdist on the installed wheel."""
+    """Build sdist and wheel, resolve every extra, run the sdist's default suite on the installed wheel."""
     session.install("uv")
     folder = pathlib.Path(session.create_tmp(), "package").resolve()
     sdist, wheel = distributions(session, folder)
@@ -190,7 +268,7 @@ def package(session):
     shutil.unpack_archive(sdist, folder)
     session.chdir(folder / sdist.name.removesuffix(".tar.gz"))
     shutil.rmtree("jaxapi")  # so that the tests import the wheel
-    pytest(session, python=python, paths=["tests"])
+    run_parts(session, "--quick", python=python, paths=["tests"])
 
 
 @nox.session
@@ -298,7 +376,15 @@ def numpy_suites(session):
 def fuzz(session):
     """Try random configurations of everything for `-- --minutes N`; the seeds that it prints repeat a run."""
     session.install("-e", ".", *group("tests"))
-    session.run("python", "-W", "ignore", "-m", "fuzz", *session.posargs, env={"PYTHONPATH": "tests"})
+    session.run(
+        "python",
+        "-W",
+        "ignore",
+        "-m",
+        "fuzz",
+        *session.posargs,
+        env={"PYTHONPATH": os.pathsep.join(["tests", "tests/helpers"])},
+    )
 
 
 @nox.session(python=PYTHONS[-1])

@@ -3,10 +3,10 @@
 import gc
 import importlib.metadata
 import os
+import zlib
 
 # Tests may compile without XLA's optimizations, in half the time: they should change no result. With JAX 0.10
-# all do. From 0.11 on only a run with JAXAPI_TESTS_UNOPTIMIZED does, for tests that compile large programs;
-# the others see what users see, to the last bit.
+# all do. From 0.11 on a run with JAXAPI_TESTS_UNOPTIMIZED does; others see what users see, to the last bit.
 UNOPTIMIZED = (
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
@@ -34,8 +34,9 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 import jaxapi  # noqa: E402, F401  (its import lets explicit 64-bit dtypes through)
 
-# The CPU plays several devices; what does not ask for them uses the first.
-jax.config.update("jax_num_cpu_devices", 8)
+# The CPU plays several devices; what does not ask for them uses the first. JAX has more threads then than for
+# the one device that most users have, so some files run with one, too.
+jax.config.update("jax_num_cpu_devices", int(os.environ.get("JAXAPI_TESTS_DEVICES", "8")))
 
 # Tests that turn x64 off see what a program sees that starts so, also where the tests start with x64 on.
 if "JAX_EXPLICIT_X64_DTYPES" not in os.environ:
@@ -46,13 +47,22 @@ gc.freeze()
 gc.set_threshold(100_000, 50, 100)
 
 # Programs of other sessions and processes, and plugins that put our names into other libraries.
-collect_ignore = ["clients", "conformance", "fuzz", "typed"]
-collect_ignore += ["mesh_process.py", "scipy_comparisons.py", "scipy_suite.py"]
+collect_ignore = ["clients", "conformance", "fuzz", "helpers", "mutants", "typed"]
 
 _common = {"deadline": None, "derandomize": True, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **_common)
 settings.register_profile("ci", max_examples=50, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser):
+    """Add the options by which sessions pick tests: noxfile.py."""
+    group = parser.getgroup("jaxapi")
+    group.addoption("--quick", action="store_true", help="leave out the tests that are marked thorough")
+    group.addoption(
+        "--share", metavar="K/N", help="of the tests that --quick leaves out, the K-th of N shares"
+    )
+    group.addoption("--check-costs", action="store_true", help="fail dear tests that have no mark")
 
 
 def pytest_report_header(config):
@@ -64,12 +74,53 @@ def pytest_report_header(config):
 CPU_EXAMPLES = {"jaxapi.fft.hfft"}
 
 
+def is_marked(item, name):
+    """Whether a test has a mark: ``mark`` has every case of a function, ``mark("x32")`` those so called."""
+    case = item.callspec.id if hasattr(item, "callspec") else ""
+    marks = item.iter_markers(name)
+    return any(not mark.args or any(part in case for part in mark.args) for mark in marks)
+
+
+def is_quick(item):
+    """Whether a test is of the default suite."""
+    return is_marked(item, "daily") or not is_marked(item, "thorough")
+
+
+def is_of_share(item, share):
+    """Whether a test is of one share of several: all cases of a function are, as they share programs."""
+    number, of = map(int, share.split("/"))
+    function = item.nodeid.partition("[")[0]
+    return zlib.crc32(function.encode()) % of == number % of
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out on other devices the examples of JAX that print a CPU's last digit."""
+    """Leave out what the options say, and on other devices the examples that print a CPU's last digit."""
+    picked = items
     if jax.default_backend() != "cpu":
-        left_out = [item for item in items if item.name in CPU_EXAMPLES]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.name not in CPU_EXAMPLES]
+        picked = [item for item in picked if item.name not in CPU_EXAMPLES]
+    if config.option.quick:
+        picked = [item for item in picked if is_quick(item)]
+    if config.option.share:
+        picked = [item for item in picked if not is_quick(item) and is_of_share(item, config.option.share)]
+    left_out = set(items).difference(picked)
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = picked
+
+
+# CPU seconds of a test, where nothing was compiled before: what takes half as long needs no mark.
+DEAR = 1.0
+
+
+@pytest.fixture(autouse=True)
+def cost(request):
+    """Fail a test that takes long and is marked neither thorough nor daily, if that is asked for."""
+    before = sum(os.times()[:4])
+    yield
+    seconds = sum(os.times()[:4]) - before
+    is_known = is_marked(request.node, "thorough") or is_marked(request.node, "daily")
+    if request.config.option.check_costs and seconds > DEAR and not is_known:
+        pytest.fail(f"{seconds:.2f} CPU seconds: mark it thorough, or daily if it stays in the default suite")
 
 
 @pytest.fixture(scope="module", autouse=True)

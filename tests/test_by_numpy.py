@@ -84,6 +84,8 @@ def same(found, expected):
             np.testing.assert_array_equal(np.signbit(part)[is_number], np.signbit(expected_part)[is_number])
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x64-uint64")
 @pytest.mark.parametrize("dtype", ["bool", *INTS, "float32", "float64"])
 def test_results_are_those_of_jaxs_programs(dtype, x64, asked):
     """Values, dtypes, the order of ties and of zeros, NaN; of the fast way and of the one without it."""

@@ -62,6 +62,7 @@ def of(module):
     return found
 
 
+@pytest.mark.thorough
 def test_the_namespace(x64):
     for name, call, arrays in calls(FUNCTIONS):
         try:
@@ -84,6 +85,7 @@ def is_taken(call, arrays):
     return True
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("module", [jaxapi_numpy, mutable], ids=["numpy", "mutable"])
 def test_arrays_that_can_be_assigned_to(module, x64):
     taken = [(name, call, arrays) for name, call, arrays in calls(of(module)) if is_taken(call, arrays)]
@@ -126,6 +128,7 @@ METHODS = {
 }
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ["scipy", "lax"])
 def test_searches_of_a_tree(engine, x64):
     methods = METHODS if engine == "scipy" else {"query": METHODS["query"]}
@@ -166,6 +169,7 @@ def test_boxes_cells_and_clouds(x64):
     assert_same(great_circle_distance, (FINE[:, 0] / 200,))
 
 
+@pytest.mark.thorough
 def test_distances_between_vectors(x64):
     pair = FINE, FINE[::-1].copy()
     bits = tuple(each.astype(np.int64) % 2 == 1 for each in pair)
@@ -190,6 +194,7 @@ def test_distances_between_vectors(x64):
             assert_same(function, (u[0], v[0]))
 
 
+@pytest.mark.daily
 def test_interpolators(x64):
     values = FINE[:, 0] / 7
     for dtype in ("float32", "float64", "int32"):
@@ -215,6 +220,7 @@ with jax.enable_x64(True):
 """
 
 
+@pytest.mark.thorough
 def test_after_a_program_of_numpys_other_64_bit_type():
     """JAX keeps the dtype that it was asked for first, of those that are equal; a process of its own."""
     subprocess.run([sys.executable, "-c", ULONGLONG], check=True)

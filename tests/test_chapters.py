@@ -220,6 +220,8 @@ class TestVectorProducts:
 
 @pytest.mark.parametrize("name", ["mean", "std", "var"])
 class TestMoments:
+    @pytest.mark.thorough
+    @pytest.mark.daily("mean")
     def test_axes(self, name):
         x = np.arange(24.0).reshape(2, 3, 4)
         with pytest.raises(np.exceptions.AxisError):
@@ -232,6 +234,7 @@ class TestMoments:
 
 
 class TestCumulativeProd:
+    @pytest.mark.daily
     @given(data=st.data())
     def test_numpys(self, data):
         x = data.draw(arrays([*INTS, *FLOATS, *COMPLEX], [(4,), (2, 3), (0,), (1, 3, 2)]))

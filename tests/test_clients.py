@@ -161,6 +161,7 @@ print("passed")
 """
 
 
+@pytest.mark.thorough
 def test_scipy():
     pytest.importorskip("scipy", minversion="1.17")
     assert run_python(COMPARE + SCIPY, SCIPY_ARRAY_API="1") == "passed\n"
@@ -188,6 +189,7 @@ print("passed")
 """
 
 
+@pytest.mark.thorough
 def test_scikit_learn():
     pytest.importorskip("sklearn")
     assert run_python(COMPARE + SCIKIT_LEARN, SCIPY_ARRAY_API="1") == "passed\n"
@@ -232,6 +234,7 @@ def test_pandas():
     assert_close(xp.asarray(table["b"]), MATRIX[:, 1])
 
 
+@pytest.mark.daily
 def test_matplotlib():
     if importlib.util.find_spec("matplotlib") is None:
         pytest.skip("could not find matplotlib")

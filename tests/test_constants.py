@@ -226,6 +226,7 @@ for name, call in calls.items():
 """
 
 
+@pytest.mark.thorough
 def test_eager_calls_are_one_program_and_send_nothing():
     """As on a GPU, from the third call on; in a process of its own, where nothing is compiled yet."""
     environment = os.environ | {"JAX_ENABLE_X64": "0", "JAX_PLATFORMS": "cpu"}

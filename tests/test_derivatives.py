@@ -25,6 +25,7 @@ OWN = """
 OWN_OF_OTHERS = [name for name in CASES if "singular" in name or "distance" in name]
 
 
+@pytest.mark.thorough("distance", "linalg", "complex")
 @pytest.mark.parametrize("name", [*OWN.split(), *OWN_OF_OTHERS])
 def test_against_finite_differences(name):
     assert not audit(CASES[name])
@@ -66,6 +67,7 @@ def test_products_of_64_bits(options):
     check_with_x64_off(lambda x: xp.sum(xp.prod(x, initial=2.0, **options)), x)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{"axis": 1}, {"axis": 0, "include_initial": True}])
 def test_running_products_of_64_bits(options):
     x = np.array([[0.2, 0.0, 0.45], [0.9, 0.0, 0.6]])

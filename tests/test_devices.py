@@ -15,6 +15,7 @@ def raises(error, function, *names):
         assert name in str(caught.value), (name, str(caught.value))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_two_devices():
     first, second = jax.devices()[:2]

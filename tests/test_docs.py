@@ -17,6 +17,10 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
+@pytest.mark.thorough(
+    "clustering", "distance", "distributed", "dtypes", "forces", "jax-md", "interpolate", "kdtree", "periodic"
+)
+@pytest.mark.daily("changing-sizes", "start")
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_python_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -138,6 +138,7 @@ def test_shapes_are_kept(shape):
         assert getattr(xp, name)(x * 1j).shape == shape
 
 
+@pytest.mark.thorough
 def test_derivatives():
     dx1, dx2 = jax.grad(xp.remainder, (0, 1))(7.5, -2.0)
     assert (dx1, dx2) == (1, 4)

@@ -153,6 +153,7 @@ def with_x64_on_and_off(test):
     return pytest.mark.parametrize(("dtype", "x64"), cases)(run)
 
 
+@pytest.mark.thorough
 @with_x64_on_and_off
 def test_each_operation(dtype):
     """By arrays, by an array of one number and by Python's number."""
@@ -171,6 +172,8 @@ def test_each_operation(dtype):
         check(f"{module.__name__} sqrt", module.sqrt(a), np.sqrt(x), x)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float32-True")
 @with_x64_on_and_off
 def test_each_operation_in_a_program(dtype):
     """All of them in one program, which knows numbers, and that some are whole."""
@@ -249,6 +252,8 @@ def random_chain(rng):
     return chain, [name for name, _ in steps]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float32")
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_chains_in_one_program(dtype):
     rng = np.random.default_rng(1)
@@ -277,6 +282,8 @@ def test_multiples_by_their_divisors(x64):
         np.testing.assert_array_equal(made, getattr(np, name)(multiples, divisors[:, None]))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float32")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_statistics_of_equal_numbers(dtype):
     """The mean of equal numbers is that number, and nothing varies, where the sum is exact."""
@@ -312,6 +319,7 @@ def test_statistics_of_equal_numbers(dtype):
         assert (np.asarray(made) == 0).all(), name
 
 
+@pytest.mark.thorough
 def test_statistics_as_numpys():
     """One division after an exact sum is NumPy's to the last bit."""
     x = np.random.default_rng(0).integers(-50, 50, (5, 49)).astype(np.float32)
@@ -331,6 +339,7 @@ def test_statistics_as_numpys():
             np.testing.assert_array_equal(made, case(np, x), f"case {i}")
 
 
+@pytest.mark.thorough
 def test_methods_of_ufuncs():
     """`at`, `outer`, `reduce`, ``out=`` and ``where=``, which call the function of each element."""
     rng = np.random.default_rng(0)

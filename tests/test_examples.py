@@ -21,6 +21,7 @@ def load(name):
     return module
 
 
+@pytest.mark.thorough
 def test_hillshade(tmp_path, capsys):
     shaded, expected, blended = load("hillshade").main(tmp_path / "picture.png")
     np.testing.assert_allclose(shaded, expected, atol=2e-5)  # matplotlib's own
@@ -29,6 +30,7 @@ def test_hillshade(tmp_path, capsys):
     assert "hillshade" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_point_normals(capsys):
     normals, angles = load("point_normals").main()
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1, rtol=1e-5)
@@ -36,6 +38,7 @@ def test_point_normals(capsys):
     assert "138632 points" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_terrain(tmp_path, capsys):
     errors, steepness, expected = load("terrain").main(tmp_path / "picture.png", returns=15_000, step=8)
     assert np.median(abs(errors)) < 8  # metres, of 840 of relief
@@ -44,6 +47,7 @@ def test_terrain(tmp_path, capsys):
     assert "15000 returns" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_cupy_to_pytorch(capsys):
     example = load("cupy_to_pytorch")
     denoised, taken, stretched, received, found = example.main()
@@ -61,6 +65,7 @@ def test_cupy_to_pytorch(capsys):
     assert "jaxapi" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_radius_graph(capsys):
     contacts, energy, expected, error = load("radius_graph").main(cells=4)
     assert (contacts == 12).all()
@@ -69,6 +74,7 @@ def test_radius_graph(capsys):
     assert "at rest -8.30 epsilon" in capsys.readouterr().out
 
 
+@pytest.mark.daily
 def test_icp():
     example = load("icp")
     results = example.main(lengths=(2500,), rounds=25)
@@ -79,6 +85,7 @@ def test_icp():
         assert np.median(after) < 30  # metres, of scans whose points lie 550 metres apart
 
 
+@pytest.mark.thorough
 def test_argon_stress():
     pressures, stress, by_differences = load("argon_stress").main()
     assert pressures[0] > 0 > pressures[-1]
@@ -86,6 +93,7 @@ def test_argon_stress():
     np.testing.assert_allclose(stress, stress.T, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_force_matching():
     fitted = load("force_matching").main()
     np.testing.assert_allclose(fitted, [0.0104, 3.40], rtol=0.02)  # what was put into the data
@@ -101,6 +109,7 @@ def test_crossmatch():
     assert purity > 0.99
 
 
+@pytest.mark.thorough
 def test_dbscan():
     pytest.importorskip("airportsdata")
     from sklearn.cluster import DBSCAN
@@ -125,6 +134,7 @@ def test_colours():
     assert 0.1 < shares.sum() <= 1
 
 
+@pytest.mark.thorough
 def test_argon_dynamics():
     example = load("argon_dynamics")
     energies, (positions, _), edge = example.main(cells=4, lists=5)
@@ -144,6 +154,7 @@ def test_argon_dynamics():
     np.testing.assert_allclose(energy, expected, rtol=1e-4)
 
 
+@pytest.mark.thorough
 def test_knn_regression():
     before, after, scales = load("knn_regression").main(n=200, k=8, steps=25)
     assert after < 0.8 * before
@@ -157,6 +168,7 @@ def test_cupy_in_place():
     assert moved == 0
 
 
+@pytest.mark.thorough
 def test_cupy_port():
     differences = load("cupy_port").main(size=32, steps=100)
     assert max(differences) < 1e-4
@@ -177,6 +189,7 @@ def test_says_what_to_install(name, monkeypatch):
         load(name)
 
 
+@pytest.mark.thorough
 def test_crossmatch_devices(capsys):
     devices = len(jax.devices())
     right, wrong, none, missing = load("crossmatch_devices").main(stars=250)

@@ -65,6 +65,7 @@ def check(exported, tmp_path):
     np.testing.assert_array_equal(found[2], [1, 4, 16, 64])
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="exports for the CPU from the CPU")
 def test_cpu(tmp_path):
     exported = export.export(jax.jit(smoothness))(*shapes(*clouds()))
@@ -110,6 +111,7 @@ def three_searches(points, x):
     return distances, rows, near.indices, near.counts, tree.query_ball_point(x, 0.3, return_length=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("points_are_an_argument", [True, False])
 def test_any_number_of_queries(points_are_an_argument):
     """Also of a tree that the program itself builds."""

@@ -181,6 +181,7 @@ def test_buffers():
     assert_same(xp.asarray(bytearray(b"ab")), np.array([97, 98], "uint8"))
 
 
+@pytest.mark.thorough
 def test_pandas():
     pandas = pytest.importorskip("pandas")
     assert_same(xp.asarray(pandas.Series([1.5, None])), np.array([1.5, np.nan]))

@@ -16,7 +16,8 @@ import pytest
 import jaxapi
 from jaxapi._core import _errors, _exact, _programs
 from jaxapi._fuse import _integers
-from jaxapi.mutable._capacity import _fused
+from jaxapi.mutable._capacity._interpreter import evaluate
+from jaxapi.mutable._capacity._unknown import Length, Refused, Unknown
 from jaxapi.spatial._engines._cuda import _launch
 
 PAGE_FILE = pathlib.Path(__file__).parents[1] / "docs" / "kdtree-design.md"
@@ -112,15 +113,18 @@ def runs_programs_with_other_quotients():
     return is_sealed and _exact.exact(lambda x: jnp.mean(x) - 1)(x) == 0
 
 
-def tells_rows_apart():
-    x = jnp.ones(20)
-    arguments = _fused.Arguments({}, {0: x}, frozenset([0]), 17)
-
+def takes_unknown_lengths():
     def of_program(function):
-        return _fused.have_rows(jax.jit(function), (x,), {}, arguments)
+        unknown = Unknown(17, 20)
+        traced = jax.jit(function).trace(jax.ShapeDtypeStruct((Length(unknown),), np.float32))
+        (made,) = evaluate(traced.jaxpr, [jnp.arange(20.0)], 20, np.int32(18))
+        return np.asarray(made).tolist()
 
-    of_each_row = of_program(lambda x: jnp.where(x > 0, jnp.sqrt(x), x / 3))
-    return of_each_row == [True] and of_program(lambda x: x - x.mean()) is of_program(jnp.cumsum) is None
+    is_counted = of_program(lambda x: jnp.sum(x) / x.shape[0]) == 8.5
+    is_reversed = of_program(lambda x: x[::-1] + jnp.max(x))[:18] == list(range(34, 16, -1))
+    with pytest.raises(Refused):
+        of_program(lambda x: x if x.shape[0] == 18 else -x)
+    return is_counted and is_reversed
 
 
 def has_the_setting():
@@ -204,9 +208,9 @@ INTERNALS = [
         "primitives bound one by one; without it quotients in compiled programs are XLA's",
     ),
     Internal(
-        "export.symbolic_shape",
-        tells_rows_apart,
-        ("mutable/_capacity/_fused.py",),
+        "dimension_as_value",
+        takes_unknown_lengths,
+        ("mutable/_capacity/_unknown.py",),
         "the new names of primitives; without them fused functions compile for each length",
     ),
     Internal(
@@ -259,11 +263,13 @@ MODULES = {
     ("_core/_traces.py", "jax.core"),  # of which eval_context is asked for by its name
     ("_core/_traces.py", "jax.core.Tracer"),
     ("_core/_traces.py", "jax.extend.core"),
-    ("mutable/_capacity/_fused.py", "jax.extend.core"),
+    ("mutable/_capacity/_interpreter.py", "jax.extend.core"),
+    ("mutable/_capacity/_unknown.py", "jax.extend.core"),
     ("spatial/_scipy/_callback.py", "jax.experimental.buffer_callback"),
 }
 
 
+@pytest.mark.thorough
 def test_nothing_else_is_used():
     """Of JAX's modules that are private or experimental, and of `jax.core`."""
     pattern = r"\b(?:jax\._src|jax\.(?:extend|interpreters|experimental|core)\b|jaxlib\.)[\w.]*"

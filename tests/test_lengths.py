@@ -102,6 +102,7 @@ def selections(xp, x, mask, grid_mask, table, counts, values):
     ]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("xp", [mutable, jaxapi.numpy], ids=["mutable", "numpy"])
 def test_another_length_of_one_capacity_compiles_nothing(xp):
     device = jax.devices()[0]
@@ -123,6 +124,8 @@ def test_another_length_of_one_capacity_compiles_nothing(xp):
             np.testing.assert_array_equal(part, expected)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x32-uint64")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64", "complex64"])
 def test_nonzero_and_repeat_of_dtypes(dtype, x64):
     host = np.asarray([[0, 1, -0.0, 3], [1, 0, 0, 2]]).astype(dtype)
@@ -166,6 +169,7 @@ def test_repeats_that_do_not_fit(counts, axis, error):
         jaxapi.repeat(jnp.zeros((3, 2)), counts, axis=axis)
 
 
+@pytest.mark.thorough
 def test_results_are_bound_to_a_device_as_jaxs_are():
     """An array that no program put on a device goes along with arrays on any."""
     first, second = jax.devices()[:2] if jax.device_count() > 1 else jax.devices() * 2
@@ -209,6 +213,7 @@ for x in (weak, jax.device_put(weak, jax.devices()[0]), jax.device_put(weak.asty
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("devices", [1, 8])
 def test_weak_types_are_kept(devices):
     """On one device results are cut by DLPack, which knows no weak types; on several, some are."""
@@ -216,6 +221,7 @@ def test_weak_types_are_kept(devices):
     subprocess.run([sys.executable, "-c", WEAK_TYPES, str(devices)], check=True, env=environment)
 
 
+@pytest.mark.daily
 def test_under_a_mesh_results_lie_on_all_of_it():
     mesh = jax.sharding.Mesh(np.asarray(jax.devices()), ("i",))
     with jax.set_mesh(mesh):

@@ -211,6 +211,8 @@ def test_traced_integer_powers_are_exact(base, kind, x64):
     assert np.asarray(got).tolist() == [base**i for i in range(top + 1)]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x32")
 def test_traced_integer_powers_outside_the_dtype_saturate(x64):
     def powers(start, stop, num, base, dtype):
         traced = jax.jit(lambda base: xp.logspace(start, stop, num, base=base, dtype=dtype))
@@ -297,6 +299,7 @@ def test_spacing_keeps_what_rounding_loses():
         assert abs(Fraction(value) + Fraction(error) - exact) <= 2.0**-90 * abs(exact) + 2.0**-95
 
 
+@pytest.mark.daily
 def test_transforms(x64):
     tolerance = {"rtol": 1e-12 if x64 else 1e-6}
     starts, stops = np.array([0.0, 1.0, -1.0]), np.array([2.0, 3.0, 0.5])

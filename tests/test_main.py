@@ -26,6 +26,7 @@ def airports():
     return _airports.load()
 
 
+@pytest.mark.thorough
 def test_json(capsys, tmp_path, monkeypatch):
     pytest.importorskip("airportsdata")
     pytest.importorskip("matplotlib")

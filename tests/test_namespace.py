@@ -71,6 +71,7 @@ def test_no_builtin_leaks():
         assert getattr(jaxapi, name) is not getattr(builtins, name, object())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
@@ -87,6 +88,7 @@ def test_import_changes_one_setting(environment, expected):
     assert run.stdout.strip() == expected, run.stderr
 
 
+@pytest.mark.thorough
 def test_import_survives_a_jax_without_the_setting():
     """The setting is experimental: without it JAX's own treatment of explicit 64-bit dtypes counts."""
     code = """
@@ -113,6 +115,7 @@ for x64 in (False, True):
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.thorough
 def test_the_import_loads_only_what_it_needs():
     code = "import sys, jax.numpy; before = set(sys.modules); import jaxapi\n"
     code += "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before}))\n"
@@ -125,6 +128,7 @@ def test_the_import_loads_only_what_it_needs():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "KDTree\n"
 
 
+@pytest.mark.thorough
 def test_what_is_compiled_after_the_import_is_not_compiled_again():
     code = """
 import importlib, jax, numpy

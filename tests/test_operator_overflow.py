@@ -138,6 +138,7 @@ def test_a_listed_failure_is_not_counted_as_excused(pytester, suite):
     result.stdout.no_fnmatch_line("* excused: *")
 
 
+@pytest.mark.thorough
 def test_the_report_names_line_and_error_through_xdist(pytester, suite, monkeypatch):
     suite("half()", head="def half():\n    return x // LARGE")
     suite("assert False", module="test_false.py")

@@ -131,6 +131,7 @@ def test_linspace_of_jax_arrays_begins_and_ends_exactly(dtype, x64):
         np.testing.assert_array_equal(np.signbit(first), np.signbit(pairs[0]))
 
 
+@pytest.mark.daily
 def test_linspace_transforms():
     np.testing.assert_allclose(
         jax.vmap(lambda a, b: xp.linspace(a, b, 3))(jnp.arange(2.0), jnp.arange(2.0) + 1),

@@ -4,11 +4,13 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 
+@pytest.mark.thorough
 def test_quick_start():
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
     names = {}

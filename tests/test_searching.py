@@ -101,6 +101,7 @@ DTYPES = ["bool", *INTS, "float16", *FLOATS, *COMPLEX]
 at_once = jax.jit(insertion_points, static_argnums=2)
 
 
+@pytest.mark.thorough
 @given(search=searches(DTYPES), side=st.sampled_from(["left", "right"]))
 def test_searchsorted_in_numpys_order(search, side):
     """Ties, NaN, both zeros and the least numbers; looked up in one kernel, as on a GPU, and in steps."""
@@ -132,6 +133,7 @@ def test_searchsorted_of_every_length(n):
             np.testing.assert_array_equal(found, np.searchsorted(x, looked_up, side=side))
 
 
+@pytest.mark.thorough
 def test_searchsorted_under_transformations():
     rows = np.sort(np.random.default_rng(3).random((3, 40), np.float32))
     values = np.random.default_rng(4).random((3, 5), np.float32)

@@ -8,6 +8,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import jaxapi as xp
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_sharded_arrays_stay_sharded():
     assert len(jax.devices()) == 8

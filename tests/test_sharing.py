@@ -204,6 +204,7 @@ def tensors(torch):
     }
 
 
+@pytest.mark.thorough("x32")
 def test_torch_values(x64):
     torch = pytest.importorskip("torch")
     for name, tensor in tensors(torch).items():

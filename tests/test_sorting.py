@@ -46,6 +46,7 @@ def test_in_numpys_order(dtype, descending, x64):
                 np.testing.assert_array_equal(positions, np.argsort(host, axis=axis, kind="stable"))
 
 
+@pytest.mark.thorough
 def test_transformations():
     x = np.random.default_rng(1).normal(size=SHAPE).astype("float32")
     weights = jnp.arange(12.0)

@@ -211,6 +211,7 @@ EXEMPT |= {
 }
 
 
+@pytest.mark.thorough
 def test_the_table_is_complete():
     listed = {name.split(",")[0] for name in CASES} | EXEMPT
     for prefix, module in (("", xp), ("linalg.", xp.linalg), ("fft.", xp.fft)):
@@ -256,6 +257,7 @@ def compiled_together(call_of, arrays, *, run=jax.jit):
     return results
 
 
+@pytest.mark.thorough
 def test_numpy(eager):
     for name, case in CASES.items():
         if case.numpy:
@@ -263,6 +265,7 @@ def test_numpy(eager):
                 check_close(eager[name], case.function(np, *case.arrays), name)
 
 
+@pytest.mark.thorough
 def test_jit(eager):
     arrays = {name: arguments(case) for name, case in CASES.items()}
     found = compiled_together(lambda case: lambda *arrays: case.function(xp, *arrays), arrays)
@@ -275,6 +278,7 @@ def batched(x):
     return jnp.stack([x, x])
 
 
+@pytest.mark.thorough
 def test_vmap(eager):
     arrays = {name: tuple(map(batched, arguments(case))) for name, case in CASES.items() if case.arrays}
     found = compiled_together(lambda case: jax.vmap(lambda *arrays: case.function(xp, *arrays)), arrays)
@@ -299,6 +303,7 @@ def traced(function):
     return lambda arrays: jax.eval_shape(function, arrays)
 
 
+@pytest.mark.thorough
 def test_shard_map():
     arrays = {name: tuple(map(batched, arguments(case))) for name, case in CASES.items() if case.arrays}
 
@@ -308,6 +313,7 @@ def test_shard_map():
     compiled_together(call_of, arrays, run=lambda function: traced(sharded(function)))
 
 
+@pytest.mark.thorough
 def test_shard_map_of_vmap_and_of_derivatives():
     arrays = {name: tuple(map(batched, arguments(case))) for name, case in CASES.items() if case.arrays}
     for name in NO_DERIVATIVE:
@@ -324,6 +330,7 @@ def test_shard_map_of_vmap_and_of_derivatives():
     compiled_together(call_of, arrays, run=lambda function: traced(sharded(function)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
 def test_under_a_mesh(eager, kind):
     arrays = {name: arguments(case) for name, case in CASES.items()}
@@ -332,6 +339,8 @@ def test_under_a_mesh(eager, kind):
     assert jax.tree.map(jnp.shape, found) == jax.tree.map(jnp.shape, eager)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("setting0-False")
 @pytest.mark.parametrize("derivative", [False, True])
 @pytest.mark.parametrize("setting", [{"numpy_rank_promotion": "raise"}, {"numpy_dtype_promotion": "strict"}])
 def test_strict_settings(setting, derivative):

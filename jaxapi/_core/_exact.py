@@ -21,7 +21,7 @@ from ._dtypes import x64_for
 from ._quotients import quotient, root
 from ._typing import Array
 
-__all__ = ["exact"]
+__all__ = ["as_they_are", "exact"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,7 +65,7 @@ def _evaluate(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any]) 
 
     for is_changed, equations in itertools.groupby(jaxpr.eqns, _is_changed):
         if not is_changed:
-            values.update(_as_they_are(jaxpr, list(equations), values))
+            values.update(as_they_are(jaxpr, list(equations), values))
             continue
         for equation in equations:
             results = _changed(equation, [value_of(variable) for variable in equation.invars])
@@ -147,7 +147,7 @@ def _as_weak(x: Array) -> Array:
     return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=True, sharding=None)
 
 
-def _as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
+def as_they_are(jaxpr: Jaxpr, equations: list[Any], values: dict[Any, Any]) -> dict[Any, Any]:
     """Return the values of what equations compute that are not changed; they are a program of their own."""
     results = [variable for equation in equations for variable in equation.outvars]
     operands = {

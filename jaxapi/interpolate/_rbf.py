@@ -27,7 +27,15 @@ from ._arguments import (
 from ._basis import KERNELS, MIN_DEGREES, SCALE_INVARIANT, Basis, KernelName
 from ._devices import layout_of, on_devices_of
 from ._host import evaluate_on_host, pays_on_host
-from ._systems import Coefficients, Data, coefficients_of, evaluate, evaluate_locally, polynomial_domain
+from ._systems import (
+    Coefficients,
+    Data,
+    coefficients_of,
+    evaluate,
+    evaluate_locally,
+    polynomial_domain,
+    rank_tolerance,
+)
 
 __all__ = ["RBFInterpolator"]
 
@@ -411,7 +419,7 @@ def _singular(basis: Basis, data: Data) -> np.linalg.LinAlgError:
             monomials = np.asarray(basis.monomials((data.points - shift) / scale))
         if data.mask is not None:
             monomials = monomials[np.asarray(data.mask)]
-        rank = np.linalg.matrix_rank(monomials)
+        rank = np.linalg.matrix_rank(monomials, rtol=rank_tolerance(monomials))
         if rank < count:
             return np.linalg.LinAlgError(
                 "Singular matrix. The matrix of monomials evaluated at the data point coordinates does not "

@@ -78,16 +78,16 @@ class System(NamedTuple):
     unit: Array  # () of kernels
     shift: Array  # (m,) of places, for monomials
     scale: Array  # (m,)
-    coincide: Array  # (), whether points without smoothing do: there is no solution then
+    is_singular: Array  # (): points without smoothing coincide, or monomials depend on each other
 
     def matrix(self) -> Array:
         """Return the whole matrix (k + monomials, k + monomials)."""
         return saddle(self.kernels, self.monomials)
 
     def nan_if_singular(self, values) -> Array:
-        """Return what was solved for; nan, as are its derivatives, where points coincide."""
+        """Return what was solved for; nan, as are its derivatives, where there is no solution."""
         # A library's solver may lose a nan that is in the matrix, so this does not rest on it.
-        return values * jnp.where(self.coincide, jnp.nan, jnp.ones((), values.dtype))
+        return values * jnp.where(self.is_singular, jnp.nan, jnp.ones((), values.dtype))
 
 
 def polynomial_domain(data: Data) -> tuple[Array, Array]:
@@ -126,7 +126,41 @@ def system_of(basis: Basis, epsilon, data: Data) -> System:
     if data.mask is not None:
         diagonal = jnp.where(data.mask, diagonal, 1)
     kernels = kernels / unit + jnp.where(on_diagonal, diagonal, 0)
-    return System(kernels, monomials, unit, shift, scale, coincide)
+    is_singular = coincide | are_dependent(monomials)
+    return System(kernels, monomials, unit, shift, scale, is_singular)
+
+
+def are_dependent(monomials):
+    """Tell whether the monomials (k, monomials) at the points depend on each other, up to rounding.
+
+    Elimination does not tell: where rounding leaves a pivot other than 0 it returns some numbers.
+    """
+    count = monomials.shape[1]
+    if count < 2:  # the constant alone
+        return np.False_
+    sizes = lax.platform_dependent(
+        lax.stop_gradient(monomials), cpu=_singular_values, default=_singular_values_by_triangle
+    )
+    return ~(sizes[count - 1] > rank_tolerance(monomials) * sizes[0])  # nan are, too
+
+
+def rank_tolerance(monomials) -> float:
+    """Return which part of the largest singular value is none: that of `numpy.linalg.matrix_rank`.
+
+    In float32 it does not grow with the number of points, which would refuse thousands in a narrow band.
+    """
+    rows, count = monomials.shape
+    most_rows = rows if monomials.dtype == np.float64 else 8 * count
+    return max(8 * count, most_rows) * float(jnp.finfo(monomials.dtype).eps)
+
+
+def _singular_values(matrix):
+    return jnp.linalg.svd(matrix, compute_uv=False)
+
+
+def _singular_values_by_triangle(matrix):
+    """Return the singular values of a tall matrix by its triangle: GPUs decompose small ones in batches."""
+    return _singular_values(jnp.linalg.qr(matrix, mode="r"))
 
 
 def _largest(x):

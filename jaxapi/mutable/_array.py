@@ -68,6 +68,7 @@ __all__ = [
 ]
 __all__ += ["unwrap", "view_of", "wrap", "wrap_rows"]
 
+_HOST_OF_DLPACK = 1  # kDLCPU
 _VERSIONS = frozenset([None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"])
 
 
@@ -448,6 +449,7 @@ class Array(Storage):
         copy: bool | None = None,
     ) -> Any:
         """Export the value as it is now; without a copy its memory is shared until the next write."""
+        self._check_exported_to(dl_device, stream)
         if max_version is None or max_version < (1, 0):
             # Such a consumer cannot be told that it must not write to memory that others read.
             on_host = self.__dlpack_device__()[0] == 1
@@ -459,6 +461,20 @@ class Array(Storage):
             return value.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
         except ValueError as error:  # the standard's exception for what cannot be exported so
             raise BufferError(str(error)) from None
+
+    def _check_exported_to(self, dl_device: tuple[Any, int] | None, stream: Any) -> None:
+        """Refuse what the host's memory cannot be: an array of another device, or of a stream."""
+        if int(self.__dlpack_device__()[0]) != _HOST_OF_DLPACK:
+            return
+        if dl_device is not None and int(dl_device[0]) != _HOST_OF_DLPACK:
+            raise BufferError(
+                f"an array in the host's memory is not exported to DLPack's device {dl_device}: copy it "
+                "there first, as x.to_device(device) does"
+            )
+        if stream is not None:
+            raise BufferError(
+                f"an array in the host's memory has no stream, got stream={stream!r}: leave it out"
+            )
 
     def __dlpack_device__(self) -> tuple[Any, int]:
         """Return DLPack's type and number of the device."""

@@ -14,7 +14,7 @@ from .._fuse._inputs import signature_of
 from .._fuse._objects import belongs_to_method, fields_of
 from .._fuse._static import Static
 from ._array import MUTABLE, Array, unwrap, view_of, wrap, wrap_rows
-from ._capacity._fused import arguments_with_room, as_rows, have_rows, write_content
+from ._capacity._fused import ProgramOfRows, arguments_with_room, program_of_rows, write_content
 from ._capacity._rows import Rows, is_possible
 from ._storage import duplicate
 
@@ -44,7 +44,7 @@ class Fusion(_Fusion[P, R]):
 
     def __init__(self, func: Callable[P, R], name: str | None = None, **options: Unpack[Options]):
         super().__init__(func, name, **options)
-        self._results_with_rows: dict[Any, list[bool] | None] = {}  # of the signatures of calls
+        self._programs_of_rows: dict[Any, ProgramOfRows | None] = {}  # by the signatures of calls
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled function, and change the arguments that it changes."""
@@ -74,13 +74,12 @@ class Fusion(_Fusion[P, R]):
             return NotImplemented
         given, named, _ = _outside(self.func, *arguments.in_order())
         signature = (x64_mode(), arguments.of_rows, *map(signature_of, arguments.values.values()), *named)
-        if signature not in self._results_with_rows:
-            self._results_with_rows[signature] = have_rows(self._jit, given, named, arguments)
-        of_rows = self._results_with_rows[signature]
-        if of_rows is None:
+        if signature not in self._programs_of_rows:
+            self._programs_of_rows[signature] = program_of_rows(self._jit, self.name, given, named, arguments)
+        program = self._programs_of_rows[signature]
+        if program is None:
             return NotImplemented
-        made = super().__call__(*given, **named)  # what _call_func returns
-        result, written = as_rows(made, of_rows, arguments)
+        result, written = program(arguments, given, named)  # what _call_func returns
         for place, content in written.items():
             argument, _ = place.rsplit(" ", 1)
             target = arguments.arrays.get(argument)
@@ -97,7 +96,7 @@ class Fusion(_Fusion[P, R]):
     def clear_cache(self) -> None:
         """Forget every compiled version, as cupy.fuse's ``clear_cache``."""
         super().clear_cache()
-        self._results_with_rows.clear()
+        self._programs_of_rows.clear()
 
     def explain(self, /, *args, **kwargs):
         """Tell what XLA makes of the function for these arguments, as `jaxapi.fuse` does."""

@@ -132,7 +132,7 @@ def _is_wide(x: Any, kinds: str) -> bool:
     if isinstance(x, str):
         try:
             return _is_wide(np.dtype(x), kinds)
-        except TypeError:
+        except (TypeError, ValueError):  # another text, such as einsum's subscripts
             return False
     if isinstance(x, Storage):
         return x._typed.dtype in WIDE and x._typed.dtype.kind in kinds

@@ -57,6 +57,8 @@ class Operator:
         if isinstance(x, (str, bytes, type(None))) and self.name in ("equal", "not_equal"):
             return math.nan  # which equals nothing, either
         if not isinstance(x, _OPERANDS):
+            if hasattr(x, "dimension_as_value"):
+                return x.dimension_as_value()  # a length that is not known, as in jax.export
             is_array_like = hasattr(x, "__array__") and not hasattr(x, "__array_ufunc__")
             return as_array(np.asarray(x)) if is_array_like else NotImplemented
         if isinstance(x, (list, tuple, range)):

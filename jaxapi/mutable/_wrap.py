@@ -11,7 +11,7 @@ import numpy as np
 import jaxapi
 from jaxapi import _elementwise
 
-from .._core._programs import ARRAY_TYPES, is_jax_array
+from .._core._programs import ARRAY_TYPES, is_jax_array, is_traced
 from .._interop import is_passed_on
 from ._array import MUTABLE, Array, copied, shared, wrap
 from ._capacity._functions import of_elements, way_on_rows
@@ -25,6 +25,8 @@ _OF_ARRAYS = frozenset(
     ["asarray", "broadcast_arrays", "broadcast_to", "empty", "empty_like", "from_dlpack", "full"]
 )
 _OF_LISTS = frozenset(["concat", "stack"])
+# Arguments that are no arrays.
+_OPTIONS = frozenset(["axes", "axis", "correction", "k", "keepdims", "n", "offset", "ord", "s"])
 _OF_ARRAYS |= {
     "full_like",
     "meshgrid",
@@ -69,7 +71,7 @@ def wrap_function(function, name: str, module: str):
             out = kwargs.pop("out", None)
             if "device" in kwargs:
                 kwargs["device"] = elsewhere(kwargs["device"])
-            kwargs = {key: argument(x) for key, x in kwargs.items()}
+            kwargs = {key: option(x) if key in _OPTIONS else argument(x) for key, x in kwargs.items()}
         values = [argument(x) for x in args]
         result = function(*values, **kwargs)
         if out is not None:
@@ -105,6 +107,15 @@ def argument(x):
     if type(x) is tuple:
         return tuple([argument(part) for part in x])
     return x
+
+
+def option(x):
+    """Return an argument that is no array: NumPy's numbers, and elements that have a value, as Python's."""
+    if type(x) in (list, tuple):
+        return type(x)(map(option, x))
+    x = argument(x)
+    is_element = isinstance(x, (np.generic, np.ndarray, jax.Array)) and not x.ndim
+    return x.item() if is_element and not is_traced(x) else x
 
 
 def elsewhere(device):

@@ -212,7 +212,8 @@ def _chosen(condition, x, y):
     return jaxapi.where(condition, *together((x, y)))
 
 
-_UNTRACEABLE = (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, ValueError, AttributeError)
+# A mask's IndexError is ours
+_UNTRACEABLE = (jax.errors.JAXTypeError, IndexError, TypeError, ValueError, AttributeError)
 
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):

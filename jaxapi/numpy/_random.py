@@ -22,7 +22,7 @@ from ..mutable import _host_way as host_way
 from ..mutable._array import NUMPY, Array, from_numpy
 from ..mutable._numpy_arguments import NotOnHost, narrow, refuse_overflow, to_numpy
 from ._samplers import ON_HOST_ALONE, SAMPLERS, Sampler
-from ._wrap import as_ours, as_type, into, ours, value_of
+from ._wrap import as_option, as_ours, as_type, into, ours, value_of
 
 __all__ = ["BitGenerator", "Generator", "RandomState", "default_rng"]
 
@@ -54,7 +54,7 @@ class BitGenerator:
         if _is_key(seed):
             self.key = seed
         else:
-            self.of_numpy = self._made_by_numpy(_on_host(seed))
+            self.of_numpy = self._made_by_numpy(as_option(_on_host(seed)))
 
     def _made_by_numpy(self, seed):
         return self._numpys_class(seed)

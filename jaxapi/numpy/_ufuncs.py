@@ -4,7 +4,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,12 @@ __all__ = ["UFUNCS", "ufunc"]
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCE |= {"logical_and": "all", "logical_or": "any"}
 # Those without an identity that may go over several axes all the same.
+_SEGMENTS = {
+    "add": jax.ops.segment_sum,
+    "maximum": jax.ops.segment_max,
+    "minimum": jax.ops.segment_min,
+    "multiply": jax.ops.segment_prod,
+}
 _REORDERABLE = frozenset(["fmax", "fmin", "maximum", "minimum"])
 
 
@@ -65,6 +71,23 @@ def _signature(operand_count: int) -> inspect.Signature:
     operands = "x" if operand_count == 1 else ", ".join(f"x{i + 1}" for i in range(operand_count))
     options = "where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None"
     return inspect.signature(eval(f"lambda {operands}, /, out=None, *, {options}: 0"))
+
+
+class _Slices(NamedTuple):
+    """The elements of slices, one slice behind the other."""
+
+    positions: np.ndarray  # of each element
+    numbers: np.ndarray  # of the slice that it is in, ascending
+    lasts: np.ndarray  # where each slice's last element is
+
+    @classmethod
+    def between(cls, starts: np.ndarray, size: int) -> "_Slices":
+        """Return the slices from each index to the next; of one element where that is lower."""
+        ends = np.append(starts[1:], size)
+        lengths = np.where(ends > starts, ends - starts, 1)
+        behind = np.cumsum(lengths)
+        shifts = np.repeat(starts - (behind - lengths), lengths)
+        return cls(np.arange(len(shifts)) + shifts, np.repeat(np.arange(len(starts)), lengths), behind - 1)
 
 
 class ufunc:
@@ -238,17 +261,22 @@ class ufunc:
             result = self._scanned(x, counted, keeps=False)
             return into(out, ours(jnp.expand_dims(result, axes) if keepdims else result, array))
 
-    def _scanned(self, x, counted, keeps):
-        """Fold the elements of the first axis that count; keep what each step leaves, or the last alone."""
+    def _scanned(self, x, counted, keeps, starts=None):
+        """Fold the elements of the first axis that count; keep what each step leaves, or the last alone.
+
+        Where a fold `starts`, an element that does not count is what it starts with.
+        """
+        starts = np.zeros(len(x), bool) if starts is None else starts
         dtype = jax.eval_shape(lambda a: self._of_values(a, a), x[:1]).dtype
 
         def step(a, line):
-            b, chosen = line
-            a = jnp.where(chosen, self._of_values(a, b.astype(dtype)), a)
+            b, chosen, is_first = line
+            b = b.astype(dtype)
+            a = jnp.where(chosen, self._of_values(a, b), jnp.where(is_first, b, a))
             return a, a if keeps else None
 
         first = x[0].astype(dtype)
-        last, each = jax.lax.scan(step, first, (x[1:], counted[1:]))
+        last, each = jax.lax.scan(step, first, (x[1:], counted[1:], starts[1:]))
         return jnp.concatenate([first[None], each]) if keeps else last
 
     @_in_numpys_way(np.ufunc.accumulate)
@@ -297,15 +325,28 @@ class ufunc:
         size = x.shape[axis]
         if starts.size and not (starts.min() >= 0 and starts.max() < size):
             raise IndexError(f"index {starts.max()} out-of-bounds in {self.__name__}.reduceat [0, {size})")
-        ends = [*starts[1:], size]
         head = (slice(None),) * axis
         if not starts.size:
             return into(out, self.reduce(x, axis, dtype, keepdims=True)[(*head, slice(0))])
-        parts = [
-            self.reduce(x[(*head, slice(i, max(i + 1, end if end > i else 0)))], axis, dtype, keepdims=True)
-            for i, end in zip(starts.tolist(), ends, strict=True)
-        ]
-        return into(out, ours(jnp.concatenate([part._value for part in parts], axis)))
+        of_one = self.reduce(x[(*head, slice(0, 1))], axis, dtype, keepdims=True)  # for its checks, and dtype
+        if dtype is not None:
+            x = as_type(x, resolve_dtype(dtype))
+        with x64_for(x.dtype, of_one.dtype):
+            lines = jnp.moveaxis(x._value, axis, 0)
+            folded = self._fold_slices(lines, _Slices.between(starts, size), of_one.dtype)
+            return into(out, ours(jnp.moveaxis(folded, 0, axis)))
+
+    def _fold_slices(self, lines, slices: "_Slices", dtype: np.dtype):
+        """Fold slices of the first axis, in one program however many there are."""
+        elements = jnp.take(lines, slices.positions, axis=0)
+        fold = _SEGMENTS.get(self.__name__)
+        if fold is None or dtype.kind not in "iuf":
+            is_first = np.zeros(len(slices.numbers), bool)
+            is_first[slices.lasts[:-1] + 1] = True
+            return self._scanned(elements, ~is_first, keeps=True, starts=is_first)[slices.lasts]
+        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+        folded = fold(elements.astype(wide), slices.numbers, len(slices.lasts), indices_are_sorted=True)
+        return folded.astype(dtype)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /, **options: Any) -> Array:
         """Return the function of each element of one array with each of the other.

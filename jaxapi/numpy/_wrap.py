@@ -19,10 +19,10 @@ from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM
 from ..mutable._numpy_arguments import NotOnHost, refuse_overflow, to_numpy
 from ..mutable._promotion import together
-from ..mutable._wrap import wrap_result
+from ..mutable._wrap import option, wrap_result
 from ._table import ADDS, BROADCASTS_TO_OUT, FOLDS, PROMOTES_TOGETHER, RETURNS_POSITIONS
 
-__all__ = ["as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
+__all__ = ["as_option", "as_ours", "cast", "check_out", "computed_by_numpy", "first_line", "host_function"]
 __all__ += ["in_numpys_way", "into", "made", "on_host", "on_rows_first", "ours", "signed_as", "value_of"]
 __all__ += ["with_numpys_signature"]
 
@@ -343,31 +343,46 @@ def _as_int(x):
 
 # Arguments that are no arrays: numbers, texts, shapes and positions, perhaps in tuples or lists.
 _PLAIN = """
- M N UPLO axes axis axis1 axis2 axisa axisb axisc assume_unique beta bias bitorder ddof decimals deg
-density descending device dimensions dims dtype edge_order endpoint equal_nan full hermitian increasing
-indexing invert k keepdims kth kwargs left method minlength mode multi_index n ndim new_shape norm num
-offset options ord out pad_width period q range rcond repeats reps retstep return_counts return_index
-return_indices return_inverse returned right rowvar s sample shape shapes side size sorted sparse trim
+assume_unique axes axis axis1 axis2 axisa axisb axisc beta bias bitorder compute_uv correction count ddof
+decimals deg density descending device dimensions dims dtype edge_order endpoint equal_nan full
+full_matrices hermitian include_initial increasing indexing invert k keepdims kth kwargs left M method
+minlength mode multi_index N n ndim new_shape norm num offset options ord out pad_width period q range
+rcond repeats reps retstep return_counts return_index return_indices return_inverse returned right rowvar
+s sample shape shapes side size sorted sparse trim UPLO upper wrap
 """
 _PLAIN_ARGUMENTS = frozenset(_PLAIN.split())
 # The same in these functions.
 _PLAIN_OF = {
     "arr": ["append"],
     "default": ["select"],
+    "k": ["polyint"],
     "obj": ["delete", "insert"],
     "v": ["searchsorted"],
     "values": ["append", "insert"],
 }
+# Arguments that are options in these functions, and arrays in others.
+_OPTIONS_OF = {"ind": ["tensorinv"], "m": ["polyder", "polyint"], "p": ["cond"]}
+# Arguments that are a number, which is an option, or an array.
+_NUMBERS_OR_ARRAYS = {"bins": ["histogram", "histogram_bin_edges"]}
+# Of these an array's dtype counts, also that of an element.
+_NUMBERS_WITH_DTYPE = frozenset(["q", "sample"])
 # Arguments that are lists of arrays.
 _LISTS = frozenset(["arrays", "choicelist", "choices", "condlist", "keys", "tup"])
-_LISTS_OF = {"bins": ["histogram2d", "histogramdd"]}
+# The same, of which each may be a number, and one number in the place of the list.
+_LISTS_OF_NUMBERS_OR_ARRAYS = {"bins": ["histogram2d", "histogramdd"]}
 
 
 def _form_of(name: str, parameter: str):
     """Return what makes a value of JAX of one of NumPy's arguments, which may be anything array-like."""
-    if parameter in _PLAIN_ARGUMENTS or name in _PLAIN_OF.get(parameter, ()):
+    if name in _PLAIN_OF.get(parameter, ()) or parameter in _NUMBERS_WITH_DTYPE:
         return _plain
-    if parameter in _LISTS or name in _LISTS_OF.get(parameter, ()):
+    if parameter in _PLAIN_ARGUMENTS or name in _OPTIONS_OF.get(parameter, ()):
+        return as_option
+    if name in _NUMBERS_OR_ARRAYS.get(parameter, ()):
+        return _number_or_value
+    if name in _LISTS_OF_NUMBERS_OR_ARRAYS.get(parameter, ()):
+        return _each_number_or_value
+    if parameter in _LISTS:
         return _each_value
     return value_of
 
@@ -377,6 +392,21 @@ def _plain(x):
     if isinstance(x, np.ndarray):
         return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     return type(x)(map(_plain, x)) if type(x) in (list, tuple) else unwrap(x)
+
+
+def as_option(x):
+    """Return an argument that is no array: elements of arrays that have a value are Python's numbers."""
+    if type(x) in (list, tuple):
+        return type(x)(map(as_option, x))
+    return option(_plain(x))
+
+
+def _number_or_value(x):
+    return value_of(x) if isinstance(x, (list, tuple)) else value_of(as_option(x))
+
+
+def _each_number_or_value(x):
+    return list(map(_number_or_value, x)) if isinstance(x, (list, tuple)) else _number_or_value(x)
 
 
 def _each_value(x):

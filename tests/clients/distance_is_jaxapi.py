@@ -1,6 +1,7 @@
 """A pytest plugin that runs SciPy's own tests of distances with ours in the place of its functions.
 
-    JAX_ENABLE_X64=1 PYTHONPATH=tests:tests/clients python -m pytest -c /dev/null -p distance_is_jaxapi \\
+    PYTHONPATH=tests/helpers:tests/clients JAX_ENABLE_X64=1 python -m pytest -c /dev/null \\
+        -p distance_is_jaxapi \\
         --pyargs scipy.spatial.tests.test_distance scipy.spatial.tests.test_hausdorff
 
 Nothing of the tests is changed. `numpy.testing.assert_equal` and `assert_almost_equal` take jax arrays here,

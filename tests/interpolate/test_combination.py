@@ -16,6 +16,7 @@ def arguments(rng, monomials, columns, k=9):
     return kernels + kernels.mT, *(rng.normal(size=(20, *shape)) for shape in shapes)
 
 
+@pytest.mark.daily
 @WAYS
 @pytest.mark.parametrize(("monomials", "columns"), [(0, 1), (1, 2), (4, 1), (4, 4), (9, 1)])
 def test_values(way, monomials, columns):
@@ -30,6 +31,7 @@ def test_values(way, monomials, columns):
     np.testing.assert_allclose(found, (weights.mT @ values)[:, 0], rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.daily
 @WAYS
 def test_small_and_large_kernels(way):
     """At a place far away kernels are tiny, or huge: the value keeps its digits."""
@@ -42,6 +44,7 @@ def test_small_and_large_kernels(way):
             np.testing.assert_allclose(jax.vmap(way)(*narrow) / np.float32(factor), ones, rtol=1e-4)
 
 
+@pytest.mark.daily
 @WAYS
 def test_singular(way):
     kernels, monomials, *others = arguments(np.random.default_rng(2), 3, 1)

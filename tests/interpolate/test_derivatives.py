@@ -32,6 +32,8 @@ def unpacked(flat):
     return parts
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("gaussian-7")
 @pytest.mark.parametrize(
     ("kernel", "neighbors"),
     [*((kernel, None) for kernel in KERNELS), ("linear", 7), ("thin_plate_spline", 7), ("gaussian", 7)],
@@ -46,6 +48,8 @@ def test_everywhere(kernel, neighbors):
     assert audit(Case(function, point)) == []
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("inverse_quadratic")
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_at_a_data_point(kernel):
     """A linear kernel has no derivative there, a thin plate no second one: what counts is finite."""
@@ -67,6 +71,7 @@ def test_at_a_data_point(kernel):
                 np.testing.assert_allclose(derivative, (ahead - behind) / 2e-5, atol=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("neighbors", [None, 7])
 def test_float64_with_x64_off(neighbors):
     """The same as with x64 on, in every order of modes."""
@@ -87,6 +92,7 @@ def test_float64_with_x64_off(neighbors):
                 np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thorough
 def test_complex_values_and_missing_rows():
     """Rows that do not count leave no nan behind, in either direction."""
 

@@ -14,6 +14,8 @@ RNG = np.random.default_rng(0)
 Y, D, X = (RNG.random(shape).astype(np.float32) for shape in ((60, 2), (60, 3), (64, 2)))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("explicit-None", "explicit-12")
 @pytest.mark.parametrize("neighbors", [None, 12])
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
 def test_sharded_places(kind, neighbors):

@@ -96,6 +96,7 @@ def test_of_equal_distances_the_lowest_row_counts():
     assert nearest([[0.0, 0.0], [2.0, 0.0]]).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.daily
 def test_transformations():
     x, values, places = map(np.float32, (X, VALUES, PLACES))
     expected = SCIPYS(x, values, rescale=True)(places).astype(np.float32)

@@ -44,6 +44,8 @@ VALUES = [(kernel, 2) for kernel in KERNELS]
 VALUES += [(kernel, m) for kernel in ("thin_plate_spline", "gaussian") for m in (1, 3, 4)]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("gaussian-1", "multiquadric-2", "thin_plate")
 @pytest.mark.parametrize(("kernel", "m"), VALUES)
 def test_values(kernel, m):
     rng = np.random.default_rng(m)
@@ -55,6 +57,8 @@ def test_values(kernel, m):
         compare(RBFInterpolator(y, d, **options)(x), SCIPYS(y, d, **options)(x))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None-0", "None-1", "20-0", "20-1")
 @pytest.mark.parametrize("degree", [-1, 0, 1, 3])
 @pytest.mark.parametrize("neighbors", [None, 20])
 def test_degrees(degree, neighbors):
@@ -74,6 +78,8 @@ def test_many_dimensions():
     compare(RBFInterpolator(y, d)(x), SCIPYS(y, d)(x))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("15")
 @pytest.mark.parametrize("neighbors", [None, 15, np.inf])
 def test_values_of_any_shape(neighbors):
     rng = np.random.default_rng(7)
@@ -90,6 +96,7 @@ def test_values_of_any_shape(neighbors):
         np.testing.assert_array_equal(getattr(ours, name), getattr(scipys, name), err_msg=name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_units(scale):
     """The unit of the places changes nothing where SciPy's does not, also in float32."""
@@ -114,6 +121,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(_host, "_PLACES", 500)
 
 
+@pytest.mark.thorough
 def test_pieces(small_pieces):
     rng = np.random.default_rng(9)
     y, x, d = grid(2, rng), rng.random((101, 2)), rng.random((60, 2))
@@ -130,6 +138,7 @@ def test_pieces(small_pieces):
         np.testing.assert_allclose(whole[:100], np.concatenate(parts), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("neighbors", [3, 12])
 def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
     """Many places on few points: outside of jit each set of neighbors is solved once, in pieces."""
@@ -159,6 +168,7 @@ def test_neighborhoods_that_repeat(small_pieces, x64, neighbors):
         compare(f(x), SCIPYS(y, d.real[:, :columns], neighbors)(x), 1e-9)
 
 
+@pytest.mark.daily
 def test_pieces_of_no_columns(small_pieces):
     """In programs, where each place's neighborhood is solved."""
     rng = np.random.default_rng(20)
@@ -169,6 +179,7 @@ def test_pieces_of_no_columns(small_pieces):
             assert jax.jit(lambda f, x: f(x))(f, x[:count]).shape == (count, 0)
 
 
+@pytest.mark.daily
 def test_a_singular_neighborhood_among_many(small_pieces):
     rng = np.random.default_rng(19)
     y = np.concatenate([rng.random((500, 2)), [[2.0, 0.0], [2.1, 0.0], [2.2, 0.0]]])
@@ -179,6 +190,7 @@ def test_a_singular_neighborhood_among_many(small_pieces):
         f(places)
 
 
+@pytest.mark.thorough
 def test_dtypes(x64):
     rng = np.random.default_rng(10)
     y, x, d = grid(2, rng), rng.random((9, 2)), rng.random(60)
@@ -201,6 +213,7 @@ def test_dtypes(x64):
         assert again(x).dtype == f(x).dtype
 
 
+@pytest.mark.thorough
 def test_array_likes():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(11)
@@ -272,6 +285,7 @@ def test_warnings(kernel):
     RBFInterpolator(Y, D, kernel=kernel, degree=-1)
 
 
+@pytest.mark.daily
 def test_singular_inside_of_jit():
     line = jnp.stack([jnp.arange(4.0), jnp.zeros(4)], axis=1)
     for neighbors in (None, 3):
@@ -279,6 +293,7 @@ def test_singular_inside_of_jit():
         assert jnp.isnan(values).all()
 
 
+@pytest.mark.daily
 def test_points_that_coincide():
     """They are singular wherever they lie, unless they are smoothed."""
     rng = np.random.default_rng(16)
@@ -290,6 +305,7 @@ def test_points_that_coincide():
         compare(RBFInterpolator(y, y[:, 0], neighbors, 0.1)(y), SCIPYS(y, y[:, 0], neighbors, 0.1)(y))
 
 
+@pytest.mark.thorough
 def test_points_that_coincide_where_a_solver_hides_it(monkeypatch):
     """As those of GPUs may, and as one that gives finite numbers for whatever it gets."""
     solve, lu = jnp.linalg.solve, jax.lax.linalg.lu
@@ -310,6 +326,7 @@ def test_points_that_coincide_where_a_solver_hides_it(monkeypatch):
     jax.clear_caches()  # of programs with such a solver
 
 
+@pytest.mark.daily
 def test_values_that_are_nan_are_no_error():
     """As in SciPy: their columns are nan, others are not."""
     rng = np.random.default_rng(12)
@@ -322,6 +339,7 @@ def test_values_that_are_nan_are_no_error():
         np.testing.assert_array_equal(np.isnan(ours), np.isnan(expected))
 
 
+@pytest.mark.thorough
 def test_transformations():
     rng = np.random.default_rng(13)
     clouds = np.stack([grid(2, rng) for _ in range(3)]).astype(np.float32)
@@ -351,6 +369,7 @@ def test_transformations():
         compare(scanned[1:], expected[:2], 1e-4)
 
 
+@pytest.mark.thorough
 def test_clouds_of_changing_size():
     rng = np.random.default_rng(14)
     x = rng.random((9, 2)).astype(np.float32)
@@ -376,6 +395,7 @@ def test_clouds_of_changing_size():
         RBFInterpolator(np.zeros((8, 2)), np.zeros(8), n=2)
 
 
+@pytest.mark.daily
 def test_one_place_of_each_neighborhood():
     """Places that share neighbors, which SciPy solves for once."""
     rng = np.random.default_rng(15)
@@ -383,3 +403,54 @@ def test_one_place_of_each_neighborhood():
     x = np.concatenate([y, y + 1e-3, rng.permutation(y) - 1e-3, y])
     for options in ({"neighbors": 10}, {"neighbors": 1, "degree": 0, "kernel": "linear"}):
         compare(RBFInterpolator(y, d, **options)(x), SCIPYS(y, d, **options)(x))
+
+
+LINES = {
+    "along an axis": lambda t: np.stack([t, 0 * t], axis=1),
+    "diagonal": lambda t: np.stack([t, t], axis=1),
+    "askew": lambda t: np.stack([t, 0.3 * t + 0.1], axis=1),
+    "in space": lambda t: np.stack([t, 2 - t, 0.7 * t], axis=1),
+    "a plane": lambda t: np.stack([t, t[::-1], 0.5 * t - 0.25 * t[::-1]], axis=1),
+}
+
+
+@pytest.mark.daily("diagonal", "askew")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("line", LINES)
+def test_points_whose_monomials_depend_on_each_other(line, dtype):
+    """Whatever elimination makes of them: every kernel, with smoothing, too; nan inside of jit."""
+    y = LINES[line](np.random.default_rng(22).random(12)).astype(dtype)
+    d = y[:, 0]
+    with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+        RBFInterpolator(y, d, smoothing=0.1)
+    for neighbors in (None, 6):
+        inside = jax.jit(lambda y, n=neighbors: RBFInterpolator(y, y[:, 0], n)(y))(y)
+        assert np.isnan(inside).all()
+        with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+            RBFInterpolator(y, d, neighbors)(y)
+    assert np.isfinite(RBFInterpolator(y, d, kernel="linear")(y)).all()
+
+
+@pytest.mark.daily("gaussian")
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_points_of_short_rank_for_a_degree(kernel):
+    """A circle has no unique quadratic polynomial, a line no linear one."""
+    angle = np.linspace(0, 5, 14)
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    line = LINES["askew"](np.random.default_rng(23).random(12))
+    for y, degree in ((circle, 2), (line, 1), (line, 2)):
+        if degree < KERNELS[kernel]:
+            continue
+        with pytest.raises(np.linalg.LinAlgError, match="full column rank"):
+            RBFInterpolator(y, y[:, 0], kernel=kernel, epsilon=1.0, degree=degree)
+
+
+def test_points_near_a_line():
+    """They are no line: a narrow band of thousands in float32, and of little more than rounding."""
+    rng = np.random.default_rng(24)
+    x = rng.random(1000).astype(np.float32)
+    band = np.stack([x, x + np.float32(1e-3) * rng.random(1000).astype(np.float32)], axis=1)
+    assert np.isfinite(RBFInterpolator(band, x, 9, smoothing=1.0)(band[:5])).all()
+    t = rng.random(12)
+    y = np.stack([t, t + 1e-9 * rng.random(12)], axis=1)
+    compare(RBFInterpolator(y, t)(y), SCIPYS(y, t)(y))

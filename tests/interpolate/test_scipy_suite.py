@@ -9,15 +9,16 @@ from pathlib import Path
 import jax
 import pytest
 
-TESTS = Path(__file__).parents[1]
+HELPERS = Path(__file__).parents[1] / "helpers"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="SciPy's tests are for float64 on the CPU")
 def test_scipys_own_tests():
     pytest_command = [sys.executable, "-m", "pytest", "-c", os.devnull, "-q", "--tb=short"]
     plugins = ["-p", "interpolate_suite", "-p", "no:cacheprovider"]
     suites = [f"scipy.interpolate.tests.test_{name}" for name in ("rbfinterp", "ndgriddata")]
-    path = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(HELPERS), str(HELPERS.parents[1]), os.environ.get("PYTHONPATH", "")])
     run = subprocess.run(
         [*pytest_command, *plugins, "--pyargs", *suites],
         env={**os.environ, "PYTHONPATH": path, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"},

@@ -276,3 +276,17 @@ def test_what_jax_is_given_is_no_result_of_a_program(watching):
     assert isinstance(value, jax.Array)
     x[0] = 7
     np.testing.assert_array_equal(value, [1, np.nan, np.inf])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"copy": False}])
+def test_dlpack_of_the_host_has_no_other_device(options):
+    import jaxapi.numpy
+
+    if jax.devices()[0].platform != "cpu":
+        pytest.skip("arrays are on a device")
+    for module in (xp, jaxapi.numpy):
+        x = module.arange(4)
+        for wrong in ({"dl_device": (2, 0)}, {"dl_device": (10, 0)}, {"stream": 1}, {"stream": -1}):
+            with pytest.raises(BufferError, match="host's memory"):
+                x.__dlpack__(**options, **wrong)
+        assert x.__dlpack__(**options, dl_device=(1, 0), stream=None) is not None

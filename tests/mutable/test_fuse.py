@@ -183,6 +183,7 @@ def test_static_arguments_by_position_and_by_name():
     np.testing.assert_array_equal(f(xp.ones((2, 3)), axis=1), [3, 3])
 
 
+@pytest.mark.daily
 def test_overlapping_views(way):
     @xp.fuse
     def f(a, b, whole=None):

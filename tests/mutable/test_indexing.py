@@ -244,6 +244,7 @@ def test_masks_of_any_count():
         np.testing.assert_array_equal(x, host)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("has_small_grid", [True, False])
 def test_the_last_value_of_a_repeated_position_remains(monkeypatch, has_small_grid):
     """In whatever order a device writes."""
@@ -272,6 +273,7 @@ def test_the_last_value_of_a_repeated_position_remains(monkeypatch, has_small_gr
             np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.daily
 @of_both_sizes
 def test_positions_that_come_twice():
     """Of one axis and of several, beside slices, of parts, and in augmented assignments."""

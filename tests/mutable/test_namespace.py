@@ -132,6 +132,7 @@ def test_kdtree():
     np.testing.assert_array_equal(jitted, scipys.query(queries)[1])
 
 
+@pytest.mark.daily
 def test_distances():
     random = np.random.default_rng(0)
     one, other = random.random((5, 3)), random.random((4, 3))

@@ -14,6 +14,7 @@ def test_eager(seed):
         assert not programs.differences(programs.random_program(rng, hosts), hosts)
 
 
+@pytest.mark.thorough
 def test_under_transformations_and_derivatives():
     rng = np.random.default_rng(1)
     hosts = [x + rng.random(x.shape) for x in programs.start(rng)]
@@ -21,6 +22,7 @@ def test_under_transformations_and_derivatives():
         assert not programs.traced_differences(programs.random_program(rng, hosts, 3), hosts, rng)
 
 
+@pytest.mark.daily
 def test_the_functional_program_is_numpys():
     """What derivatives are compared with."""
     for seed in range(20, 22):

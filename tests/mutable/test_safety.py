@@ -41,6 +41,7 @@ def of_a_row(x):
     return x / x.sum()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("function", [differences, shifted, smoothed, from_one, of_a_row])
 def test_loops_read_before_they_write(function):
     """XLA's compiler for the CPU updates in place what it still reads; one for GPUs reads too far."""

@@ -88,6 +88,7 @@ def loss(x, scale):
     return xp.sum(x**2)
 
 
+@pytest.mark.daily
 def test_grad():
     # 1 + 4 + (3 * 4)**2, each times scale**2
     gradient = xp.grad(loss)(xp.asarray(X), 2.0)

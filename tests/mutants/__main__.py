@@ -86,7 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many run at once")
     parser.add_argument("--limit", type=float, default=400, help="seconds of a change, or of a file of tests")
     parser.add_argument(
-        "--pytest-args", default='-m "not thorough"', help="what chooses the tests; by default %(default)s"
+        "--pytest-args", default="--quick", help="what chooses the tests; by default %(default)s"
     )
     parser.add_argument("--without-baseline", action="store_true", help="do not run tests unchanged first")
     return parser.parse_args()

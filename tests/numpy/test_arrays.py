@@ -134,6 +134,7 @@ y = np.diag_indices(3)[1]
 """
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
 @pytest.mark.parametrize("statements", STATEMENTS.strip().splitlines())
 def test_statements(statements):

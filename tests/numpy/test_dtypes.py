@@ -47,12 +47,14 @@ def check(function, pairs):
             assert isinstance(made, list) or made == expected
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", OPERATORS.split())
 def test_operators_as_numpys(name):
     dtypes = ["bool", "int8", "int32", "uint8", "uint64", "float16", "float32", "complex64"]
     check(getattr(operator, name), itertools.product(dtypes, repeat=2))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("text", [text.strip() for text in FUNCTIONS if text.strip()])
 def test_functions_as_numpys(text):
     pairs = [*itertools.product(["int8", "int32"], ["float16", "float32", "complex64"]), ("int32", "int64")]

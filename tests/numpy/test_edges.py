@@ -99,6 +99,7 @@ def complex_numbers(dtype):
     return z[np.random.default_rng(0).permutation(25)]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_order_of_complex_numbers(dtype, x64):
     z = complex_numbers(dtype)
@@ -117,6 +118,7 @@ def test_order_of_complex_numbers(dtype, x64):
         check_same(made, expected)
 
 
+@pytest.mark.thorough("jaxs")
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_sets_of_complex_numbers(dtype):
     z = complex_numbers(dtype)
@@ -157,6 +159,7 @@ def check_exactly(made, expected):
             np.testing.assert_array_equal(getattr(np.asarray(part), one), getattr(wanted, one))
 
 
+@pytest.mark.thorough("jaxs")
 @pytest.mark.parametrize("mode", ["maximum", "minimum", "mean", "median"])
 def test_padding_by_statistics(mode, x64):
     z = complex_numbers("complex128").reshape(5, 5)
@@ -175,6 +178,7 @@ def test_padding_by_statistics(mode, x64):
         check_same(*both(lambda np, x: np.pad(x, 1, mode, **options), grid))  # noqa: B023
 
 
+@pytest.mark.daily
 def test_median_keeps_the_part_of_complex_nan_that_is_a_number(x64):
     z = complex_numbers("complex128")
     for x in (z[:8], z[:9], z[~np.isnan(z)], np.array([NAN + 1j, 2, 3]), np.array([1 + NAN * 1j, 2])):
@@ -232,6 +236,7 @@ QUANTILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough("jaxs")
 @pytest.mark.parametrize("skips", ["", "nan"])
 def test_quantiles_lie_where_numpys_do(skips):
     given = [np.arange(11.0), np.array([1, 2, INF, INF]), np.array([-INF, 1, INF]), np.array([NAN, 1, 2, 5])]
@@ -292,6 +297,7 @@ def test_transforms_along_axes(name):
             check_same(*both(lambda np, x: getattr(np.fft, name)(x, **options), x))  # noqa: B023
 
 
+@pytest.mark.daily
 def test_sizes_of_transforms():
     with jax.enable_x64(True):
         for name in ("fft", "irfft", "hfft", "rfft"):
@@ -302,6 +308,7 @@ def test_sizes_of_transforms():
             check_same(*both(lambda np: np.fft.fftfreq(n)))  # noqa: B023
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
 def test_ramps_of_integers(dtype, x64):
     for size, width, end in ((1, (0, 7), 10), (3, (4, 9), (5, 100)), (2, 3, 7)):
@@ -378,6 +385,7 @@ def test_edges(name):
         check_same(*both(OTHERS[name]))
 
 
+@pytest.mark.thorough("jaxs")
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_of_other_dtypes(dtype, x64):
     """Equal are equal numbers, whatever dtype they promote to; bounds may be beyond the dtype."""
@@ -474,6 +482,7 @@ def test_the_namespace_takes_shifts_and_diagonals_of_any_size(x64):
         np.testing.assert_array_equal(jaxapi.triu(x, k=k), np.triu(x, k))
 
 
+@pytest.mark.daily
 def test_positions_and_sizes_of_another_byte_order():
     swapped = np.array([2, 1, 0], ">i4")
     for function in (
@@ -491,6 +500,7 @@ def test_positions_and_sizes_of_another_byte_order():
         np.testing.assert_array_equal(np.asarray(made), expected)
 
 
+@pytest.mark.daily
 def test_operands_of_64_bits_change_narrow_arrays_exactly():
     """In place, of a part and of arrays that are large enough for their memory to be used again."""
     for n in (4, 70_000):
@@ -552,6 +562,7 @@ def test_products_have_full_float32():
     assert found >= calls.keys() - {"linalg.solve", "linalg.inv", "linalg.tensorsolve"}  # have none of ours
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [4, 40])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_singular_values_decide_as_numpys(size, dtype):
@@ -641,6 +652,7 @@ def test_what_numpy_takes_beside_it():
     check_same(*both(lambda np, x: np.delete(x, -6), x))
 
 
+@pytest.mark.daily
 def test_copies_of_dtypes_are_numpys(way):
     """What was unpickled has a copy of NumPy's dtype, which JAX then gives to other arrays, too."""
     unpickled = pickle.loads(pickle.dumps(np.arange(1, 6)))

@@ -41,6 +41,7 @@ def aligned(size, dtype):
     return room[start : start + size * np.dtype(dtype).itemsize].view(dtype)
 
 
+@pytest.mark.daily
 @ON_HOST
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 def test_what_jax_is_given_does_not_change(given, way):

@@ -39,6 +39,7 @@ def test_the_namespace_of_an_array_can_be_inspected():
     assert np.dtype("float32") == namespace.__array_namespace_info__().dtypes()["float32"]
 
 
+@pytest.mark.thorough
 def test_it_is_loaded_where_it_is_used():
     code = "import sys, jaxapi; assert 'jaxapi.numpy' not in sys.modules; jaxapi.numpy.zeros(1)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -54,6 +54,7 @@ COUNT = 3000
 NAN = float("nan")
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous(name, way):
     parameters, expected = CONTINUOUS[name]
@@ -69,6 +70,7 @@ def test_continuous(name, way):
             np.testing.assert_allclose(np.asarray(made), expected, rtol=1e-6)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", DISCRETE)
 def test_discrete(name):
     parameters, expected = DISCRETE[name]
@@ -113,6 +115,7 @@ LARGE = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", LARGE)
 def test_large_parameters(name):
     parameters, expected = LARGE[name]
@@ -195,6 +198,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("case", EDGES, ids=lambda case: f"{case[0]}{case[1]}")
 def test_edges_of_parameters(case):
     name, parameters, only = case
@@ -209,6 +213,7 @@ def test_edges_of_parameters(case):
                 np.testing.assert_allclose(made, np.broadcast_to(only, made.shape), atol=1e-100)
 
 
+@pytest.mark.daily
 def test_numbers_beyond_float32_are_drawn_from():
     with jax.enable_x64(False):
         rng = ours.random.default_rng(0)
@@ -224,6 +229,7 @@ def test_parameters_that_numpy_refuses(case):
             getattr(module.random.default_rng(0), name)(*parameters, size=2)
 
 
+@pytest.mark.thorough
 def test_loops_end_for_parameters_that_are_not_looked_at():
     for name, parameters in (("beta", [0, NAN]), ("binomial", [3, 1.5]), ("gamma", [-1]), ("poisson", [NAN])):
 
@@ -239,6 +245,7 @@ def test_every_distribution_is_tested():
     assert names <= CONTINUOUS.keys() | DISCRETE.keys()
 
 
+@pytest.mark.thorough("jaxs")
 def test_vectors():
     rng = ours.random.default_rng(1)
     drawn = np.asarray(rng.multivariate_normal([1, 2], [[2, 0.5], [0.5, 1]], 4000))
@@ -254,6 +261,7 @@ def test_vectors():
     np.testing.assert_allclose(colours.mean(0), [1.5, 2.1, 2.4], atol=0.15)
 
 
+@pytest.mark.daily
 def test_order_and_choice():
     rng = ours.random.default_rng(2)
     x = ours.arange(50)
@@ -436,6 +444,7 @@ multivariate_normal([0, 0], [[1, 0], [0, 1]], check_valid='bad')
 KINDS = (IndexError, NotImplementedError, TypeError, OverflowError, ValueError)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", ARGUMENTS.strip().splitlines())
 def test_arguments_of_any_kind(call):

@@ -419,6 +419,7 @@ def choice(part, parts):
     return lambda text: zlib.crc32(text.encode()) % parts == part % parts
 
 
+@pytest.mark.thorough
 def test_edge_inputs(way):
     """Each statement is tried with one input JAX's way, which keeps programs few."""
     inputs = ALL_INPUTS | NUMPYS_INPUTS if way == "numpys" else FEW_INPUTS
@@ -622,6 +623,7 @@ np.shares_memory(x, x)
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ONCE_WRONG)
 def test_what_was_once_wrong(name, way):
     x = (ALL_INPUTS | NUMPYS_INPUTS)[name]

@@ -163,6 +163,7 @@ if type(np.count_nonzero(np.ones(1))) is int:
     NOT_JAXS_WAY["count_nonzero of this NumPy returns an int, that of a newer one a scalar"] = "scalars-10"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_leaves_what_it_leaves_with_numpy(program, way, request):
     name = request.node.callspec.id.removeprefix(f"{way}-")

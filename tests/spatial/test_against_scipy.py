@@ -70,6 +70,7 @@ TRACED = [
 ]  # fmt: skip
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("m", "p", "box", "k", "dtype"), TRACED)
 def test_inside_jit(m, p, box, k, dtype, x64):
     """The engine for traced arrays, with the tree as an argument; float64 stays so with x64 off."""

@@ -35,6 +35,7 @@ def expected_nearest(points, ids, x, ids_of_x, k):
     return distances, rows
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_clouds_do_not_see_each_other(engine, dtype):
@@ -112,6 +113,8 @@ def test_lists_pairs_and_clusters_keep_to_their_clouds():
             np.testing.assert_allclose(distances, alone.kneighbors(2)[0])
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None", "lax")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_cell_for_each_cloud(engine):
     rng = np.random.default_rng(2)
@@ -158,6 +161,7 @@ def test_a_cell_for_each_cloud(engine):
     np.testing.assert_allclose(slopes, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.thorough
 def test_far_queries_and_clouds_of_one_point():
     points = np.array([[0.0], [1.0], [5.0], [0.5]])
     ids = np.array([4, 4, 9, 4])
@@ -200,6 +204,7 @@ def images_of(points, ids, cell, x, ids_of_x):
 
 
 # What every item has of its own: the points and their cell, their ids, how many count; the rest is shared.
+@pytest.mark.daily
 @pytest.mark.parametrize(
     "varying",
     [("points", "cell"), ("points", "cell", "ids"), ("points", "n"), ("cell",), ("x",), ("radius",)],

@@ -35,12 +35,15 @@ def engine_build(request, monkeypatch):
     return jax.jit(_cuda_build.build)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("16-100")
 @pytest.mark.parametrize(("m", "n"), [(1, 500), (2, 500), (8, 500), (16, 100)])
 def test_dimensions(m, n):
     points = cloud("uniform", n, m, np.float32)
     check(jitted(points, n), points)
 
 
+@pytest.mark.daily
 def test_float64_keeps_its_digits(engine_build):
     points = cloud("uniform", 1000, 3, np.float64)
     with jax.enable_x64(True):

@@ -165,11 +165,13 @@ assert (np.asarray(found[-2]) == SciPyTree(p).query(x)[1]).mean() > 0.999
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a set of cores")
 def test_one_core():
     subprocess.run([sys.executable, "-c", ONE_CORE], check=True, timeout=100)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("engine", "jit"), [("scipy", False), ("scipy", True), ("lax", True)])
 def test_rows_that_do_not_count(engine, jit):
     """Whatever they hold, in every method; the answers are those of the rows that do."""
@@ -215,6 +217,7 @@ def test_rows_that_do_not_count(engine, jit):
                 np.testing.assert_allclose(one, other, rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.daily
 def test_slopes_of_rows_that_count():
     """They are those of the other cloud, 0 for rows that do not count, whatever these hold."""
     junk = np.where(np.arange(30)[:, None] < 11, POINTS[:30], np.nan)
@@ -238,6 +241,7 @@ def test_slopes_of_rows_that_count():
         assert not slope[11:].any()
 
 
+@pytest.mark.daily
 def test_clouds_of_many_sizes_are_one_program():
     search = jax.jit(lambda p, n, x: KDTree(p, n=n).query(x, 2)[1])
     passed = jax.jit(lambda tree, x: tree.query(x, 2)[1])
@@ -313,6 +317,7 @@ def test_far_queries():
         assert distance(np.float32([[0, 0]]), np.float32([3e30, 4e30])) == np.float32(5e30)
 
 
+@pytest.mark.thorough
 def test_slopes_of_a_tree_with_whole_numbers_as_leaves():
     """By every engine: the derivative of a distance in the points is the direction away from the query."""
     points, x = POINTS[:4].astype(np.float32), QUERIES[0].astype(np.float32)
@@ -325,6 +330,7 @@ def test_slopes_of_a_tree_with_whole_numbers_as_leaves():
             np.testing.assert_allclose(jax.tree.leaves(slope)[0][row], away / np.linalg.norm(away), rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_lesser_orders_where_coordinates_agree():
     """The second derivatives along those that differ are right; along the others, infinite, they are 0."""
     at, p = np.array([2.0, 0.0, 1.0]), 1.5
@@ -351,6 +357,7 @@ def test_points_on_the_edge_of_a_box():
     np.testing.assert_array_equal(distances, [[0, 0.125, 0.25, 0.5]])
 
 
+@pytest.mark.thorough
 def test_float64_without_x64_keeps_its_digits_under_eager_derivatives():
     rng = np.random.default_rng(5)
     points, x = rng.random((50, 3)), rng.random((4, 3))

@@ -98,6 +98,8 @@ def test_edges_of_random_cells(m, dtype):
 
 
 # One program for each engine, precision and number of dimensions serves all cells.
+@pytest.mark.thorough
+@pytest.mark.daily("None", "2-float32-lax")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("m", "dtype"), [(2, "float32"), (3, "float64")])
 def test_edges_of_random_cells_in_one_program(engine, m, dtype):
@@ -139,6 +141,8 @@ def crystal(dtype="float64"):
 QUERIES = np.random.default_rng(1).uniform(-2, 3, (4, 3))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_search_counts_images(engine, monkeypatch):
     points, cell = crystal()
@@ -227,6 +231,8 @@ def test_every_search_counts_images(engine, monkeypatch):
     assert set(map(tuple, ends.tolist())) == halves
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_others_than_the_point_itself(engine):
     points, cell = crystal("float32")
@@ -250,6 +256,7 @@ def test_others_than_the_point_itself(engine):
     assert alone.query([7.0, 7.0], 3)[0].tolist() == [0.0, 1.0, 1.0]
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_images_join_clusters(engine):
     rng = np.random.default_rng(3)
@@ -291,6 +298,8 @@ def lattice_energy(points, cell, engine, room=512):
     return jnp.sum(jnp.where(graph.mask, (1 - graph.distances / cutoff) ** 4, 0)) / 2
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_forces_and_stress_equal_central_differences(engine):
     with jax.enable_x64(True):
@@ -327,6 +336,7 @@ def check_slopes(engine):
     np.testing.assert_allclose(second, difference / (2 * step), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ENGINES)
 def test_displacements_have_slopes(engine):
     points, cell = crystal("float32")
@@ -354,6 +364,7 @@ def test_displacements_have_slopes(engine):
     assert nothing[0, 0].tolist() == [0, 0, 0]
 
 
+@pytest.mark.thorough
 def test_no_points_and_what_programs_cannot_check():
     points, cell = crystal("float32")
     for engine in ENGINES:
@@ -381,6 +392,7 @@ def test_no_points_and_what_programs_cannot_check():
         assert count(lost, cell, 0.8) == left
 
 
+@pytest.mark.thorough
 def test_vmap_of_an_engine():
     points, cell = crystal("float32")
     cells = np.stack([cell, 1.2 * cell])
@@ -437,6 +449,7 @@ def test_equal_distances_come_by_row_and_shift():
     assert distances[5:].tolist() == [1.0] * 4
 
 
+@pytest.mark.thorough
 def test_a_radius_of_whole_cells_reaches_both_ways():
     cell = np.array([[0.35]])
     for engine in ENGINES:
@@ -452,6 +465,8 @@ def line_of_points():
     return points, np.array([[2.4]])
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("None")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_radii_that_reach_points_up_to_rounding(engine):
     points, cell = line_of_points()
@@ -511,6 +526,7 @@ def test_radii_that_reach_points_up_to_rounding(engine):
     assert int(results["components"].count) == connected_components(linked)[0] > 1
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nearest_of_equal_distances_are_the_lowest_rows(engine):
     points, cell = line_of_points()
@@ -528,6 +544,7 @@ def test_nearest_of_equal_distances_are_the_lowest_rows(engine):
         assert shifts[i, :, 0].tolist() == fixed.shifts[i, :, 0].tolist() == expected[2]
 
 
+@pytest.mark.thorough
 def test_pairs_of_many_leaves_by_an_engine():
     rng = np.random.default_rng(4)
     cell = np.array([[3.0, 0.0], [1.0, 2.0]], "float32")
@@ -539,6 +556,7 @@ def test_pairs_of_many_leaves_by_an_engine():
     assert np.asarray(pairs.shifts).any(axis=1).sum() > 10
 
 
+@pytest.mark.thorough
 def test_queries_far_above_a_slab():
     cell = np.eye(3)
     points = np.random.default_rng(5).random((6, 3))
@@ -584,6 +602,7 @@ def test_bad_cells_are_refused(error, text, arguments):
         KDTree(np.zeros((4, 2)), **arguments)
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_points_and_queries_that_shifts_cannot_reach_are_refused(engine):
     cell = np.array([[1.0, 0.0], [1e6, 1.0]])
@@ -672,6 +691,7 @@ def test_pairs_at_the_border_are_measured():
     assert tree.count_neighbors(other, radii, weights=weights).tolist() == expected
 
 
+@pytest.mark.daily
 def test_more_images_than_are_searched_for_at_once():
     points = np.random.default_rng(6).random((20, 2))
     cell = np.array([[1.0, 0.0], [0.4, 0.9]])
@@ -701,6 +721,7 @@ def test_more_images_than_are_searched_for_at_once():
     np.testing.assert_allclose(tree.query(x, 40)[0], nearest)
 
 
+@pytest.mark.daily
 def test_more_pairs_than_are_listed_at_once():
     points = np.random.default_rng(8).random((2500, 2))
     pairs, distances, count, shifts = KDTree(points, cell=10 * np.eye(2)).query_pairs(
@@ -741,6 +762,24 @@ def test_open_numbers_and_boxes_are_refused():
             trees[0].count_neighbors(trees[1], 0.3)
 
 
+@pytest.mark.daily
 def test_a_radius_below_all_numbers_reaches_nothing():
     tree = KDTree([[0.1, 0.2], [0.5, 0.5]], cell=np.eye(2))
     assert tree.query_ball_point([[0.1, 0.2]], -np.inf, return_length=True).tolist() == [0]
+
+
+@pytest.mark.parametrize("periodic", [[True, False, True], [False, False, True], True, False])
+def test_empty_clouds_compute_nothing_invalid(periodic):
+    """Not where floating-point errors raise, either."""
+    no_points, some_points = np.zeros((0, 3)), np.random.default_rng(8).random((4, 3))
+    cell = np.array([[1, 0, 0], [0.2, 1, 0], [0, 0.1, 1]])
+    with np.errstate(all="raise"):
+        for points, queries in ((no_points, some_points), (some_points, no_points), (no_points, no_points)):
+            tree = KDTree(points, cell=cell, periodic=periodic)
+            others = KDTree(queries, cell=cell, periodic=periodic)
+            assert not np.isfinite(tree.query(queries)[0]).any()
+            assert all(not len(rows) for rows in tree.query_ball_point(queries, 0.3))
+            assert not np.asarray(tree.query_ball_point(queries, 0.3, return_length=True)).any()
+            tree.query_radius(queries, 0.3)
+            tree.query_ball_tree(others, 0.3)
+            assert int(tree.count_neighbors(others, 0.3)) == 0

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy.spatial import KDTree as SciPyTree
 from scipy.spatial.distance import cdist
 
@@ -22,6 +23,7 @@ def nearest_by_hand(points, x, k):
     return np.argsort(squares, axis=1, kind="stable")[:, :k]
 
 
+@pytest.mark.daily
 def test_ties_between_leaves_go_to_the_lowest_row_inside_jit():
     """Equal points lie in many leaves; whichever is visited first, the lowest rows come out."""
     points = RNG.integers(0, 5, (600, 3)).astype(float)
@@ -45,6 +47,7 @@ def test_traced_counts_bring_the_other_tree_into_the_box():
     assert count(a, b).tolist() == expected.tolist()
 
 
+@pytest.mark.thorough
 def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     """As here with a smaller limit: each engine call gets one piece, and results are whole."""
     points, x = RNG.random((50, 3)).astype(np.float32), RNG.random((20, 3)).astype(np.float32)
@@ -70,6 +73,7 @@ def test_very_many_queries_are_searched_in_pieces(monkeypatch):
     np.testing.assert_array_equal(rows, expected)
 
 
+@pytest.mark.thorough
 def test_many_distances_in_many_dimensions_are_one_product():
     """On the CPU SciPy searches a few of them; the answers are the same."""
     points, x = RNG.random((4096, 17)), RNG.random((4096, 17))

@@ -202,6 +202,7 @@ def test_jit_gives_the_same(dtype, box):
         assert_same(jax.jit(every)(KDTree(x, boxsize=box)), expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("p", "box"), [(4.0, None), (np.inf, 4.0)])
 def test_the_portable_engine_gives_the_same(p, box):
     """Traced and exported, which takes no callback; without weights eager; subnormal numbers, too."""
@@ -233,6 +234,7 @@ def test_the_portable_engine_gives_the_same(p, box):
         assert_same(KDTree(x, engine="lax").dbscan(0.125, 4, p=p), KDTree(x).dbscan(0.125, 4, p=p))
 
 
+@pytest.mark.daily
 def test_vmap_and_scan_give_the_same():
     x = np.random.default_rng(2).random((3, 30, 2)).astype(np.float32)
     each = [every(KDTree(one)) for one in x]
@@ -267,6 +269,8 @@ def test_traced_points_that_are_not_finite_belong_to_nothing():
     np.testing.assert_array_equal(jax.jit(single_linkage)(*edges)[-2:], [[-1, -1, np.inf, 0]] * 2)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("2.0-3")
 @pytest.mark.parametrize("least", [None, 3])
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_distances_of_the_spanning_tree_have_derivatives(least, p):
@@ -297,6 +301,7 @@ def test_rows_from_n_on_belong_to_nothing(traced):
     assert_same(jax.jit(every)(KDTree(x, n=20)), call(x, 20))
 
 
+@pytest.mark.thorough
 def test_what_needs_all_points_on_one_device():
     mesh = jax.make_mesh((2,), ("d",), devices=jax.devices("cpu")[:2], axis_types=(AxisType.Auto,))
     tree = KDTree(np.ones((8, 2)), sharding=NamedSharding(mesh, PartitionSpec("d")))

@@ -100,6 +100,8 @@ def picky():
         yield
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("eager", "jit", "under a mesh")
 @pytest.mark.parametrize("way", ["eager", "lax", "jit", "tree passed to jit", "vmap", "under a mesh"])
 def test_every_method_everywhere(way, picky):
     points, x = POINTS[0], QUERIES[0]
@@ -120,6 +122,7 @@ def test_every_method_everywhere(way, picky):
         compare(found, right(points, x))
 
 
+@pytest.mark.thorough
 def test_every_method_in_shard_map(picky):
     """With its checks: each device has its own queries, and all have the points."""
     split, whole = PartitionSpec("d"), PartitionSpec()
@@ -148,6 +151,7 @@ USES = {
 }  # fmt: skip
 
 
+@pytest.mark.daily
 def test_no_use_changes_a_tree():
     """A box that was traced stays a leaf, which gradients and `jax.tree.map` of two trees need."""
     public = {name for name in dir(KDTree) if name[0] != "_"}
@@ -164,6 +168,7 @@ def test_no_use_changes_a_tree():
     assert np.isfinite(jax.tree.leaves(energy(make(BOX)))[-1]).all()
 
 
+@pytest.mark.daily
 def test_gradients_of_padded_sums():
     """A pad of inf makes 0 * inf of a width's derivative; a chosen one does not."""
     tree = KDTree(POINTS[0])
@@ -215,6 +220,7 @@ def test_copies():
     assert np.array_equal(tree.query(POINTS[0])[1], np.arange(8))
 
 
+@pytest.mark.thorough
 def test_an_open_number_of_queries():
     export = pytest.importorskip("jax.export")
     tree, (q,) = KDTree(POINTS[0]), export.symbolic_shape("q")
@@ -281,6 +287,7 @@ def in_child(tree, x):
     return np.asarray(tree.query(x)[1])
 
 
+@pytest.mark.thorough
 def test_trees_in_other_processes():
     """Those that `spawn` or `forkserver` start; JAX, which has threads, cannot be forked."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -16,6 +16,8 @@ W, V = SEED.random(50), SEED.random(40)
 RADII = np.array([-1.0, 0.0, 0.1, 0.3, 0.3, 0.7, 3.0])
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("natural", "cuda-2.0-None")
 @pytest.mark.parametrize(("p", "boxsize"), [(2.0, None), (np.inf, 1.0)])
 def test_same_as_scipy(radius_kernel, p, boxsize):
     tree, other = KDTree(A, boxsize=boxsize), KDTree(B)
@@ -33,6 +35,7 @@ def test_same_as_scipy(radius_kernel, p, boxsize):
         assert found.dtype == np.float64
 
 
+@pytest.mark.daily
 def test_one_tree(radius_engine):
     tree, oracle = KDTree(A), SciPyTree(A)
     expected = oracle.count_neighbors(oracle, RADII[1:])
@@ -64,12 +67,14 @@ def test_integer_lines_exactly(first, second):
     assert found.tolist() == [int((distances <= r).sum()) for r in radii]
 
 
+@pytest.mark.daily
 def test_more_radii_than_one_kernel_takes(radius_engine):
     radii = np.linspace(0, 1, 40)
     expected = SciPyTree(A).count_neighbors(SciPyTree(B), radii)
     assert KDTree(A).count_neighbors(KDTree(B), radii).tolist() == expected.tolist()
 
 
+@pytest.mark.daily
 def test_inside_jit():
     count = jax.jit(lambda a, b, r: KDTree(a, boxsize=1.0).count_neighbors(KDTree(b), r))
     radii = RADII.astype(np.float32)

@@ -39,6 +39,8 @@ def test_invariants(kind, n):
     check(jitted(padded, n), points)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("16-100-16")
 @pytest.mark.parametrize(("m", "n", "leaf_size"), [(1, 1, 4), (2, 5000, 12), (16, 100, 16), (17, 20, 16)])
 def test_dimensions(m, n, leaf_size):
     """Also of leaves that are no power of two, of few leaves, and of a flat tree."""
@@ -72,6 +74,7 @@ def test_slots_that_follow_each_other_are_close_together():
     assert volumes.sum() < 1.6 * float(tree.scale) ** 3
 
 
+@pytest.mark.daily
 def test_points_that_shared_memory_does_not_hold():
     """A block has its points at the place of its results then."""
     with jax.enable_x64(True):

@@ -134,6 +134,7 @@ def options_of(nvrtc, architecture, macros):
     return options
 
 
+@pytest.mark.daily
 @pytest.mark.kernels
 @pytest.mark.parametrize(("kernel", "architecture"), KERNELS, ids=lambda each: getattr(each, "name", each))
 def test_compiles_without_spilling_registers(kernel, architecture, nvrtc):
@@ -152,6 +153,8 @@ def parameters_of(ptx, name):
 FIRST_OF_EACH_NAME = {kernel.name: (kernel, architecture) for kernel, architecture in reversed(KERNELS)}
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("split")
 @pytest.mark.kernels
 @pytest.mark.parametrize("name", sorted(FIRST_OF_EACH_NAME))
 def test_kernels_of_batches_compile(name, nvrtc, monkeypatch):

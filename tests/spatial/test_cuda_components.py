@@ -45,6 +45,8 @@ def x64():
     jax.config.update("jax_enable_x64", before)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("2.0-None-float32-copies")
 @pytest.mark.parametrize("kind", CLOUDS)
 @pytest.mark.parametrize(("p", "box", "dtype"), [(2.0, None, "float32"), (np.inf, 4.0, "float64")])
 @pytest.mark.usefixtures("x64")
@@ -63,6 +65,7 @@ def test_kernels_give_the_labels_of_scipys_way(kind, p, box, dtype):
             assert a.dtype == b.dtype
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [*CLOUDS, "line"])
 @pytest.mark.parametrize(("m", "p", "box", "dtype"), [(3, 2.0, None, "float32"), (2, 1.0, 5.0, "float64")])
 @pytest.mark.usefixtures("x64")
@@ -130,6 +133,7 @@ def first_tree(x, least, p, box):
     return edges, apart[*edges.T]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("x64")
 def test_rows_that_are_not_there_have_no_edges(monkeypatch):
     x = np.random.default_rng(1).random((40, 2))
@@ -143,6 +147,7 @@ def test_rows_that_are_not_there_have_no_edges(monkeypatch):
         assert np.isposinf(edges.distances[24:]).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("x64")
 def test_many_copies_are_joined_to_the_lowest(monkeypatch):
     radius_engines.use("cuda", monkeypatch)
@@ -151,6 +156,7 @@ def test_many_copies_are_joined_to_the_lowest(monkeypatch):
         np.testing.assert_array_equal(edges.rows, [(0, i) for i in range(1, n)])
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("x64")
 def test_one_program_serves_all_epsilons_and_alphas(monkeypatch):
     """They are compared in float64, as scikit-learn does."""
@@ -170,6 +176,7 @@ def test_one_program_serves_all_epsilons_and_alphas(monkeypatch):
     assert len(np.unique(joined)) == 3
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_program_for_the_cpu_leaves_the_kernels_alone(monkeypatch, dtype):
     """Where a GPU is there, too."""

@@ -36,6 +36,8 @@ def few_a_round(monkeypatch):
     monkeypatch.setattr(_every, "BLOCKS", 3)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("17-8-float32")
 @pytest.mark.usefixtures("few_a_round")
 @pytest.mark.parametrize(
     ("m", "k", "dtype"), [(17, 8, np.float32), (70, 1, np.float32), (33, 40, np.float64)]
@@ -51,6 +53,7 @@ def test_every_distance(m, k, dtype):
     assert_as_scipy(points, queries[there], tuple(each[there] for each in found), k=k)
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("few_a_round")
 @pytest.mark.parametrize("room", [4, 1024])
 def test_every_distance_with_ties(room, monkeypatch):
@@ -67,6 +70,7 @@ def test_every_distance_with_ties(room, monkeypatch):
     np.testing.assert_array_equal(rows, np.where(found[0] < bound, found[1], 800))
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("few_a_round")
 def test_every_distance_between_clusters():
     """Neighbours are a thousand times nearer than most points: products tell too little about them."""

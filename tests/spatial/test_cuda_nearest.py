@@ -53,6 +53,8 @@ def never(k, m, count):
     return False
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("packets-1-4")
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(("k", "leaf_size"), [(1, 4), (3, 16), (8, 16), (20, 4), (32, 16)])
 def test_ties_go_to_the_lowest_row_also_at_the_last_place(k, leaf_size):
@@ -69,6 +71,7 @@ def test_ties_of_many_neighbours(k):
     assert_exact(points, queries, query(points, queries, k=k), k)
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("k", [1, 8, 40])
 def test_the_trees_own_points_as_queries(k, monkeypatch):
@@ -148,6 +151,7 @@ def knots(n, seed):
 MANY = 1000
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("k", [8, 70])
 def test_clouds(k):
@@ -162,6 +166,8 @@ def test_clouds(k):
         assert_as_scipy(points, queries, query(points, queries, k=k, leaf_size=16), k=k)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("singles-3-3.0-box1-float32")
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize(
     ("k", "p", "box", "dtype"),
@@ -178,6 +184,7 @@ def test_norms_boxes_and_dtypes(k, p, box, dtype):
     assert_as_scipy(points, queries, found, k=k, p=p, box=box)
 
 
+@pytest.mark.thorough("33-3.0")
 @pytest.mark.parametrize(
     ("k", "p", "box", "dtype", "bound"),
     [
@@ -193,6 +200,8 @@ def test_many_neighbours_in_every_space(k, p, box, dtype, bound):
     assert_as_scipy(points, queries, found, k=k, p=p, box=box, bound=bound)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("packets-1")
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("m", [1, 5, 16])
 def test_dimensions(m):
@@ -272,6 +281,7 @@ def test_scale_does_not_matter():
         np.testing.assert_array_equal(distances * factor, scaled)
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("kernel")
 def test_power_distances():
     """Their roots are taken as the search takes them; XLA's pow may round in another way."""
@@ -291,6 +301,8 @@ def nearest_of_64(points, queries, bound):
     return _cuda.nearest(tree, queries, Limits(bound, 0.0), TreeMetric(2.0), k=3)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("queries")
 @pytest.mark.parametrize("of", ["queries", "queries and bounds", "trees", "everything"])
 def test_vmap(of):
     points = np.stack([grid(64, 2, seed) for seed in (0, 1)])
@@ -310,6 +322,7 @@ def test_vmap(of):
         assert (np.isfinite(found[0][i]).sum(1) == np.minimum((squares < single[2] ** 2).sum(1), 3)).all()
 
 
+@pytest.mark.daily
 def test_order_puts_queries_of_a_leaf_together():
     """But those far from all points by their place alone, behind the others of a node."""
     points = uniform(POINTS, 3, 18)

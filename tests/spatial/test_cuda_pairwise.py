@@ -52,6 +52,7 @@ def test_nan_and_nothing(term):
 WITH_KERNEL = [name for name, metric in METRICS.items() if isinstance(metric, SumMetric) and metric.kernel]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", WITH_KERNEL)
 def test_metrics_by_the_kernel_are_scipys(name, monkeypatch):
     monkeypatch.setattr(_matrices, "gpu_engine", lambda: _cuda)

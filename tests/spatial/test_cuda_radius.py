@@ -116,6 +116,8 @@ def assert_same(tree, queries, metric, relation):
     return counts
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("0-2.0-None-4")
 @pytest.mark.parametrize(
     ("relation", "p", "box", "leaf_size"),
     [
@@ -136,6 +138,8 @@ def test_same_as_numpy(relation, p, box, leaf_size):
     assert counts.max() > 1
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("3-2.0-None")
 @pytest.mark.parametrize(
     ("limit", "p", "box"), [(3, 2.0, None), (40, 2.0, BOX), (100, 1.0, BOX), (257, 2.0, None)]
 )
@@ -158,6 +162,8 @@ def test_rows_are_those_of_lax(limit, p, box):
     assert pairs[~whole, :, 0].max(initial=0) <= 5
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float32")
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
 def test_bins_are_those_of_lax(dtype):
     """Sum weights within radii in any order, no two queries with equal sums in all."""
@@ -190,6 +196,7 @@ def test_points_without_coordinates_come_last():
     assert there[: there.sum()].all()
 
 
+@pytest.mark.thorough
 def test_pairs_across_the_border_of_a_cell():
     """Of many leaves, and at a radius that reaches points up to rounding."""
     rng = np.random.default_rng(4)

@@ -133,12 +133,15 @@ def compare(name, results, values):
     assert (np.abs(right[2]) > 1e-2).mean() > 0.1, "the energies bend"
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("displacements")
 @pytest.mark.parametrize("name", sorted(SEARCHES.keys() - {"columns"}))
 def test_derivatives_inside_of_jit(name):
     with jax.enable_x64(True):
         compare(name, jax.jit(derivatives(name))(VALUES), VALUES)
 
 
+@pytest.mark.thorough
 @pytest.mark.kernels
 @pytest.mark.usefixtures("kernels_on_host")
 def test_kernels_are_not_differentiated(monkeypatch):
@@ -153,6 +156,7 @@ def test_kernels_are_not_differentiated(monkeypatch):
         jax.make_jaxpr(jax.jit(jax.grad(energies)))(VALUES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["query", "query_radius"])
 def test_derivatives_under_vmap_and_without_jit(name):
     clouds = np.stack([VALUES, VALUES + 0.02 * RNG.random(18)])
@@ -164,6 +168,7 @@ def test_derivatives_under_vmap_and_without_jit(name):
             compare(name, derivatives(name, ["jacfwd"])(VALUES), VALUES)
 
 
+@pytest.mark.thorough
 def test_derivatives_on_a_mesh():
     """Of points, queries and a box of which a side is open.
 
@@ -175,6 +180,7 @@ def test_derivatives_on_a_mesh():
         compare("columns", derivatives("columns", ["jacrev"], sharding=sharding)(VALUES), VALUES)
 
 
+@pytest.mark.thorough
 def test_derivatives_at_distance_zero_are_zero():
     @jax.jit
     def zeros(x):
@@ -186,6 +192,7 @@ def test_derivatives_at_distance_zero_are_zero():
         assert not any(np.any(each) for each in jax.tree.leaves(zeros(POINTS[0])))
 
 
+@pytest.mark.daily
 def test_second_derivatives_of_coordinates_that_agree():
     """On a lattice differences along axes are equal or 0, where norms are smooth but for p = 1 and inf."""
     origin, x = np.zeros((1, 2)), np.array([[2.0, 0.0], [1.0, 1.0]])
@@ -204,6 +211,8 @@ def test_second_derivatives_of_coordinates_that_agree():
                 np.testing.assert_allclose(found, right, atol=1e-12)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("inf")
 @pytest.mark.parametrize("p", [1.0, 1.5, 3.0, np.inf])
 def test_slopes_along_coordinates_that_agree(p):
     """They are 0, as at distance 0; so are second ones, which are 0, infinite or do not exist."""
@@ -220,6 +229,7 @@ def test_slopes_along_coordinates_that_agree(p):
     np.testing.assert_allclose(second, np.zeros((2, 2)), atol=1e-12)
 
 
+@pytest.mark.daily
 def test_derivatives_of_large_and_small_distances():
     """Squares of these overflow and vanish in float32."""
     for size in (1e-30, 1e30):

@@ -39,6 +39,8 @@ def theirs(name, a, b, **options):
     return scipys.cdist(a, b, name, **options)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("euclidean", "inner_product", "correlation", "hamming")
 @pytest.mark.parametrize("name", METRICS)
 def test_matrices_and_vectors_are_scipys(name):
     a, b, options = case(name)
@@ -60,6 +62,8 @@ def test_matrices_and_vectors_are_scipys(name):
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("hamming")
 @pytest.mark.parametrize("name", ["euclidean", "chebyshev", "minkowski", "correlation", "hamming", "dice"])
 def test_more_coordinates_than_a_kernel_takes_at_once(name):
     a, b, w = *(np.round(RNG.random((n, 35)), 1) + 0.1 for n in (6, 8)), RNG.random(35)
@@ -70,6 +74,7 @@ def test_more_coordinates_than_a_kernel_takes_at_once(name):
     np.testing.assert_allclose(distance.cdist(a, b, name, w=w, **options), expected, rtol=1e-12)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", METRICS)
 def test_float32_is_kept_and_accurate(name):
     a, b, options = case(name)
@@ -83,6 +88,7 @@ def test_float32_is_kept_and_accurate(name):
     assert jax.eval_shape(lambda a, b: distance.cdist(a, b, name, **options), *half).dtype == np.float16
 
 
+@pytest.mark.thorough
 def test_near_rows_are_as_exact_as_far_ones():
     a = RNG.normal(size=(20, 64)).astype(np.float32)
     near = (a * (1 + 1e-6 * RNG.normal(size=a.shape))).astype(np.float32)
@@ -115,6 +121,7 @@ def test_numbers_that_are_not_0_or_1():
         np.testing.assert_allclose(getattr(distance, name)(counts[0][0], counts[1][0]), expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_degenerate_rows():
     zeros, ones = np.zeros((1, 3)), np.ones((1, 3))
     with np.errstate(all="ignore"):
@@ -138,6 +145,7 @@ def test_degenerate_rows():
     assert distance.kl_divergence([0.5, 0.5], [1.0, 0.0]) == np.inf
 
 
+@pytest.mark.thorough
 def test_batches():
     x, y = RNG.random((2, 1, 6, 4)), RNG.random((3, 5, 4))
     for name in ("euclidean", "cosine", "mahalanobis", "seuclidean", "minkowski"):
@@ -168,6 +176,7 @@ def test_metrics_by_name_and_function():
     assert pickle.loads(pickle.dumps(distance.cosine)) is distance.cosine
 
 
+@pytest.mark.daily
 def test_lists_and_dtypes():
     assert distance.euclidean([0, 1], [1, 1]).dtype == np.float64
     assert distance.euclidean(np.float32([0, 1]), [1.5, 1]).dtype == np.float32
@@ -182,6 +191,7 @@ def test_lists_and_dtypes():
     np.testing.assert_allclose(total, half.astype(float).sum(keepdims=True).reshape(1, 1), rtol=5e-4)
 
 
+@pytest.mark.daily
 def test_minkowski_distance_and_matrix():
     for p in (1, 2, 3, 0.5, np.inf):
         expected = np.linalg.norm(A[:, None] - B[None], ord=p, axis=-1)
@@ -190,6 +200,7 @@ def test_minkowski_distance_and_matrix():
         np.testing.assert_allclose(distance.minkowski_distance(A, B[:6], p), expected, rtol=1e-12)
 
 
+@pytest.mark.daily
 def test_jensen_shannon():
     for options in ({}, {"base": 2.0}, {"axis": 1}, {"axis": 1, "keepdims": True}):
         expected = scipys.jensenshannon(A, B[:6], **options)
@@ -325,6 +336,8 @@ def tiles(request):
 
 @pytest.mark.usefixtures("tiles")
 class TestReductions:
+    @pytest.mark.thorough
+    @pytest.mark.daily("one tile")
     def test_nearest(self):
         a, b = (RNG.integers(0, 3, (n, 3)).astype(np.float32) for n in (20, 37))
         full = scipys.cdist(a, b, "cityblock")
@@ -338,12 +351,15 @@ class TestReductions:
         user = distance.nearest(a, b, 2, lambda u, v: jnp.sum(jnp.abs(u - v)))
         np.testing.assert_array_equal(user.rows, order[:, :2])
 
+    @pytest.mark.daily
     def test_nearest_of_rows_with_nan(self):
         b = np.array([[np.nan, 0], [3, 4], [0, 0]])
         near = distance.nearest([[0.0, 0.0], [np.nan, 0.0]], b, 3)
         assert near.rows.tolist() == [[2, 1, 3], [3, 3, 3]]
         assert near.distances.tolist() == [[0, 5, np.inf], [np.inf] * 3]
 
+    @pytest.mark.thorough
+    @pytest.mark.daily("one tile")
     def test_kernel_sum(self):
         b = np.concatenate([B, B[:5] / 2])  # which fill no number of tiles
         weights = RNG.random((13, 2))
@@ -356,6 +372,7 @@ class TestReductions:
             got = distance.kernel_sum(lambda d: jnp.exp(-d), A, b, w)
             np.testing.assert_allclose(got, expected, rtol=1e-12)
 
+    @pytest.mark.daily
     def test_directed_hausdorff(self):
         for seed in range(3):
             u, v = np.random.default_rng(seed).random((2, 30, 3))

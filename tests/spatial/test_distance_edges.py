@@ -53,6 +53,8 @@ def rows_of(name, *rows):
     return [x > 0.6 for x in rows] if name in BOOLEAN else list(rows)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x32-inner_product-float32", "x32-braycurtis-float32", "x64-cosine")
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", DEGREES)
 def test_any_unit(name, dtype, x64):
@@ -78,6 +80,8 @@ def test_any_unit(name, dtype, x64):
         np.testing.assert_allclose(np.asarray(got)[diagonal], expected[:, :4].diagonal()[diagonal], **close)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("seuclidean-float32")
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", ["seuclidean", "mahalanobis"])
 def test_any_unit_by_default_variances(name, dtype):
@@ -92,6 +96,7 @@ def test_any_unit_by_default_variances(name, dtype):
         np.testing.assert_allclose(got, scipys.pdist(a, name), rtol=1e-4 if dtype == F32 else 1e-9)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", ["euclidean", "seuclidean", "mahalanobis", "minkowski", "braycurtis"])
 def test_weights_of_any_size(name, dtype):
@@ -122,6 +127,8 @@ def test_weights_of_any_size(name, dtype):
     np.testing.assert_allclose(got, expected.diagonal(), rtol=rtol)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("hamming-float64", "chebyshev-float32")
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", METRICS)
 def test_a_far_row_changes_nothing_else(name, dtype):
@@ -166,6 +173,8 @@ SQUARES = {
 }
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("cdist-None-float32")
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("w", [None, [1.0, 2.0]])
 @pytest.mark.parametrize("call", SQUARES)
@@ -183,6 +192,7 @@ def test_slopes_of_squares_beside_rows_near_the_largest_number(call, w, dtype):
         np.testing.assert_allclose(slopes(rows), expected, rtol=1e-6)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_slopes_of_squares_that_overflow(dtype):
     largest = F64(np.finfo(dtype).max)
@@ -195,6 +205,8 @@ def test_slopes_of_squares_that_overflow(dtype):
         np.testing.assert_array_equal(second(u, v), 2 * np.eye(2))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("hamming")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_a_coordinate_of_weight_0_is_not_looked_at(name):
     """Neither for values nor for derivatives, which are 0 along it."""
@@ -237,6 +249,8 @@ def test_a_coordinate_of_weight_0_is_not_looked_at(name):
         np.testing.assert_allclose(along, along_without, **close)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("hamming")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_derivative_by_a_weight_of_0(name):
     """Against SciPy's difference from above; that of it by rows against differences of the first."""
@@ -272,6 +286,8 @@ CORNERS = ["cityblock", "chebyshev", "canberra", "braycurtis", "euclidean", "hel
 CORNERS += ["minkowski", "minkowski of 1.5", "seuclidean", "mahalanobis"]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("euclidean")
 @pytest.mark.parametrize("corner", CORNERS)
 def test_derivatives_of_distance_0_are_0(corner):
     """First and second, by rows and by what else the metric is given, in any unit."""
@@ -313,6 +329,7 @@ def test_slopes_along_coordinates_that_agree_are_0(name):
     np.testing.assert_allclose(slope, central, rtol=1e-6, atol=1e-5)  # which is 0 at a corner
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["jensenshannon", "hellinger"])
 def test_one_sided_slopes_where_both_are_0(name):
     u, v = np.array([0.2, 0.0, 0.5, 0.0]), np.array([0.1, 0.0, 0.3, 0.4])
@@ -328,6 +345,7 @@ def test_one_sided_slopes_where_both_are_0(name):
     assert np.isfinite(by_u[3])  # an infinite slope counts 0
 
 
+@pytest.mark.thorough
 def test_jensen_shannon_of_proportional_vectors():
     with jax.enable_x64(True):
         for u in RNG.random((20, 7)):
@@ -349,6 +367,8 @@ def test_tiny_numbers_are_not_0():
             np.testing.assert_allclose(distance.cdist(u[None, :3], v[None, :3], name), expected)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("chebyshev-float64")
 @pytest.mark.parametrize("dtype", [F32, F64])
 @pytest.mark.parametrize("name", [name for name in DEGREES if name != "hamming"])
 def test_subnormal_rows(name, dtype):
@@ -376,6 +396,7 @@ def test_subnormal_rows(name, dtype):
     np.testing.assert_allclose(near.distances, np.take_along_axis(expected, order, axis=1), **close)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_subnormal_numbers_beside_others(dtype):
     """In the same row, in the other row, beside large weights and beside a far row."""
@@ -426,6 +447,8 @@ def test_nearest_takes_zeros_for_equal():
     assert near.rows.tolist() == [[4, 0, 1, 2, 3]]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("euclidean")
 @pytest.mark.parametrize(
     "name", ["euclidean", "seuclidean", "mahalanobis", "hellinger", "minkowski", "hamming"]
 )
@@ -441,6 +464,7 @@ def test_64_bits_in_jit_with_x64_off(name):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["euclidean", "mahalanobis", "jaccard", "cosine", "minkowski", "hamming"])
 def test_a_number_of_rows_that_is_not_known_yet(name):
     """A program exported for any number of queries, and for any number of both."""
@@ -463,3 +487,30 @@ def test_a_number_of_rows_that_is_not_known_yet(name):
             got = program.call(a[:queries], b)
             for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
                 np.testing.assert_allclose(x, y[:queries], rtol=1e-6)
+
+
+FLAT = {
+    "a line": lambda t: np.stack([t, 0.3 * t + 0.1], axis=1),
+    "an axis": lambda t: np.stack([t, np.full_like(t, 0.1)], axis=1),
+    "a plane": lambda t: np.stack([t, t[::-1], 0.5 * t - 0.25 * t[::-1]], axis=1),
+}
+
+
+@pytest.mark.parametrize("flat", FLAT)
+def test_covariance_without_inverse(flat):
+    """It raises as in SciPy, also where rounding hides it, and is nan in a program."""
+    x = FLAT[flat](np.random.default_rng(7).random(8))
+    calls = [
+        lambda x: distance.pdist(x, "mahalanobis"),
+        lambda x: distance.cdist(x, x[::-1], "mahalanobis"),
+        lambda x: distance.nearest(x, x, 2, "mahalanobis").distances,
+    ]
+    for call in calls[: 3 if flat == "a line" else 1]:
+        with pytest.raises(np.linalg.LinAlgError, match="covariance matrix has no inverse"):
+            call(x)
+        assert not np.isfinite(jax.jit(call)(x)).any()
+    inverse = np.linalg.pinv(np.cov(x.T))
+    expected = scipys.pdist(x, "mahalanobis", VI=inverse)
+    np.testing.assert_allclose(distance.pdist(x, "mahalanobis", VI=inverse), expected, rtol=1e-6)
+    x[0, 0] = np.nan
+    assert np.isnan(distance.pdist(x, "mahalanobis")).any()

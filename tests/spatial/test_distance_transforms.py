@@ -58,6 +58,8 @@ def assert_derivatives(f, x, step, h=1e-5, at_0=None):
         assert np.isfinite([*first, *second]).all()
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("dice", "sqeuclidean")
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name):
     """Also of distances that are 0."""
@@ -69,12 +71,14 @@ def test_derivatives(name):
     assert_derivatives(of_both, np.concatenate([A, B]), RNG.random((8, 3)), at_0=equal)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("metric", ["euclidean", "mahalanobis", lambda u, v: jnp.sum((u - v) ** 4)])
 def test_derivatives_over_tiles(metric, tiles):
     options = {"VI": np.eye(3) + 0.1} if metric == "mahalanobis" else {}
     assert_derivatives(lambda a: jnp.sum(C * distance.cdist(a, B, metric, **options)), A, STEP)
 
 
+@pytest.mark.thorough
 def test_derivatives_of_reductions(tiles):
     weights = np.arange(1.0, 6.0)
     assert_derivatives(
@@ -90,6 +94,7 @@ def test_derivatives_of_reductions(tiles):
         assert_derivatives(lambda w, n=name, o=options: jnp.sum(distance.cdist(A, B, n, w=w, **o)), W, W / 2)
 
 
+@pytest.mark.thorough
 def test_kernels_are_not_differentiated(tiles, monkeypatch):
     """Each derivative has its own formula. Programs with a kernel are traced here, not run."""
 
@@ -115,6 +120,7 @@ def test_kernels_are_not_differentiated(tiles, monkeypatch):
                 jax.make_jaxpr(derivative)(A)
 
 
+@pytest.mark.thorough
 def test_no_array_of_pairs_and_coordinates():
     a = jax.ShapeDtypeStruct((1000, 64), np.float32)
     pairs = 1000 * 1000 * 4
@@ -152,6 +158,8 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("product")
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays eight devices")
 @pytest.mark.parametrize("way", WAYS)
 def test_shards_and_vmap(way, tiles):

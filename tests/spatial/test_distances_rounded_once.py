@@ -23,6 +23,7 @@ def whole_numbers(shape, dtype, seed=0):
     return np.random.default_rng(seed).integers(-100, 100, shape).astype(dtype)
 
 
+@pytest.mark.thorough
 def test_euclidean_roots_in_programs_that_go_on(dtype):
     """XLA may make an approximate reciprocal root of ``1 / d``, and the sum of squares of ``d * d``."""
     a = whole_numbers((40, 6), dtype)
@@ -41,6 +42,8 @@ def test_euclidean_roots_in_programs_that_go_on(dtype):
     np.testing.assert_array_equal(distance.cdist(a, b), expected)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float64-49")
 @pytest.mark.parametrize("length", [41, 49])
 def test_hamming_of_rows_that_differ_everywhere_is_1(dtype, length):
     a = np.zeros((3, length), dtype)
@@ -70,6 +73,7 @@ QUOTIENTS = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("metric", QUOTIENTS)
 def test_quotients_of_counts(metric, dtype):
     """One divided by the distance, too, in the same program."""
@@ -91,6 +95,7 @@ def test_quotients_of_counts(metric, dtype):
         np.testing.assert_array_equal(inverse, 3 / np.asarray(actual))
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", [None, "lax"])
 def test_distances_of_trees(engine, dtype):
     points = whole_numbers((200, 3), dtype)

@@ -71,6 +71,8 @@ def right(points, x, r, p, box):
     return tree, distances, rows
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("2.0-None")
 @pytest.mark.parametrize("box", [None, 1.0])
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
 @pytest.mark.parametrize("name", CLOUDS)
@@ -142,6 +144,7 @@ def test_the_other_points_of_the_cloud(name):
     np.testing.assert_array_equal(found["knn_graph"].receivers, np.repeat(np.arange(N), 2))
 
 
+@pytest.mark.thorough
 def test_what_is_not_finite_and_rows_that_do_not_count():
     """Such points are nobody's neighbours, and such queries have none; a radius below 0 reaches nothing."""
     points, x = CLOUDS["uniform"][:N].copy(), CLOUDS["uniform"][N:].copy()
@@ -175,6 +178,7 @@ def test_what_is_not_finite_and_rows_that_do_not_count():
     assert (np.asarray(others)[[3, 5, *range(n, N)]] == n).all()
 
 
+@pytest.mark.thorough
 def test_vmap_over_clouds_queries_and_radii():
     clouds = RNG.random((3, N, 2), np.float32)
     x = RNG.random((3, 5, 2), np.float32)
@@ -196,6 +200,7 @@ def test_vmap_over_clouds_queries_and_radii():
     np.testing.assert_array_equal(found, scipy.spatial.KDTree(clouds[0]).query(many)[1])
 
 
+@pytest.mark.daily
 def test_slopes():
     """Those of the distances in the points and the queries, by plain jax.numpy."""
     points, x = CLOUDS["uniform"][:N], CLOUDS["uniform"][N:]
@@ -214,6 +219,8 @@ def test_slopes():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("60")
 @pytest.mark.parametrize("count", [60, 300])
 def test_a_cloud_is_searched_alike_whatever_its_size(count):
     """Dynamics of few points by every pair, and of more by SciPy's tree: the forces are those by hand."""

@@ -21,6 +21,7 @@ def others(points, k):
     return np.take_along_axis(distances, rows, axis=1), rows
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("k", [1, 4])
 def test_kneighbors_leave_the_point_itself_out_and_keep_its_duplicates(radius_engine, k):
     expected, rows = others(POINTS, k)
@@ -76,6 +77,7 @@ def test_displacements_are_the_shortest_in_a_periodic_box():
         tree.displacements(QUERIES[0], 1.0)
 
 
+@pytest.mark.thorough("lax")
 def test_results_tell_queries_and_overflow(radius_engine):
     tree = KDTree(POINTS)
     for radius in (0.0, 0.3, 2.0):

@@ -60,6 +60,8 @@ def trees(rng):
     yield np.stack([line, line + 1], axis=1)[np.argsort(low, kind="stable")], np.sort(low).astype(float)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("leaf")
 @pytest.mark.parametrize("options", SELECTIONS.values(), ids=SELECTIONS)
 def test_a_program_cuts_a_tree_as_numpy_does(options):
     for rows, distances in trees(np.random.default_rng(0)):
@@ -73,6 +75,7 @@ def test_a_program_cuts_a_tree_as_numpy_does(options):
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-14)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("options", [SELECTIONS["eom"], SELECTIONS["leaf"]], ids=["eom", "leaf"])
 def test_labels_are_scikit_learns_where_no_distances_are_equal(options):
     rng, options = np.random.default_rng(1), {**options, "cluster_selection_epsilon": 0.0}
@@ -100,6 +103,7 @@ def test_ends_are_those_of_a_walk_from_the_lowest_row():
         assert (depth[two] == depth[one] + 1).all()
 
 
+@pytest.mark.thorough
 def test_missing_edges_are_passed_by_in_batches_and_loops():
     rng, chosen = np.random.default_rng(3), selection({"min_cluster_size": 5})
     rows, lengths, expected = [], [], []
@@ -126,6 +130,7 @@ def test_missing_edges_are_passed_by_in_batches_and_loops():
         np.testing.assert_allclose(a, b[1], rtol=1e-5)
 
 
+@pytest.mark.daily
 def test_a_program_makes_scipys_linkage_in_a_larger_room():
     rng = np.random.default_rng(4)
     for n in (2, 30, N):
@@ -157,6 +162,7 @@ def test_negative_lengths_and_zeros_are_ordered():
     np.testing.assert_array_equal(found[2:, :2], [[0, 6], [5, 7]])
 
 
+@pytest.mark.thorough
 def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
     """They are lowered here, without what the kernels do, and exported but for these."""
 
@@ -180,6 +186,7 @@ def test_programs_for_a_gpu_do_not_call_the_host(monkeypatch):
     assert exported.platforms == ("cuda",)
 
 
+@pytest.mark.daily
 def test_concrete_edges_on_a_device_are_merged_there(monkeypatch):
     rows, lengths = map(np.asarray, KDTree(np.random.default_rng(5).random((30, 2))).minimum_spanning_tree())
     expected = single_linkage(rows, lengths)

@@ -55,6 +55,8 @@ def test_results_of_many_queries(m, boxsize, k, workers):
         np.testing.assert_array_equal(found, np.concatenate(expected))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("boxsize1-True")
 @pytest.mark.parametrize("one_radius", [True, False])
 @pytest.mark.parametrize("boxsize", [None, [7, 0, 9]])
 def test_radius_search_of_many_queries(boxsize, one_radius):

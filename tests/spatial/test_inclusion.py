@@ -85,6 +85,7 @@ def test_by_scipy(p, dtype):
         assert_included(points.astype(dtype), p, boxsize=1.0 if points.max() < 1 else 7.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("dtype", "p"), [("float32", 2.0), ("float32", 3.0), ("float64", 2.0)])
 def test_by_lax(dtype, p):
     """In the methods that programs of their own serve; shapes are few, as each compiles."""
@@ -104,6 +105,7 @@ def test_by_lax(dtype, p):
         np.testing.assert_array_equal(tree.dbscan(r, 3, p=p).core, degrees >= 3)
 
 
+@pytest.mark.thorough
 def test_in_programs(x64):
     """SciPy called back, and every pair compared, include what is returned outside."""
 
@@ -140,6 +142,7 @@ def test_components_of_dense_clouds():
         assert int(tree.connected_components(r).count) == connected_components(adjacency)[0]
 
 
+@pytest.mark.thorough
 def test_one_number_is_told_from_the_next():
     """Float32 numbers whose distance is rounded, and the number before it."""
     points = np.array([[0.1], [0.7]], np.float32)
@@ -202,6 +205,7 @@ WITH_CLOUDS = np.arange(N) % 2
 MORE = 30  # neighbours, more than are within the radii
 
 
+@pytest.mark.thorough
 def test_programs_of_every_norm_are_of_one_size():
     """XLA took minutes to compile sixteen cube roots on end."""
     points = jnp.zeros((64, 3))
@@ -241,6 +245,7 @@ def test_images_and_clouds(has_clouds, dtype):
         np.testing.assert_array_equal(tree.dbscan(r, 3).core, degrees >= 3)
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", [None, "lax"])
 def test_images_of_clouds_in_programs(engine):
     @jax.jit
@@ -291,6 +296,7 @@ OTHER_SEARCHES = [
 ]
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize(("space", "p", "engine", "dtype"), HOST_SEARCHES + OTHER_SEARCHES)
 def test_a_distance_as_an_upper_bound_leaves_its_point_out(space, p, engine, dtype):
     """Eagerly and in a program, where the bound is traced: distances decide as they are returned."""
@@ -313,6 +319,7 @@ def test_a_distance_as_an_upper_bound_leaves_its_point_out(space, p, engine, dty
         assert_nearer(tree.kneighbors(2, p=p, distance_upper_bound=bound), own_distances, own_rows, bound, n)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_upper_bounds_over_devices_and_of_few_points(dtype):
     rng = np.random.default_rng(3)
@@ -337,6 +344,7 @@ def test_upper_bounds_over_devices_and_of_few_points(dtype):
             assert_nearer(found, own_distances, own_rows, bound, len(points))
 
 
+@pytest.mark.thorough
 def test_upper_bounds_of_kernels(radius_kernel):
     rng = np.random.default_rng(4)
     points = rng.random((200, 2), np.float32)
@@ -350,6 +358,7 @@ def test_upper_bounds_of_kernels(radius_kernel):
         assert_nearer(found, own_distances, own_rows, bound, len(points))
 
 
+@pytest.mark.daily
 def test_upper_bounds_beyond_the_dtype_of_distances():
     tree = KDTree(np.float32([[0.0], [1.0]]))
     for bound, found in ((1e300, [0.25, 0.75]), (1e-300, [np.inf, np.inf]), (np.inf, [0.25, 0.75])):

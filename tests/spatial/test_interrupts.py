@@ -49,6 +49,7 @@ assert rows.tolist() == list(range(50))
 """
 
 
+@pytest.mark.thorough
 def test_interrupts():
     program = PROGRAM.replace("TURNS", "6")
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

@@ -80,6 +80,8 @@ def test_no_points_in_a_box():
         assert (np.asarray(rows) == tree.n).all()
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("cuda")
 @pytest.mark.parametrize("engine", ["lax", "cuda"])
 def test_queries_whose_squares_overflow(engine, monkeypatch):
     """In float64, whose squares overflow from 1e154 on, also where the points have float32."""
@@ -294,6 +296,7 @@ def test_gradient_is_zero_where_nothing_is():
     assert jax.jit(jax.grad(bounded))(points + 0.25).tolist() == np.zeros((4, 3)).tolist()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("asarray", [np.asarray, jnp.asarray])
 def test_a_device_refuses_what_is_not_finite(asarray):
     """Whatever engine a device has, and wherever the values come from."""
@@ -328,6 +331,7 @@ def test_points_that_are_refused_leave_no_tree():
     assert tree.query(points[:4])[1].tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.thorough
 def test_values_on_another_device_are_not_looked_at(monkeypatch):
     """As JAX has it: such a query has no neighbours there. The build tells of points that are not finite."""
     for module in (_arrays, _arguments):
@@ -353,6 +357,7 @@ def test_values_on_another_device_are_not_looked_at(monkeypatch):
         KDTree(on_device)
 
 
+@pytest.mark.thorough
 def test_each_platform_gets_its_own_engine(monkeypatch):
     """Where a GPU is about, a jitted search still compiles the portable engine alone for the CPU."""
     cpu = jax.devices("cpu")[0]
@@ -369,7 +374,7 @@ def test_each_platform_gets_its_own_engine(monkeypatch):
         assert "xla.gpu.ptx" not in search.lower(tree, x).as_text()
 
 
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
+@pytest.mark.skipif(jax.device_count() < 2, reason="one device")
 def test_spread_arrays_are_refused():
     """Queries that are spread over devices raise with a tree on one; of copies on several, one is taken."""
     mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
@@ -428,6 +433,7 @@ def test_levels_of_nodes():
     assert seen == 40
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", ["scipy", "lax"])
 def test_a_coordinate_may_be_the_box(engine):
     """A remainder may be rounded to the box's length, which is the same place as 0."""

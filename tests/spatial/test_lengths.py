@@ -75,6 +75,8 @@ def cloud(n, q):
     return rng.random((n, 3), dtype=np.float32), rng.random((q, 3), dtype=np.float32)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("natural")
 def test_new_lengths_compile_nothing(radius_kernel):
     """Of points, of queries and of results, in any order, from NumPy and from JAX; nor is a result nan."""
     sizes = ((60, 40), (60, 41), (33, 50), (70, 7))
@@ -92,6 +94,7 @@ def test_new_lengths_compile_nothing(radius_kernel):
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.usefixtures("radius_engine")
 def test_any_kind_of_array_compiles_nothing():
     """NumPy's and JAX's, committed to a device or not, of a padded size and of any other."""
@@ -197,6 +200,7 @@ def test_rows_that_do_not_count_find_nothing():
     assert np.isinf(graph.distances[~is_edge]).all()
 
 
+@pytest.mark.thorough
 def test_results_of_many_bytes_are_padded_to_less(monkeypatch):
     """Queries with so many neighbours that memory matters run by programs of more sizes, with one answer."""
     monkeypatch.setattr(_build, "LARGE_BYTES", 1 << 10)

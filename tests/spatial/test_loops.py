@@ -33,6 +33,8 @@ def kind(tree):
     return structure, [(jax.typeof(x).shape, jax.typeof(x).dtype, jax.typeof(x).weak_type) for x in leaves]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("lax-150-20-float32")
 @pytest.mark.parametrize(
     ("n", "m", "dtype"), [(0, 3, "float32"), (100, 3, "float64"), (1025, 3, "float32"), (150, 20, "float32")]
 )
@@ -61,6 +63,7 @@ def steps(points, count):
     return points
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("engine", [None, "lax"])
 def test_loops_from_a_concrete_tree(engine):
     """A scan, a while loop and a choice between a concrete tree and one built there; a batch of trees."""

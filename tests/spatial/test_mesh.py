@@ -38,6 +38,7 @@ def cloud(name):
 
 
 class TestNearest:
+    @pytest.mark.thorough
     @pytest.mark.parametrize("name", NAMES)
     def test_other_points(self, name):
         mesh, points, queries = cloud(name)
@@ -49,6 +50,7 @@ class TestNearest:
         vectors = tree.displacements(x, found[1])
         np.testing.assert_array_equal(vectors, points[expected[1]] - queries[:, None])
 
+    @pytest.mark.daily
     @pytest.mark.parametrize("name", NAMES)
     def test_every_point(self, name):
         """A line too many is nobody's, whatever it holds."""
@@ -68,6 +70,7 @@ class TestNearest:
         agree(in_order, (distances[own[there]], rows[own[there]]))
         assert all(each.sharding.is_equivalent_to(tree.data.sharding, 2) for each in found)
 
+    @pytest.mark.thorough
     @several_of_a_kind
     def test_distances_have_the_bits_of_one_device(self):
         """Which rounds others than SciPy."""
@@ -106,6 +109,7 @@ class TestNearest:
             np.asarray(with_itself.senders).reshape(-1, K), tree.query(tree.data, K)[1]
         )
 
+    @pytest.mark.thorough
     def test_queries_that_are_not_spread(self):
         """NumPy's have results on every device, those of one device there."""
         mesh, points, queries = cloud("grid, with ties")
@@ -119,6 +123,7 @@ class TestNearest:
         agree(found, expected)
         assert all(each.sharding == one.sharding for each in found)
 
+    @pytest.mark.thorough
     def test_rounds_of_few(self, monkeypatch):
         """Of many queries some are answered in a round that nobody asks for, the others in more of them.
 
@@ -134,6 +139,7 @@ class TestNearest:
         agree(tree.query(spread(mesh, queries), 7), nearest(points[:n], queries, 7))
         agree(tree.query(spread(mesh, queries / 16), 7), nearest(points[:n], queries / 16, 7))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("devices", "order", "boxsize"), [(3, "input", None), (2, "tree", 1.0)])
     def test_pieces(self, devices, order, boxsize, monkeypatch):
         """Results go home piece by piece, in one message each where rows go anywhere, else in several.
@@ -160,6 +166,7 @@ class TestNearest:
             assert (rows[~there] == n).all()
             assert np.isinf(distances[~there]).all()
 
+    @pytest.mark.thorough
     @several_of_a_kind
     @pytest.mark.kernels
     def test_gpu_engine(self, monkeypatch):
@@ -188,6 +195,7 @@ def near():
 
 
 class TestWithin:
+    @pytest.mark.thorough
     def test_counts_and_the_nearest(self, near):
         tree, queries, radii, scipy_tree = near
         host = np.asarray(queries)
@@ -205,6 +213,7 @@ class TestWithin:
         np.testing.assert_allclose(lengths[there], distances[there], rtol=1e-6)
         assert (lengths[~there] == 0).all()
 
+    @pytest.mark.thorough
     def test_radii_as_far_as_the_queries(self, near):
         """Beyond 2**64 extents of the points, whose squares float32 does not hold."""
         tree, queries, radii, scipy_tree = near
@@ -231,6 +240,7 @@ class TestWithin:
         found = tree.count_neighbors(KDTree(np.asarray(x)), radii, weights=weights)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
+    @pytest.mark.daily
     def test_radius_0(self, near):
         """Its bound, the number after 0, is subnormal, which XLA takes for 0."""
         tree, queries, _, scipy_tree = near
@@ -241,6 +251,7 @@ class TestWithin:
         assert np.asarray(found.counts).tolist() == [*map(len, expected)]
         assert np.asarray(found.indices).tolist() == [(rows + 3 * [tree.n])[:3] for rows in expected]
 
+    @pytest.mark.thorough
     def test_a_returned_distance_includes_its_point(self, near):
         """What `query` returns of all points decides, and no other rounding."""
         tree, queries, _, _ = near
@@ -259,12 +270,14 @@ class TestWithin:
         totals = [(distances <= r).sum() for r in some]
         np.testing.assert_array_equal(tree.count_neighbors(KDTree(x), some), totals)
 
+    @pytest.mark.daily
     def test_no_queries(self, near):
         tree, queries, *_ = near
         none = jax.device_put(queries[:0], queries.sharding)
         assert tree.query_ball_point(np.zeros((0, 3), np.float32), 2.0, return_length=True).shape == (0,)
         assert [each.shape for each in tree.query(none, 3)] == [(0, 3)] * 2
 
+    @pytest.mark.thorough
     def test_radii_of_each_query(self, near):
         tree, queries, _, scipy_tree = near
         radii = np.linspace(-1, 3, len(queries)).astype(np.float32)
@@ -272,6 +285,7 @@ class TestWithin:
         found = tree.query_ball_point(queries, radii, return_length=True)
         np.testing.assert_array_equal(found, np.where(radii < 0, 0, expected))
 
+    @pytest.mark.thorough
     def test_all_neighbours(self, near):
         """What is spread comes in equal parts, filled up; what is not comes as it is."""
         tree, queries, radii, scipy_tree = near
@@ -287,6 +301,7 @@ class TestWithin:
             right = np.linalg.norm(along, axis=1)
             np.testing.assert_allclose(np.asarray(found.distances)[: offsets[-1]], right, rtol=1e-6)
 
+    @pytest.mark.thorough
     def test_edges_and_pairs(self, near):
         tree, _, _, scipy_tree = near
         pairs = scipy_tree.query_pairs(2.0)
@@ -317,6 +332,7 @@ class TestWithin:
         assert len(kept) == room + 1
         assert kept < pairs
 
+    @pytest.mark.thorough
     def test_pairs_of_two_trees(self, near):
         tree, queries, _, scipy_tree = near
         radii = np.float32([1, 2, 3])
@@ -411,6 +427,7 @@ class TestErrors:
         assert repr(tree) == f"KDTree({facts})"
 
 
+@pytest.mark.thorough
 @several_of_a_kind
 def test_float64_stays_float64():
     """With x64 off, too, whatever brings the points; their differences are lost in float32."""

@@ -47,6 +47,7 @@ def assert_are(found, right):
     assert (np.asarray(found[len(right) :]) == -1).all()
 
 
+@pytest.mark.thorough
 def test_components_of_some_rows():
     """The last rows of 64 bits fill up what the devices have."""
     rng, sharding = np.random.default_rng(1), NamedSharding(mesh_of(8), SPREAD)
@@ -62,6 +63,7 @@ def test_components_of_some_rows():
         assert labels.dtype == count.dtype == np.int32
 
 
+@pytest.mark.thorough
 def test_dbscan_traced_in_a_box_with_weights():
     sharding = NamedSharding(mesh_of(4), SPREAD)
     tree = jax.jit(lambda x: KDTree(x, boxsize=4.0, sharding=sharding))
@@ -79,6 +81,7 @@ def test_dbscan_traced_in_a_box_with_weights():
     np.testing.assert_array_equal(labels, np.where(np.arange(N) == 7, -1, 0))
 
 
+@pytest.mark.daily
 def test_components_inside_of_shard_map():
     mesh = mesh_of(2)
     x = np.random.default_rng(2).random((16, 2), np.float32)
@@ -96,6 +99,7 @@ def test_components_inside_of_shard_map():
     assert_are(labels, right[1])
 
 
+@pytest.mark.daily
 def test_what_is_refused():
     tree = KDTree(np.ones((8, 2)), sharding=NamedSharding(mesh_of(2), PartitionSpec("d")))
     with pytest.raises(ValueError, match="r must be at least 0"):

@@ -6,10 +6,13 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[2]
 PROCESSES = 2
 
 
+@pytest.mark.thorough
 def test_two_processes():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -19,7 +22,11 @@ def test_two_processes():
     if "device_count" in environment.get("XLA_FLAGS", ""):
         del environment["XLA_FLAGS"]  # here each has one device
     commands = [
-        [sys.executable, str(ROOT / "tests" / "mesh_process.py"), *map(str, (number, PROCESSES, port))]
+        [
+            sys.executable,
+            str(ROOT / "tests" / "helpers" / "mesh_process.py"),
+            *map(str, (number, PROCESSES, port)),
+        ]
         for number in range(PROCESSES)
     ]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}

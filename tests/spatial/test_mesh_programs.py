@@ -23,6 +23,7 @@ EACH = 24  # points of a device
 
 
 class TestTransformations:
+    @pytest.mark.thorough
     def test_explicit_axes(self):
         """In jit; of a tree that jit returned; of queries that are not spread; of weights of the host."""
         mesh = mesh_of(2, AxisType.Explicit)
@@ -48,6 +49,7 @@ class TestTransformations:
         cores = outside.dbscan(0.3, 9, sample_weight=weights).core
         np.testing.assert_array_equal(cores, near @ weights >= 9)
 
+    @pytest.mark.thorough
     def test_a_traced_number_of_rows_that_count(self):
         """As on one device, of a tree that comes out of jit, too."""
         points, queries = clouds(2 * EACH)["uniform"]
@@ -76,6 +78,7 @@ class TestTransformations:
         with pytest.raises(ValueError, match="pass sharding="):
             jax.jit(lambda points: KDTree(points).query(points)[0])(points)
 
+    @pytest.mark.thorough
     def test_inside_of_shard_map(self):
         mesh = mesh_of(2)
         points, queries = clouds(2 * EACH)["uniform"]
@@ -92,6 +95,7 @@ class TestTransformations:
         agree(found, expected)
         np.testing.assert_array_equal(tree.query_ball_point(queries, 0.5, return_length=True), counts)
 
+    @pytest.mark.thorough
     def test_several_axes(self):
         """The devices count in the order of the axes in the sharding, not of those of the mesh."""
         devices = mesh_of(4).devices
@@ -122,6 +126,7 @@ class TestRowsOf64Bits:
         assert forest.rows.dtype == np.int64
         assert forest.rows.shape == (mesh.size, rows // mesh.size)
 
+    @pytest.mark.daily
     def test_nearest(self):
         """Points whose rows are said to begin at 2**31 are found as those."""
         mesh = mesh_of(2)
@@ -156,6 +161,7 @@ class TestRowsOf64Bits:
         np.testing.assert_array_equal(found, np.arange(5) * 2**30)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("kind", "rows_dtype"), [(np.float32, np.int32), (np.float64, np.int64)])
 def test_partition_is_exact(kind, rows_dtype):
     """Every group of devices gets the first points of its half, in the order of coordinate and row."""

@@ -16,6 +16,7 @@ ORACLES = SciPyTree(A), SciPyTree(B)
 BOXED = SciPyTree(A, boxsize=1.0)
 
 
+@pytest.mark.daily
 def test_pairs_same_as_scipy(radius_engine):
     tree, expected = KDTree(A), ORACLES[0].query_pairs(0.3)
     assert tree.query_pairs(0.3) == expected
@@ -34,6 +35,8 @@ def test_pairs_same_as_scipy(radius_engine):
     )
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("cuda")
 def test_pairs_in_a_periodic_box_and_cut_short(radius_kernel):
     tree, expected = KDTree(A, boxsize=1.0), BOXED.query_pairs(0.3, p=1)
     if radius_kernel != "cuda":
@@ -43,6 +46,8 @@ def test_pairs_in_a_periodic_box_and_cut_short(radius_kernel):
     assert len(set(map(tuple, short.pairs.tolist())) & expected) == 7
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("cuda")
 def test_graph_has_both_directions(radius_kernel):
     tree = KDTree(A, boxsize=1.0)
     graph = tree.radius_graph(0.3)
@@ -63,6 +68,7 @@ def test_graph_has_both_directions(radius_kernel):
     assert int(loops.count) == count + 50
 
 
+@pytest.mark.daily
 def test_all_pairs_in_a_periodic_box(radius_engine):
     """Half of the box is as far as anything is: also from the slots that padding leaves empty."""
     tree = KDTree(A, boxsize=1.0)
@@ -75,6 +81,7 @@ def test_all_pairs_in_a_periodic_box(radius_engine):
         np.testing.assert_array_equal(found.receivers, np.minimum(np.arange(2600) // 50, 50))
 
 
+@pytest.mark.daily
 def test_duplicates_are_neighbours_of_each_other(radius_engine):
     tree = KDTree(np.repeat(A[:10], 5, axis=0))
     assert len(tree.query_pairs(0.0, output_type="ndarray")) == 10 * 5 * 4 // 2
@@ -108,6 +115,7 @@ def test_sparse_records():
     assert type(TREES[0].sparse_distance_matrix(TREES[1], 0.3)) is scipy.sparse.dok_matrix
 
 
+@pytest.mark.thorough("lax")
 def test_only_the_box_of_the_first_tree_counts(radius_engine):
     points, others = np.full((50, 3), 0.05), np.full((40, 3), [0.5, 0.05, 0.05])  # shapes of other tests
     others[:2, 0] = 0.95, 3.02

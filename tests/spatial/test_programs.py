@@ -15,6 +15,7 @@ RNG = np.random.default_rng(8)
 POINTS, QUERIES = RNG.random((60, 3)), RNG.random((7, 3))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 def test_several_devices():
     """Local searches in shard_map with its checks on; eager ones under a mesh, and on another device."""
@@ -70,6 +71,7 @@ def test_several_devices():
             search()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="the CPU plays several devices")
 @pytest.mark.parametrize("axis_type", [AxisType.Auto, AxisType.Explicit])
 def test_compiled_searches_under_a_mesh(axis_type):
@@ -93,6 +95,7 @@ def test_compiled_searches_under_a_mesh(axis_type):
         np.testing.assert_allclose(inside, p[0] + oracle.query(p, k=4)[0].sum(), rtol=1e-5)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("engine", [None, "lax"])
 def test_points_sharded_over_one_device(engine):
     """Numbers and results have fewer axes than the points: they are placed on the device."""
@@ -115,6 +118,7 @@ def test_a_box_of_traced_and_other_lengths():
         np.testing.assert_array_equal(built.query(QUERIES, k=3)[1], tree.query(QUERIES, k=3)[1])
 
 
+@pytest.mark.daily
 def test_lists_that_hold_traced_numbers():
     tree = KDTree(POINTS.astype(np.float32))
     x = POINTS[4].astype(np.float32).tolist()

@@ -27,6 +27,7 @@ def both(points, x):
     yield SEARCH(tree, x.astype(np.float32))
 
 
+@pytest.mark.daily
 @given(clouds())
 def test_no_closer_point_is_left_out(cloud):
     """Distances are sorted, belong to their rows, and no other row is nearer."""
@@ -99,6 +100,7 @@ def test_large_k():
         assert (np.asarray(rows) == expected_rows).mean() > 0.99
 
 
+@pytest.mark.thorough("lax", "e-31")
 @pytest.mark.parametrize("m", [3, 20])
 @pytest.mark.parametrize("unit", [2.0**-100, 2.0**85])
 def test_units_change_no_digit(m, unit, radius_kernel):
@@ -119,6 +121,7 @@ def test_units_change_no_digit(m, unit, radius_kernel):
         assert other.count_neighbors(other, r * unit) == tree.count_neighbors(tree, r)
 
 
+@pytest.mark.thorough("lax")
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 4.0, np.inf])
 def test_queries_from_afar(p, radius_kernel):
     """All points are as near then, so that the first rows are the nearest; nearer queries keep their own."""
@@ -137,6 +140,7 @@ def test_queries_from_afar(p, radius_kernel):
     assert (np.asarray(KDTree(points).query(x, 2, p=p, distance_upper_bound=1e19)[1])[far] == 60).all()
 
 
+@pytest.mark.daily
 def test_far_queries_of_a_cloud_far_from_the_origin():
     """The cloud's place is a part of the way to it, whose powers overflow."""
     points = np.float32([[2**22, 0, 0], [2**22 + 1, 0, 0], [2**22, 1, 0]])
@@ -145,6 +149,7 @@ def test_far_queries_of_a_cloud_far_from_the_origin():
     np.testing.assert_allclose(distances, SciPyTree(points).query(x, p=4.0)[0], rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_far_queries_in_a_box(radius_kernel):
     """Their nearest images count. The origin is not far."""
     points = np.random.default_rng(0).random((40, 2), np.float32) * np.float32(1e-21)
@@ -158,6 +163,7 @@ def test_far_queries_in_a_box(radius_kernel):
     np.testing.assert_array_equal(tree.count_neighbors(KDTree(x), [0.2, 0.4]), pairs)
 
 
+@pytest.mark.thorough
 def test_radii_as_far_as_the_queries(radius_kernel):
     points = np.random.default_rng(0).random((60, 3), np.float32)
     x = np.array([[1e20, 0, -3e19], [2e38, -1e38, 0], [0.5, 0.5, 0.5], [-7e30, 1, 1]], np.float32)

@@ -36,6 +36,8 @@ def minkowski(a, b, p, boxsize):
     return along.max(-1) if p == np.inf else (along**p).sum(-1) ** (1 / p)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("natural", "lax-2-20.0-None", "cuda")
 @pytest.mark.parametrize(("m", "p", "boxsize"), [
     (3, 2.0, None), (3, 2.0, [1.0, 0.0, 2.0]), (2, np.inf, 1.0),
     (5, 2.5, 1.0), (1, 1.0, 1.0), (2, 20.0, None),
@@ -55,6 +57,7 @@ def test_same_as_scipy(radius_kernel, m, p, boxsize):
     assert found.distances.dtype == np.float64
 
 
+@pytest.mark.daily
 def test_lists_and_lengths(radius_engine):
     radii = np.linspace(0, RADII[3], 20)
     tree, expected = KDTree(POINTS[3]), SciPyTree(POINTS[3]).query_ball_point(QUERIES[3], radii)
@@ -67,6 +70,7 @@ def test_lists_and_lengths(radius_engine):
     assert everything.indices.shape == (20 * 60,)
 
 
+@pytest.mark.thorough("lax")
 def test_fixed_form_keeps_the_nearest_and_tells(radius_engine):
     tree, oracle = KDTree(POINTS[3]), SciPyTree(POINTS[3])
     for limit in (3, 70):
@@ -79,6 +83,7 @@ def test_fixed_form_keeps_the_nearest_and_tells(radius_engine):
     assert (np.asarray(found.counts) > 3).any()
 
 
+@pytest.mark.daily
 def test_sorted_by_distance_then_row(radius_engine):
     grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(6.0), [0.0], indexing="ij"), -1).reshape(-1, 3)
     tree, x = KDTree(np.concatenate([grid, grid])), np.tile([1.0, 1.0, 0.0], (20, 1))  # shapes of other tests
@@ -146,6 +151,8 @@ def test_empty_tree():
     assert tree.query_ball_point([[0.0, 0.0]], 1.0, return_length=True).tolist() == [0]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x64")
 def test_inside_jit_and_vmap(x64):
     tree = KDTree(POINTS[3].astype(np.float32), boxsize=1.0)
     x = jnp.asarray(QUERIES[3], jnp.float32)
@@ -176,6 +183,7 @@ def test_gradient_is_zero_at_distance_zero():
     np.testing.assert_array_equal(jax.jit(jax.grad(total))(points), np.zeros((60, 2)))
 
 
+@pytest.mark.thorough
 def test_more_results_than_32_bits_can_count(monkeypatch):
     """They are found in pieces, as here with a smaller limit."""
     tree = KDTree(POINTS[2].astype(np.float32), engine="lax")
@@ -189,6 +197,7 @@ def test_more_results_than_32_bits_can_count(monkeypatch):
     np.testing.assert_array_equal(pieces.counts, oracle.query_ball_point(x, 0.3, return_length=True))
 
 
+@pytest.mark.thorough
 def test_numbers_of_results_that_rise_and_fall(radius_kernel):
     """The last number is tried for the next: too small or far too large, it changes no answer."""
     points, x = POINTS[3], np.random.default_rng(4).random((20, 3))
@@ -208,6 +217,7 @@ def test_numbers_of_results_that_rise_and_fall(radius_kernel):
         tree.query_radius(np.where(x == x[3, 0], np.nan, x), 0.5)
 
 
+@pytest.mark.daily
 def test_sums_past_32_bits_are_made_again(radius_engine, monkeypatch):
     """As if there were more than 2**31 neighbours in all."""
     monkeypatch.setattr(_tree_programs, "LARGEST", 1)

@@ -168,6 +168,8 @@ def named(value):
     return getattr(value, "__name__", str(value))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("nearest-2.0-lax-float32", "nearest-inf-cuda-float32")
 @pytest.mark.parametrize(
     ("tree_of", "dtype"),
     [("natural", np.float32), *[(engine, dtype) for engine in ("lax", "cuda") for dtype in DTYPES]],
@@ -179,6 +181,7 @@ def test_units_and_a_far_point_change_nothing(search, p, dtype, tree_of):
         search(cloud, tree_of(cloud.scaled(cloud.points)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tree_of", ["mesh"], indirect=True)
 @pytest.mark.parametrize(("search", "p"), CASES + ON_MESH, ids=named)
 def test_on_a_mesh(search, p, tree_of):
@@ -186,6 +189,8 @@ def test_on_a_mesh(search, p, tree_of):
         search(cloud, tree_of(cloud.scaled(cloud.points)))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("2.0-cuda")
 @pytest.mark.parametrize("tree_of", ["natural", "lax", "cuda", "mesh"], indirect=True)
 @pytest.mark.parametrize("p", [2.0, 4.0])
 def test_in_a_box(p, tree_of):
@@ -200,6 +205,7 @@ def test_in_a_box(p, tree_of):
     nearest(cloud, tree_of(cloud.scaled(cloud.points), boxsize=cloud.scaled(box)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tree_of", "dtype"),
     [("cuda", np.float32), ("cuda", np.float64), ("mesh", np.float32)],
@@ -233,6 +239,7 @@ def high_power(a, b, p):
     return largest * (ratios**p).sum(axis=2) ** (1 / p)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", [None, "scipy", "lax"])
 @pytest.mark.parametrize("p", [50, 1000])
 def test_high_powers(p, engine):

@@ -235,6 +235,7 @@ def test_subnormal_sizes(dtype):
         same({"": tree.hdbscan(3, p=p).labels}, {"": right["hdbscan"].labels})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("dtype", "p"), [("float32", 2.0), ("float64", np.inf)])
 def test_subnormal_sizes_by_the_portable_engine(dtype, p):
     """Which XLA takes for 0 on CPUs; with differences and slopes, in a box of their size and a large one."""

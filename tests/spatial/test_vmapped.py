@@ -38,6 +38,7 @@ def distances_between(points, x):
     return np.linalg.norm(x[:, None].astype(float) - points[None], axis=2)
 
 
+@pytest.mark.thorough
 @pytest.mark.kernels
 def test_clouds_of_clouds_by_kernels(kernels):
     """Points, queries and radii of two batches, one in the other; a cloud may have no point that counts."""
@@ -79,6 +80,7 @@ def test_clouds_of_clouds_by_kernels(kernels):
         np.testing.assert_array_equal(labels[:, None] == labels[None], reach)
 
 
+@pytest.mark.thorough
 def test_a_batch_is_one_launch_of_each_kernel(monkeypatch):
     """Of clouds that are batches of batches, too: its program has the launches that a cloud's has."""
     of_all_items = set()
@@ -145,6 +147,7 @@ def test_batches_are_sorted_at_once(dtype):
         np.testing.assert_array_equal(jax.vmap(sorted_by, (0, None))(keys[0], values[0, 0]), expected[0])
 
 
+@pytest.mark.daily
 def test_powers_of_two_of_single_numbers_of_64_bits():
     """In a batch, too, whose axis JAX may have at the end."""
     x = np.array([1.0, 3e-310, -5.0, 0.0])
@@ -154,6 +157,7 @@ def test_powers_of_two_of_single_numbers_of_64_bits():
         np.testing.assert_array_equal(jax.vmap(unscaled)(x * scales, scales), x)
 
 
+@pytest.mark.daily
 def test_no_clouds_and_no_queries(monkeypatch):
     """Have results without items, on a GPU without a launch, and traced queries have theirs."""
     launches = []
@@ -183,6 +187,7 @@ def test_no_clouds_and_no_queries(monkeypatch):
     assert not any(items is not None for items in launches)
 
 
+@pytest.mark.thorough
 def test_least_distances_in_clouds_of_float64():
     """Are as they are without clouds, although clouds are very far from each other."""
     with jax.enable_x64(True):

@@ -9,7 +9,9 @@ rows that count (`_rows.Rows`). What the other rows hold is arbitrary:
 - what selects rows writes them into a buffer (`_selecting`), and a slice is one (`_slices`);
 - products sum rows of 0 (`_products`);
 - matrices of a stack stay apart, and functions of matrices see rows of 0 (`_stacks`);
-- writes change the buffer (`_writing`).
+- writes change the buffer (`_writing`);
+- fused functions are traced for a number of rows that is not known (`_unknown`), and evaluated on buffers
+  (`_interpreter`).
 
 What is not here takes the exact array, a shorter view of the buffer's memory (`_core._lengths.cut`), which is
 also what a user, a pytree, DLPack and JAX's transformations get. All checks are of shapes, never of buffers.

@@ -226,7 +226,7 @@ def on_rows(entry: Entry, x: Array, args: tuple, kwargs: dict[str, Any]) -> Any:
         if values is None or not _is_choice(*values) or not _is_start(initial):
             return None
         operands = (*values, operands[1])
-        key = (type(initial), initial)
+        key = (type(initial), repr(initial))  # which tells -0.0 from 0.0
         program = _program_of_chosen(entry.function, x._module, key, tuple(options.items()))
     else:
         program = _program(entry.function, entry.name, rule, x._module, tuple(options.items()))
@@ -273,13 +273,13 @@ def _is_start(initial: Any) -> bool:
     return initial is None or type(initial) in (bool, int, float)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)  # as many as the numbers that folds start at
 def _program_of_chosen(function, module: str, start: tuple, options: tuple) -> Any:
     """Return the program that folds the elements of a buffer that a mask chooses, of the rows that count."""
     given = dict(options)
-    _, initial = start
-    if initial is not None:
-        given["initial"] = initial
+    type_of_initial, written = start
+    if type_of_initial is not type(None):
+        given["initial"] = written == "True" if type_of_initial is bool else type_of_initial(written)
 
     def run(value, mask, count):
         counts = lax.broadcasted_iota(np.int32, value.shape, 0) < count

@@ -1,16 +1,14 @@
-"""Fused functions of each row on buffers: what lies behind the rows that count stays there.
+"""Fused functions of arrays with room: one program for every number of rows that a buffer takes.
 
-Whether a function treats each row apart is read off the program that JAX traces for a number of rows that is
-not known. A function that uses this number, or mixes rows, needs the exact arrays.
+A function is traced once, for a number of rows that is not known, and the program that is checked so is the
+one that runs, on the buffers. What decides by the number, or does what the interpreter has no rule for, takes
+the exact arrays.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax import export
-from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from ..._core._dtypes import x64_for
 from ..._core._lengths import has_own_length
@@ -18,122 +16,11 @@ from ..._fuse._inputs import PYTHON_NUMBERS
 from ..._fuse._integers import fits_any_dtype
 from .._array import Array, rows_or_value, wrap_rows
 from .._storage import duplicate
-from ._rows import Rows, with_rows
+from ._interpreter import evaluate, mentions_length
+from ._rows import Rows, least_rows_with_room, number_of, rows_in, with_rows
+from ._unknown import Length, Refused, Unknown
 
-__all__ = ["Arguments", "arguments_with_room", "as_rows", "have_rows", "write_content"]
-
-_CALLS = frozenset(
-    [
-        "cond",
-        "custom_jvp_call",
-        "custom_linear_solve",
-        "custom_vjp_call",
-        "custom_vjp_call_jaxpr",
-        "custom_vmap_call",
-        "jit",
-        "pjit",
-    ]
-)
-_OF_ELEMENTS = frozenset(
-    [
-        "abs",
-        "acos",
-        "acosh",
-        "add",
-        "and",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "bessel_i0e",
-        "bessel_i1e",
-        "cbrt",
-        "ceil",
-        "clamp",
-        "clz",
-        "complex",
-        "conj",
-        "convert_element_type",
-        "copy",
-        "copy_p",
-        "cos",
-        "cosh",
-        "digamma",
-        "div",
-        "eq",
-        "erf",
-        "erf_inv",
-        "erfc",
-        "exp",
-        "exp2",
-        "expm1",
-        "floor",
-        "ge",
-        "gt",
-        "igamma",
-        "igammac",
-        "imag",
-        "integer_pow",
-        "is_finite",
-        "le",
-        "lgamma",
-        "log",
-        "log1p",
-        "logistic",
-        "lt",
-        "max",
-        "min",
-        "mul",
-        "ne",
-        "neg",
-        "nextafter",
-        "not",
-        "optimization_barrier",
-        "or",
-        "polygamma",
-        "population_count",
-        "pow",
-        "real",
-        "reduce_precision",
-        "regularized_incomplete_beta",
-        "rem",
-        "round",
-        "rsqrt",
-        "select_n",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "sign",
-        "sin",
-        "sinh",
-        "sqrt",
-        "square",
-        "sub",
-        "tan",
-        "tanh",
-        "xor",
-        "zeta",
-    ]
-)
-# These leave rows in their places where operands and results have them on the first axis.
-_OF_SHAPES = frozenset(["broadcast_in_dim", "dynamic_slice", "iota", "reshape", "slice", "transpose"])
-# The parameter that says along which axes elements are mixed.
-_ALONG = {
-    "argmax": "axes",
-    "argmin": "axes",
-    "concatenate": "dimension",
-    "cumprod": "axis",
-    "cumsum": "axis",
-    "reduce_and": "axes",
-    "reduce_max": "axes",
-    "reduce_min": "axes",
-    "reduce_or": "axes",
-    "reduce_prod": "axes",
-    "reduce_sum": "axes",
-    "rev": "dimensions",
-    "sort": "dimension",
-}
+__all__ = ["Arguments", "ProgramOfRows", "arguments_with_room", "program_of_rows", "write_content"]
 
 
 class Arguments(NamedTuple):
@@ -143,6 +30,11 @@ class Arguments(NamedTuple):
     values: dict[Any, Any]  # numbers and values, of which some have rows
     of_rows: frozenset[Any]  # the places of these
     number: int  # of rows that count
+    length: int  # of the buffers
+
+    def dtypes(self) -> list[np.dtype]:
+        """Return the dtypes of the values."""
+        return [x.dtype for x in self.values.values() if hasattr(x, "dtype")]
 
     def in_order(self) -> tuple[tuple, dict[str, Any]]:
         """Return the values as a call takes them."""
@@ -181,110 +73,81 @@ def arguments_with_room(args: tuple, kwargs: dict[str, Any]) -> Arguments | None
             of_rows.append(place)
         else:
             values[place] = x
-    return Arguments(arrays, values, frozenset(of_rows), count)
+    return Arguments(arrays, values, frozenset(of_rows), count, length)
 
 
 def _is_number(x: Any) -> bool:
     return type(x) in PYTHON_NUMBERS and (type(x) is not int or fits_any_dtype(x))
 
 
-def have_rows(program: Any, given: tuple, named: dict[str, Any], arguments: Arguments) -> list[bool] | None:
-    """Return which results of a program of `jax.jit` have rows; None if it does not treat each row apart."""
-    (n,) = export.symbolic_shape("n", constraints=["n >= 2"])  # a single row has no room
+class ProgramOfRows:
+    """A function of arrays with room, compiled once for every number of rows that buffers take."""
 
-    def for_any_number(place, x):
-        return jax.ShapeDtypeStruct((n, *x.shape[1:]), x.dtype) if place in arguments.of_rows else x
+    def __init__(self, traced: Any, name: str, length: int):
+        """Take what was traced with an unknown number of rows, and will run on buffers of so many."""
+        results, self._structure = jax.tree.flatten(traced.out_info)
+        self._shapes = [x.shape for x in results]
+        if not all(map(_has_rows_first_or_none, self._shapes)):
+            raise Refused("rows along another axis")
 
-    given = tuple([for_any_number(place, x) for place, x in enumerate(given)])
-    named = {name: for_any_number(name, x) for name, x in named.items()}
-    dtypes = [x.dtype for x in arguments.values.values() if hasattr(x, "dtype")]
+        def run(count: Any, inputs: list[Any]) -> list[Any]:
+            made = evaluate(traced.jaxpr, inputs, length, count)
+            return [_in_few_lengths(*each) for each in zip(made, self._shapes, strict=True)]
+
+        run.__name__ = run.__qualname__ = name
+        self.jitted = jax.jit(run)
+
+    def __call__(self, arguments: Arguments, given: tuple, named: dict[str, Any]) -> Any:
+        """Return a pytree of results, in which rows say so, and which share no memory with arguments."""
+        inputs = jax.tree.leaves((given, named))
+        with x64_for(*arguments.dtypes()):
+            made = self.jitted(number_of(arguments.number), inputs)
+        contents = []
+        for value, shape in zip(made, self._shapes, strict=True):
+            if any(value is x for x in inputs):
+                value = duplicate(value)
+            contents.append(Rows(value, shape[0].of(arguments.number)) if _has_rows(shape) else value)
+        return jax.tree.unflatten(self._structure, contents)
+
+
+def program_of_rows(
+    jitted: Any, name: str, given: tuple, named: dict[str, Any], arguments: Arguments
+) -> ProgramOfRows | None:
+    """Return the program of a function that `jax.jit` has, on buffers; None if it needs exact arrays."""
+    unknown = Unknown(least_rows_with_room(), arguments.length)
+
+    def of_unknown_length(place: Any, x: Any) -> Any:
+        is_of_rows = place in arguments.of_rows
+        return jax.ShapeDtypeStruct((Length(unknown), *x.shape[1:]), x.dtype) if is_of_rows else x
+
+    given_to_trace = tuple([of_unknown_length(place, x) for place, x in enumerate(given)])
+    named_to_trace = {name: of_unknown_length(name, x) for name, x in named.items()}
     try:
-        with x64_for(*dtypes):
-            traced = program.trace(*given, **named)
-    except Exception:  # of the function, which raises it for exact arrays, too
+        with x64_for(*arguments.dtypes()):
+            traced = jitted.trace(*given_to_trace, **named_to_trace)
+            if unknown.was_asked:
+                return None
+            program = ProgramOfRows(traced, name, arguments.length)
+            on_buffers = program.jitted.trace(number_of(arguments.number), jax.tree.leaves((given, named)))
+            if mentions_length(on_buffers.jaxpr):
+                return None
+    except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused
         return None
-    results = jax.tree.leaves(traced.out_info)
-    if not all(_has_rows_first_or_none(x.shape, n) for x in results):
-        return None
-    return [_has(x.shape, n) for x in results] if _keeps_rows_apart(traced.jaxpr.jaxpr, n) else None
+    return program
 
 
-def _has(shape: tuple, n: Any) -> bool:
-    return bool(shape) and type(shape[0]) is not int and shape[0] == n
+def _has_rows(shape: tuple) -> bool:
+    return bool(shape) and isinstance(shape[0], Length)
 
 
-def _has_rows_first_or_none(shape: tuple, n: Any) -> bool:
-    """Whether the number of rows is the length of the first axis alone, or of none."""
-    known = shape[1:] if _has(shape, n) else shape
-    return all(type(length) is int for length in known)
+def _has_rows_first_or_none(shape: tuple) -> bool:
+    """Whether the first axis alone has an unknown length, or none has."""
+    return not any(isinstance(length, Length) for length in shape[1:])
 
 
-def _keeps_rows_apart(program: Jaxpr, n: Any) -> bool:
-    return not program.effects and all(_is_of_each_row(equation, n) for equation in program.eqns)
-
-
-def _is_of_each_row(equation: Any, n: Any) -> bool:
-    """Whether no row of an equation's results comes from another row, or from the number of rows."""
-    name = equation.primitive.name
-    params = equation.params
-    shapes = [x.aval.shape for x in (*equation.invars, *equation.outvars)]
-    if not all(_has_rows_first_or_none(shape, n) for shape in shapes):
-        return False
-    if name == "dim_as_value":
-        return False
-    if name in _OF_ELEMENTS:
-        return True
-    if name in _CALLS or not any(_has(shape, n) for shape in shapes):  # loops may ask for the number, too
-        return all(_keeps_rows_apart(program, n) for program in _programs_in(tuple(params.values())))
-    if not all(_has(x.aval.shape, n) for x in equation.outvars):
-        return False
-    if name in _OF_SHAPES:
-        return True
-    if name in _ALONG:
-        axes = params[_ALONG[name]]
-        return axes != 0 and (type(axes) is int or 0 not in axes)
-    if name == "gather":
-        return _takes_whole_columns(equation, n)
-    return name == "scatter" and _writes_whole_columns(equation, n)
-
-
-def _takes_whole_columns(equation: Any, n: Any) -> bool:
-    """Whether a gather takes the same part of every row, as ``x[:, 0]`` does."""
-    _, positions = [x.aval.shape for x in equation.invars]
-    numbers = equation.params["dimension_numbers"]
-    is_of_all_rows = equation.params["slice_sizes"][0] == n and 0 not in numbers.start_index_map
-    return is_of_all_rows and not _has(positions, n)
-
-
-def _writes_whole_columns(equation: Any, n: Any) -> bool:
-    """Whether a scatter writes rows to the same part of every row, as ``x[:, 0] = y`` does."""
-    _, positions, new = [x.aval.shape for x in equation.invars]
-    numbers = equation.params["dimension_numbers"]
-    is_of_all_rows = numbers.update_window_dims[:1] == (0,) and 0 not in numbers.inserted_window_dims
-    is_of_all_rows = is_of_all_rows and 0 not in numbers.scatter_dims_to_operand_dims
-    return is_of_all_rows and _has(new, n) and not _has(positions, n)
-
-
-def _programs_in(value: Any) -> Iterator[Jaxpr]:
-    """Yield the programs among the parameters of an equation."""
-    if isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _programs_in(part)
-
-
-def as_rows(made: Any, of_rows: list[bool], arguments: Arguments) -> Any:
-    """Return a pytree of results in which those that have rows say so, and share no memory with arguments."""
-    leaves, structure = jax.tree.flatten(made)
-    contents = []
-    for value, has_rows in zip(leaves, of_rows, strict=True):
-        if any(value is given for given in arguments.values.values()):
-            value = duplicate(value)
-        contents.append(Rows(value, arguments.number) if has_rows else value)
-    return jax.tree.unflatten(structure, contents)
+def _in_few_lengths(value: Any, shape: tuple) -> Any:
+    """Return rows in one of the lengths that buffers have; other values as they are."""
+    return with_rows(value, rows_in(len(value))) if _has_rows(shape) else value
 
 
 def write_content(array: Array, content: Any) -> None:

@@ -36,6 +36,7 @@ __all__ += [
     "has_int32_positions",
     "is_exact",
     "is_possible",
+    "least_rows_with_room",
     "number_of",
     "rows_in",
 ]
@@ -144,6 +145,11 @@ def is_possible() -> bool:
 def is_exact(count: float) -> bool:
     """Whether so few rows have no room."""
     return count <= EXACT_UP_TO
+
+
+def least_rows_with_room() -> int:
+    """Return the least number of rows that may have room."""
+    return EXACT_UP_TO + 1
 
 
 def rows_in(count: int) -> int:

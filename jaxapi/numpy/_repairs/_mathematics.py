@@ -279,6 +279,8 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
     integer_steps = jnp.diff(p)
+    if p.dtype.kind == "i" and jnp.result_type(period).kind == "i":
+        return jnp.moveaxis(_unwrapped_integers(p, integer_steps, discont, period), -1, axis)
     steps = as_floats(integer_steps)
     half = period / 2
     wrapped_steps = (steps + half) % period - half
@@ -287,6 +289,18 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1)
     p = as_floats(p)
     return jnp.moveaxis(jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1), -1, axis)
+
+
+def _unwrapped_integers(p: Array, steps: Array, discont, period):
+    """Unwrap integers along the last axis by a period that is an integer: results are integers."""
+    period = jnp.asarray(period, p.dtype)
+    half = period // 2
+    wrapped_steps = (steps + half) % period - half
+    is_upper_half = (period % 2 == 0) & (wrapped_steps == -half) & (steps > 0)
+    wrapped_steps = jnp.where(is_upper_half, half, wrapped_steps)
+    is_small = 2 * jnp.abs(steps) < period if discont is None else jnp.abs(steps) < discont
+    corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1, dtype=p.dtype)
+    return jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1)
 
 
 def tri(N, M=None, k=0, dtype=None):

@@ -53,7 +53,23 @@ def pad(array: Array, pad_width, mode="constant", **kwargs):
         unsupported = kwargs.keys() - {"stat_length"}
         refuse(unsupported, ValueError, f"unsupported keyword arguments for mode {mode!r}: {unsupported}")
         return _with_statistics(array, pad_width, mode, **kwargs)
+    is_repeated = mode in ("edge", "wrap") or (mode in ("reflect", "symmetric") and _is_even(**kwargs))
+    if is_repeated and not (mode in ("edge", "wrap") and kwargs):
+        return _by_positions(array, pad_width, mode)
     return jnp.pad(array, pad_width, mode, **kwargs)
+
+
+def _is_even(reflect_type="even"):
+    return reflect_type == "even"
+
+
+def _by_positions(array, pad_width, mode):
+    """Take the elements that repeat, which jax.numpy pads by in as many steps as they come again."""
+    for axis, widths in enumerate(_pairs(pad_width, array.ndim, "pad_width")):
+        if any(widths):
+            positions = np.pad(np.arange(array.shape[axis], dtype=np.int32), widths, mode)
+            array = jnp.take(array, positions, axis=axis)
+    return array
 
 
 def _refuse_to_extend_nothing(array, pad_width):

@@ -65,10 +65,6 @@ _METHODS: dict[str, Any] = {
 _OF_ELEMENTS = ("lower", "higher", "nearest", "inverted_cdf", "closest_observation")
 
 
-_quantile_of_jax = exact_program(jnp.quantile, "axis", "method", "keepdims")
-_nanquantile_of_jax = exact_program(jnp.nanquantile, "axis", "method", "keepdims")
-
-
 class _Ordered(NamedTuple):
     """Elements along some axes, in order as a last axis."""
 
@@ -131,9 +127,12 @@ def _quantile(x, request: _Request, weights):
     if weights is not None:
         text = f"Only method 'inverted_cdf' supports weights. Got: {method}."
         refuse(method != "inverted_cdf", ValueError, text)
-        function = _nanquantile_of_jax if skip_nan else _quantile_of_jax
-        return function(x, jnp.asarray(q), axis, method=method, keepdims=keepdims, weights=weights)
     refuse(q.ndim > 2, ValueError, "q must be a scalar or 1d")
+    if weights is not None:
+        quantile = _weighted_quantile(x, request, _weights_along(weights, x, axis))
+        return (
+            jnp.expand_dims(quantile, tuple(i + q.ndim for i in axes_of(x, axis))) if keepdims else quantile
+        )
     if skip_nan and not x.size:
         return jnp.nanmean(as_floats(x), axis, keepdims=keepdims)
     text = "bool has no differences: use method='nearest', or x.astype(float)"
@@ -172,6 +171,79 @@ def _quantile_of_sorted(x, request: _Request):
         is_missing = (n == 0) if skip_nan else jnp.any(is_nan, -1)
         quantile = jnp.where(is_missing, jnp.nan, quantile)
     return quantile, axes
+
+
+def _weights_along(weights, x, axis):
+    """Return weights, which may be those along the axes alone, for each element; refuse what NumPy does."""
+    refuse(jnp.iscomplexobj(weights), TypeError, "weights must be real numbers, got complex ones")
+    if weights.shape != x.shape:
+        text = "Axis must be specified when shapes of a and weights differ."
+        refuse(axis is None, TypeError, text)
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+        text = "Shape of weights must be consistent with shape of a along specified axis."
+        refuse(weights.shape != tuple(x.shape[i] for i in axes), ValueError, text)
+        others = tuple(i for i in range(x.ndim) if i not in axes)
+        weights = jnp.expand_dims(weights.transpose(np.argsort(axes)), others)
+    is_negative = not is_traced(weights) and bool((weights < 0).any())
+    refuse(is_negative, ValueError, "Weights must be non-negative.")
+    return jnp.broadcast_to(weights, x.shape)
+
+
+def _weighted_quantile(x, request: _Request, weights):
+    """Return the first elements up to which the weights make up such a part of their sum."""
+    q = request.q
+    axes = axes_of(x, request.axis)
+    size = math.prod(x.shape[i] for i in axes)
+    if not size:
+        of_no_elements = request._replace(row_count=None)
+        return _quantile(x, of_no_elements, None)
+    with x64_on():
+        elements = _as_last_axis(x, axes)
+        totals, elements, is_nan = _weights_up_to(elements, _as_last_axis(weights, axes), request.skip_nan)
+        whole = totals[..., -1:]
+        are_all_nan = is_nan.all(-1)
+        has_no_sum = ~(jnp.isfinite(whole[..., 0]) & (whole[..., 0] > 0)) & ~(are_all_nan & request.skip_nan)
+        is_bad = not is_traced(has_no_sum) and bool(has_no_sum.any())
+        refuse(is_bad, ValueError, "Weights included NaN, inf or were all zero.")
+        parts = jaxapi.divide(totals, whole)
+        if q.dtype.kind == "f":
+            parts = parts.astype(q.dtype)
+        # An element without weight at the beginning is none, for q = 0, too
+        parts = jnp.where(parts == 0, -1, parts)
+        fractions = jnp.asarray(q).reshape(q.shape + (1,) * elements.ndim)
+        counts = size - is_nan.sum(-1) if request.skip_nan else size
+        positions = jnp.minimum((parts < fractions).sum(-1), jnp.maximum(counts - 1, 0))
+        shape = q.shape + elements.shape[:-1]
+        quantile = _elements(elements[(None,) * q.ndim], positions, shape)
+        if x.dtype.kind == "f":
+            is_missing = are_all_nan if request.skip_nan else is_nan.any(-1)
+            quantile = jnp.where(is_missing | has_no_sum, jnp.nan, quantile)
+        return quantile
+
+
+@functools.partial(compiled, static_argnames="skip_nan")
+def _weights_up_to(elements, weights, skip_nan):
+    """Return sums of weights up to each element, the elements in order, and which are NaN: the last ones."""
+    order = jnp.argsort(elements, axis=-1, stable=True)
+    elements = jnp.take_along_axis(elements, order, -1)
+    weights = jnp.take_along_axis(weights, order, -1).astype(np.float64)
+    is_nan = jnp.isnan(elements) if elements.dtype.kind == "f" else jnp.zeros(elements.shape, bool)
+    if skip_nan:
+        weights = jnp.where(is_nan, 0, weights)
+
+    def one_by_one(weights):
+        # NumPy's order, whose rounding decides whether a part is reached
+        def add(total, weight):
+            return total + weight, total + weight
+
+        in_front = jnp.moveaxis(weights, -1, 0)
+        _, totals = jax.lax.scan(add, jnp.zeros_like(in_front[0]), in_front)
+        return jnp.moveaxis(totals, 0, -1)
+
+    def at_once(weights):
+        return jnp.cumsum(weights, -1)
+
+    return jax.lax.platform_dependent(weights, cpu=one_by_one, default=at_once), elements, is_nan
 
 
 def _value_between(below, above, part, request: _Request):
@@ -295,9 +367,32 @@ _var = exact_program(jnp.var, "axis", "dtype", "ddof", "keepdims")
 _nanvar = exact_program(jnp.nanvar, "axis", "dtype", "ddof", "keepdims")
 
 
-def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
-    refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
+def _by_degrees_of_freedom(function):
+    """Give a function of ``ddof=`` its name in the standard, too: ``correction=``."""
+
+    def of_both(
+        a: Array,
+        axis=None,
+        dtype=None,
+        ddof=0,
+        keepdims=False,
+        where: Array = None,
+        mean: Array = None,
+        correction=None,
+    ):
+        if correction is not None:
+            text = "ddof and correction can't be provided simultaneously."
+            refuse(ddof != 0, ValueError, text)
+            ddof = correction
+        return function(a, axis, dtype, ddof, keepdims, where, mean)
+
+    return of_both
+
+
+@_by_degrees_of_freedom
+def var(a, axis, dtype, ddof, keepdims, where, mean):
     """Divide by 0 where no degree of freedom is left: by NumPy the quotient is infinite, by JAX NaN."""
+    refuse(ddof is None or isinstance(ddof, str), TypeError, f"ddof must be a number, got {ddof!r}")
     a = as_floats(a)
     options = {"dtype": dtype, "keepdims": keepdims, "where": where, "mean": mean}
     made = _var(a, axis, ddof=ddof, **options)
@@ -310,11 +405,13 @@ def var(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = 
     return jnp.where(has_freedom, made, _var(a, axis, **options) / 0)
 
 
-def std(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def std(a, axis, dtype, ddof, keepdims, where, mean):
     return jaxapi.sqrt(var(a, axis, dtype, ddof, keepdims, where, mean))
 
 
-def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def nanvar(a, axis, dtype, ddof, keepdims, where, mean):
     if a.dtype.kind not in "fc":  # what has no NaN divides by 0, too
         return var(a, axis, dtype, ddof, keepdims, where, mean)
     if mean is None:
@@ -324,7 +421,8 @@ def nanvar(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array
     return jnp.where(has_freedom, var(a, axis, dtype, ddof, keepdims, counted, mean), jnp.nan)
 
 
-def nanstd(a: Array, axis=None, dtype=None, ddof=0, keepdims=False, where: Array = None, mean: Array = None):
+@_by_degrees_of_freedom
+def nanstd(a, axis, dtype, ddof, keepdims, where, mean):
     return jaxapi.sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean))
 
 
@@ -347,7 +445,33 @@ def _correlated(function, *static):
 
 
 _corrcoef = _correlated(jnp.corrcoef)
-_cov = _correlated(jnp.cov, "bias", "ddof")
+
+
+def _covariance(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
+    """Return jax.numpy's covariances; infinite ones where no degree of freedom is left, as NumPy's are."""
+    if ddof is None:
+        ddof = 0 if bias else 1
+    freedom = _degrees_of_freedom(m, rowvar, ddof, fweights, aweights)
+    if isinstance(freedom, int) and freedom > 0:
+        return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
+    infinite = jnp.cov(m, y, rowvar, bias, 0, fweights, aweights) * np.float32(np.inf)
+    if isinstance(freedom, int):
+        return infinite
+    return jnp.where(freedom > 0, jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights), infinite)
+
+
+def _degrees_of_freedom(m, rowvar, ddof, fweights, aweights):
+    """Return how many there are: an int where nothing has a weight."""
+    if fweights is None and aweights is None:
+        return (m.shape[-1] if rowvar or m.ndim < 2 else m.shape[0]) - ddof
+    weights = 1 if fweights is None else fweights
+    if aweights is None:
+        return weights.sum() - ddof
+    total = (weights * aweights).sum()
+    return total - ddof * (weights * aweights * aweights).sum() / total
+
+
+_cov = _correlated(_covariance, "bias", "ddof")
 
 
 def cov(
@@ -368,6 +492,7 @@ def cov(
     for name, weights in {"fweights": fweights, "aweights": aweights}.items():
         is_negative = weights is not None and not is_traced(weights) and bool((weights < 0).any())
         refuse(is_negative, ValueError, f"{name} cannot be negative")
+    ddof = None if ddof is None else int(ddof)
     return _cov((m, y), dtype, rowvar, bias, ddof, fweights, aweights)
 
 

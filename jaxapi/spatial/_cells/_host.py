@@ -214,6 +214,7 @@ class HostImages:
             gap = np.maximum(gap * (1 - ROUNDING) - self._rounding(queries), 0)
             is_reaching &= gap <= reach
             reach = np.where(is_reaching, reach, 0)
+            gap = np.where(is_reaching, gap, 0)  # infinite where there are no points
             reach = np.sqrt(np.maximum(reach - gap, 0)) * np.sqrt(reach + gap)
         with np.errstate(all="ignore"):
             span = np.where(is_reaching, reach, 0)[:, None] / queries.heights * (1 + 1e-9) + 1e-9

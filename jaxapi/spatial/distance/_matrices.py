@@ -435,5 +435,25 @@ def in_units_of_columns(
             squares = functools.reduce(jnp.add, (jnp.sum(jnp.square(x), axis=-2) for x in wide))
             return rows, replace(parameters, weights=((row_count - 1) / squares).astype(dtype))
         products = sum(jnp.matmul(x.mT, x, precision=lax.Precision.HIGHEST) for x in wide)
-        inverse = jnp.linalg.inv(products / (row_count - 1)).astype(dtype)
-        return rows, replace(parameters, inverse_covariance=inverse)
+        covariance = jnp.asarray(products / (row_count - 1))
+        inverse = jnp.linalg.inv(covariance)
+        inverse = jnp.where(_is_singular(covariance)[..., None, None], jnp.nan, inverse)
+        return rows, replace(parameters, inverse_covariance=inverse.astype(dtype))
+
+
+def _is_singular(covariance: Array) -> Array:
+    """Tell of which matrices (..., m, m) rounding leaves no inverse: of rows on a line or plane, or constant.
+
+    Columns are of size one: what varies by less than their rounding is constant. Elimination does not tell:
+    where rounding leaves a pivot other than 0 it returns some numbers.
+    """
+    m = covariance.shape[-1]
+    if m == 0:
+        return jnp.zeros(covariance.shape[:-2], bool)
+    variances = jnp.diagonal(covariance, axis1=-2, axis2=-1)
+    rounding = 8 * m * np.finfo(np.float64).eps
+    is_constant = variances <= rounding**2
+    deviations = jnp.sqrt(jnp.where(is_constant, 1, variances))
+    correlation = covariance / deviations[..., None] / deviations[..., None, :]
+    sizes = jnp.linalg.svd(lax.stop_gradient(correlation), compute_uv=False)
+    return (sizes[..., -1] <= rounding * sizes[..., 0]) | is_constant.any(axis=-1)

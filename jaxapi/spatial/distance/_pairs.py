@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from ..._core._dtypes import x64_on
+from ..._core._programs import any_traced
 from ..._core._typing import Array, ArrayLike
 from ..._interop import as_array
 from .._arguments import whole
@@ -63,6 +64,9 @@ def cdist(
         or ``VI`` of another shape, or missing where there are too few rows to compute them from.
     TypeError
         For an option that the metric does not have, complex numbers, or a metric of another type.
+    numpy.linalg.LinAlgError
+        If the covariance of rows that are known has no inverse, which mahalanobis takes by default. Inside
+        jit the distances are nan.
 
     Notes
     -----
@@ -79,7 +83,10 @@ def cdist(
     >>> distance.cdist([[0, 0], [3, 0]], [[3, 4]], lambda u, v: abs(u - v).max()).tolist()
     [[4.0], [4.0]]
     """
-    return _written(_cdist(*_checked(XA, XB, metric, kwargs)), out)
+    call = _checked(XA, XB, metric, kwargs)
+    distances = _cdist(*call)
+    call.check_covariance(distances)
+    return _written(distances, out)
 
 
 def pdist(
@@ -104,7 +111,7 @@ def pdist(
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError, TypeError, numpy.linalg.LinAlgError
         As `cdist`.
 
     Notes
@@ -121,7 +128,9 @@ def pdist(
     if len(shape) < 2:
         raise ValueError(f"A 2-dimensional array must be passed. (Shape was {shape}).")
     call = _checked(X, X, metric, kwargs, is_alone=True)
-    return _written(_pdist(call.dtype, call.metric, call.XA, call.parameters), out)
+    distances = _pdist(call.dtype, call.metric, call.XA, call.parameters)
+    call.check_covariance(distances)
+    return _written(distances, out)
 
 
 def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int = 1000000) -> Array:
@@ -146,7 +155,7 @@ def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int =
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError, TypeError, numpy.linalg.LinAlgError
         As `cdist`.
 
     Notes
@@ -219,7 +228,9 @@ def nearest(
     if k < 1:
         raise ValueError(f"k must be an integer of at least 1, got {k}")
     call = _checked(XA, XB, metric, kwargs)
-    return NearestRows(*_nearest(call.dtype, call.metric, k, call.XA, call.XB, call.parameters))
+    near = NearestRows(*_nearest(call.dtype, call.metric, k, call.XA, call.XB, call.parameters))
+    call.check_covariance(near.distances)
+    return near
 
 
 def kernel_sum(
@@ -336,6 +347,17 @@ class _Call(NamedTuple):
     XA: Array
     XB: Array
     parameters: Parameters
+
+    def check_covariance(self, distances: Array) -> None:
+        """Raise where the covariance of rows that are known is singular, which leaves no distances."""
+        has_default = self.metric.name == "mahalanobis" and self.parameters.inverse_covariance is None
+        if not has_default or any_traced(distances) or bool(jnp.isfinite(distances).all()):
+            return
+        if all(bool(jnp.isfinite(x).all()) for x in (self.XA, self.XB)):
+            raise np.linalg.LinAlgError(
+                "Singular matrix: rows lie on a line or plane, so their covariance matrix has no inverse; "
+                "give another as VI=, for example a pseudo-inverse."
+            )
 
 
 def _checked(

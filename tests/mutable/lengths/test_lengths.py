@@ -50,6 +50,8 @@ REDUCTIONS = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "mean", 
 REDUCTIONS += ["std", "sum", "var"]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-float32-mutable", "poisoned-int32-numpy")
 @NAMESPACES
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions(xp, dtype):
@@ -83,6 +85,8 @@ def check_reduction(xp, name, host, x, **options):
     assert found._is_scalar == of_exact._is_scalar
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-mutable")
 @NAMESPACES
 def test_norms(xp):
     for columns in (0, 3):
@@ -157,6 +161,8 @@ def test_means_of_complex_infinities():
         assert_same(jaxapi.numpy.mean(jaxapi.numpy.asarray(host)), expected, np.complex64)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-numpy")
 @NAMESPACES
 def test_functions_of_rows(xp):
     for dtype in DTYPES:
@@ -190,6 +196,8 @@ def test_functions_of_rows(xp):
             assert_same(found, np.searchsorted(ordered, values, side=side))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-mutable")
 @NAMESPACES
 def test_selecting(xp):
     host, table, groups = data_of(70), data_of(70, columns=3), data_of(70, "int32") % 9
@@ -324,6 +332,7 @@ steps = st.tuples(
 )
 
 
+@pytest.mark.thorough
 @given(
     data=st.data(), count=counts, dtype=st.sampled_from(["float32", "int32"]), columns=st.sampled_from([0, 3])
 )
@@ -372,6 +381,7 @@ def test_writes(data, count, dtype, columns):
         np.testing.assert_array_equal(np.asarray(given_away), expected)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_writes_of_numbers_and_lines(xp):
     """Write to arrays with room and to exact ones what is the same in each row."""
@@ -415,6 +425,7 @@ def test_writes_where_a_mask_is_true_of_views(xp):
         np.testing.assert_array_equal(np.asarray(x), host)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
 def test_numbers_in_exact_arrays_compile_once():
     x = mutable.zeros((700, 3), dtype=mutable.float32)
@@ -481,6 +492,8 @@ def test_writes_in_place():
     assert x._buffer._value.unsafe_buffer_pointer() == address
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("as it comes-numpy")
 @NAMESPACES
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
 def test_new_lengths_compile_nothing(xp):
@@ -509,6 +522,7 @@ def test_new_lengths_compile_nothing(xp):
             program(count)
 
 
+@pytest.mark.daily
 @NAMESPACES
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
 def test_masks_of_exact_arrays(xp):
@@ -588,6 +602,7 @@ def test_one_array_at_a_time():
         np.testing.assert_array_equal(given_away, host)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_products(xp):
     host, table, other = data_of(70), data_of(70, columns=3), data_of(70, columns=3)[::-1].copy()
@@ -638,6 +653,7 @@ def test_products(xp):
         assert "72" not in str(error.value) or "(72,)" in str(error.value)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_decompositions(xp):
     for columns, rank in ((3, 3), (3, 2)):
@@ -661,6 +677,7 @@ def test_decompositions(xp):
     assert xp.linalg.svd(xp.asarray(data_of(20, columns=2)))[0].shape == (20, 20)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_shapes(xp):
     host, table = data_of(70), data_of(70, columns=4)
@@ -726,6 +743,7 @@ def test_shapes(xp):
             wrong()
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_taking(xp):
     host, table = data_of(70), data_of(70, columns=3)
@@ -760,6 +778,7 @@ def test_taking(xp):
                 np.testing.assert_array_equal(np.asarray(getattr(xp, name)(x, places)), np.asarray(expected))
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_differences(xp):
     for dtype in DTYPES:
@@ -918,6 +937,8 @@ def test_dtypes_named_by_pythons_types(kind):
             assert mutable.asarray(host, dtype=kind).dtype == mutable.asarray([1], dtype=kind).dtype
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-float64-numpy", "poisoned-int64-mutable")
 @NAMESPACES
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128"])
 def test_64_bits_without_x64_mode(xp, dtype):
@@ -988,6 +1009,7 @@ def test_64_bits_without_x64_mode(xp, dtype):
                 np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
 def test_consumers_compile_nothing():
     """Programs as libraries write them: mixtures, scalers, distances and moments."""
@@ -1111,6 +1133,7 @@ def test_writes_of_two_threads():
     np.testing.assert_array_equal(added, [0] * 5 + [200] * 30 + [0] * 5)
 
 
+@pytest.mark.daily
 def test_donated_arrays_are_gone():
     x = jaxapi.numpy.asarray(data_of(70))
     jax.jit(lambda a: a + 1, donate_argnums=0)(x)

@@ -72,6 +72,8 @@ METHODS += ["closest_observation", "interpolated_inverted_cdf", "hazen", "weibul
 METHODS += ["normal_unbiased"]
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("17")
 @pytest.mark.parametrize("count", COUNTS)
 def test_quantiles(count):
     hosts = [numbers_of(count), numbers_of(count, "int32"), numbers_of(count, columns=3)]
@@ -93,6 +95,7 @@ def test_quantiles(count):
         check(lambda xp, x, method=method: xp.percentile(x, [10, 45, 99], method=method), hosts[0])
 
 
+@pytest.mark.thorough
 def test_medians_of_dtypes():
     for dtype in ("float16", "uint8", "complex64", "bool"):
         host = numbers_of(70, dtype)
@@ -103,6 +106,7 @@ def test_medians_of_dtypes():
     check(lambda xp, x: xp.percentile(x, 30, method="nearest"), numbers_of(70, "bool"))
 
 
+@pytest.mark.thorough
 def test_wide_dtypes():
     """With x64 mode off, too."""
     xp = jaxapi.numpy
@@ -131,6 +135,8 @@ def test_wide_dtypes():
             assert_same(xp.digitize(x, xp.asarray([-1.0, 0, 1])), np.digitize(host, [-1, 0, 1]))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("70")
 @pytest.mark.parametrize("count", COUNTS)
 def test_what_is_missing(count):
     host = numbers_of(count, columns=3)
@@ -152,6 +158,7 @@ def test_what_is_missing(count):
     check(lambda xp, x: xp.ptp(x), numbers_of(count, "uint8"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", COUNTS)
 def test_histograms(count):
     host = numbers_of(count)
@@ -171,6 +178,8 @@ def test_histograms(count):
     check(lambda xp, x: xp.histogram(x, 4, (-1, 1)), host)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("70")
 @pytest.mark.parametrize("count", COUNTS)
 def test_counts(count):
     for dtype in ("uint8", "int32"):
@@ -183,6 +192,8 @@ def test_counts(count):
     assert has_room(jaxapi.numpy.bincount(jaxapi.numpy.asarray(np.arange(count))))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("33")
 @pytest.mark.parametrize("count", COUNTS)
 def test_functions_of_each_element(count):
     host = numbers_of(count)
@@ -210,6 +221,7 @@ def test_functions_of_each_element(count):
     check(lambda xp, x: xp.ediff1d(x, to_begin=xp.asarray([3, 4], dtype="int32")), numbers)
 
 
+@pytest.mark.thorough
 @NAMESPACES
 def test_reductions_of_what_is_chosen(xp):
     names = ["sum", "prod", "max", "min", "mean", "std", "var"]
@@ -238,6 +250,7 @@ def test_reductions_of_what_is_chosen(xp):
         assert_same(x.sum(where=x > 0), host.sum(where=host > 0))
 
 
+@pytest.mark.thorough
 def test_parts_of_rows_that_are_chosen():
     xp = jaxapi.numpy
     host = numbers_of(33, columns=3)
@@ -260,6 +273,8 @@ def test_parts_of_rows_that_are_chosen():
         xp.max(x, where=x > 0)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("70")
 @pytest.mark.parametrize("count", COUNTS)
 def test_selections(count):
     host = numbers_of(count)
@@ -307,6 +322,7 @@ def test_members(xp):
             xp.isin(xp.asarray(host.astype("uint8")), 1000)
 
 
+@pytest.mark.daily
 @NAMESPACES
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
 def test_positions_that_come_again(xp, name):
@@ -425,6 +441,7 @@ def program(xp, count):
     return [counts, *results]
 
 
+@pytest.mark.thorough
 def test_new_lengths_compile_nothing():
     xp = jaxapi.numpy
 
@@ -439,6 +456,7 @@ def test_new_lengths_compile_nothing():
     np.testing.assert_allclose(found[-1], expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["sum", "max", "isin", "roll"])
 def test_new_lengths_compile_nothing_in_the_standard(name):
     def run(count):

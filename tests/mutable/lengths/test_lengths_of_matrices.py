@@ -87,6 +87,8 @@ OF_STACKS = {
 }
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-mutable-complex64", "poisoned-numpy-float64")
 @OF_DTYPES
 def test_functions_of_stacks(xp, dtype):
     for count in COUNTS if dtype == "float32" else (70,):
@@ -106,6 +108,8 @@ def test_functions_of_stacks(xp, dtype):
                 assert_as_exact(found, getattr(xp.linalg, name)(exactly(xp, host), *args, **options))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-mutable-complex64")
 @OF_DTYPES
 def test_decompositions_of_stacks(xp, dtype):
     for count in (70, 81):
@@ -134,6 +138,8 @@ def test_decompositions_of_stacks(xp, dtype):
         assert full[2].shape == (count, 4, 4)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-mutable")
 @NAMESPACES
 def test_matrices_that_are_singular_or_not_finite(xp):
     """Rows stay apart: what one holds changes no other."""
@@ -154,6 +160,7 @@ def test_matrices_that_are_singular_or_not_finite(xp):
         assert np.asarray(xp.linalg.matrix_rank(x))[7] == 0
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_systems(xp):
     for count in COUNTS:
@@ -169,6 +176,7 @@ def test_systems(xp):
             assert_same(found, expected, 1e-3)
 
 
+@pytest.mark.daily
 @NAMESPACES
 def test_systems_of_other_operands(xp):
     host = stack_of(70)
@@ -228,6 +236,8 @@ def test_results_have_memory_of_their_own(xp):
     assert_same(x, host)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("as it comes-numpy")
 @NAMESPACES
 def test_vectors(xp):
     for count in COUNTS:
@@ -280,6 +290,8 @@ def test_functions_of_other_axes(name):
         assert_same(function(x, x[::-1], 1, 1, 1), of_numpy(host, host[::-1], 1, 1, 1), 1e-3)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-numpy-float64")
 @OF_DTYPES
 def test_matrices_of_rows(xp, dtype):
     for count in COUNTS if dtype == "float32" else (70,):
@@ -323,6 +335,8 @@ def test_matrices_of_rows(xp, dtype):
         xp.linalg.matrix_rank(x, 1, 2, 3, 4)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-float64")
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float64"])
 def test_least_squares(dtype):
     xp = jaxapi.numpy
@@ -378,6 +392,7 @@ EINSUMS = {
 KEEPING_ROWS = ["ij,ij->i", "ij,jk->ik", "jk,ij->ik", "i,ij->ij", "i j, j k -> i k"]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
 def test_sums_of_einstein(dtype):
     xp = jaxapi.numpy
@@ -461,6 +476,8 @@ def test_inner_products():
             xp.inner(xp.asarray(numbers((70,))), xp.asarray(wrong))
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-complex64")
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
 def test_covariances(dtype):
     xp = jaxapi.numpy
@@ -490,6 +507,8 @@ def test_covariances(dtype):
             xp.cov(xp.asarray(host).T, ddof=0.5)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("poisoned-jaxapi.numpy-float64")
 @pytest.mark.parametrize(
     ("xp", "dtype"),
     [(mutable, "float32"), (mutable, "uint8"), (jaxapi.numpy, "float64"), (jaxapi.numpy, "int32")],
@@ -572,6 +591,7 @@ def run_all(xp, count):
             xp.einsum(subscripts, x, x)
 
 
+@pytest.mark.daily
 @NAMESPACES
 @pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
 def test_new_lengths_compile_nothing(xp):

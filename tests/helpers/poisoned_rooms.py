@@ -1,6 +1,6 @@
 """A pytest plugin: small arrays have room, too, and the rows that do not count hold what does harm.
 
-    JAXAPI_NUMPY_ON_HOST=0 PYTHONPATH=tests python -m pytest -p poisoned_rooms tests/numpy
+    JAXAPI_NUMPY_ON_HOST=0 PYTHONPATH=tests/helpers python -m pytest -p poisoned_rooms tests/numpy
 
 What passes without it has to pass with it. ``JAXAPI_TESTS_EXACT_UP_TO`` says how many rows have no room.
 """

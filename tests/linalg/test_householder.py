@@ -55,6 +55,7 @@ def test_lost_matrices_are_decomposed_again(dtype, shape, mode):
         np.testing.assert_allclose(np.asarray(new[1]), expected, atol=20 * np.finfo(dtype).eps)
 
 
+@pytest.mark.thorough
 def test_other_matrices_are_left_alone():
     x = matrices((4, 3, 3), "complex64")
     x[2, 0, 0] = np.inf
@@ -67,6 +68,8 @@ def test_other_matrices_are_left_alone():
         assert_decomposes(new_q[1], new_r[1], x[1])
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("complex128")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_columns_that_elimination_leaves_tiny(dtype):
     """The squares of what is left of the second column have few bits or none."""
@@ -109,6 +112,7 @@ def test_lost_digits_are_seen(dtype):
         assert np.abs(np.asarray(new_q)).any(axis=(-2, -1)).tolist() == [False, is_lost]
 
 
+@pytest.mark.daily
 def test_gradient_of_the_others():
     x = jnp.asarray(matrices((2, 2, 2), "complex64"))
     weights = jnp.asarray([1.0, 0.0])
@@ -129,6 +133,7 @@ def test_gradient_of_the_others():
     assert np.isfinite(expected).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize(("shape", "mode"), [((3, 2), "reduced"), ((3, 2), "complete"), ((2, 3), "reduced")])
 def test_derivatives_of_what_is_repaired(dtype, shape, mode):

@@ -52,6 +52,7 @@ def check(x, q, r):
     assert not np.tril(r, -1).any()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrices_far_from_singular_ones(dtype, x64):
     largest_condition = 100 if np.finfo(dtype).eps > 1e-10 else 1e6
@@ -134,6 +135,7 @@ def test_a_batch_is_one_choice():
     assert "bool[3]" not in text.split("cond")[0].splitlines()[-1]
 
 
+@pytest.mark.thorough("x32")
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_derivatives_are_those_of_reflections(dtype, x64):
     """Of columns and rows turned to a positive diagonal."""
@@ -156,6 +158,7 @@ def test_derivatives_are_those_of_reflections(dtype, x64):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
+@pytest.mark.thorough
 def test_on_a_gpu_tall_matrices_go_this_way(monkeypatch):
     """The branch for CUDA, run on the CPU: which shapes it is for, and that columns are scaled before."""
     taken = []

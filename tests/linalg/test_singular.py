@@ -52,6 +52,8 @@ def check(x, found):
     np.testing.assert_allclose((u * s[..., None, :]) @ vh, x, rtol=0, atol=100 * eps * s.max())
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("x64-float64")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_safe_algorithm_takes_over(dtype, x64):
     for shape in ((3, 7, 5), (3, 5, 7)):
@@ -62,6 +64,7 @@ def test_the_safe_algorithm_takes_over(dtype, x64):
             check(x, jax.jit(certified_svd(broken, default_svd))(xp.asarray(x)))
 
 
+@pytest.mark.thorough
 def test_a_batch_is_one_choice():
     """Under vmap, too, where each item's choice would compute both."""
     x = jnp.asarray(matrices("float32"))
@@ -73,6 +76,7 @@ def test_a_batch_is_one_choice():
         assert "bool[3]" not in text.split("cond")[0].splitlines()[-1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("dtype", "shape"),
     [("float64", (7, 5)), ("complex128", (6, 6)), ("complex128", (7, 5)), ("complex128", (5, 7))],
@@ -108,6 +112,7 @@ def test_derivatives_are_jaxs(dtype, shape):
             np.testing.assert_allclose(*curvatures, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_derivatives_of_batches():
     def ours(x):
         u, s, vh = thin_svd(x, of_wrong)
@@ -129,6 +134,7 @@ def test_inverses_of_low_rank():
     np.testing.assert_allclose(found, np.linalg.pinv(x, rcond=1e-5), atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_on_a_gpu_the_certified_form_is_taken(monkeypatch):
     """Traced as for a GPU, with algorithms that a CPU has: every function goes that way."""
     taken = []

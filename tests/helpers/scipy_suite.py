@@ -1,6 +1,6 @@
 """A pytest plugin that runs SciPy's own tests of KDTree with ours in the place of both of its classes.
 
-    JAX_ENABLE_X64=1 PYTHONPATH=tests python -m pytest -c /dev/null \\
+    JAX_ENABLE_X64=1 PYTHONPATH=tests/helpers python -m pytest -c /dev/null \\
         -p scipy_suite --pyargs scipy.spatial.tests.test_kdtree
 
 Nothing of the tests is changed. `numpy.testing.assert_equal` and `assert_almost_equal` take jax arrays here,

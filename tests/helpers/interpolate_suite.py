@@ -1,6 +1,6 @@
 """A pytest plugin that runs SciPy's own tests of two interpolators with ours in their place.
 
-    JAX_ENABLE_X64=1 PYTHONPATH=tests python -m pytest -c /dev/null -p interpolate_suite \\
+    JAX_ENABLE_X64=1 PYTHONPATH=tests/helpers python -m pytest -c /dev/null -p interpolate_suite \\
         --pyargs scipy.interpolate.tests.test_rbfinterp scipy.interpolate.tests.test_ndgriddata
 
 Nothing of the tests is changed. SciPy's comparisons take jax arrays by their values here. Tests that cannot

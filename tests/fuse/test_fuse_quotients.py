@@ -55,6 +55,8 @@ def run_chain(chain, x, operands, namespace):
 CHAINS = random_chains(30, seed=60)
 
 
+@pytest.mark.thorough
+@pytest.mark.daily("float64")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_random_chains_in_one_program(dtype):
     rng = np.random.default_rng(0)
@@ -183,6 +185,7 @@ class TestTransformations:
         x = jax.lax.fori_loop(0, 2, lambda i, y: y / (1 + y), x)
         return jax.nn.silu(x) @ jax.nn.softmax(x / s) / jnp.linalg.norm(x)
 
+    @pytest.mark.thorough
     def test_derivatives_are_those_of_the_plain_function(self):
         transformed = [
             lambda f: jax.grad(f, (0, 1)),

@@ -13,12 +13,14 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from comparisons import assert_fused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fuse import X, same
 
 import jaxapi as xp
 from jaxapi import fuse
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 Y = X + 2
 
@@ -230,7 +232,7 @@ LOWERED = {
 def alike(found, expected):
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        same(a, np.asarray(b))
+        assert_fused(a, np.asarray(b))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -419,11 +421,11 @@ def test_a_kept_fusion_sees_new_values():
     for by in (2.0, 5.0, Y[0]):
         instance.scale = function.by = other.by = by
         for f in (function, function.__call__, other, other.__call__, functools.partial(other)):
-            same(apply(f, X, Y), X * by + Y)
+            assert_fused(apply(f, X, Y), X * by + Y)
         for f in kept[:2]:
-            same(f(X), X * by * 2)
+            assert_fused(f(X), X * by * 2)
         for f in kept[2:]:
-            same(f(X, Y), X * by + Y)
+            assert_fused(f(X, Y), X * by + Y)
 
 
 def test_static_and_donated_arguments_of_a_bound_method():
@@ -438,7 +440,7 @@ def test_static_and_donated_arguments_of_a_bound_method():
     f = fuse(model.of, static_argnums=1, donate_argnums=0)
     for model.scale in (2.0, 3.0):
         x = jnp.asarray(X)
-        same(f(x, 3), X * 3 * np.float32(model.scale))
+        assert_fused(f(x, 3), X * 3 * np.float32(model.scale))
         assert x.is_deleted()
 
 
@@ -461,12 +463,13 @@ def test_what_cannot_be_fused():
         fuse(property(plain))
 
 
+@pytest.mark.daily
 def test_export():
     f = fuse(lambda x, axis: xp.sum(x, axis=axis) * 2, static_argnames="axis")
     exported = jax.export.export(f)(jax.ShapeDtypeStruct((2, 3), np.float32), axis=1)
     pytest.importorskip("flatbuffers")
     restored = jax.export.deserialize(exported.serialize())
-    same(restored.call(X), X.sum(1) * 2)
+    assert_fused(restored.call(X), X.sum(1) * 2)
 
 
 def test_export_of_any_length_and_of_a_method():
@@ -474,8 +477,10 @@ def test_export_of_any_length_and_of_a_method():
     exported = jax.export.export(fuse(plain))(*[jax.ShapeDtypeStruct(rows, np.float32)] * 2)
     for n in (2, 5):
         x = np.ones((n, 3), np.float32)
-        same(exported.call(x, x), x + 1)
-    same(jax.export.export(Every(3.0).method)(jax.ShapeDtypeStruct((2, 3), np.float32)).call(X), X * 6)
+        assert_fused(exported.call(x, x), x + 1)
+    assert_fused(
+        jax.export.export(Every(3.0).method)(jax.ShapeDtypeStruct((2, 3), np.float32)).call(X), X * 6
+    )
 
 
 def test_export_of_wide_arrays(x64):
@@ -483,7 +488,7 @@ def test_export_of_wide_arrays(x64):
     x = np.arange(3) / 3
     exported = jax.export.export(fuse(lambda x: x * 0.1))(jax.ShapeDtypeStruct((3,), np.float64))
     with jax.enable_x64(True):
-        same(jax.export.deserialize(exported.serialize()).call(x), x * 0.1)
+        assert_fused(jax.export.deserialize(exported.serialize()).call(x), x * 0.1)
 
 
 # Statics: what plain `jax.jit` gives with that value as a constant

@@ -319,6 +319,7 @@ def test_derivatives_of_eigenvalues_of_one_triangle(uplo):
     np.testing.assert_allclose(gradient, np.outer(v[:, 0], v[:, 0]), atol=1e-5)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["eigvalsh", "pinv", "svdvals"])
 def test_derivatives_of_a_matrix_that_is_not_finite_are_nan(name):
     """As those of jax.numpy; of the other matrices of a stack they are what they are without it."""

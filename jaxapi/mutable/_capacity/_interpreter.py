@@ -1,0 +1,701 @@
+"""Programs of functions that are traced with a `Length`, evaluated on buffers of which some rows count.
+
+An axis whose length is a `Length` begins with what counts; what lies behind is arbitrary. Operations of each
+element are done as they are. Those that mix elements along such an axis have a rule here, which fills what
+does not count first, or moves what does. What has no rule is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from ..._core._exact import as_they_are
+from ._unknown import Length, Refused, at
+
+__all__ = ["evaluate", "mentions_length"]
+
+# Each result is made of the elements at its place, or of those at one place of the other axes.
+_APART = frozenset(
+    [
+        "abs",
+        "acos",
+        "acosh",
+        "add",
+        "add_any",
+        "and",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "bessel_i0e",
+        "bessel_i1e",
+        "bitcast_convert_type",
+        "broadcast_in_dim",
+        "cbrt",
+        "ceil",
+        "clamp",
+        "clz",
+        "complex",
+        "conj",
+        "copy",
+        "copy_p",
+        "cos",
+        "cosh",
+        "digamma",
+        "div",
+        "eq",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expand_dims",
+        "expm1",
+        "floor",
+        "ge",
+        "gt",
+        "igamma",
+        "igamma_grad_a",
+        "igammac",
+        "imag",
+        "integer_pow",
+        "iota",
+        "is_finite",
+        "le",
+        "lgamma",
+        "log",
+        "log1p",
+        "logistic",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "neg",
+        "nextafter",
+        "not",
+        "optimization_barrier",
+        "or",
+        "polygamma",
+        "population_count",
+        "pow",
+        "real",
+        "reduce_precision",
+        "regularized_incomplete_beta",
+        "rem",
+        "round",
+        "rsqrt",
+        "select_n",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "squeeze",
+        "stack",
+        "stop_gradient",
+        "sub",
+        "tan",
+        "tanh",
+        "transpose",
+        "xor",
+        "zeta",
+    ]
+)
+_PROGRAMS = ("jaxpr", "call_jaxpr", "fun_jaxpr", "call")  # of a call, by the names of its parameter
+
+
+def evaluate(program: ClosedJaxpr, arguments: Sequence[Any], length: int, count: Any) -> list[Any]:
+    """Return what a program computes of buffers with so many rows, of which a number counts."""
+    return _Evaluation(length, count).of(program, arguments)
+
+
+def mentions_length(value: Any) -> bool:
+    """Whether a parameter, or a program in it, has a length that is not known."""
+    if isinstance(value, Length):
+        return True
+    if isinstance(value, (tuple, list)):
+        return any(map(mentions_length, value))
+    if isinstance(value, ClosedJaxpr):
+        value = value.jaxpr
+    if isinstance(value, Jaxpr):
+        variables = (*value.invars, *value.outvars)
+        return any(map(_is_of_rows, value.eqns)) or any(map(_has_rows, variables))
+    return False
+
+
+def _has_rows(variable: Any) -> bool:
+    return any(isinstance(each, Length) for each in getattr(variable.aval, "shape", ()))
+
+
+def _is_of_rows(equation: Any) -> bool:
+    """Whether an equation has to do with lengths that are not known."""
+    variables = (*equation.invars, *equation.outvars)
+    return any(map(_has_rows, variables)) or mentions_length(tuple(equation.params.values()))
+
+
+_TAKING_NUMBERS = frozenset(["convert_element_type", "jit", "pjit"])
+
+
+def _has_rule(equation: Any) -> bool:
+    """Whether an equation is evaluated here: also one that converts a number, which may be a length."""
+    is_of_number = equation.primitive.name in _TAKING_NUMBERS and any(map(_is_integer, equation.invars))
+    return is_of_number or _is_of_rows(equation)
+
+
+def _is_integer(variable: Any) -> bool:
+    return not variable.aval.shape and jnp.issubdtype(variable.aval.dtype, jnp.integer)
+
+
+def _axes_of_rows(variable: Any) -> list[int]:
+    return [i for i, each in enumerate(variable.aval.shape) if isinstance(each, Length)]
+
+
+class _Evaluation:
+    """An evaluation on buffers with so many rows, of which a number counts."""
+
+    def __init__(self, length: int, count: Any):
+        """Say how many rows there are, and how many of them count, which is an int32."""
+        self.length = length
+        self.count = count
+        self._lengths: list[tuple[Any, Length]] = []  # numbers in the program, and what they are
+
+    def of(self, program: Any, arguments: Sequence[Any]) -> list[Any]:
+        """Return what a program computes."""
+        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+        consts = program.consts if isinstance(program, ClosedJaxpr) else ()
+        if jaxpr.effects:
+            raise Refused("effects")
+        values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *arguments), strict=True))
+
+        def value_of(variable: Any) -> Any:
+            return variable.val if isinstance(variable, Literal) else values[variable]
+
+        for has_rule, equations in itertools.groupby(jaxpr.eqns, _has_rule):
+            if not has_rule:
+                values.update(as_they_are(jaxpr, list(equations), values))
+                continue
+            for equation in equations:
+                results = self._results(equation, [value_of(x) for x in equation.invars])
+                values.update(zip(equation.outvars, results, strict=True))
+        return [value_of(variable) for variable in jaxpr.outvars]
+
+    def _results(self, equation: Any, operands: list[Any]) -> Sequence[Any]:
+        name = equation.primitive.name
+        rule = _RULES.get(name)
+        if rule is not None:
+            return rule(self, equation, operands)
+        if name in _APART:
+            return self._bound(equation, operands)
+        raise Refused(name)
+
+    # What rules are made of
+
+    def _bound(self, equation: Any, operands: Sequence[Any], **changed: Any) -> Sequence[Any]:
+        """Return what an equation computes of these operands."""
+        params = {name: self._at(value) for name, value in equation.params.items()} | changed
+        params |= dict.fromkeys({"sharding", "out_sharding"} & params.keys())
+        made = equation.primitive.bind(*operands, **params)
+        return made if equation.primitive.multiple_results else [made]
+
+    def _at(self, parameter: Any) -> Any:
+        """Return a parameter with the lengths of buffers."""
+        if type(parameter) is tuple:
+            return tuple([at(x, self.length) for x in parameter])
+        return at(parameter, self.length)
+
+    def _number(self, dimension: Any) -> Any:
+        """Return how many elements count along an axis, as an int32."""
+        return at(dimension, self.count)
+
+    def _counts(self, variable: Any, axis: int) -> jax.Array:
+        """Return where elements count along an axis, which the axes of a value have."""
+        shape = self._at(variable.aval.shape)
+        return lax.broadcasted_iota(np.int32, shape, axis) < self._number(variable.aval.shape[axis])
+
+    def _filled(self, value: Any, variable: Any, axes: Sequence[int], filler: Any) -> Any:
+        """Return a value with a filler where elements do not count along some of the axes."""
+        for axis in axes:
+            if isinstance(variable.aval.shape[axis], Length):
+                value = jnp.where(self._counts(variable, axis), value, jnp.asarray(filler, value.dtype))
+        return value
+
+
+def _is_along(equation: Any, parameter: str) -> bool:
+    """Whether the first operand has an unknown length along the axis in a parameter."""
+    return equation.params[parameter] in _axes_of_rows(equation.invars[0])
+
+
+# Programs in programs
+
+
+def _called(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    program = next(equation.params[name] for name in _PROGRAMS if name in equation.params)
+    return self.of(program, operands)
+
+
+def _chosen(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    def way(branch: Any) -> Callable[..., Any]:
+        return lambda *values: self.of(branch, values)
+
+    return lax.switch(operands[0], [way(branch) for branch in equation.params["branches"]], *operands[1:])
+
+
+def _while(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    params = equation.params
+    of_condition = params["cond_nconsts"]
+    of_body = of_condition + params["body_nconsts"]
+
+    def goes_on(carried: Any) -> Any:
+        return self.of(params["cond_jaxpr"], [*operands[:of_condition], *carried])[0]
+
+    def body(carried: Any) -> Any:
+        return self.of(params["body_jaxpr"], [*operands[of_condition:of_body], *carried])
+
+    return lax.while_loop(goes_on, body, operands[of_body:])
+
+
+def _solved(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Return what the solver of `lax.custom_linear_solve` computes."""
+    numbers = equation.params["const_lengths"]
+    before = numbers.matvec + (numbers.vecmat or 0)
+    count = before + numbers.solve + (numbers.transpose_solve or 0)
+    solve = equation.params["jaxprs"].solve
+    return self.of(solve, [*operands[before : before + numbers.solve], *operands[count:]])
+
+
+def _length(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    length = equation.params["length"]
+    number = jnp.asarray(self._number(length)).astype(equation.outvars[0].aval.dtype)
+    self._lengths.append((number, length))
+    return [number]
+
+
+def _converted(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Refuse a length in a dtype that may not hold it, as a Python int is."""
+    dtype = equation.params["new_dtype"]
+    made = self._bound(equation, operands)
+    length = next((length for number, length in self._lengths if number is operands[0]), None)
+    if length is not None and jnp.issubdtype(dtype, jnp.integer):
+        limits = jnp.iinfo(dtype)
+        if length.least < limits.min or length.most > limits.max:
+            raise Refused("a number that does not fit")
+        self._lengths.append((made[0], length))
+    return made
+
+
+# Elements that are mixed
+
+
+def _zero(dtype: np.dtype) -> Any:
+    return 0
+
+
+def _one(dtype: np.dtype) -> Any:
+    return 1
+
+
+def _all_bits(dtype: np.dtype) -> Any:
+    return True if jnp.issubdtype(dtype, jnp.bool) else ~np.zeros((), dtype)
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    if jnp.issubdtype(dtype, jnp.bool):
+        return False
+    return -np.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype) -> Any:
+    if jnp.issubdtype(dtype, jnp.bool):
+        return True
+    return np.inf if jnp.issubdtype(dtype, jnp.floating) else np.iinfo(dtype).max
+
+
+def _last(dtype: np.dtype) -> Any:
+    """Return what nothing is sorted behind."""
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return complex(np.nan, np.nan)
+    return np.nan if jnp.issubdtype(dtype, jnp.floating) else _highest(dtype)
+
+
+def _folded(filler: Callable[[np.dtype], Any]) -> Callable[..., Sequence[Any]]:
+    """Return the rule of a fold, which a filler does not change."""
+
+    def rule(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+        value = operands[0]
+        filled = self._filled(value, equation.invars[0], equation.params["axes"], filler(value.dtype))
+        return self._bound(equation, [filled])
+
+    return rule
+
+
+def _folded_by_program(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Fold by a program, of whose operands the second half changes nothing, as JAX asks for."""
+    half = len(operands) // 2
+    axes = equation.params["dimensions"]
+    triples = zip(operands[:half], equation.invars[:half], operands[half:], strict=True)
+    filled = [self._filled(value, variable, axes, start) for value, variable, start in triples]
+    return self._bound(equation, [*filled, *operands[half:]])
+
+
+def _accumulated(filler: Callable[[np.dtype], Any]) -> Callable[..., Sequence[Any]]:
+    """Return the rule of a fold of each element and those before it, or behind it."""
+
+    def rule(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+        value = operands[0]
+        if equation.params["reverse"]:
+            axes = [equation.params["axis"]]
+            value = self._filled(value, equation.invars[0], axes, filler(value.dtype))
+        return self._bound(equation, [value])
+
+    return rule
+
+
+def _sorted(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Sort what does not count behind everything else."""
+    if not _is_along(equation, "dimension"):
+        return self._bound(equation, operands)
+    axis = equation.params["dimension"]
+    keys = equation.params["num_keys"]
+    if keys == 1:  # of equal ones the first comes first
+        key = self._filled(operands[0], equation.invars[0], [axis], _last(operands[0].dtype))
+        return self._bound(equation, [key, *operands[1:]], is_stable=True)
+    does_not_count = ~self._counts(equation.invars[0], axis)
+    made = lax.sort((does_not_count, *operands), dimension=axis, num_keys=keys + 1, is_stable=True)
+    return made[1:]
+
+
+def _multiplied(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Sum products of 0 and 0 where rows do not count."""
+    axes, _ = equation.params["dimension_numbers"]
+    filled = [self._filled(*each, 0) for each in zip(operands, equation.invars, axes, strict=True)]
+    return self._bound(equation, filled)
+
+
+def _greatest(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Take the greatest elements, of equal ones the first: what does not count is behind."""
+    axes = [equation.params["axis"]]
+    lowest = _lowest(operands[0].dtype)
+    return self._bound(equation, [self._filled(operands[0], equation.invars[0], axes, lowest)])
+
+
+def _transformed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Transform along axes that are known."""
+    first = len(equation.invars[0].aval.shape) - len(equation.params["fft_lengths"])
+    if any(i >= first for i in _axes_of_rows(equation.invars[0])):
+        raise Refused("fft")
+    return self._bound(equation, operands)
+
+
+# Elements that move
+
+
+def _split(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    if _is_along(equation, "axis"):
+        raise Refused("split")
+    return self._bound(equation, operands)
+
+
+def _reshaped(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Keep what counts in front: axes are put together, or taken apart, behind the same ones."""
+    before, after = [_axes_of_rows(x[0]) for x in (equation.invars, equation.outvars)]
+    if len(before) != 1 or len(after) != 1 or equation.params["dimensions"] is not None:
+        raise Refused("reshape")
+    shapes = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+    if int(np.prod(shapes[0][: before[0]])) != int(np.prod(shapes[1][: after[0]])):
+        raise Refused("reshape")
+    return self._bound(equation, operands)
+
+
+def _reversed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    (value,) = operands
+    variable = equation.invars[0]
+    others = []
+    for axis in equation.params["dimensions"]:
+        dimension = variable.aval.shape[axis]
+        if not isinstance(dimension, Length):
+            others.append(axis)
+            continue
+        positions = self._number(dimension) - 1 - jnp.arange(value.shape[axis], dtype=np.int32)
+        value = jnp.take(value, positions, axis=axis, mode="clip")
+    return [lax.rev(value, others)]
+
+
+def _sliced(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    starts = equation.params["start_indices"]
+    strides = equation.params["strides"]
+    (value,) = operands
+    for axis, start in enumerate(starts):
+        if isinstance(start, Length):
+            if start.times < 0 or (strides is not None and strides[axis] != 1):
+                raise Refused("slice")
+            size = self._at(equation.params["limit_indices"][axis]) - self._at(start)
+            value = lax.dynamic_slice_in_dim(value, self._number(start), size, axis)
+    limits = self._at(equation.params["limit_indices"])
+    new_starts = [0 if isinstance(start, Length) else start for start in starts]
+    new_limits = [
+        value.shape[i] if isinstance(start, Length) else limits[i] for i, start in enumerate(starts)
+    ]
+    return [lax.slice(value, new_starts, new_limits, strides)]
+
+
+def _padded(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Let what does not count be padding."""
+    value, padding = operands
+    variable = equation.invars[0]
+    return self._bound(equation, [self._filled(value, variable, _axes_of_rows(variable), padding), padding])
+
+
+def _concatenated(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Write one value after another, each over what does not count of the one before it."""
+    axis = equation.params["dimension"]
+    dimensions = [x.aval.shape[axis] for x in equation.invars]
+    if not any(isinstance(each, Length) for each in dimensions[:-1]):
+        return self._bound(equation, operands)
+    if any(isinstance(each, Length) and each.times < 0 for each in dimensions):
+        raise Refused("concatenate")
+    shape = self._at(equation.outvars[0].aval.shape)
+    made = jnp.zeros(shape, operands[0].dtype)
+    start: Any = np.int32(0)
+    for value, dimension in zip(operands, dimensions, strict=True):
+        made = lax.dynamic_update_slice_in_dim(made, value, start, axis)
+        start = start + np.int32(0) + self._number(dimension)
+    return [made]
+
+
+def _as_positions(positions: Any) -> Any:
+    """Return positions in a dtype that holds negative ones."""
+    if positions.dtype.itemsize < 4:
+        return positions.astype(np.int32)
+    if positions.dtype.kind != "i":
+        raise Refused("unsigned positions")
+    return positions
+
+
+def _within(mode: Any, position: Any, last: Any) -> Any:
+    """Return positions up to the last one; those that are not stay without, or are moved as JAX does."""
+    last = jnp.asarray(last).astype(position.dtype)
+    if mode == lax.GatherScatterMode.CLIP:
+        return jnp.clip(position, 0, last)
+    if mode == lax.GatherScatterMode.FILL_OR_DROP:
+        return jnp.where((position < 0) | (position > last), -1, position)
+    raise Refused("a mode of positions")
+
+
+def _mode_of(equation: Any, unless_within: Any) -> Any:
+    """Return what is done with positions that are not within; XLA's way if a program promises none."""
+    mode = equation.params["mode"]
+    return unless_within if mode == lax.GatherScatterMode.PROMISE_IN_BOUNDS else mode
+
+
+def _check_slice(dimension: Any, size: Any, is_moved: bool) -> None:
+    """Refuse slices that do not fit into what counts if they fit into the buffer."""
+    if not isinstance(size, Length):
+        return
+    rest = dimension - size
+    is_within = rest.times >= 0 if isinstance(rest, Length) else isinstance(dimension, Length)
+    if not is_within or (not is_moved and rest != 0):
+        raise Refused("a slice")
+
+
+def _gathered(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    value, positions = operands
+    shape = equation.invars[0].aval.shape
+    sizes = equation.params["slice_sizes"]
+    columns = equation.params["dimension_numbers"].start_index_map
+    mode = _mode_of(equation, lax.GatherScatterMode.CLIP)
+    for axis, size in enumerate(sizes):
+        _check_slice(shape[axis], size, is_moved=axis in columns)
+    if any(isinstance(shape[axis], Length) for axis in columns):
+        positions = _as_positions(positions)
+        of_columns = [
+            _within(mode, positions[..., i], self._number(shape[axis] - sizes[axis]))
+            if isinstance(shape[axis], Length)
+            else positions[..., i]
+            for i, axis in enumerate(columns)
+        ]
+        positions = jnp.stack(of_columns, -1)
+    return self._bound(equation, [value, positions], indices_are_sorted=False)
+
+
+def _scattered(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    value, positions, new = operands
+    shape = equation.invars[0].aval.shape
+    numbers = equation.params["dimension_numbers"]
+    mode = _mode_of(equation, lax.GatherScatterMode.FILL_OR_DROP)
+    columns = numbers.scatter_dims_to_operand_dims
+    sizes = _sizes_of_windows(equation)
+    for axis, size in sizes.items():
+        is_whole = isinstance(shape[axis], Length) and axis not in columns and size == shape[axis]
+        if isinstance(size, Length) and not is_whole:
+            raise Refused("scatter")
+    axes = [i for i in _axes_of_rows(equation.invars[1]) if i not in numbers.scatter_indices_batching_dims]
+    if axes or any(isinstance(shape[axis], Length) for axis in columns):
+        positions = _as_positions(positions)
+        of_columns = [
+            _within(mode, positions[..., i], self._number(shape[axis] - sizes[axis]))
+            for i, axis in enumerate(columns)
+        ]
+        if of_columns:
+            positions = jnp.stack(of_columns, -1)
+        elif axes:
+            raise Refused("scatter")
+        positions = self._filled(positions, equation.invars[1], axes, -1)
+        mode = lax.GatherScatterMode.FILL_OR_DROP
+    changed = {"indices_are_sorted": False, "unique_indices": False, "mode": mode}
+    return self._bound(equation, [value, positions, new], **changed)
+
+
+def _sizes_of_windows(equation: Any) -> dict[int, Any]:
+    """Return how much of each axis of its operand a scatter writes for each position."""
+    numbers = equation.params["dimension_numbers"]
+    shape_of_new = equation.invars[2].aval.shape
+    batching = numbers.operand_batching_dims
+    axes = [
+        i
+        for i in range(len(equation.invars[0].aval.shape))
+        if i not in numbers.inserted_window_dims and i not in batching
+    ]
+    sizes = {i: shape_of_new[j] for i, j in zip(axes, numbers.update_window_dims, strict=True)}
+    return dict.fromkeys(numbers.inserted_window_dims, 1) | sizes
+
+
+def _slice_taken(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Take a slice that starts at positions which JAX moves into what counts."""
+    value, *starts = operands
+    shape = equation.invars[0].aval.shape
+    sizes = equation.params["slice_sizes"]
+    moved = _starts_within(self, starts, shape, sizes)
+    return self._bound(equation, [value, *moved])
+
+
+def _slice_written(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    value, new, *starts = operands
+    shape = equation.invars[0].aval.shape
+    sizes = equation.invars[1].aval.shape
+    for size, dimension in zip(sizes, shape, strict=True):
+        _check_slice(dimension, size, is_moved=False)
+    moved = _starts_within(self, starts, shape, sizes)
+    return self._bound(equation, [value, new, *moved])
+
+
+def _starts_within(self: _Evaluation, starts: Sequence[Any], shape: Any, sizes: Any) -> list[Any]:
+    moved = []
+    for start, dimension, size in zip(starts, shape, sizes, strict=True):
+        _check_slice(dimension, size, is_moved=True)
+        if isinstance(dimension, Length):
+            start = jnp.asarray(start)
+            if start.dtype not in (np.int32, np.int64):
+                raise Refused("small or unsigned positions")
+            most = self._number(dimension - size)
+            start = jnp.clip(start, 0, jnp.asarray(most).astype(start.dtype))
+        moved.append(start)
+    return moved
+
+
+# Matrices
+
+
+def _decomposed(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Decompose, or solve with, each matrix of a stack; those that do not count are the identity."""
+    axes = [_axes_of_rows(x) for x in equation.invars]
+    ndim = len(equation.invars[0].aval.shape)
+    if any(i >= ndim - 2 for each in axes for i in each):
+        raise Refused(equation.primitive.name)
+    value = operands[0]
+    identity = jnp.eye(value.shape[-2], value.shape[-1], dtype=value.dtype)
+    for axis in axes[0]:
+        value = jnp.where(self._counts(equation.invars[0], axis), value, identity)
+    return self._bound(equation, [value, *operands[1:]])
+
+
+def _singular_values(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Decompose each matrix of a stack; rows of 0 change no singular value, but vectors might lie in them."""
+    rule = _decomposed if equation.params["compute_uv"] else _factored
+    return rule(self, equation, operands)
+
+
+def _factored(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
+    """Decompose matrices with rows of 0, which change no factor; each of a stack apart."""
+    variable = equation.invars[0]
+    ndim = len(variable.aval.shape)
+    if ndim - 1 in _axes_of_rows(variable):
+        raise Refused(equation.primitive.name)
+    value = self._filled(operands[0], variable, [*range(ndim - 1)], 0)
+    return self._bound(equation, [value, *operands[1:]])
+
+
+_RULES: dict[str, Callable[[_Evaluation, Any, list[Any]], Sequence[Any]]] = {
+    "convert_element_type": _converted,
+    "length_of_rows": _length,
+    # programs
+    "checkpoint": _called,
+    "closed_call": _called,
+    "cond": _chosen,
+    "custom_jvp_call": _called,
+    "custom_linear_solve": _solved,
+    "custom_vjp_call": _called,
+    "custom_vjp_call_jaxpr": _called,
+    "custom_vmap_call": _called,
+    "jit": _called,
+    "pjit": _called,
+    "remat2": _called,
+    "while": _while,
+    # elements that are mixed
+    "argmax": _folded(_lowest),
+    "argmin": _folded(_highest),
+    "cumlogsumexp": _accumulated(_lowest),
+    "cummax": _accumulated(_lowest),
+    "cummin": _accumulated(_highest),
+    "cumprod": _accumulated(_one),
+    "cumsum": _accumulated(_zero),
+    "dot_general": _multiplied,
+    "fft": _transformed,
+    "reduce": _folded_by_program,
+    "reduce_and": _folded(_all_bits),
+    "reduce_max": _folded(_lowest),
+    "reduce_min": _folded(_highest),
+    "reduce_or": _folded(_zero),
+    "reduce_prod": _folded(_one),
+    "reduce_sum": _folded(_zero),
+    "reduce_xor": _folded(_zero),
+    "sort": _sorted,
+    "top_k": _greatest,
+    # elements that move
+    "concatenate": _concatenated,
+    "dynamic_slice": _slice_taken,
+    "dynamic_update_slice": _slice_written,
+    "gather": _gathered,
+    "pad": _padded,
+    "reshape": _reshaped,
+    "rev": _reversed,
+    "scatter": _scattered,
+    "scatter-add": _scattered,
+    "scatter_add": _scattered,
+    "scatter_max": _scattered,
+    "scatter_min": _scattered,
+    "scatter_mul": _scattered,
+    "slice": _sliced,
+    "split": _split,
+    # matrices
+    "cholesky": _decomposed,
+    "eigh": _decomposed,
+    "geqrf": _factored,
+    "householder_product": _factored,
+    "lu": _decomposed,
+    "qr": _factored,
+    "svd": _singular_values,
+    "triangular_solve": _decomposed,
+}

@@ -1,0 +1,40 @@
+"""Threads that call JAX: none waits for a thread of XLA's pool that another has taken."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.interpolate
+
+from jaxapi.interpolate import RBFInterpolator, _host
+from jaxapi.spatial import KDTree
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pieces_of_neighborhoods(monkeypatch, dtype):
+    """Many small batches of systems, on all cores where JAX allows it."""
+    monkeypatch.setattr(_host, "_NUMBERS_IN_CACHE", 2**15)
+    rng = np.random.default_rng(20)
+    points = rng.random((400, 2)).astype(dtype)
+    places = rng.random((3000, 2)).astype(dtype)
+    values = np.sin(5 * points[:, 0]) + points[:, 1]
+    expected = scipy.interpolate.RBFInterpolator(points, values, neighbors=16)(places[::10])
+    for _ in range(5):
+        found = RBFInterpolator(points, values, neighbors=16)(places)
+        np.testing.assert_allclose(np.asarray(found)[::10], expected, atol=1e-3)
+
+
+def test_searches_in_programs():
+    """A callback's search, on several threads, beside programs that come before it."""
+    rng = np.random.default_rng(21)
+    points = rng.random((5000, 3))
+    tree = KDTree(points)
+
+    @jax.jit
+    def distances(x):
+        shifted = jax.numpy.linalg.solve(np.eye(3) + 0 * x[:3], x.T).T
+        return tree.query(shifted, k=8)[0]
+
+    for _ in range(3):
+        found = distances(jax.numpy.asarray(points, np.float32))
+        assert found.shape == (5000, 8)
+        assert float(found[:, 0].max()) < 1e-6

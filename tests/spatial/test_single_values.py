@@ -1,0 +1,282 @@
+"""Searches where a rule is easily missed: ties, radii of 0, points that do not count, far queries.
+
+Brute force is the oracle. Coordinates are whole numbers, so that distances and their order are exact.
+"""
+
+import jax
+import numpy as np
+import pytest
+from meshes import mesh_of, spread
+
+from jaxapi.spatial import KDTree, distance
+
+N, COUNTED = 300, 290  # rows, and how many of them count
+RNG = np.random.default_rng(11)
+LATTICE = RNG.integers(0, 9, (N, 3)).astype(np.float32)
+QUERIES = RNG.integers(0, 9, (24, 3)).astype(np.float32)
+
+
+def differences(x, points, box=None):
+    """Return the coordinates of each point seen from each query, the shortest way around a box."""
+    between = points[None].astype(float) - x[:, None]
+    if box is not None:
+        between -= np.round(between / box) * box
+    return between
+
+
+def distances_of(x, points, p=2.0, box=None):
+    return np.linalg.norm(differences(x, points, box), ord=p, axis=-1)
+
+
+def nearest_of(distances, k, bound=np.inf):
+    """Return the k nearest of each query: of equal distances the lowest row, strictly below a bound."""
+    count = distances.shape[1]
+    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    nearest = np.take_along_axis(distances, order, axis=1)
+    is_near = nearest < bound
+    return np.where(is_near, nearest, np.inf), np.where(is_near, order, count)
+
+
+class TestPortableEngine:
+    """The engine that serves jit on a TPU, and `jax.export`."""
+
+    @pytest.fixture
+    def tree(self):
+        return KDTree(LATTICE, n=COUNTED, engine="lax")
+
+    @pytest.mark.daily
+    def test_nearest(self, tree):
+        distances = distances_of(QUERIES, LATTICE[:COUNTED])
+        for bound in (np.inf, 2.0, 3.0):
+            found = tree.query(QUERIES, 5, distance_upper_bound=bound)
+            right = nearest_of(distances, 5, bound)
+            np.testing.assert_array_equal(np.where(found[1] < COUNTED, found[1], COUNTED), right[1])
+            np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
+
+    @pytest.mark.daily
+    def test_within_a_radius(self, tree):
+        distances = distances_of(QUERIES, LATTICE[:COUNTED])
+        for radius in (0.0, 1.0, 3.0, np.sqrt(np.float32(6))):
+            is_near = distances <= float(radius) * (1 + 1e-7)
+            found = tree.query_radius(QUERIES, radius, max_neighbors=4)
+            np.testing.assert_array_equal(found.counts, is_near.sum(axis=1))
+            rows = [list(np.flatnonzero(line)) for line in is_near]
+            for i, expected in enumerate(rows):
+                kept = sorted(expected, key=lambda row, i=i: (distances[i, row], row))[:4]
+                assert np.asarray(found.indices[i])[np.asarray(found.mask[i])].tolist() == kept
+        lists = tree.query_ball_point(QUERIES, 2.0)
+        assert [sorted(line) for line in lists] == [list(np.flatnonzero(line <= 2)) for line in distances]
+
+    @pytest.mark.daily
+    def test_far_queries(self, tree):
+        """Squares of their distances overflow."""
+        far = np.float32([[1e30, 0, 0], [0, -1e30, 4], [2, 3, 4]])
+        distances = distances_of(far, LATTICE[:COUNTED])
+        others = KDTree(far, engine="lax")
+        for radius in (0.9e30, 1.1e30):
+            assert int(others.count_neighbors(tree, radius)) == (distances <= radius).sum()
+        found = tree.query_radius(far, 1.1e30)
+        np.testing.assert_array_equal(np.diff(found.indptr), (distances <= 1.1e30).sum(axis=1))
+        first = slice(0, int(found.indptr[1]))
+        np.testing.assert_allclose(
+            found.distances[first], distances[0][np.asarray(found.indices[first])], 1e-6
+        )
+
+    @pytest.mark.daily
+    def test_in_a_box(self):
+        tree = KDTree(LATTICE % 9, boxsize=9.0, engine="lax")
+        distances = distances_of(QUERIES, LATTICE % 9, box=9.0)
+        found = tree.query(QUERIES, 5)
+        right = nearest_of(distances, 5)
+        np.testing.assert_allclose(found[0], right[0], rtol=1e-6)
+        for radius in (2.0, 4.0, 4.5, 7.0):
+            counts = tree.query_ball_point(QUERIES, radius, return_length=True)
+            np.testing.assert_array_equal(counts, (distances <= radius * (1 + 1e-7)).sum(axis=1))
+
+    @pytest.mark.daily
+    def test_a_point_at_distance_zero_by_a_power_that_is_not_whole(self, tree):
+        found, _ = tree.query(QUERIES, 5, p=1.5)
+        distances = distances_of(QUERIES, LATTICE[:COUNTED], p=1.5)
+        np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, :5], rtol=1e-5)
+
+    @pytest.mark.daily
+    def test_subnormal_distances(self):
+        """Whatever the processor does with numbers below the least normal one, ratios of distances stay."""
+        points = np.zeros((40, 2))
+        points[:, 0] = np.arange(40) * 2.0**-1060
+        found, rows = KDTree(points, engine="lax").query(points[:5], 2)
+        np.testing.assert_array_equal(rows[:, 0], np.arange(5))
+        np.testing.assert_array_equal(np.asarray(found)[:, 1], np.full(5, 2.0**-1060))
+
+    @pytest.mark.daily
+    def test_clusters(self, tree):
+        points = LATTICE[:COUNTED]
+        distances = distances_of(points, points)
+        for radius, least in ((1.0, 4), (1.5, 9)):
+            near = distances <= radius
+            is_core = near.sum(axis=1) >= least
+            found = tree.dbscan(radius, least)
+            np.testing.assert_array_equal(found.core[:COUNTED], is_core)
+            labels = np.asarray(found.labels)[:COUNTED]
+            np.testing.assert_array_equal(labels, labels_of(near, is_core))
+            weights = (np.arange(N) % 3).astype(np.float32)
+            sums = near @ weights[:COUNTED]
+            is_core = sums >= 2 * least
+            found = tree.dbscan(radius, 2 * least, sample_weight=weights)
+            np.testing.assert_array_equal(found.core[:COUNTED], is_core)
+            np.testing.assert_array_equal(np.asarray(found.labels)[:COUNTED], labels_of(near, is_core))
+
+
+def labels_of(near, is_core):
+    """Return DBSCAN's labels, by following cores: a point at borders has the lowest cluster's label."""
+    labels = np.full(len(near), -1)
+    label = 0
+    for seed in range(len(near)):
+        if not is_core[seed] or labels[seed] >= 0:
+            continue
+        waiting = [seed]
+        while waiting:
+            row = waiting.pop()
+            if labels[row] >= 0:
+                continue
+            labels[row] = label
+            if is_core[row]:
+                waiting += list(np.flatnonzero(near[row] & (labels < 0)))
+        label += 1
+    return labels
+
+
+class TestResults:
+    """What belongs to a result, on the host."""
+
+    def test_room_that_just_suffices(self):
+        tree = KDTree([[0.0], [1.0], [2.0]])
+        pairs = tree.query_pairs(5.0, max_pairs=3)
+        assert int(pairs.count) == 3
+        assert not bool(pairs.did_buffer_overflow)
+        assert bool(tree.query_pairs(5.0, max_pairs=2).did_buffer_overflow)
+        graph = tree.radius_graph(5.0, max_edges=6)
+        assert not bool(graph.did_buffer_overflow)
+        assert np.asarray(graph.mask).tolist() == [True] * 6
+        assert bool(tree.radius_graph(5.0, max_edges=5).did_buffer_overflow)
+
+    def test_receivers_of_lists_in_a_program(self):
+        tree = KDTree([[0.0], [1.0], [2.0], [9.0]])
+
+        @jax.jit
+        def search(x):
+            found = tree.query_radius(x, 1.0, max_neighbors=3)
+            return found.counts, found.mask
+
+        counts, mask = search(np.array([[0.0], [5.0], [1.0]]))
+        assert counts.tolist() == [2, 0, 3]
+        assert mask.sum(axis=1).tolist() == [2, 0, 3]
+
+    def test_splits_are_in_units_of_the_points(self):
+        points = np.random.default_rng(0).random((200, 2)) * 50
+        node = KDTree(points).tree
+        left = points[node.lesser.indices][:, node.split_dim]
+        right = points[node.greater.indices][:, node.split_dim]
+        assert left.max() <= node.split <= right.min()
+
+    def test_negative_coordinates_in_a_box_are_refused(self):
+        for points in ([[-1.0, 1.0]], [[1.0, -1.0]], [[1.0, 1.0], [0.5, -0.25]]):
+            with pytest.raises(ValueError, match="box"):
+                KDTree(points, boxsize=2.0)
+
+    def test_rows_that_do_not_count_are_nobodys_neighbors(self):
+        points = np.array([[0.0], [1.0], [2.0], [0.1], [1.1]])
+        found = KDTree(points, n=3).kneighbors(2)
+        assert np.asarray(found[1])[:3].tolist() == [[1, 2], [0, 2], [1, 0]]
+
+
+class TestDistances:
+    def test_tolerance_of_distance_matrices_includes_it(self):
+        matrix = np.array([[0.5, 1.0], [1.0, 0.5]])
+        assert distance.is_valid_dm(matrix, tol=0.5)
+        assert not distance.is_valid_dm(matrix, tol=0.49)
+
+    def test_proportional_distributions(self):
+        assert float(distance.jensenshannon([1.0, 2.0, 4.0], [3.0, 6.0, 12.0])) == 0.0
+
+    def test_divergence_of_large_ratios(self):
+        x, y = np.float32([[1e30, 1.0]]), np.float32([[1e-30, 2.0]])
+        terms = x[0].astype(float) * np.log(x[0].astype(float) / y[0].astype(float))
+        assert float(distance.cdist(x, y, "kl_divergence")[0, 0]) == pytest.approx(terms.sum(), rel=1e-5)
+
+
+@pytest.mark.daily
+def test_mesh_bound_is_strict():
+    """Also where the neighbour lies on another device."""
+    mesh = mesh_of(2)
+    points = spread(mesh, np.float32([[0], [1], [2], [3], [10], [11], [12], [13]]))
+    tree = KDTree(points)
+    found = tree.query(np.float32([[0.0], [7.0]]), 2, distance_upper_bound=3.0)
+    assert np.asarray(found[0]).tolist() == [[0.0, 1.0], [np.inf, np.inf]]
+
+
+@pytest.mark.daily
+def test_clusters_on_a_mesh():
+    """Chains that go from device to device; cores with just enough neighbours, or weights."""
+    mesh = mesh_of(2)
+    lattice = np.stack(np.meshgrid(np.arange(7), np.arange(4)), -1).reshape(-1, 2)
+    lattice = np.concatenate([lattice, [[20, 0], [21, 0], [22, 0], [40, 0]]]).astype(np.float32)
+    points = np.random.default_rng(2).permutation(lattice)
+    distances = distances_of(points, points)
+    weights = (np.arange(len(points)) % 3).astype(np.float32)
+    near = distances <= 1
+    search = jax.jit(lambda tree, weights: tree.dbscan(1.0, 4, sample_weight=weights))
+    tree = KDTree(spread(mesh, points))
+    for given in (np.ones(len(points), np.float32), weights, 2 * weights):
+        sums = near @ given
+        found = search(tree, spread(mesh, given))
+        np.testing.assert_array_equal(found.core, sums >= 4)
+        np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
+
+
+CELL = np.array([[4.0, 0.0], [1.0, 5.0]])
+IN_CELL = np.array([[0.0, 0.0], [1.0, 0.0], [3.5, 0.0], [2.0, 2.5], [2.5, 4.5]])
+
+
+def images_of(points, cell, reach=3):
+    """Return every point of the images around a cell, and its row."""
+    numbers = np.arange(-reach, reach + 1)
+    shifts = np.stack(np.meshgrid(numbers, numbers), -1).reshape(-1, 2) @ cell
+    return (points[None] + shifts[:, None]).reshape(-1, 2), np.tile(np.arange(len(points)), len(shifts))
+
+
+def test_cells_by_all_images():
+    images, _ = images_of(IN_CELL, CELL)
+    tree = KDTree(IN_CELL, cell=CELL)
+    for p in (1.0, 2.0, 3.0, np.inf):
+        distances = np.sort(distances_of(IN_CELL, images, p=p), axis=1)
+        np.testing.assert_allclose(tree.query(IN_CELL, 7, p=p)[0], distances[:, :7], rtol=1e-12)
+    loops = tree.radius_graph(0.0, loop=True)
+    assert np.asarray(loops.senders).tolist() == np.asarray(loops.receivers).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.daily
+def test_pairs_in_a_cell_by_the_portable_engine():
+    images, _ = images_of(IN_CELL, CELL)
+    distances = distances_of(IN_CELL, images)
+    tree = KDTree(IN_CELL, cell=CELL, engine="lax")
+    for radius in (1.0, 1.5, 4.0, 5.2):
+        pairs = tree.query_pairs(radius, max_pairs=80)
+        assert int(pairs.count) == ((distances > 0) & (distances <= radius)).sum() // 2
+
+
+@pytest.mark.daily
+def test_clusters_in_a_cell_by_the_portable_engine():
+    images, rows = images_of(IN_CELL, CELL)
+    distances = distances_of(IN_CELL, images)
+    tree = KDTree(IN_CELL, cell=CELL, engine="lax")
+    search = jax.jit(lambda radius, weights: tree.dbscan(radius, 3, sample_weight=weights))
+    weights = np.array([1.0, 2.0, 0.0, 1.0, 3.0])
+    for radius in (1.0, 1.5, 3.0):
+        within = distances <= radius
+        near = np.stack([within[:, rows == row].any(axis=1) for row in range(5)], axis=1)
+        for given in (np.ones(5), weights):
+            sums = (within * given[rows]).sum(axis=1)
+            found = search(radius, given)
+            np.testing.assert_array_equal(found.core, sums >= 3)
+            np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 3))
