@@ -113,6 +113,12 @@ def test_loops_read_before_they_write():
         found, _ = jax.lax.scan(step, ours.asarray(X), None, 3)
         np.testing.assert_array_equal(np.asarray(found), x)
 
+    rows = np.arange(24.0).reshape(3, 8) ** 2
+    found = jax.jit(lambda x: jax.lax.map(lambda row: step(row, None)[0], x))(rows.astype(np.float32))
+    rows[:, 1:] -= rows[:, :-1].copy()
+    rows[:, :-1] += rows[:, 1:].copy()
+    np.testing.assert_array_equal(np.asarray(found), rows)
+
 
 def test_integers_that_do_not_fit():
     x = ours.zeros(3, dtype=np.int8)
