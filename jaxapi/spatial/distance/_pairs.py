@@ -350,7 +350,8 @@ class _Call(NamedTuple):
 
     def check_covariance(self, distances: Array) -> None:
         """Raise where the covariance of rows that are known is singular, which leaves no distances."""
-        has_default = self.metric.name == "mahalanobis" and self.parameters.inverse_covariance is None
+        is_mahalanobis = not isinstance(self.metric, UserMetric) and self.metric.name == "mahalanobis"
+        has_default = is_mahalanobis and self.parameters.inverse_covariance is None
         if not has_default or any_traced(distances) or bool(jnp.isfinite(distances).all()):
             return
         if all(bool(jnp.isfinite(x).all()) for x in (self.XA, self.XB)):
