@@ -223,6 +223,29 @@ class TestResults:
             padded, number = pad_rows(np.ones((count, 2)), sizes=[4, 8])
             assert (padded.shape, int(number)) == ((size, 2), count)
 
+    def test_a_cluster_as_stable_as_its_parts(self):
+        """All six stay together to a density of 1/2, and three and three from there to 1: 6/2 = 2 * 3/2."""
+        points = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])[:, None]
+        found = KDTree(points).hdbscan(3, min_samples=2, allow_single_cluster=True)
+        assert np.asarray(found[0]).tolist() == [0] * 6
+
+    @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+    def test_distances_that_round_to_the_radius(self, transform):
+        """Those are within it: a distance in float32 may be the radius where the exact one is longer."""
+        radius = np.float32(72_000_000)
+        points = np.array([[-36_000_000, 1], [5e8, 0]], np.float32)
+        x = np.array([[36_000_004, 0]], np.float32)
+        exact = np.hypot(72_000_004.0, 1.0)
+        assert exact > radius
+        assert np.float32(exact) == radius
+
+        @transform
+        def search(points, x):
+            tree = KDTree(points)
+            return tree.query(x)[0], tree.query_ball_point(x, radius, return_length=True)
+
+        assert np.asarray(search(points, x)).tolist() == [[radius], [1]]
+
 
 @pytest.mark.daily
 def test_many_dimensions_far_from_the_origin():
