@@ -142,6 +142,17 @@ def test_least_squares_of_any_unit(scale):
         np.testing.assert_allclose(np.asarray(found[3]), expected[3], rtol=1e-9, atol=1e-12 * scale)
 
 
+def test_eigenvalues_read_one_triangle():
+    """What is not a number in the other triangle is never looked at."""
+    matrix = np.array([[2.0, 1.0], [1.0, 2.0]])
+    for name, place in (("L", (0, 1)), ("U", (1, 0))):
+        spoiled = matrix.copy()
+        spoiled[place] = np.nan
+        with jax.enable_x64(True):
+            values = jax.jit(lambda x, name=name: ours.linalg.eigh(ours.asarray(x), name)[0])(spoiled)
+        np.testing.assert_allclose(np.asarray(values), np.linalg.eigh(spoiled, name)[0], rtol=1e-12)
+
+
 def test_random_integers_up_to_the_end():
     generator = ours.random.Generator(jax.random.key(0))
     np.testing.assert_array_equal(np.asarray(generator.integers(0, 0, size=5, endpoint=True)), np.zeros(5))

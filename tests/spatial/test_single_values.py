@@ -223,6 +223,29 @@ class TestResults:
             padded, number = pad_rows(np.ones((count, 2)), sizes=[4, 8])
             assert (padded.shape, int(number)) == ((size, 2), count)
 
+    def test_a_cluster_as_stable_as_its_parts(self):
+        """All six stay together to a density of 1/2, and three and three from there to 1: 6/2 = 2 * 3/2."""
+        points = np.array([0.0, 1.0, 2.0, 4.0, 5.0, 6.0])[:, None]
+        found = KDTree(points).hdbscan(3, min_samples=2, allow_single_cluster=True)
+        assert np.asarray(found[0]).tolist() == [0] * 6
+
+    @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+    def test_distances_that_round_to_the_radius(self, transform):
+        """Those are within it: a distance in float32 may be the radius where the exact one is longer."""
+        radius = np.float32(72_000_000)
+        points = np.array([[-36_000_000, 1], [5e8, 0]], np.float32)
+        x = np.array([[36_000_004, 0]], np.float32)
+        exact = np.hypot(72_000_004.0, 1.0)
+        assert exact > radius
+        assert np.float32(exact) == radius
+
+        @transform
+        def search(points, x):
+            tree = KDTree(points)
+            return tree.query(x)[0], tree.query_ball_point(x, radius, return_length=True)
+
+        assert np.asarray(search(points, x)).tolist() == [[radius], [1]]
+
 
 @pytest.mark.daily
 def test_many_dimensions_far_from_the_origin():
@@ -295,6 +318,17 @@ def images_of(points, cell, reach=3):
     return (points[None] + shifts[:, None]).reshape(-1, 2), np.tile(np.arange(len(points)), len(shifts))
 
 
+def test_nearest_images_of_clouds():
+    rng = np.random.default_rng(3)
+    points, x = rng.uniform(0, 4, (4, 2)), rng.uniform(0, 5, (200, 2))
+    images, rows = images_of(points, CELL)
+    clouds = KDTree(points, cell=CELL, batch=[0, 0, 1, 1])
+    for p in (1.1, 3.0):
+        distances = np.where(rows < 2, distances_of(x, images, p=p), np.inf)
+        found = clouds.query(x, 2, p=p, batch=np.zeros(len(x), int))
+        np.testing.assert_allclose(found[0], np.sort(distances, axis=1)[:, :2], rtol=1e-12)
+
+
 def test_cells_by_all_images():
     images, _ = images_of(IN_CELL, CELL)
     tree = KDTree(IN_CELL, cell=CELL)
@@ -313,6 +347,28 @@ def test_pairs_in_a_cell_by_the_portable_engine():
     for radius in (1.0, 1.5, 4.0, 5.2):
         pairs = tree.query_pairs(radius, max_pairs=80)
         assert int(pairs.count) == ((distances > 0) & (distances <= radius)).sum() // 2
+
+
+@pytest.mark.daily
+def test_images_at_the_radius():
+    """They are decided by distances as they are returned, not by those of points moved into other cells."""
+    points, length = np.random.default_rng(0).uniform(0, 0.7, 40), 0.7
+    between = points - points[:, None]
+    distances = np.abs(np.concatenate([between, between + length, between - length], axis=1))
+    radii = np.sort(distances, axis=1)[:, 45]
+    with jax.enable_x64(True):
+        tree = KDTree(points[:, None], cell=[[length]], engine="lax")
+        counts = tree.query_ball_point(points[:, None], radii, return_length=True)
+        np.testing.assert_array_equal(counts, (distances <= radii[:, None]).sum(axis=1))
+
+
+@pytest.mark.daily
+def test_a_point_and_its_images_in_a_skewed_cell():
+    """Of the two pairs with opposite shifts that is listed whose first number is positive."""
+    tree = KDTree([[0.1, 0.2]], cell=np.array([[1.0, 0.0], [3.25, 1.0]]), engine="lax")
+    pairs = tree.query_pairs(1.3, max_pairs=4)
+    # (1, 0) leads to (1, 0), (3, -1) to (-0.25, -1) and (4, -1) to (0.75, -1).
+    assert sorted(np.asarray(pairs.shifts)[: int(pairs.count)].tolist()) == [[1, 0], [3, -1], [4, -1]]
 
 
 @pytest.mark.daily
