@@ -27,13 +27,14 @@ __all__ = ["UFUNCS", "ufunc"]
 
 _REDUCE = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _REDUCE |= {"logical_and": "all", "logical_or": "any"}
-# Those without an identity that may go over several axes all the same.
+# What folds sorted segments of the first axis.
 _SEGMENTS = {
     "add": jax.ops.segment_sum,
     "maximum": jax.ops.segment_max,
     "minimum": jax.ops.segment_min,
     "multiply": jax.ops.segment_prod,
 }
+# Those without an identity that may go over several axes all the same.
 _REORDERABLE = frozenset(["fmax", "fmin", "maximum", "minimum"])
 
 

@@ -346,7 +346,7 @@ _PLAIN = """
 assume_unique axes axis axis1 axis2 axisa axisb axisc beta bias bitorder compute_uv correction count ddof
 decimals deg density descending device dimensions dims dtype edge_order endpoint equal_nan full
 full_matrices hermitian include_initial increasing indexing invert k keepdims kth kwargs left M method
-minlength mode multi_index N n ndim new_shape norm num offset options ord out pad_width period q range
+minlength mode multi_index N n ndim new_shape norm num offset options ord out pad_width q range
 rcond repeats reps retstep return_counts return_index return_indices return_inverse returned right rowvar
 s sample shape shapes side size sorted sparse trim UPLO upper wrap
 """
@@ -365,7 +365,7 @@ _OPTIONS_OF = {"ind": ["tensorinv"], "m": ["polyder", "polyint"], "p": ["cond"]}
 # Arguments that are a number, which is an option, or an array.
 _NUMBERS_OR_ARRAYS = {"bins": ["histogram", "histogram_bin_edges"]}
 # Of these an array's dtype counts, also that of an element.
-_NUMBERS_WITH_DTYPE = frozenset(["q", "sample"])
+_NUMBERS_WITH_DTYPE = frozenset(["period", "q", "sample"])
 # Arguments that are lists of arrays.
 _LISTS = frozenset(["arrays", "choicelist", "choices", "condlist", "keys", "tup"])
 # The same, of which each may be a number, and one number in the place of the list.

@@ -225,7 +225,8 @@ def interp(x: Array, xp: Array, fp: Array, left=None, right=None, period=None):
         return jax.lax.complex(real, imag)
     x, xp = (jnp.asarray(a).astype(fp.real.dtype) for a in (x, xp))
     if period is not None:
-        refuse(period == 0, ValueError, "period must be a non-zero value")
+        is_zero = not is_traced(period) and period == 0
+        refuse(is_zero, ValueError, "period must be a non-zero value")
         period = abs(period)
         left = None
         right = None
@@ -279,8 +280,10 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
     # differences of integers wrap
     p = jnp.moveaxis(p, axis, -1)
     integer_steps = jnp.diff(p)
-    if p.dtype.kind == "i" and jnp.result_type(period).kind == "i":
-        return jnp.moveaxis(_unwrapped_integers(p, integer_steps, discont, period), -1, axis)
+    dtype = jnp.result_type(p, period)
+    if dtype.kind == "i":
+        unwrapped = _unwrapped_integers(p.astype(dtype), integer_steps.astype(dtype), discont, period)
+        return jnp.moveaxis(unwrapped, -1, axis)
     steps = as_floats(integer_steps)
     half = period / 2
     wrapped_steps = (steps + half) % period - half
@@ -292,13 +295,13 @@ def unwrap(p: Array, discont=None, axis=-1, *, period=2 * np.pi):
 
 
 def _unwrapped_integers(p: Array, steps: Array, discont, period):
-    """Unwrap integers along the last axis by a period that is an integer: results are integers."""
+    """Unwrap integers along the last axis by a period that is one; what overflows wraps as NumPy's."""
     period = jnp.asarray(period, p.dtype)
     half = period // 2
     wrapped_steps = (steps + half) % period - half
     is_upper_half = (period % 2 == 0) & (wrapped_steps == -half) & (steps > 0)
     wrapped_steps = jnp.where(is_upper_half, half, wrapped_steps)
-    is_small = 2 * jnp.abs(steps) < period if discont is None else jnp.abs(steps) < discont
+    is_small = jnp.abs(steps) < (period - half if discont is None else discont)  # at most half a period
     corrections = jnp.where(is_small, 0, wrapped_steps - steps).cumsum(-1, dtype=p.dtype)
     return jnp.concatenate([p[..., :1], p[..., 1:] + corrections], -1)
 
