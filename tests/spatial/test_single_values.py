@@ -9,8 +9,9 @@ import pytest
 import scipy.cluster.hierarchy
 from meshes import mesh_of, spread
 
-from jaxapi.spatial import KDTree, distance, pad_rows, single_linkage
+from jaxapi.spatial import KDTree, distance, great_circle_distance, pad_rows, single_linkage
 from jaxapi.spatial._mesh import _nearest
+from jaxapi.spatial.distance import _matrices
 
 N, COUNTED = 300, 290  # rows, and how many of them count
 RNG = np.random.default_rng(11)
@@ -290,6 +291,7 @@ class TestResults:
 def test_many_dimensions_far_from_the_origin():
     """There a product of matrices, by which the portable engine chooses, is rounded: it looks again."""
     points = (4096 + RNG.integers(0, 4, (60, 20))).astype(np.float32)
+    points[30:] *= -1  # so that their mean is no better origin
     queries = points[:5] + np.float32(1)
     found = KDTree(points, engine="lax").query(queries, 3)
     right = nearest_of(distances_of(queries, points), 3)
@@ -310,6 +312,39 @@ class TestDistances:
         x, y = np.float32([[1e30, 1.0]]), np.float32([[1e-30, 2.0]])
         terms = x[0].astype(float) * np.log(x[0].astype(float) / y[0].astype(float))
         assert float(distance.cdist(x, y, "kl_divergence")[0, 0]) == pytest.approx(terms.sum(), rel=1e-5)
+
+    def test_proportional_distributions_of_many_kinds(self):
+        """What their normalization rounds differently is no distance."""
+        x = np.random.default_rng(0).uniform(0.1, 1, (50, 7)).astype(np.float32)
+        assert (np.diag(distance.cdist(x, x * np.float32(3), "jensenshannon")) == 0).all()
+
+    def test_correlation_far_from_zero(self):
+        """The mean of float32 numbers near a million is rounded by a part of what they differ by."""
+        u, v = (1e6 + np.random.default_rng(0).normal(size=(2, 50))).astype(np.float32)
+        expected = 1 - np.corrcoef(u.astype(float), v.astype(float))[0, 1]
+        assert float(distance.correlation(u, v)) == pytest.approx(expected, abs=1e-5)
+
+    @pytest.mark.daily
+    def test_rows_that_do_not_fill_tiles(self, monkeypatch):
+        """17 rows in three tiles of six: what fills up the last one counts for nothing."""
+        jax.clear_caches()
+        monkeypatch.setattr(_matrices, "_TILE", 2**8)
+        a, b = RNG.normal(size=(5, 3)).astype(np.float32), RNG.normal(size=(17, 3)).astype(np.float32)
+        b[-1] = a[0]  # the row that it is filled up with
+        distances = distances_of(a, b)
+        found = distance.kernel_sum(lambda d: 1 / (1 + d), a, b)
+        np.testing.assert_allclose(found, (1 / (1 + distances)).sum(axis=1), rtol=1e-6)
+        expected = nearest_of(distances, 4)
+        found = distance.nearest(a, b, 4)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-6, atol=1e-7)
+        np.testing.assert_array_equal(found[1], expected[1])
+        jax.clear_caches()
+
+    def test_chords_beyond_the_diameter(self):
+        """By a rounding error as they are measured, by more in a program: they are diameters."""
+        found = great_circle_distance(np.nextafter(np.float32(2), np.float32(3)))
+        assert float(found) == pytest.approx(np.pi, rel=1e-6)
+        assert float(jax.jit(great_circle_distance)(np.float32(2.5))) == pytest.approx(np.pi, rel=1e-6)
 
 
 @pytest.mark.daily
@@ -347,6 +382,17 @@ def test_clusters_on_a_mesh():
             ):
                 np.testing.assert_array_equal(found.core, sums >= 4)
                 np.testing.assert_array_equal(found.labels, labels_of(near, sums >= 4))
+
+
+@pytest.mark.daily
+def test_weights_of_a_tree_and_one_on_a_mesh():
+    """The tree on the mesh searches, and each point keeps its own weight."""
+    points, others = (RNG.integers(0, 5, (8, 2)).astype(np.float32) for _ in range(2))
+    weights, other_weights = np.arange(1.0, 9.0), np.arange(8.0) ** 2
+    near = distances_of(points, others) <= 2
+    other_tree = KDTree(spread(mesh_of(2), others))
+    found = KDTree(points).count_neighbors(other_tree, 2.0, weights=(weights, other_weights))
+    assert float(found) == weights @ near @ other_weights
 
 
 @pytest.mark.daily
