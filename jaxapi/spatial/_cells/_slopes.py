@@ -1,5 +1,6 @@
 """Vectors and distances to images, as functions of the points and the cell: computed in float64."""
 
+import functools
 import math
 from functools import partial
 from typing import Any, NamedTuple
@@ -53,7 +54,7 @@ def _along_cell(shifts, cell) -> Array:
 
 def sum_in_order(terms, axis: int) -> Array:
     """Return the sum of a few terms along an axis, which every program adds in the same order."""
-    return sum(jnp.moveaxis(terms, axis, 0))
+    return functools.reduce(jnp.add, jnp.moveaxis(terms, axis, 0))
 
 
 def lengths_of(vectors, p: float) -> Array:
