@@ -1,4 +1,4 @@
-"""Arrays with room: NumPy says what counts, the rest does not matter, and new lengths compile nothing."""
+"""Arrays with room: NumPy says what counts, and the rest does not matter."""
 
 import operator
 import sys
@@ -14,7 +14,6 @@ from compilations import no_compilation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rooms import NAMESPACES, has_room
-from scipy import stats
 
 import jaxapi.numpy
 from jaxapi import mutable
@@ -425,22 +424,6 @@ def test_writes_where_a_mask_is_true_of_views(xp):
         np.testing.assert_array_equal(np.asarray(x), host)
 
 
-@pytest.mark.daily
-@pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
-def test_numbers_in_exact_arrays_compile_once():
-    x = mutable.zeros((700, 3), dtype=mutable.float32)
-    host = np.zeros((700, 3), np.float32)
-    for count in (17, 21, 25, 40, 50, 90, 100, 150, 200, 300, 400, 530, 650):
-        x[:count] = 1
-    with no_compilation():
-        for count in (18, 23, 30, 45, 60, 95, 111, 170, 222, 333, 444, 555, 666):
-            x[:count] = count
-            host[:count] = count
-            x[-count:] = 2
-            host[-count:] = 2
-    np.testing.assert_array_equal(np.asarray(x)[5:], host[5:])
-
-
 @NAMESPACES
 def test_refused_writes(xp):
     host = data_of(70)
@@ -490,36 +473,6 @@ def test_writes_in_place():
     address = x._buffer._value.unsafe_buffer_pointer()
     x[:50_000] = 9
     assert x._buffer._value.unsafe_buffer_pointer() == address
-
-
-@pytest.mark.thorough
-@pytest.mark.daily("as it comes-numpy")
-@NAMESPACES
-@pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
-def test_new_lengths_compile_nothing(xp):
-    def program(count):
-        host = data_of(count)
-        x = xp.asarray(host)
-        rows = xp.asarray(data_of(count, columns=3))
-        scaled = (rows - xp.mean(rows, axis=0)) / xp.std(rows, axis=0)
-        bright = scaled[scaled[:, 0] > -0.5]
-        ordered = bright[xp.argsort(bright[:, 1])]
-        values, counts = xp.unique_counts(xp.floor(ordered[:, 2] * 9))
-        total = xp.sum(values[counts > xp.mean(xp.astype(counts, np.dtype("float32")))])
-        x[count // 5 :] = x[: count - count // 5]
-        x[:-20] += x[20:]
-        x[xp.asarray(host > 0)] = 2
-        repeated = xp.repeat(x, xp.asarray(abs(data_of(count, "int32"))))
-        where = xp.nonzero(x > 1)[0]
-        return (
-            float(total) + float(xp.sum(xp.sort(x[3:]))) + float(xp.max(x[where])) + float(xp.sum(repeated))
-        )
-
-    for count in range(530, 760, 3):
-        program(count)
-    with no_compilation():
-        for count in (533 + 1, 600, 677, 744, 752):
-            program(count)
 
 
 @pytest.mark.daily
@@ -1007,90 +960,6 @@ def test_64_bits_without_x64_mode(xp, dtype):
                 assert found.dtype == dtype
                 expected = getattr(np, name)(narrow, axis=0, dtype=dtype)
                 np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("rooms", ["as it comes"], indirect=True)
-def test_consumers_compile_nothing():
-    """Programs as libraries write them: mixtures, scalers, distances and moments."""
-    xp = mutable
-
-    def mixture(x):
-        responsibilities = xp.asarray(np.random.default_rng(0).random((len(x), 2)), dtype=xp.float32)
-        responsibilities /= xp.sum(responsibilities, axis=1)[:, None]
-        weights = xp.sum(responsibilities, axis=0)
-        means = (responsibilities.T @ x) / weights[:, None]
-        distances = xp.empty((len(x), 2), dtype=x.dtype)
-        for k in range(2):
-            away = x - means[k]
-            covariance = (responsibilities[:, k] * away.T) @ away / weights[k]
-            distances[:, k] = xp.sum(xp.square(away @ covariance), axis=1)
-        largest = xp.max(distances, axis=1, keepdims=True)
-        copy = xp.asarray(distances, copy=True)
-        copy[distances == largest] = -xp.inf
-        total = xp.squeeze(xp.log1p(xp.sum(xp.exp(copy - largest), axis=1, keepdims=True)) + largest, axis=1)
-        return xp.mean(total)
-
-    def scaler(x):
-        total = xp.sum(x, axis=0, dtype=xp.float64)
-        away = x - total / len(x)
-        away **= 2
-        return xp.sum(away, axis=0, dtype=xp.float64)
-
-    def distances(x):
-        wide = xp.astype(x, xp.float64)
-        centers = wide[:5]
-        made = -2 * (wide @ centers.T)
-        made += xp.sum(wide * wide, axis=1)[:, None]
-        made += xp.sum(centers * centers, axis=1)[None, :]
-        narrow = xp.empty((len(x), 5), dtype=xp.float32)
-        narrow[:, :5] = xp.astype(made, xp.float32)
-        return xp.sum(xp.sqrt(xp.maximum(narrow, xp.asarray(0.0, dtype=xp.float32))), axis=0)
-
-    def skewness(x):
-        sample = xp.broadcast_to(xp.moveaxis(x[:, 0], 0, -1), (len(x),))
-        away = sample - xp.mean(sample, axis=0, keepdims=True)
-        return xp.mean(away**3) / xp.mean(away**2) ** 1.5
-
-    def ranks(x):
-        sample = x[:, 0]
-        order = xp.argsort(sample, axis=-1, stable=True)
-        ordered = xp.take_along_axis(sample, order, axis=-1)
-        differs = xp.concat([xp.ones((1,), dtype=xp.bool), ordered[..., :-1] != ordered[..., 1:]], axis=-1)
-        firsts = xp.arange(len(x))[differs]
-        counts = xp.diff(firsts, append=xp.asarray([len(x)], dtype=firsts.dtype))
-        numbers = xp.arange(1, len(x) + 1, dtype=xp.float32)
-        of_distinct = numbers[differs] + (xp.astype(counts, xp.float32) - 1) / 2
-        repeated = xp.reshape(xp.repeat(of_distinct, counts), x.shape[:1])
-        return xp.take_along_axis(repeated, xp.argsort(order, axis=-1, stable=True), axis=-1)[:12]
-
-    def correlation(x):
-        first, second = x[:, 0] - xp.mean(x[:, 0]), x[:, 1] - xp.mean(x[:, 1])
-        norms = [xp.linalg.vector_norm(part, axis=-1, keepdims=True) for part in (first, second)]
-        return xp.vecdot(first / norms[0], second / norms[1], axis=-1)
-
-    programs = mixture, scaler, distances, skewness, ranks, correlation
-
-    def run(count):
-        host = np.round(data_of(count, columns=3), 1)
-        x = xp.asarray(host)
-        results = [np.asarray(program(x)) for program in programs]
-        away = host.astype(float) - host.mean(axis=0, dtype=float)
-        np.testing.assert_allclose(results[1], (away**2).sum(axis=0), rtol=1e-5)
-        squares = ((host[:, None].astype(float) - host[:5]) ** 2).sum(axis=2)
-        np.testing.assert_allclose(results[2], np.sqrt(squares).sum(axis=0), rtol=1e-4)
-        np.testing.assert_array_equal(results[4], stats.rankdata(host[:, 0])[:12])
-        np.testing.assert_allclose(results[5], np.corrcoef(host[:, :2].T)[0, 1], rtol=1e-4, atol=1e-6)
-        second = np.mean(away[:, 0] ** 2)
-        third = np.mean(away[:, 0] ** 3)
-        np.testing.assert_allclose(results[3], third / second**1.5, rtol=1e-3, atol=1e-5)
-
-    with jax.enable_x64(False):
-        for count in (70, 81):
-            run(count)
-        with no_compilation():
-            for count in (66, 67, 75, 79):
-                run(count)
 
 
 def test_writes_of_two_threads():

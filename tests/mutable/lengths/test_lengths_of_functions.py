@@ -1,4 +1,4 @@
-"""Statistics, counts and selections of arrays with room: results are NumPy's, new lengths compile nothing."""
+"""Statistics, counts and selections of arrays with room: results are NumPy's."""
 
 import warnings
 
@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from comparisons import assert_mutable
-from compilations import no_compilation
 from rooms import NAMESPACES, has_room, poison_rooms
 
 import jaxapi.numpy
@@ -17,10 +16,9 @@ COUNTS = 17, 33, 70, 101
 
 
 @pytest.fixture(autouse=True)
-def rooms(request, monkeypatch):
-    """Run each test once, poisoned if it does not count compilations."""
-    if "compile" not in request.node.name:
-        poison_rooms(monkeypatch, exact_up_to=16)
+def rooms(monkeypatch):
+    """Run each test once, poisoned."""
+    poison_rooms(monkeypatch, exact_up_to=16)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of slices that are all NaN
         yield
@@ -386,75 +384,3 @@ def test_errors(name):
         WRONG[name](np, host)
     with pytest.raises(expected.type):
         WRONG[name](jaxapi.numpy, jaxapi.numpy.asarray(host))
-
-
-def program(xp, count):
-    host = numbers_of(count)
-    x = xp.asarray(host)
-    table = xp.asarray(numbers_of(count, columns=3))
-    numbers = xp.asarray(np.arange(count, dtype=np.int32) % (count // 3))
-    places = xp.asarray(np.asarray([-3, -1, 0, 2.5], np.float32))
-    counts = xp.zeros(400, dtype=np.float32)
-    xp.add.at(counts, numbers, x)
-    xp.add.at(counts, numbers, np.float32(2))
-    results = [
-        xp.percentile(x, [30, 50]),
-        xp.quantile(table, 0.3, axis=0),
-        xp.nanpercentile(x, 30),
-        xp.median(x),
-        xp.nanmedian(table, axis=0),
-        xp.nanmean(table, axis=0),
-        xp.nanmax(x),
-        xp.ptp(x),
-        xp.histogram(x, 7)[0],
-        xp.histogram(x, places, weights=x)[0],
-        xp.bincount(numbers),
-        xp.bincount(numbers, x),
-        xp.digitize(x, places),
-        xp.interp(x, places, places),
-        xp.sum(x, where=x > 0),
-        xp.max(x, where=x > 0, initial=1),
-        xp.std(table, axis=0, where=table > 0),
-        xp.compress(x > 0, x),
-        xp.extract(x > 0, x),
-        xp.argwhere(x > 0),
-        xp.flatnonzero(x > 0),
-        xp.isin(numbers, [3, 4]),
-        xp.isin(numbers, numbers[::2]),
-        xp.roll(x, count // 3),
-        xp.flip(x),
-        xp.ediff1d(x),
-        xp.clip(x, max=2),
-    ]
-    return [counts, *results]
-
-
-@pytest.mark.thorough
-def test_new_lengths_compile_nothing():
-    xp = jaxapi.numpy
-
-    def run(count):
-        return [float(xp.sum(x)) for x in program(xp, count)]
-
-    for count in (530, 576, 640, 768):
-        run(count)
-    with no_compilation():
-        found = [run(count) for count in (531, 577, 601, 677, 744)]
-    expected = [float(np.sum(np.asarray(x, float))) for x in program(np, 744)]
-    np.testing.assert_allclose(found[-1], expected, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.daily
-@pytest.mark.parametrize("name", ["sum", "max", "isin", "roll"])
-def test_new_lengths_compile_nothing_in_the_standard(name):
-    def run(count):
-        x = mutable.asarray(numbers_of(count))
-        if name in ("sum", "max"):
-            return getattr(mutable, name)(x, where=x > 0, initial=1)
-        return mutable.sum(mutable.roll(x, 3) if name == "roll" else mutable.isin(x, x[::2]), dtype=np.int32)
-
-    for count in (530, 560, 640, 700, 768):
-        run(count)
-    with no_compilation():
-        for count in (531, 577, 601, 677, 744):
-            run(count)
