@@ -6,7 +6,7 @@ import operator
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import jax
@@ -60,6 +60,7 @@ __all__ = [
     "from_host",
     "from_numpy",
     "layout_of",
+    "any_may_have_room",
     "may_have_room",
     "reshaped",
     "rows_of",
@@ -742,7 +743,7 @@ class Array(Storage):
         module = self._module_with(other)
         if by is MATMUL:
             operands = (other, self) if is_reflected else (self, other)
-            return _products().product_of(by.of_values, *operands, module)
+            return _calls().call_on_values(by.of_values, operands, module)
         if _is_transpose_with_room(self) or _is_transpose_with_room(other):
             return self._operate_on_transposes(other, by, module, is_reflected)
         own: Any = self._rows_if_possible()
@@ -766,7 +767,7 @@ class Array(Storage):
             return None
         function = self._variant_of(by, operand, module, is_reflected).of_values
         operands = (operand, self) if is_reflected else (self, operand)
-        return _products().computed_of_transposes(function, operands, module)
+        return _transposes().computed_of_transposes(function, operands, module)
 
     __add__ = _binary(ADD)
     __sub__ = _binary(SUB)
@@ -1106,6 +1107,17 @@ def may_have_room(x: Any) -> bool:
     return type(x) is Array and (x._buffer is not None or x._view is not None)
 
 
+def any_may_have_room(args: Sequence[Any]) -> bool:
+    """Whether there is such an array among arguments, or in a list or a tuple among them."""
+    for x in args:
+        if type(x) is Array:
+            if x._buffer is not None or x._view is not None:
+                return True
+        elif type(x) in (list, tuple) and any(map(may_have_room, x)):
+            return True
+    return False
+
+
 def rows_of(x: Any) -> Rows | None:
     """Return the rows of an array that has room, where arrays may have it (`is_possible`); else None."""
     return x._rows_if_possible() if isinstance(x, Array) else None
@@ -1188,11 +1200,19 @@ def _writes_number_to_rows(array: Array, part: Selection, value: Any) -> bool:
 
 
 @functools.cache
-def _products() -> types.ModuleType:
-    """Return what multiplies buffers, loaded as `_selecting`."""
-    from ._capacity import _products
+def _calls() -> types.ModuleType:
+    """Return what runs functions on buffers, loaded as `_selecting`."""
+    from ._capacity import _calls
 
-    return _products
+    return _calls
+
+
+@functools.cache
+def _transposes() -> types.ModuleType:
+    """Return what computes with transposes of buffers, loaded as `_selecting`."""
+    from ._capacity import _transposes
+
+    return _transposes
 
 
 @functools.cache
