@@ -13,8 +13,18 @@ from .._core._programs import is_traced
 from .._interop import as_array
 from ..mutable import _host_way as host_way
 from ..mutable import _promotion
-from ..mutable._array import NUMPY, Array, any_may_have_room, copied, from_numpy, may_have_room, shared, unwrap
-from ..mutable._array import wrap, wrap_rows
+from ..mutable._array import (
+    NUMPY,
+    Array,
+    any_may_have_room,
+    copied,
+    from_numpy,
+    may_have_room,
+    shared,
+    unwrap,
+    wrap,
+    wrap_rows,
+)
 from ..mutable._capacity._functions import way_by_implementation, way_on_rows
 from ..mutable._capacity._rows import Rows
 from ..mutable._capacity._selecting import MAKING_ROOM

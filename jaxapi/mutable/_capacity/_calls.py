@@ -1,14 +1,14 @@
 """Calls of functions of arrays with room: one program for every number of rows that buffers take.
 
-A call is traced once, for a number of rows that is not known (`_unknown`), and the program is evaluated on the
-buffers (`_interpreter`). What decides by the number, what the interpreter has no rule for, and what raises,
-takes the exact arrays.
+A call is traced once, for a number of rows that is not known (`_unknown`), and the program is evaluated on
+the buffers (`_interpreter`). What decides by the number, what the interpreter has no rule for, and what
+raises, takes the exact arrays.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -47,9 +47,9 @@ class _Operand(NamedTuple):
 
     shape: tuple[int, ...]  # of the buffer, where it has rows
     dtype: np.dtype
-    is_scalar: bool = False  # as NumPy's
-    has_rows: bool = False
-    is_transposed: bool = False
+    has_rows: bool
+    is_transposed: bool  # so that its rows are columns
+    is_scalar: bool  # as NumPy's
 
     def structure(self, number_of_rows: Any) -> jax.ShapeDtypeStruct:
         """Return the shape and the dtype for a number of rows."""
@@ -61,8 +61,8 @@ class _Option(NamedTuple):
     """An argument that is no array; 0.0 and -0.0, and 1 and True, are two."""
 
     type: type
-    written: str
     value: Any
+    written: str = ""  # of floats
 
 
 class _Sequence(NamedTuple):
@@ -72,50 +72,41 @@ class _Sequence(NamedTuple):
     parts: tuple[Any, ...]
 
 
-class _Arguments(NamedTuple):
-    """The arguments of a call, of which arrays are operands by their places."""
-
-    args: tuple[Any, ...]
-    kwargs: tuple[tuple[str, Any], ...]
+_COUNT = "the number of rows"  # in the place of an argument that is it, as in a shape
 
 
-_ROWS = "the number of rows"  # in the place of an argument that is it, as in a shape
-
-
-class _Signature(NamedTuple):
-    """What a program is kept by."""
-
-    function: Callable[..., Any]
-    module: str
-    arguments: _Arguments
-    operands: tuple[_Operand, ...]
-    length: int  # of the buffers
-    least: int  # number of rows that count
-    is_x64: bool
+class _NeedsExactArrays(Exception):
+    """Raised for arguments that no program on buffers takes."""
 
 
 def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Return what a function makes of arrays of which some have room; None where it needs exact arrays.
 
-    ``function`` takes and returns arrays of ours, and looks at no values.
+    ``function`` takes and returns arrays of ours, and looks at no values. An array or an integer that is as
+    long as there are rows may have rows, or be so by accident: both are tried.
     """
     if not is_possible():
         return None
-    arrays: list[Any] = []
-    if not _collect_arrays((*args, *kwargs.values()), arrays):
+    found: list[Rows] = []
+    _find_rows(args, found)
+    if kwargs:
+        _find_rows(kwargs.values(), found)
+    if not found:
         return None
-    found = list(map(_content_and_operand, arrays))
-    contents = [content for content, _ in found]
-    counts = {content.count for content in contents if isinstance(content, Rows)}
-    if len(counts) != 1 or not all(dtype_may_have_room(operand.dtype) for _, operand in found):
-        return None
-    if not has_own_length(*[x.value if isinstance(x, Rows) else x for x in contents]):
-        return None
-    (count,) = counts
     for others_have_rows in (True, False):
-        made = _call(function, module, args, kwargs, found, count, others_have_rows)
-        if made is not None:
-            return made
+        reader = _Reader(found, others_have_rows)
+        try:
+            parts = tuple([reader.read(x) for x in args])
+            named = tuple([(name, reader.read(x)) for name, x in kwargs.items()]) if kwargs else ()
+        except _NeedsExactArrays:
+            return None
+        if len(reader.values) > 1 and not has_own_length(*reader.values):
+            return None
+        program = _program(function, module, parts, named, reader.length, reader.least, x64_mode())
+        if program is not None:
+            return program(reader.values, reader.count)
+        if not reader.found_others:
+            return None
     return None
 
 
@@ -130,208 +121,237 @@ def _of_arrays(function: Callable[..., Any], module: str) -> Callable[..., Any]:
         made = function(*[x._value if isinstance(x, Array) else x for x in args])
         return wrap(made, module, not made.ndim)
 
-    of_arrays.__name__ = getattr(function, "__name__", "function")
     return of_arrays
 
 
-def _collect_arrays(args: Sequence[Any], arrays: list[Any]) -> bool:
-    """Put the arrays among arguments into a list; say whether programs take everything else, too."""
+def _find_rows(args: Iterable[Any], found: list[Rows]) -> None:
+    """Put the rows of arrays among arguments into a list, in their order."""
     for x in args:
-        if isinstance(x, (Array, jax.Array, np.ndarray)):
-            arrays.append(x)
+        if type(x) is Array:
+            rows = x._rows()
+            if rows is None and x._view is not None:
+                rows = rows_of_transpose(x)
+            if rows is not None:
+                found.append(rows)
         elif type(x) in (list, tuple):
-            if not _collect_arrays(x, arrays):
-                return False
-        elif not isinstance(x, _OPTIONS):
-            return False
-    return True
+            _find_rows(x, found)
 
 
-def _content_and_operand(x: Any) -> tuple[Any, _Operand]:
-    """Return an array's rows, or its value, and what a program is kept by."""
-    is_transposed = False
-    is_scalar = False
-    if isinstance(x, Array):
-        rows = x._rows()
-        if rows is None:
-            rows = rows_of_transpose(x)
-            is_transposed = rows is not None
-        if rows is not None:
-            value = rows.value
-            return rows, _Operand(value.shape, value.dtype, False, True, is_transposed)
-        is_scalar = x._is_scalar
-        x = x._value
-    return x, _Operand(x.shape, x.dtype, is_scalar)
+class _Reader:
+    """Reads the arguments of a call: the values of arrays, and what a program is kept by."""
 
+    __slots__ = ("_others_have_rows", "_rows", "count", "found_others", "least", "length", "values")
 
-def _call(
-    function: Callable[..., Any],
-    module: str,
-    args: tuple,
-    kwargs: dict[str, Any],
-    found: list[tuple[Any, _Operand]],
-    count: int,
-    others_have_rows: bool,
-) -> Any:
-    """Return what a call makes; None where it needs exact arrays.
+    def __init__(self, found: list[Rows], others_have_rows: bool):
+        """Take the rows of the arrays, and whether what is as long has rows as well."""
+        self._rows = iter(found)
+        self._others_have_rows = others_have_rows
+        self.count = found[0].count
+        self.length = max([len(rows.value) for rows in found])
+        # A power of 2: what more rows than columns decide is decided for most numbers of rows.
+        self.least = max(1 << self.count.bit_length() - 1, least_rows_with_room())
+        self.values: list[Any] = []
+        self.found_others = False
 
-    An array, or an integer, that is as long as there are rows may have rows, or be so by accident.
-    """
-    length = max(len(content.value) for content, _ in found if isinstance(content, Rows))
-    values = []
-    operands = []
-    for content, operand in found:
-        value = content
-        if isinstance(content, Rows):
-            value = with_rows(content.value, length)
-        elif others_have_rows and operand.shape[:1] == (count,):
-            value = with_rows(content, length)
-            operand = operand._replace(has_rows=True)
-        values.append(value)
-        operands.append(operand._replace(shape=value.shape))
-    places = iter(range(len(found)))
-    number = count if others_have_rows else None
-    arguments = _Arguments(
-        tuple([_as_kept(x, places, number) for x in args]),
-        tuple([(name, _as_kept(x, places, number)) for name, x in kwargs.items()]),
-    )
-    least = max(1 << count.bit_length() - 1, least_rows_with_room())
-    program = _program(
-        _Signature(function, module, arguments, tuple(operands), length, least, x64_mode())
-    )
-    return None if program is None else program(values, count)
+    def read(self, x: Any) -> Any:
+        """Note the values of an argument's arrays, and return what a program is kept by."""
+        if type(x) is Array:
+            return self._read_array(x)
+        if type(x) in (list, tuple):
+            return _Sequence(type(x), tuple([self.read(part) for part in x]))
+        if isinstance(x, (jax.Array, np.ndarray)):
+            return self._read_value(x, is_scalar=False)
+        if type(x) is int and x == self.count:
+            self.found_others = True
+            return _COUNT if self._others_have_rows else _Option(int, x)
+        if isinstance(x, (float, complex)):
+            return _Option(type(x), x, repr(x))
+        if isinstance(x, _OPTIONS):
+            return _Option(type(x), x)
+        raise _NeedsExactArrays
 
+    def _read_array(self, x: Array) -> _Operand:
+        has_rows = x._buffer is not None or x._rows() is not None
+        is_transposed = not has_rows and x._view is not None and rows_of_transpose(x) is not None
+        if not has_rows and not is_transposed:
+            return self._read_value(x._value, x._is_scalar)
+        rows = next(self._rows)
+        if rows.count != self.count:
+            raise _NeedsExactArrays
+        value = with_rows(rows.value, self.length)
+        self.values.append(value)
+        return _Operand(value.shape, value.dtype, True, is_transposed, False)
 
-def _as_kept(x: Any, places: Iterator[int], count: int | None) -> Any:
-    """Return an argument as a program is kept by it: an array as its place."""
-    if isinstance(x, (Array, jax.Array, np.ndarray)):
-        return next(places)
-    if type(x) in (list, tuple):
-        return _Sequence(type(x), tuple([_as_kept(part, places, count) for part in x]))
-    return _ROWS if type(x) is int and x == count else _Option(type(x), repr(x), x)
+    def _read_value(self, value: Any, is_scalar: bool) -> _Operand:
+        if not dtype_may_have_room(value.dtype) or getattr(value, "weak_type", False):
+            raise _NeedsExactArrays
+        is_as_long = value.shape[:1] == (self.count,)
+        self.found_others = self.found_others or is_as_long
+        has_rows = is_as_long and self._others_have_rows
+        value = with_rows(value, self.length) if has_rows else value
+        self.values.append(value)
+        return _Operand(value.shape, value.dtype, has_rows, False, is_scalar)
 
 
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
-def _program(signature: _Signature) -> _Program | None:
+def _program(
+    function: Callable[..., Any],
+    module: str,
+    parts: tuple[Any, ...],
+    named: tuple[tuple[str, Any], ...],
+    length: int,
+    least: int,
+    is_x64: bool,
+) -> _Program | None:
     """Return the program of a call; None where it needs exact arrays."""
     try:
-        return _Program(signature)
+        return _Program(_Call(function, module, parts, named), length, least)
     except Exception:  # of the function, which raises it for exact arrays, too, or of what is refused
         return None
+
+
+class _Call(NamedTuple):
+    """A function and its arguments, in which operands stand for arrays."""
+
+    function: Callable[..., Any]
+    module: str
+    parts: tuple[Any, ...]
+    named: tuple[tuple[str, Any], ...]
+
+    def operands(self) -> list[_Operand]:
+        """Return what stands for arrays, in the order of arguments."""
+        operands: list[_Operand] = []
+        _collect_operands([*self.parts, *[part for _, part in self.named]], operands)
+        return operands
+
+    def dtypes(self) -> list[np.dtype]:
+        """Return the dtypes of arrays, and those that are asked for."""
+        options = [x for x in (*self.parts, *[x for _, x in self.named]) if isinstance(x, _Option)]
+        asked_for = [resolve_dtype(x.value) for x in options if isinstance(x.value, (type, np.dtype))]
+        return [*[x.dtype for x in self.operands()], *asked_for]
+
+    def of(self, arrays: Iterator[Array], number_of_rows: Any) -> Any:
+        """Call the function with arrays."""
+        args = [_given(part, arrays, number_of_rows) for part in self.parts]
+        kwargs = {name: _given(part, arrays, number_of_rows) for name, part in self.named}
+        return self.function(*args, **kwargs)
+
+
+def _collect_operands(parts: Iterable[Any], operands: list[_Operand]) -> None:
+    for part in parts:
+        if isinstance(part, _Operand):
+            operands.append(part)
+        elif isinstance(part, _Sequence):
+            _collect_operands(part.parts, operands)
+
+
+def _given(part: Any, arrays: Iterator[Array], number_of_rows: Any) -> Any:
+    """Return an argument of the function."""
+    if isinstance(part, _Operand):
+        return next(arrays)
+    if part is _COUNT:
+        return number_of_rows
+    if isinstance(part, _Option):
+        return part.value
+    return part.type([_given(each, arrays, number_of_rows) for each in part.parts])
 
 
 class _Program:
     """A call compiled for buffers of one length."""
 
-    def __init__(self, signature: _Signature):
-        """Trace the call with an unknown number of rows, which may be refused."""
-        self._signature = signature
-        dtypes = [x.dtype for x in signature.operands]
-        self._dtypes = [*dtypes, *_dtypes_among(signature.arguments)]
-        self._parts: list[_Part] = []
-        self._form: Any = None
+    def __init__(self, call: _Call, length: int, least: int):
+        """Trace the call for numbers of rows from the least one on, which may be refused."""
+        self._call = call
+        self._length = length
+        self._least = least
+        self._operands = call.operands()
+        self._dtypes = call.dtypes()
+        self._returns_integers = getattr(call.function, "__name__", "") in _RETURN_INTEGERS
+        self._form: Any = None  # of the result
+        self._parts: list[_Part] = []  # the arrays in it
 
         def run(count, values):
             return self._evaluated(count, values)
 
-        run.__name__ = run.__qualname__ = signature.function.__name__
+        run.__name__ = run.__qualname__ = getattr(call.function, "__name__", "function")
         self._compiled = compiled(run)
-        inputs = [operand.structure(signature.length) for operand in signature.operands]
+        inputs = [operand.structure(length) for operand in self._operands]
         with x64_for(*self._dtypes):
             on_buffers = self._compiled.jitted().trace(_INT32, inputs)
         if mentions_length(on_buffers.jaxpr):
             raise Refused("a length that stays unknown")
 
     def _evaluated(self, count: Any, values: list[Any]) -> list[Any]:
-        signature = self._signature
-        unknown = Unknown(signature.least, signature.length)
-        inputs = [operand.structure(Length(unknown)) for operand in signature.operands]
-        traced = jax.jit(functools.partial(self._called, Length(unknown))).trace(*inputs)
+        """Evaluate on buffers what is traced for a number of rows that is not known."""
+        unknown = Unknown(self._least, self._length)
+        number_of_rows = Length(unknown)
+
+        def call(*traced: Any) -> list[Any]:
+            return self._called(traced, number_of_rows)
+
+        traced = jax.jit(call).trace(*[operand.structure(number_of_rows) for operand in self._operands])
         if unknown.was_asked:
             raise Refused("a decision")
         self._parts = [
-            part._replace(shape=info.shape) for part, info in zip(self._parts, traced.out_info, strict=True)
+            part.of_shape(info.shape) for part, info in zip(self._parts, traced.out_info, strict=True)
         ]
-        made = evaluate(traced.jaxpr, values, signature.length, count)
+        made = evaluate(traced.jaxpr, values, self._length, count)
         return [part.of_few_lengths(value) for part, value in zip(self._parts, made, strict=True)]
 
-    def _called(self, number_of_rows: Any, *values: Any) -> list[Any]:
-        """Call the function with traced values."""
-        signature = self._signature
+    def _called(self, values: Sequence[Any], number_of_rows: Any) -> list[Any]:
+        """Call the function with traced values, and keep what its result is made of."""
         arrays = []
-        for value, operand in zip(values, signature.operands, strict=True):
-            value = jnp.matrix_transpose(value) if operand.is_transposed else value
-            arrays.append(wrap(value, signature.module, operand.is_scalar))
-        args = [_given(x, arrays, number_of_rows) for x in signature.arguments.args]
-        kwargs = {name: _given(x, arrays, number_of_rows) for name, x in signature.arguments.kwargs}
+        for value, operand in zip(values, self._operands, strict=True):
+            oriented = jnp.matrix_transpose(value) if operand.is_transposed else value
+            arrays.append(wrap(oriented, self._call.module, operand.is_scalar))
         results: list[Array] = []
-        self._form = _form_of(signature.function(*args, **kwargs), results)
-        self._parts = [_Part((), x._is_scalar) for x in results]
+        self._form = _form_of(self._call.of(iter(arrays), number_of_rows), results)
+        self._parts = [_Part(x._is_scalar) for x in results]
         return [x._value for x in results]
 
     def __call__(self, values: list[Any], count: int) -> Any:
         """Return what the function makes of buffers in which a number of rows counts."""
         with x64_for(*self._dtypes):
             made = self._compiled(number_of(count), values)
-        signature = self._signature
         results = []
         for part, value in zip(self._parts, made, strict=True):
             if any(value is x for x in values):
                 value = duplicate(value)
-            if signature.function.__name__ in _RETURN_INTEGERS:
+            if self._returns_integers:
                 value = as_default_integers(value)
-            results.append(part.wrapped(value, count, signature.module))
-        return _unflattened(self._form, iter(results))
+            results.append(part.wrapped(value, count, self._call.module))
+        return results[0] if self._form is None else _unflattened(self._form, iter(results))
 
 
 class _Part(NamedTuple):
-    """An array of a result."""
+    """An array of a result: how many rows it has along which axis, if it has some."""
 
-    shape: tuple[Any, ...]
     is_scalar: bool
+    axis: int = 0
+    length: Length | None = None
 
-    @property
-    def axis_of_rows(self) -> int | None:
-        """The axis that has rows: the first one, or the second one of a matrix; others are refused."""
-        axes = [i for i, each in enumerate(self.shape) if isinstance(each, Length)]
+    def of_shape(self, shape: tuple[Any, ...]) -> _Part:
+        """Return the part for a shape, of which the first axis has rows, or the second one of a matrix."""
+        axes = [i for i, each in enumerate(shape) if isinstance(each, Length)]
         if not axes:
-            return None
-        if axes == [0] or (axes == [1] and len(self.shape) == 2):
-            return axes[0]
+            return self
+        if axes == [0] or (axes == [1] and len(shape) == 2):
+            return self._replace(axis=axes[0], length=shape[axes[0]])
         raise Refused("rows along another axis")
 
     def of_few_lengths(self, value: Any) -> Any:
         """Return rows as the first axis, in one of the lengths that buffers have."""
-        axis = self.axis_of_rows
-        if axis is None:
+        if self.length is None:
             return value
-        value = jnp.matrix_transpose(value) if axis else value
+        value = jnp.matrix_transpose(value) if self.axis else value
         return with_rows(value, rows_in(len(value)))
 
     def wrapped(self, value: Any, count: int, module: str) -> Any:
         """Return an array of ours."""
-        axis = self.axis_of_rows
-        if axis is None:
+        if self.length is None:
             return wrap(value, module, self.is_scalar)
-        made = wrap_rows(Rows(value, self.shape[axis].of(count)), module)
-        return made.T if axis else made
-
-
-def _dtypes_among(arguments: _Arguments) -> list[np.dtype]:
-    """Return the dtypes that are asked for."""
-    options = [x for x in (*arguments.args, *[x for _, x in arguments.kwargs]) if isinstance(x, _Option)]
-    return [resolve_dtype(x.value) for x in options if isinstance(x.value, (type, np.dtype))]
-
-
-def _given(part: Any, arrays: Sequence[Array], number_of_rows: Any) -> Any:
-    """Return an argument of the function."""
-    if type(part) is int:
-        return arrays[part]
-    if part is _ROWS:
-        return number_of_rows
-    if isinstance(part, _Option):
-        return part.value
-    return part.type([_given(each, arrays, number_of_rows) for each in part.parts])
+        made = wrap_rows(Rows(value, self.length.of(count)), module)
+        return made.T if self.axis else made
 
 
 def _form_of(result: Any, arrays: list[Array]) -> Any:

@@ -21,13 +21,14 @@ _IMPLEMENTATIONS = TAKES | MATRICES | {"concat": concatenated, "concatenate": co
 _ALSO_BY_KEYWORD = frozenset(["axis", "bins", "q"])  # none has a default
 # Functions whose programs depend on shapes and options alone: none of them looks at values.
 _OF_SHAPES = """
-all allclose amax amin angle any append argmax argmin argsort around array_equal broadcast_to
-column_stack concat concatenate count_nonzero cross cumprod cumsum cumulative_prod cumulative_sum diff
-dot dstack einsum expand_dims fft flip gradient hfft hstack i0 ifft ihfft inner irfft isclose isneginf isposinf
-kron lexsort matmul matvec max mean median min moveaxis nan_to_num nanargmax nanargmin nancumprod nancumsum
-nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm ones_like outer pad permute_dims
-polyval prod ptp rfft round select sinc sort sort_complex squeeze stack std sum tensordot tile trace trapezoid
-tril triu unwrap vander var vdot vecdot vecmat vector_norm vstack zeros_like
+all allclose amax amin angle any append argmax argmin argsort around array_equal broadcast_to column_stack
+concat concatenate count_nonzero cross cumprod cumsum cumulative_prod cumulative_sum diff dot dstack einsum
+expand_dims fft fft2 fftn flip gradient hfft hstack i0 ifft ifft2 ifftn ihfft inner irfft irfft2 irfftn
+isclose isneginf isposinf kron lexsort matmul matvec max mean median min moveaxis nan_to_num nanargmax
+nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar norm ones_like
+outer pad permute_dims polyval prod ptp rfft rfft2 rfftn round select sinc sort sort_complex squeeze stack
+std sum tensordot tile trace trapezoid tril triu unwrap vander var vdot vecdot vecmat vector_norm vstack
+zeros_like
 """
 _OF_MATRICES = """
 cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet

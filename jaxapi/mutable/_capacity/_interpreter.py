@@ -318,7 +318,7 @@ def _converted(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequenc
 
 
 def _divided(self: _Evaluation, equation: Any, operands: list[Any]) -> Sequence[Any]:
-    """Divide complex numbers by a length as XLA does by a constant: by its real part, with 0 times infinity."""
+    """Divide complex numbers by a length as by a real constant: 0 times an infinite part is NaN."""
     x, y = operands
     if not _is_complex(equation) or self._length_that_is(y) is None:
         return self._bound(equation, operands)
