@@ -82,8 +82,8 @@ class _NeedsExactArrays(Exception):
 def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Return what a function makes of arrays of which some have room; None where it needs exact arrays.
 
-    ``function`` takes and returns arrays of ours, and looks at no values. An array or an integer that is as
-    long as there are rows may have rows, or be so by accident: both are tried.
+    ``function`` takes and returns arrays of ours, and looks at no values. The longest arrays have rows, and
+    those of other lengths, such as matrices of weights, are exact; or else the other way round.
     """
     if not is_possible():
         return None
@@ -91,10 +91,27 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
     _find_rows(args, found)
     if kwargs:
         _find_rows(kwargs.values(), found)
-    if not found:
-        return None
+    for count in sorted({rows.count for rows in found}, reverse=True):
+        made = _call_for_count(function, module, args, kwargs, found, count)
+        if made is not None:
+            return made
+    return None
+
+
+def _call_for_count(
+    function: Callable[..., Any],
+    module: str,
+    args: tuple,
+    kwargs: dict[str, Any],
+    found: list[Rows],
+    count: int,
+) -> Any:
+    """Return what a call makes where arrays of one length have rows; None where it needs exact arrays.
+
+    Others that are as long, and integers, may be so by accident: if they do not fit, one array has rows.
+    """
     for others_have_rows in (True, False):
-        reader = _Reader(found, others_have_rows)
+        reader = _Reader(found, count, others_have_rows)
         try:
             parts = tuple([reader.read(x) for x in args])
             named = tuple([(name, reader.read(x)) for name, x in kwargs.items()]) if kwargs else ()
@@ -104,9 +121,9 @@ def call_on_rows(function: Callable[..., Any], module: str, args: tuple, kwargs:
             return None
         program = _program(function, module, parts, named, reader.length, reader.least, x64_mode())
         if program is not None:
-            return program(reader.values, reader.count)
+            return program(reader.values, count)
         if not reader.found_others:
-            return None
+            return None  # as they would be read the same again
     return None
 
 
@@ -140,14 +157,18 @@ def _find_rows(args: Iterable[Any], found: list[Rows]) -> None:
 class _Reader:
     """Reads the arguments of a call: the values of arrays, and what a program is kept by."""
 
-    __slots__ = ("_others_have_rows", "_rows", "count", "found_others", "least", "length", "values")
+    __slots__ = (
+        *("_has_rows", "_others_have_rows", "_rows"),
+        *("count", "found_others", "least", "length", "values"),
+    )
 
-    def __init__(self, found: list[Rows], others_have_rows: bool):
-        """Take the rows of the arrays, and whether what is as long has rows as well."""
+    def __init__(self, found: list[Rows], count: int, others_have_rows: bool):
+        """Take the rows of all arrays, the number of those asked for, and whether all of that length have rows."""
         self._rows = iter(found)
         self._others_have_rows = others_have_rows
-        self.count = found[0].count
-        self.length = max([len(rows.value) for rows in found])
+        self._has_rows = False
+        self.count = count
+        self.length = max([len(rows.value) for rows in found if rows.count == count])
         # A power of 2: what more rows than columns decide is decided for most numbers of rows.
         self.least = max(1 << self.count.bit_length() - 1, least_rows_with_room())
         self.values: list[Any] = []
@@ -176,8 +197,11 @@ class _Reader:
         if not has_rows and not is_transposed:
             return self._read_value(x._value, x._is_scalar)
         rows = next(self._rows)
-        if rows.count != self.count:
-            raise _NeedsExactArrays
+        is_other = rows.count == self.count and self._has_rows
+        self.found_others = self.found_others or is_other
+        if rows.count != self.count or (is_other and not self._others_have_rows):
+            return self._read_value(x._value, is_scalar=False)
+        self._has_rows = True
         value = with_rows(rows.value, self.length)
         self.values.append(value)
         return _Operand(value.shape, value.dtype, True, is_transposed, False)

@@ -113,16 +113,17 @@ def test_decisions():
 
 
 def test_arrays_that_are_as_long_by_accident():
-    """A square matrix of as many columns as there are rows, and a number that is that of the rows."""
+    """A matrix of as many rows as the table, or fewer, is summed over; a number may be that of the rows."""
     xp = jaxapi.numpy
     rng = np.random.default_rng(0)
-    for count in (21, 22):
-        x = rng.normal(size=(count, 22)).astype("float32")
-        weights = rng.normal(size=(22, 22)).astype("float32")
-        found = xp.asarray(x) @ xp.asarray(weights)
-        assert has_room(found)
-        np.testing.assert_allclose(np.asarray(found), x @ weights, rtol=1e-4, atol=1e-4)
-        np.testing.assert_array_equal(np.asarray(xp.pad(xp.asarray(x), (22, 0))), np.pad(x, (22, 0)))
+    for count in (21, 22, 70):
+        x = rng.normal(size=(count, 21)).astype("float32")
+        weights = rng.normal(size=(21, 5)).astype("float32")
+        for of_weights in (xp.asarray(weights), weights):
+            found = xp.asarray(x) @ of_weights
+            assert has_room(found)
+            np.testing.assert_allclose(np.asarray(found), x @ weights, rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(np.asarray(xp.pad(xp.asarray(x), (21, 0))), np.pad(x, (21, 0)))
 
 
 def test_errors_are_those_of_exact_arrays():
