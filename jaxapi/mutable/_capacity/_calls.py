@@ -163,7 +163,7 @@ class _Reader:
     )
 
     def __init__(self, found: list[Rows], count: int, others_have_rows: bool):
-        """Take the rows of all arrays, the number of those asked for, and whether all of that length have rows."""
+        """Take the rows of all arrays, which length has rows, and whether all of that length have."""
         self._rows = iter(found)
         self._others_have_rows = others_have_rows
         self._has_rows = False
